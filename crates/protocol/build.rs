@@ -1,0 +1,17 @@
+//! Builds the message types of `proto/` without protoc.
+
+use std::{env, error::Error, fs, path::PathBuf};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
+    let files = ["inference.proto", "health.proto", "model_config.proto"];
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let descriptors = protox::compile(files.map(|file| folder.join(file)), [&folder])?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("descriptors.bin"), prost::Message::encode_to_vec(&descriptors))?;
+    // Tensor bytes stay slices of the network buffer.
+    prost_build::Config::new()
+        .bytes([".inference.ModelInferRequest.raw_input_contents", ".inference.ModelInferResponse.raw_output_contents", ".inference.InferTensorContents.bytes_contents"])
+        .compile_fds(descriptors)?;
+    Ok(())
+}

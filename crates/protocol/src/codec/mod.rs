@@ -1,0 +1,3 @@
+//! Between bytes and meaning: one module per form.
+
+pub mod proto;

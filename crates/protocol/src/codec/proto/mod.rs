@@ -1,0 +1,16 @@
+//! The messages of `proto/`, and their meaning.
+
+/// Messages of `proto/inference.proto` and `proto/model_config.proto`.
+#[allow(missing_docs, clippy::all, reason = "generated; the documentation stands in the proto files")]
+pub mod inference {
+    include!(concat!(env!("OUT_DIR"), "/inference.rs"));
+}
+
+/// Messages of `proto/health.proto`.
+#[allow(missing_docs, clippy::all, reason = "generated; the documentation stands in the proto files")]
+pub mod health {
+    include!(concat!(env!("OUT_DIR"), "/grpc.health.v1.rs"));
+}
+
+/// The serialized `FileDescriptorSet` of `proto/`, for readers in other languages.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,0 +1,19 @@
+//! What is said: tensors, requests, responses, errors, limits, and the codecs between them and bytes.
+//!
+//! This crate knows no socket, no thread and no model. Bytes come in, meaning goes out, and back.
+
+pub mod codec;
+pub mod datatype;
+pub mod error;
+pub mod limits;
+pub mod request;
+pub mod response;
+pub mod shape;
+pub mod tensor;
+
+pub use datatype::Datatype;
+pub use error::{Code, InferError, Origin};
+pub use request::{CorrelationId, InferRequest, Parameter, RequestedOutput, SequenceInfo};
+pub use response::InferResponse;
+pub use shape::Shape;
+pub use tensor::Tensor;

@@ -1,0 +1,19 @@
+//! Every bound on what comes from outside, with its default and its reason.
+
+/// Largest HTTP body in bytes that is read as JSON, or as one raw input. Source: Triton's `--http-max-input-size`, 64 MiB.
+pub const HTTP_MAX_INPUT_BYTES: usize = 1 << 26;
+
+/// Largest HTTP body in bytes, binary tensors included: 2 GiB - 1, where 32-bit lengths of peers end.
+pub const HTTP_MAX_BODY_BYTES: u64 = i32::MAX as u64;
+
+/// Largest gRPC message in bytes, either way. Source: Triton sets INT32_MAX.
+pub const GRPC_MAX_MESSAGE_BYTES: usize = i32::MAX as usize;
+
+/// Deepest nesting of a JSON document. Source: Triton refuses more than 100 levels.
+pub const JSON_MAX_DEPTH: usize = 100;
+
+/// Largest HTTP header block in bytes: generous for cookies and traces, small enough that 5,000 connections stay cheap.
+pub const HTTP_MAX_HEADER_BYTES: usize = 64 * 1024;
+
+/// Most dimensions of a tensor; engines stop at 8 to 32, and a longer shape is an attack on the error text.
+pub const MAX_DIMENSIONS: usize = 64;

@@ -1,0 +1,79 @@
+//! One inference call, independent of the wire it came over.
+
+use compact_str::CompactString;
+
+use crate::Tensor;
+
+/// A value of a request or response parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameter {
+    /// A truth value.
+    Bool(bool),
+    /// A signed integer.
+    Int64(i64),
+    /// A floating-point number.
+    Double(f64),
+    /// A text.
+    String(String),
+}
+
+/// The id that ties the requests of a sequence together; `sequence_id` on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CorrelationId {
+    /// A number; zero means "no sequence".
+    Number(u64),
+    /// A text of at most 128 characters.
+    Text(String),
+}
+
+impl Default for CorrelationId {
+    fn default() -> Self {
+        CorrelationId::Number(0)
+    }
+}
+
+/// What a request says about the sequence it belongs to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SequenceInfo {
+    /// Which sequence.
+    pub correlation_id: CorrelationId,
+    /// This request opens the sequence.
+    pub start: bool,
+    /// This request closes the sequence.
+    pub end: bool,
+}
+
+/// An output that the caller asked for, and the form it should come in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RequestedOutput {
+    /// Name of the output.
+    pub name: CompactString,
+    /// Binary tensor extension instead of JSON; `None` where the request did not say (HTTP only).
+    pub binary: Option<bool>,
+    /// Return the top-k classes instead of the tensor; 0 asks for the tensor itself.
+    pub classification: u32,
+}
+
+/// One inference call as a codec understood it, not yet checked against a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InferRequest {
+    /// The caller's id; empty where none was given.
+    pub id: CompactString,
+    /// Inputs in the caller's order.
+    pub inputs: Vec<Tensor>,
+    /// Outputs asked for; empty asks for all of them.
+    pub outputs: Vec<RequestedOutput>,
+    /// Parameters that are the model's business, in the caller's order.
+    pub parameters: Vec<(String, Parameter)>,
+    /// Sequence membership; the default is "none".
+    pub sequence: SequenceInfo,
+    /// 1 is highest; 0 means the model's default level.
+    pub priority: u64,
+    /// Longest wait in the queue in microseconds; 0 means none was given.
+    pub timeout_us: u64,
+    /// Answer outputs in binary unless they say otherwise (HTTP's `binary_data_output`).
+    pub binary_by_default: bool,
+    /// The body was the only input's bytes: its name, shape and datatype come from the model
+    /// (`Inference-Header-Content-Length: 0`, or an empty body). `inputs` then holds one nameless UINT8 tensor.
+    pub raw: bool,
+}

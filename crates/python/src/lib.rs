@@ -1,0 +1,1 @@
+//! The binding: everything Python can see, on one screen.
