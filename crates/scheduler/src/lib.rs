@@ -1,1 +1,27 @@
-//! Who runs when.
+//! Who runs when, and with whom.
+//!
+//! Everything here is a pure state machine: no thread, no clock, no lock, no input or output. Time comes in as an
+//! argument and what is to be done comes out as a value, so that each rule is tested on a clock that the test moves.
+//!
+//! - [`Work`] is what is scheduled: the scheduler knows its rows and its key, nothing else.
+//! - [`Scheduler`] decides which waiting requests run together: [`Direct`] or [`Dynamic`].
+//! - [`Instances`] is the book of which instances are idle.
+//! - [`ModelQueue`] joins both for one version of a model. Its owner holds it under one short mutex and carries out
+//!   the [`Effect`]s that it returns after the mutex is released.
+//! - [`Order`] gives batches that finish in any order their answers in the order in which they were taken.
+
+mod direct;
+mod dynamic;
+mod instances;
+mod model_queue;
+mod order;
+mod scheduler;
+mod work;
+
+pub use direct::Direct;
+pub use dynamic::{Dynamic, DynamicPolicy};
+pub use instances::Instances;
+pub use model_queue::{Effect, ModelQueue};
+pub use order::Order;
+pub use scheduler::{Next, Scheduler};
+pub use work::{Reason, Refused, Work};

@@ -1,0 +1,49 @@
+//! No batching: first come, first served, one request at a time.
+
+use std::collections::VecDeque;
+
+use crate::scheduler::Next;
+
+/// The scheduler of a model without batching: each request is a batch of its own, in the order of arrival.
+#[derive(Debug)]
+pub struct Direct<W> {
+    queue: VecDeque<W>,
+}
+
+impl<W> Default for Direct<W> {
+    fn default() -> Self {
+        Direct { queue: VecDeque::new() }
+    }
+}
+
+impl<W> Direct<W> {
+    pub(crate) fn enqueue(&mut self, work: W) {
+        self.queue.push_back(work);
+    }
+
+    pub(crate) fn next(&mut self, batch: &mut Vec<W>) -> Next {
+        match self.queue.pop_front() {
+            Some(work) => {
+                batch.push(work);
+                Next::Take
+            }
+            None => Next::Idle,
+        }
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn remove_where(&mut self, mut pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) {
+        // One turn of the ring keeps the order, moves each request once and allocates nothing.
+        for _ in 0..self.queue.len() {
+            let Some(work) = self.queue.pop_front() else { return };
+            if pick(&work) {
+                removed.push(work);
+            } else {
+                self.queue.push_back(work);
+            }
+        }
+    }
+}

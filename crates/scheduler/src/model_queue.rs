@@ -1,0 +1,135 @@
+//! The queue and the instances of one version of a model, as one state machine.
+//!
+//! Three facts keep a wake-up from being lost, and every transition keeps them:
+//!
+//! 1. An instance is idle only if nothing waits, or if another instance, the one timed waiter, waits for the delay.
+//! 2. The waiter sleeps no longer than until the head of the queue is due; who makes it due earlier wakes it.
+//! 3. Every other claimed instance is on its way to [`ModelQueue::next`]: running a batch, just started or just woken.
+//!
+//! An instance becomes idle in the same step that finds nothing to do, so no request slips in between. With a delay
+//! one waiter is enough: when it takes a batch and leaves requests behind, it passes the watch on to an idle instance.
+
+use std::time::Instant;
+
+use crate::instances::Instances;
+use crate::scheduler::{Next, Scheduler};
+use crate::work::{Refused, Work};
+
+/// What the caller does after it has released the mutex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "an effect that is dropped is a request that nobody comes for"]
+pub enum Effect {
+    /// Nothing: a claimed instance comes for what waits.
+    None,
+    /// This idle instance was claimed: drive it, that is call [`ModelQueue::next`] for it until it is told
+    /// [`Next::Idle`] or is given back by [`ModelQueue::finish`].
+    Start(usize),
+    /// This instance sleeps on [`Next::WaitUntil`]: let it ask again now. The wake has to stick if it comes before the
+    /// sleep, and may come late: an instance that wakes for nothing only asks once more.
+    Wake(usize),
+}
+
+/// The instance that sleeps until requests have waited long enough for company.
+#[derive(Debug)]
+struct Waiter {
+    instance: usize,
+    until: Instant,
+}
+
+/// What waits for one version of a model and which instances come for it.
+#[derive(Debug)]
+pub struct ModelQueue<W> {
+    scheduler: Scheduler<W>,
+    instances: Instances,
+    waiter: Option<Waiter>,
+}
+
+impl<W: Work> ModelQueue<W> {
+    /// A queue for `instances` instances, all idle.
+    ///
+    /// # Panics
+    /// If there is no instance: nobody would ever come for a request.
+    pub fn new(scheduler: Scheduler<W>, instances: usize) -> Self {
+        assert!(instances > 0, "a model has at least one instance");
+        ModelQueue { scheduler, instances: Instances::new(instances), waiter: None }
+    }
+
+    /// Takes a request in.
+    ///
+    /// # Errors
+    /// The request comes back if the scheduler refuses it, as after [`stop`](Self::stop).
+    pub fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
+        self.scheduler.enqueue(now, work)?;
+        Ok(self.attend(now))
+    }
+
+    /// Work for `instance`, which the caller has claimed through [`Effect::Start`] and drives.
+    ///
+    /// On [`Next::Take`] the batch, cleared by the caller, is filled in the order of arrival. On [`Next::WaitUntil`]
+    /// the instance stays claimed and is the timed waiter. On [`Next::Idle`] it is given back and no longer the
+    /// caller's. The effect is independent of the answer: requests left behind may need another instance.
+    pub fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect) {
+        self.leave_watch(instance);
+        match self.scheduler.next(now, batch) {
+            Next::Take => (Next::Take, self.attend(now)),
+            Next::WaitUntil(until) if self.waiter.is_none() => {
+                self.waiter = Some(Waiter { instance, until });
+                (Next::WaitUntil(until), Effect::None)
+            }
+            Next::WaitUntil(_) | Next::Idle => {
+                self.instances.release(instance);
+                (Next::Idle, Effect::None)
+            }
+        }
+    }
+
+    /// Gives `instance` back without asking for more, as a caller does that ran a lone request itself. If requests have
+    /// come meanwhile, the effect starts an instance for them.
+    pub fn finish(&mut self, now: Instant, instance: usize) -> Effect {
+        self.leave_watch(instance);
+        self.instances.release(instance);
+        self.attend(now)
+    }
+
+    /// Moves the waiting requests that `pick` names into `removed`. What remains may be due earlier without them.
+    pub fn cancel(&mut self, now: Instant, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
+        self.scheduler.remove_where(pick, removed);
+        self.attend(now)
+    }
+
+    /// Refuses what comes from now on; what waits is due at once.
+    pub fn stop(&mut self, now: Instant) -> Effect {
+        self.scheduler.stop();
+        self.attend(now)
+    }
+
+    /// Requests that wait; those in a running batch are not counted.
+    pub fn waiting(&self) -> usize {
+        self.scheduler.waiting()
+    }
+
+    /// Whether nothing waits and every instance is idle: with [`stop`](Self::stop) before it, the end of a drain.
+    pub fn is_quiet(&self) -> bool {
+        self.scheduler.waiting() == 0 && self.instances.idle() == self.instances.count()
+    }
+
+    /// Sees to it that somebody comes for what waits: the waiter in time, else an idle instance, else whoever is busy.
+    fn attend(&mut self, now: Instant) -> Effect {
+        match (&self.waiter, self.scheduler.due(now)) {
+            (Some(waiter), Some(due)) if due >= waiter.until => Effect::None,
+            (&Some(Waiter { instance, .. }), _) => {
+                // It no longer sleeps until a known moment, so the next arrival must not count on it.
+                self.waiter = None;
+                Effect::Wake(instance)
+            }
+            (None, Some(_)) => self.instances.acquire().map_or(Effect::None, Effect::Start),
+            (None, None) => Effect::None,
+        }
+    }
+
+    fn leave_watch(&mut self, instance: usize) {
+        if self.waiter.as_ref().is_some_and(|waiter| waiter.instance == instance) {
+            self.waiter = None;
+        }
+    }
+}
