@@ -9,9 +9,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(files.map(|file| folder.join(file)), [&folder])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), prost::Message::encode_to_vec(&descriptors))?;
-    // Tensor bytes stay slices of the network buffer.
     prost_build::Config::new()
-        .bytes([".inference.ModelInferRequest.raw_input_contents", ".inference.ModelInferResponse.raw_output_contents", ".inference.InferTensorContents.bytes_contents"])
+        // Tensor bytes stay slices of the network buffer.
+        .bytes([
+            ".inference.ModelInferRequest.raw_input_contents",
+            ".inference.ModelInferResponse.raw_output_contents",
+            ".inference.InferTensorContents.bytes_contents",
+        ])
+        // Parameters come in the order of their keys, and an empty map costs nothing.
+        .btree_map(["."])
         .compile_fds(descriptors)?;
     Ok(())
 }

@@ -1,5 +1,14 @@
 //! The messages of `proto/`, and their meaning.
 
+mod contents;
+mod decode;
+mod encode;
+mod parameters;
+mod region;
+
+pub use decode::decode_request;
+pub use encode::encode_response;
+
 /// Messages of `proto/inference.proto` and `proto/model_config.proto`.
 #[allow(missing_docs, clippy::all, reason = "generated; the documentation stands in the proto files")]
 pub mod inference {
