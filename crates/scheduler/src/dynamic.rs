@@ -44,8 +44,8 @@ pub struct Dynamic<W> {
 struct Pending {
     /// Requests from the head that fit together.
     requests: usize,
-    /// Their rows.
-    rows: u32,
+    /// Their rows, in a width that no queue overflows.
+    rows: u64,
     /// Their common key.
     key: u64,
     /// How many of them make the best preferred size.
@@ -135,7 +135,7 @@ impl<W: Work> Dynamic<W> {
         let patient = now < until && !stopping;
         match self.pending.best {
             Some(requests) if patient || delay.is_zero() => Decision::Take { requests },
-            _ if patient && !self.pending.closed && self.pending.rows < self.largest_preferred => {
+            _ if patient && !self.pending.closed && self.pending.rows < u64::from(self.largest_preferred) => {
                 Decision::Wait { until }
             }
             _ => Decision::Take { requests: self.pending.requests },
@@ -146,22 +146,22 @@ impl<W: Work> Dynamic<W> {
     fn extend_pending(&mut self) {
         let pending = &mut self.pending;
         while let Some(Waiting { work, .. }) = self.queue.get(pending.requests).filter(|_| !pending.closed) {
-            let (rows, key) = (pending.rows.saturating_add(work.rows().max(1)), work.key());
+            let (rows, key) = (pending.rows + u64::from(work.rows().max(1)), work.key());
             if pending.requests == 0 {
                 // The first request always goes in, even one that is larger than a batch may be: it runs alone.
                 pending.key = key;
             } else {
-                if rows > self.largest_preferred && pending.best.is_none() {
+                if rows > u64::from(self.largest_preferred) && pending.best.is_none() {
                     pending.best = Some(pending.requests);
                 }
-                if rows > self.policy.max_batch_size || key != pending.key {
+                if rows > u64::from(self.policy.max_batch_size) || key != pending.key {
                     pending.closed = true;
                     return;
                 }
             }
             pending.requests += 1;
             pending.rows = rows;
-            if self.policy.preferred_batch_sizes.contains(&rows) {
+            if self.policy.preferred_batch_sizes.iter().any(|&size| u64::from(size) == rows) {
                 pending.best = Some(pending.requests);
             }
         }

@@ -1,0 +1,201 @@
+//! A model queue with its instances on a stage: the test decides who moves when.
+
+use std::time::{Duration, Instant};
+
+use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Next, Scheduler};
+
+use super::model::{Answer, answer};
+use super::{Request, ids, zero};
+
+/// Where the thread of an instance is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Idle,
+    /// Started, woken or done with a batch: it will ask.
+    Coming,
+    Sleeping(Instant),
+    RunningUntil(Instant),
+}
+
+/// What an instance took, and when.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub at: Duration,
+    pub instance: usize,
+    pub ids: Vec<usize>,
+}
+
+pub struct Stage {
+    pub queue: ModelQueue<Request>,
+    pub places: Vec<Place>,
+    pub taken: Vec<Taken>,
+    pub now: Instant,
+    start: Instant,
+    compute: Duration,
+    batch: Vec<Request>,
+    policy: Option<DynamicPolicy>,
+    shadow: Vec<(Instant, Request)>,
+    stopping: bool,
+}
+
+impl Stage {
+    /// `policy` is `None` for the direct scheduler; `compute` is how long a batch runs, whatever its size.
+    pub fn new(policy: Option<DynamicPolicy>, instances: usize, compute: Duration) -> Self {
+        let scheduler = policy.clone().map_or_else(Scheduler::direct, Scheduler::dynamic);
+        let (queue, start) = (ModelQueue::new(scheduler, instances), zero());
+        let places = vec![Place::Idle; instances];
+        let (taken, batch, shadow) = (Vec::new(), Vec::new(), Vec::new());
+        Stage { queue, places, taken, now: start, start, compute, batch, policy, shadow, stopping: false }
+    }
+
+    pub fn submit(&mut self, request: Request) {
+        self.shadow.push((self.now, request));
+        let effect = self.queue.submit(self.now, request).expect("the queue was not stopped");
+        self.carry_out(effect);
+    }
+
+    pub fn cancel(&mut self, id: usize) -> Vec<Request> {
+        let mut removed = Vec::new();
+        let effect = self.queue.cancel(self.now, |request| request.id == id, &mut removed);
+        self.shadow.retain(|(_, request)| request.id != id);
+        self.carry_out(effect);
+        removed
+    }
+
+    pub fn stop(&mut self) {
+        self.stopping = true;
+        let effect = self.queue.stop(self.now);
+        self.carry_out(effect);
+    }
+
+    /// Lets `instance` make its next move, if it has one at this moment.
+    pub fn step(&mut self, instance: usize) {
+        match self.places[instance] {
+            Place::Coming => self.ask(instance),
+            Place::Sleeping(moment) | Place::RunningUntil(moment) if moment <= self.now => self.ask(instance),
+            _ => {}
+        }
+    }
+
+    /// Lets `instance` give itself back when it is done, without asking for more.
+    pub fn finish(&mut self, instance: usize) {
+        if matches!(self.places[instance], Place::RunningUntil(moment) if moment <= self.now) {
+            self.places[instance] = Place::Idle;
+            let effect = self.queue.finish(self.now, instance);
+            self.carry_out(effect);
+        }
+    }
+
+    /// Lets every instance move until none can at this moment.
+    pub fn settle(&mut self) {
+        while let Some(instance) = (0..self.places.len()).find(|&instance| self.can_move(instance)) {
+            self.step(instance);
+        }
+    }
+
+    /// The next moment at which an instance wakes or is done.
+    pub fn next_moment(&self) -> Option<Instant> {
+        let moment = |place: &Place| match place {
+            Place::Sleeping(moment) | Place::RunningUntil(moment) => Some(*moment),
+            Place::Coming => Some(self.now),
+            Place::Idle => None,
+        };
+        self.places.iter().filter_map(moment).min()
+    }
+
+    /// Moves the clock to `offset` from the start, stopping at each moment in between at which something happens.
+    pub fn run_until(&mut self, offset: Duration) {
+        self.settle();
+        while let Some(moment) = self.next_moment().filter(|&moment| moment <= self.start + offset) {
+            self.now = moment;
+            self.settle();
+        }
+        self.now = self.start + offset;
+    }
+
+    /// Runs what is left and tells when the last batch was done.
+    pub fn run_out(&mut self) -> Duration {
+        self.settle();
+        while let Some(moment) = self.next_moment() {
+            self.now = moment;
+            self.settle();
+        }
+        self.now - self.start
+    }
+
+    /// No lost wake-up: where an idle instance could serve what waits, one is coming, or one sleeps no longer than the
+    /// slow model says.
+    pub fn assert_someone_comes(&self) {
+        let (Some(due), false) = (self.due(), self.places.contains(&Place::Coming)) else { return };
+        if self.places.iter().all(|place| matches!(place, Place::RunningUntil(_))) {
+            return;
+        }
+        let in_time = |place: &Place| matches!(place, Place::Sleeping(until) if *until <= due.max(self.now));
+        assert!(self.places.iter().any(in_time), "due {due:?}, now {:?}: nobody of {:?} comes", self.now, self.places);
+    }
+
+    fn due(&self) -> Option<Instant> {
+        match self.expected() {
+            Answer::Take(_) => Some(self.now),
+            Answer::WaitUntil(until) => Some(until),
+            Answer::Nothing => None,
+        }
+    }
+
+    fn expected(&self) -> Answer {
+        match &self.policy {
+            Some(policy) => answer(&self.shadow, policy, self.stopping, self.now),
+            None if self.shadow.is_empty() => Answer::Nothing,
+            None => Answer::Take(1),
+        }
+    }
+
+    fn can_move(&self, instance: usize) -> bool {
+        match self.places[instance] {
+            Place::Idle => false,
+            Place::Coming => true,
+            Place::Sleeping(moment) | Place::RunningUntil(moment) => moment <= self.now,
+        }
+    }
+
+    fn ask(&mut self, instance: usize) {
+        let expected = self.expected();
+        self.batch.clear();
+        let (next, effect) = self.queue.next(self.now, instance, &mut self.batch);
+        self.places[instance] = match next {
+            Next::Take => self.take(instance, expected),
+            Next::WaitUntil(until) => {
+                assert_eq!(expected, Answer::WaitUntil(until));
+                Place::Sleeping(until)
+            }
+            Next::Idle => {
+                assert!(!matches!(expected, Answer::Take(_)), "an instance went idle beside {expected:?}");
+                Place::Idle
+            }
+        };
+        self.carry_out(effect);
+    }
+
+    fn take(&mut self, instance: usize, expected: Answer) -> Place {
+        let count = self.batch.len();
+        assert_eq!(expected, Answer::Take(count));
+        let head: Vec<Request> = self.shadow.drain(..count).map(|(_, request)| request).collect();
+        assert_eq!(self.batch, head, "a batch is the head of the queue, in order");
+        self.taken.push(Taken { at: self.now - self.start, instance, ids: ids(&self.batch) });
+        Place::RunningUntil(self.now + self.compute)
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::Start(instance) => {
+                assert_eq!(self.places[instance], Place::Idle, "only an idle instance is started");
+                self.places[instance] = Place::Coming;
+            }
+            Effect::Wake(instance) => {
+                assert!(matches!(self.places[instance], Place::Sleeping(_)), "only the waiter is woken");
+                self.places[instance] = Place::Coming;
+            }
+        }
+    }
+}
