@@ -1,0 +1,1 @@
+"""Replays recorded exchanges against `alipes serve`."""
