@@ -1,0 +1,177 @@
+"""Reads what the server is told: flags over environment over default, with the origin of each value.
+
+This is the only place that looks at the environment, and it looks once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final
+
+from alipes.config.command_line import split_arguments
+from alipes.config.flags import FLAGS, Flag, Value, environment_name, find
+from alipes.config.nearest import nearest
+from alipes.config.options import (
+    Endpoint,
+    LogOptions,
+    ModelOptions,
+    Origin,
+    RepositoryOptions,
+    Resource,
+    ServerOptions,
+)
+from alipes.config.settings import read_settings
+from alipes.config.values import parse_value
+from alipes.errors import ConfigError
+
+__all__ = ["parse_flags"]
+
+_GROUPS: Final = {
+    "http": Endpoint,
+    "grpc": Endpoint,
+    "metrics": Endpoint,
+    "repository": RepositoryOptions,
+    "model": ModelOptions,
+    "log": LogOptions,
+}
+_PREFIX: Final = "ALIPES_"
+
+
+def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
+    """Read the command line of `alipes serve`.
+
+    Args:
+        argv: The arguments after `serve`; positional ones are repositories.
+        environ: The environment; `ALIPES_HTTP_PORT` stands for `--http-port`, and so on. A flag that may be given
+            several times takes words separated by white space.
+
+    Returns:
+        The options, each with its origin, and a notice for each flag that was given and does nothing here.
+
+    Raises:
+        ConfigError: If a flag is unknown, refused, badly formed, or contradicts another. The text is what to print after
+            the usage; the exit code is 1.
+    """
+    given, positional = split_arguments(argv)
+    texts: dict[str, list[str]] = {}
+    origins: dict[str, Origin] = {}
+    notices = _unknown_variables(environ)
+    for flag, text in _from_environment(environ):
+        texts.setdefault(flag.name, []).append(text)
+        origins[flag.name] = "environment"
+    for flag, text in [*((_repository(), text) for text in positional), *given]:
+        name = flag.alias or flag.name
+        if origins.get(name) != "flag":
+            texts[name] = []
+        texts[name].append(text)
+        origins[name] = "flag"
+    values = {flag.name: _value(flag, texts.get(flag.name)) for flag in FLAGS if not flag.alias}
+    notices += [f"--{name} is ignored: {flag.note}" for name in texts if (flag := _row(name)).status == "ignored"]
+    origins = {flag.name: origins.get(flag.name, "default") for flag in FLAGS if not flag.alias}
+    return _options(values, origins, notices)
+
+
+def _row(name: str) -> Flag:
+    flag = find(name)
+    assert flag is not None, name
+    return flag
+
+
+def _repository() -> Flag:
+    return _row("model-repository")
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[Flag, str]]:
+    for flag in FLAGS:
+        text = environ.get(environment_name(flag))
+        if text is not None and not flag.alias:
+            yield from ((flag, word) for word in (text.split() if flag.kind == "list" else [text]))
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    known = {environment_name(flag) for flag in FLAGS}
+    notices = []
+    for name in sorted(environ):
+        if name.startswith(_PREFIX) and name not in known:
+            close = nearest(name, known)
+            notices.append(
+                f"environment variable {name} stands for no flag" + (f"; did you mean {close}?" if close else "")
+            )
+    return notices
+
+
+def _value(flag: Flag, texts: list[str] | None) -> Value:
+    """The value of a flag that was given these texts, the last one counting unless it may be given several times."""
+    if not texts:
+        return flag.default
+    parsed = [
+        parse_value(f"--{flag.name}", flag.kind, text, choices=flag.choices, low=flag.low, high=flag.high)
+        for text in texts
+    ]
+    value: Value = tuple(dict.fromkeys(texts)) if flag.kind == "list" else parsed[-1]
+    if flag.status == "refused" and value != flag.default:
+        raise ConfigError(f'Bad option: "--{flag.name}".\nnot supported: {flag.note}', key=flag.name)
+    if value in flag.refused_choices:
+        raise ConfigError(f'Bad option: "--{flag.name}".\n{value} is not supported: {flag.note}', key=flag.name)
+    return value
+
+
+def _options(values: dict[str, Value], origins: dict[str, Origin], notices: list[str]) -> ServerOptions:
+    fields: dict[str, Any] = {flag.option: values[flag.name] for flag in FLAGS if flag.option and not flag.alias}
+    for name in ("backend-config", "metrics-config"):
+        settings, more = read_settings(name, _words(values[name]))
+        fields |= settings
+        notices = notices + more
+    fields["model.resources"] = tuple(_resource(text) for text in _words(values["rate-limit-resource"]))
+    if fields["metrics.address"] is None:
+        fields["metrics.address"] = fields["http.address"]
+    grouped: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
+    plain: dict[str, Any] = {}
+    for path, value in fields.items():
+        group, _, name = path.rpartition(".")
+        (grouped[group] if group else plain)[name] = value
+    groups: dict[str, Any] = {group: make(**grouped[group]) for group, make in _GROUPS.items()}
+    options = ServerOptions(**plain, **groups, origins=origins, notices=tuple(notices))
+    _check(options)
+    return options
+
+
+def _words(value: Value) -> tuple[str, ...]:
+    assert isinstance(value, tuple)
+    return value
+
+
+def _resource(text: str) -> Resource:
+    """Read `<name>:<count>[:<device>]`."""
+    name, *numbers = text.split(":")
+    if not name or len(numbers) not in (1, 2) or not all(number.isascii() and number.isdigit() for number in numbers):
+        raise ConfigError(
+            f"Bad option: \"--rate-limit-resource\".\nexpected <name>:<count>[:<device>], got '{text}'",
+            key="rate-limit-resource",
+        )
+    return Resource(name, int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else None)
+
+
+def _check(options: ServerOptions) -> None:
+    """Refuse what contradicts itself, in Triton's words."""
+    repository = options.repository
+    if not repository.paths:
+        raise ConfigError("--model-repository must be specified", key="model-repository")
+    if repository.load_models and repository.control_mode != "explicit":
+        raise ConfigError(
+            "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.", key="load-model"
+        )
+    if "*" in repository.load_models and len(repository.load_models) > 1:
+        raise ConfigError(
+            "Wildcard model name '*' must be the ONLY startup model if specified at all.", key="load-model"
+        )
+    doors = [("HTTP", options.http), ("gRPC", options.grpc), ("metrics", options.metrics)]
+    for (name, door), (other_name, other) in combinations(doors, 2):
+        same = door.port == other.port != 0 and door.address == other.address
+        if door.enabled and other.enabled and same:
+            raise ConfigError(
+                f"The server cannot listen to {name} requests and {other_name} requests at the same address and port "
+                f"{door.address}:{door.port}",
+                key=f"{name.lower()}-port",
+            )

@@ -1,0 +1,60 @@
+"""Fills in the defaults that Triton shows in the configuration it answers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alipes.config.platforms import ENSEMBLE
+from alipes.config.schema import ModelConfig
+
+__all__ = ["normalize", "normalize_batching", "normalize_instance_groups"]
+
+_DEFAULT_IDLE_US: Final = 1_000_000
+_TWO_ON_CPU: Final = ("onnxruntime", "tensorflow")
+"""Backends that get two instances on the CPU where the configuration gives no count."""
+
+
+def normalize(config: ModelConfig) -> None:
+    """Fill in, in place, what is known before a version is looked at."""
+    if config.version_policy.WhichOneof("policy_choice") is None:
+        config.version_policy.latest.num_versions = 1
+    normalize_batching(config)
+    if config.platform == ENSEMBLE:
+        config.model_transaction_policy.SetInParent()
+        return
+    for name in ("input_pinned_memory", "output_pinned_memory"):
+        if not config.optimization.HasField(name):
+            getattr(config.optimization, name).enable = True
+
+
+def normalize_batching(config: ModelConfig) -> None:
+    """Fill in the scheduler's defaults, in place; again after completion from the model file."""
+    if config.HasField("dynamic_batching"):
+        _prefer_largest(config, config.dynamic_batching)
+    elif config.HasField("sequence_batching"):
+        sequences = config.sequence_batching
+        if sequences.max_sequence_idle_microseconds == 0:
+            sequences.max_sequence_idle_microseconds = _DEFAULT_IDLE_US
+        if sequences.HasField("oldest"):
+            _prefer_largest(config, sequences.oldest)
+
+
+def normalize_instance_groups(config: ModelConfig) -> None:
+    """Name the instance groups and settle kind and count, in place.
+
+    A group without a name becomes `<model>_<i>`; a model without groups gets one, named like the model. There is no GPU,
+    so KIND_AUTO is the CPU.
+    """
+    if not config.instance_group and config.platform != ENSEMBLE:
+        config.instance_group.add(name=config.name)
+    for index, group in enumerate(config.instance_group):
+        group.name = group.name or f"{config.name}_{index}"
+        if group.kind == group.KIND_AUTO:
+            group.kind = group.KIND_CPU
+        if group.count < 1:
+            group.count = 2 if group.kind == group.KIND_CPU and config.backend in _TWO_ON_CPU else 1
+
+
+def _prefer_largest(config: ModelConfig, batching: ModelConfig) -> None:
+    if not batching.preferred_batch_size and config.max_batch_size > 0:
+        batching.preferred_batch_size.append(config.max_batch_size)

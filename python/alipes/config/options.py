@@ -1,0 +1,145 @@
+"""The server's options, grouped by concern: what the rest of the program reads instead of flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "Endpoint",
+    "LogOptions",
+    "ModelOptions",
+    "Origin",
+    "RepositoryOptions",
+    "Resource",
+    "ServerOptions",
+]
+
+Origin = Literal["flag", "environment", "default"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One listening socket: HTTP, gRPC or metrics.
+
+    Attributes:
+        enabled: Whether it is offered at all.
+        address: Host name or address to bind.
+        port: Port to bind; 0 asks the system for one.
+    """
+
+    enabled: bool
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryOptions:
+    """Where models come from and when they are loaded.
+
+    Attributes:
+        paths: Folders of models, each once, in the order given; at least one.
+        control_mode: `none` or `explicit`.
+        load_models: Models to load at start in explicit mode; `("*",)` means all.
+        exit_on_error: Whether a model that fails at start ends the server.
+        strict_readiness: Whether the server is ready only while every model is.
+        load_threads: How many models load at the same time.
+    """
+
+    paths: tuple[str, ...]
+    control_mode: Literal["none", "poll", "explicit"]
+    load_models: tuple[str, ...]
+    exit_on_error: bool
+    strict_readiness: bool
+    load_threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What is written to the log, and how.
+
+    Attributes:
+        verbose_level: Level of verbose messages; 0 turns them off.
+        info: Whether informational messages are written.
+        warning: Whether warnings are written.
+        error: Whether errors are written.
+        format: `default` or `ISO8601`.
+        file: File to write to; empty for standard error.
+    """
+
+    verbose_level: int
+    info: bool
+    warning: bool
+    error: bool
+    format: Literal["default", "ISO8601"]
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource of the rate limiter: how many of it there are, on one device or, with `device` None, on each."""
+
+    name: str
+    count: int
+    device: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How model configurations are read.
+
+    Attributes:
+        strict_config: Whether configurations are taken as written, without completion from the model file.
+        config_name: Name of the configuration to prefer under a model's `configs/`; empty for none.
+        gpu_fallback: What KIND_GPU means without a GPU.
+        rate_limit: `off` or `execution_count`.
+        resources: Limits of the rate limiter's resources.
+        default_max_batch_size: Batch size in rows for completed configurations of any backend.
+        onnxruntime_default_max_batch_size: The same for ONNX Runtime; None takes the one for any backend.
+    """
+
+    strict_config: bool
+    config_name: str
+    gpu_fallback: Literal["cpu", "refuse"]
+    rate_limit: Literal["off", "execution_count"]
+    resources: tuple[Resource, ...]
+    default_max_batch_size: int
+    onnxruntime_default_max_batch_size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """Everything that `alipes serve` was told, defaults filled in.
+
+    Attributes:
+        id: Name that the server metadata gives.
+        exit_timeout_s: Seconds to finish what is in before leaving.
+        network_threads: Network threads; 0 takes half the cores, at least two.
+        http_max_input_bytes: Largest JSON body, or raw input, in bytes.
+        cpu_metrics: Whether the `nv_cpu_*` gauges are shown.
+        counter_latencies: Whether the `nv_inference_*_duration_us` counters are shown.
+        http: The HTTP endpoint.
+        grpc: The gRPC endpoint.
+        metrics: The metrics endpoint.
+        repository: Where models come from and when they are loaded.
+        model: How model configurations are read.
+        log: What is written to the log, and how.
+        origins: Where the value of each flag comes from, by the flag's name.
+        notices: One line for each flag that was given and does nothing here.
+    """
+
+    id: str
+    exit_timeout_s: int
+    network_threads: int
+    http_max_input_bytes: int
+    cpu_metrics: bool
+    counter_latencies: bool
+    http: Endpoint
+    grpc: Endpoint
+    metrics: Endpoint
+    repository: RepositoryOptions
+    model: ModelOptions
+    log: LogOptions
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()

@@ -1,0 +1,98 @@
+"""Reads the configuration of a load request: JSON in protobuf's mapping, enum names in any case, no unknown field."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from alipes.config.nearest import nearest
+from alipes.config.schema import ModelConfig, descriptor, is_map, new_config
+from alipes.errors import ConfigError
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+__all__ = ["parse_override"]
+
+_PREFIX: Final = "Invalid config override: "
+
+
+def parse_override(text: str) -> ModelConfig:
+    """Read the `config` parameter of a load request.
+
+    Args:
+        text: A JSON object; field names as in the proto file or in lower camel case.
+
+    Raises:
+        ConfigError: If the text is no such object; the message begins with "Invalid config override: ".
+    """
+    from google.protobuf import json_format
+
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{_PREFIX}{error}") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{_PREFIX}expected an object, got {type(value).__name__}")
+    try:
+        return json_format.ParseDict(_message(value, descriptor(), ""), new_config())
+    except (json_format.ParseError, RecursionError) as error:
+        raise ConfigError(f"{_PREFIX}{error}") from error
+
+
+def _message(value: dict[str, Any], message: Descriptor, place: str) -> dict[str, Any]:
+    """The object with its enum names spelled as the proto file spells them."""
+    made: dict[str, Any] = {}
+    set_oneofs: set[str] = set()
+    known = {name: field for field in message.fields for name in (field.name, field.json_name)}
+    for name, content in value.items():
+        field = known.get(name)
+        if field is None:
+            close = nearest(name, message.fields_by_name)
+            raise ConfigError(
+                f"{_PREFIX}{_located(place)}: invalid name {name}: Cannot find field.",
+                key=name,
+                hint=f"did you mean '{close}'?" if close else None,
+            )
+        if content is None:
+            continue
+        if (oneof := field.containing_oneof) is not None:
+            if oneof.name in set_oneofs:
+                raise ConfigError(
+                    f"{_PREFIX}{_located(place)}: invalid value oneof field '{oneof.name}' is already set. "
+                    f"Cannot set '{name}' for type oneof",
+                    key=name,
+                )
+            set_oneofs.add(oneof.name)
+        made[field.name] = _content(content, field, f"{place}.{name}" if place else name)
+    return made
+
+
+def _content(content: Any, field: FieldDescriptor, place: str) -> Any:
+    if is_map(field) and isinstance(content, dict):
+        element = field.message_type.fields_by_name["value"]
+        return {key: _single(one, element, f'{place}["{key}"]') for key, one in content.items()}
+    if isinstance(content, list):
+        return [_single(one, field, f"{place}[{index}]") for index, one in enumerate(content)]
+    return _single(content, field, place)
+
+
+def _single(content: Any, field: FieldDescriptor, place: str) -> Any:
+    if field.enum_type is not None and isinstance(content, str):
+        name = content.upper()
+        if name in field.enum_type.values_by_name:
+            return name
+        close = nearest(name, field.enum_type.values_by_name)
+        raise ConfigError(
+            f'{_PREFIX}{_located(place)}: invalid value "{content}" for type '
+            f"type.googleapis.com/{field.enum_type.full_name}",
+            key=place,
+            hint=f"did you mean '{close}'?" if close else None,
+        )
+    if field.message_type is not None and isinstance(content, dict):
+        return _message(content, field.message_type, place)
+    return content
+
+
+def _located(place: str) -> str:
+    return f"({place})" if place else ""

@@ -1,0 +1,123 @@
+"""The table of `parameters` that a model of the ONNX Runtime backend may carry.
+
+Source: the backend's documented keys, and ONNX Runtime's own `session.` entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from alipes.errors import ConfigError
+
+__all__ = ["PARAMETERS", "EngineParameters", "Parameter", "read_parameters"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One row: a key, how its value is read, and what it does. A key that ends in `*` stands for all that begin so."""
+
+    key: str
+    kind: Literal["count", "switch", "text"]
+    status: Literal["works", "ignored"]
+    help: str
+    note: str = ""
+
+
+_GPU: Final = "it tunes the CUDA provider"
+
+PARAMETERS: Final[tuple[Parameter, ...]] = (
+    Parameter("intra_op_thread_count", "count", "works", "Threads within an operator; 0 takes cores ÷ instances."),
+    Parameter("inter_op_thread_count", "count", "works", "Threads across operators, in parallel mode; 0 takes the same."),
+    Parameter("execution_mode", "switch", "works", "1 runs operators in parallel, 0 one after the other."),
+    Parameter("enable_mem_arena", "switch", "works", "0 gives memory back after each run instead of keeping it."),
+    Parameter("session.*", "text", "works", "Session entry, handed to ONNX Runtime as it is."),
+    Parameter("enable_mem_pattern", "switch", "ignored", "Plan memory from earlier runs.", "ONNX Runtime's default stays"),
+    Parameter(
+        "memory.enable_memory_arena_shrinkage",
+        "text",
+        "ignored",
+        "Shrink the arena after each run.",
+        "set enable_mem_arena to 0 instead",
+    ),
+    Parameter("cudnn_conv_algo_search", "text", "ignored", "Search for convolution algorithms.", _GPU),
+    Parameter("gpu_mem_limit", "text", "ignored", "Limit of GPU memory.", _GPU),
+    Parameter("arena_extend_strategy", "text", "ignored", "Growth of the GPU arena.", _GPU),
+    Parameter("do_copy_in_default_stream", "text", "ignored", "Stream of copies.", _GPU),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParameters:
+    """What a model's parameters tell ONNX Runtime.
+
+    Attributes:
+        intra_op_threads: Threads within an operator; 0 where the default is wanted.
+        inter_op_threads: Threads across operators; 0 where the default is wanted.
+        parallel: Whether operators run in parallel.
+        memory_arena: Whether the engine keeps its own memory.
+        session_config: Entries handed on as they are.
+        notices: One line for each parameter that does nothing here.
+    """
+
+    intra_op_threads: int
+    inter_op_threads: int
+    parallel: bool
+    memory_arena: bool
+    session_config: dict[str, str]
+    notices: tuple[str, ...]
+
+
+def read_parameters(parameters: Mapping[str, str], name: str) -> EngineParameters:
+    """Read a model's parameters.
+
+    Args:
+        parameters: Key to text, as in the configuration.
+        name: The model's name, for messages.
+
+    Raises:
+        ConfigError: If the value of a known key cannot be read.
+    """
+    numbers: dict[str, int] = {}
+    session: dict[str, str] = {}
+    notices: list[str] = []
+    for key, text in sorted(parameters.items()):
+        row = _find(key)
+        if row is None:
+            notices.append(f"parameter '{key}' of model '{name}' is ignored: the backend knows no such key")
+        elif row.status == "ignored":
+            notices.append(f"parameter '{key}' of model '{name}' is ignored: {row.note}")
+        elif row.kind == "text":
+            session[key] = text
+        else:
+            numbers[key] = _number(row, text, name)
+    return EngineParameters(
+        intra_op_threads=numbers.get("intra_op_thread_count", 0),
+        inter_op_threads=numbers.get("inter_op_thread_count", 0),
+        parallel=numbers.get("execution_mode", 0) == 1,
+        memory_arena=numbers.get("enable_mem_arena", 1) == 1,
+        session_config=session,
+        notices=tuple(notices),
+    )
+
+
+def _find(key: str) -> Parameter | None:
+    for row in PARAMETERS:
+        if key == row.key or (row.key.endswith("*") and key.startswith(row.key[:-1])):
+            return row
+    return None
+
+
+_MOST_THREADS: Final = 1024
+"""More threads than any machine has cores for one model is a slip of the pen."""
+
+
+def _number(row: Parameter, text: str, name: str) -> int:
+    high = 1 if row.kind == "switch" else _MOST_THREADS
+    if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= high:
+        return int(text)
+    raise ConfigError(
+        f"parameter '{row.key}' of model '{name}' must be an integer from 0 to {high}, got '{text}'",
+        key=f"parameters.{row.key}",
+    )

@@ -1,0 +1,115 @@
+"""The one table of platforms, backends and model files that Triton knows, and how one is inferred from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from alipes.config.schema import ModelConfig
+from alipes.errors import ConfigError
+
+__all__ = ["ENSEMBLE", "PLATFORMS", "Platform", "backend_of", "complete_backend"]
+
+ENSEMBLE: Final = "ensemble"
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One row: a kind of model. `platform` is empty where Triton has no platform name for it."""
+
+    backend: str
+    platform: str
+    filename: str
+
+
+PLATFORMS: Final[tuple[Platform, ...]] = (
+    Platform("tensorflow", "tensorflow_savedmodel", "model.savedmodel"),
+    Platform("tensorflow", "tensorflow_graphdef", "model.graphdef"),
+    Platform("tensorrt", "tensorrt_plan", "model.plan"),
+    Platform("onnxruntime", "onnxruntime_onnx", "model.onnx"),
+    Platform("openvino", "", "model.xml"),
+    Platform("pytorch", "pytorch_libtorch", "model.pt"),
+    Platform("pytorch", "torch_aoti", "model.pt2"),
+    Platform("python", "", "model.py"),
+)
+"""In the order in which files are looked for."""
+
+_SYNONYMS: Final = {"libtorch": "pytorch_libtorch"}
+
+
+def backend_of(platform: str) -> str | None:
+    """The backend that a platform belongs to; None for a platform that nobody knows."""
+    for row in PLATFORMS:
+        if row.platform and row.platform == _SYNONYMS.get(platform, platform):
+            return row.backend
+    return None
+
+
+def complete_backend(config: ModelConfig, folder: Path, name: str) -> None:
+    """Fill in name, backend, platform and model file from each other and from the first version's files.
+
+    Args:
+        config: The configuration, changed in place; what it says already stays.
+        folder: The model's folder.
+        name: The folder's name, which is the model's.
+
+    Raises:
+        ConfigError: If nothing tells the backend.
+
+    Source: Triton's server-side completion, which is never off.
+    """
+    config.name = config.name or name
+    if config.platform == ENSEMBLE or config.HasField("ensemble_scheduling"):
+        return
+    row = _row_of(config, folder)
+    if row is not None:
+        config.backend = config.backend or row.backend
+        config.platform = config.platform or row.platform
+        config.default_model_filename = config.default_model_filename or row.filename
+    elif not (config.backend or config.platform or config.default_model_filename):
+        _complete_from_name(config, name)
+
+
+def _row_of(config: ModelConfig, folder: Path) -> Platform | None:
+    """The first row that agrees with what the configuration says, or with the files where it says nothing."""
+    if config.backend or config.platform or config.default_model_filename:
+        platform = _SYNONYMS.get(config.platform, config.platform)
+        agreeing = [
+            row
+            for row in PLATFORMS
+            if config.backend in ("", row.backend)
+            and platform in ("", row.platform)
+            and (config.default_model_filename in ("", row.filename) or config.backend or platform)
+        ]
+    else:
+        agreeing = list(PLATFORMS)
+        if not _files(folder):
+            return None
+    present = [row for row in agreeing if row.filename in _files(folder)]
+    if present or not (config.backend or config.platform or config.default_model_filename):
+        return present[0] if present else None
+    return agreeing[0] if agreeing else None
+
+
+def _files(folder: Path) -> frozenset[str]:
+    """Names in the lexicographically first version directory; none where there is no version."""
+    try:
+        versions = sorted(entry.name for entry in folder.iterdir() if entry.name.isdigit() and entry.is_dir())
+        return frozenset(entry.name for entry in (folder / versions[0]).iterdir()) if versions else frozenset()
+    except OSError:
+        return frozenset()
+
+
+def _complete_from_name(config: ModelConfig, name: str) -> None:
+    """Read the backend from a model name of the form `anything.<backend>`."""
+    _, dot, backend = name.partition(".")
+    if not dot:
+        raise ConfigError(
+            f"Invalid model name: Could not determine backend for model '{name}' with no backend in model configuration. "
+            "Expected model name of the form 'model.<backend_name>'.",
+            key="backend",
+            hint="name the backend in config.pbtxt, for example backend: \"onnxruntime\"",
+        )
+    config.backend = backend
+    config.default_model_filename = f"model.{backend}"

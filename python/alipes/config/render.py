@@ -1,0 +1,72 @@
+"""Writes a configuration as Triton answers it: protobuf's JSON with every default, and 64-bit sizes as numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from alipes.config.schema import ModelConfig, is_map, is_repeated
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor
+
+__all__ = ["config_json"]
+
+_STRINGS: Final = frozenset(
+    {
+        "inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.dim",
+        "inference.ModelInstanceGroup.SecondaryDevice.device_id",
+    }
+)
+"""The 64-bit fields that keep protobuf's form, a string; every other one is a number."""
+
+
+def config_json(config: ModelConfig) -> str:
+    """The body of `GET /v2/models/<model>/config`.
+
+    Fields stand in the order of the proto file; a sub-message that is not set is absent, an empty list or map is not.
+    """
+    return json.dumps(_message(config), ensure_ascii=False, separators=(",", ":"))
+
+
+def _message(message: ModelConfig) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        if is_map(field):
+            element = field.message_type.fields_by_name["value"]
+            made[field.name] = {_key(key): _value(element, value[key]) for key in sorted(value)}
+        elif is_repeated(field):
+            made[field.name] = [_value(field, one) for one in value]
+        elif not field.has_presence or message.HasField(field.name):
+            made[field.name] = _value(field, value)
+    return made
+
+
+def _value(field: FieldDescriptor, value: Any) -> Any:
+    if field.message_type is not None:
+        return _message(value)
+    if field.enum_type is not None:
+        known = field.enum_type.values_by_number.get(value)
+        return value if known is None else known.name
+    if isinstance(value, float):
+        return _number(field, value)
+    return str(value) if field.full_name in _STRINGS else value
+
+
+def _key(key: Any) -> str:
+    return str(key)
+
+
+def _number(field: FieldDescriptor, value: float) -> Any:
+    """A float in its shortest form; what is no number as the word that protobuf's JSON uses."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if field.type == field.TYPE_FLOAT:
+        from google.protobuf.internal.type_checkers import ToShortestFloat
+
+        value = float(ToShortestFloat(value))
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value

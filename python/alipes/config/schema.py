@@ -1,0 +1,70 @@
+"""The message classes of the model configuration, made from the descriptors that the extension module carries.
+
+`proto/model_config.proto` is the only description of the format; no generated Python code stands beside it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from alipes import _core
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+    from google.protobuf.descriptor_pool import DescriptorPool
+
+__all__ = ["ModelConfig", "copy_config", "descriptor", "is_map", "is_repeated", "new_config", "pool"]
+
+ModelConfig: TypeAlias = Any
+"""A message `inference.ModelConfig`. Its class is made at run time, so type checkers know no more of it."""
+
+_NAME = "inference.ModelConfig"
+
+
+@cache
+def pool() -> DescriptorPool:
+    """A pool with the project's own proto files, apart from the process-wide one that other packages fill."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+    from google.protobuf.descriptor_pool import DescriptorPool
+
+    files = FileDescriptorSet.FromString(_core.descriptor_set())
+    made = DescriptorPool()
+    for file in files.file:
+        made.Add(file)  # type: ignore[no-untyped-call]
+    return made
+
+
+@cache
+def _config_class() -> Any:
+    from google.protobuf.message_factory import GetMessageClass
+
+    return GetMessageClass(descriptor())
+
+
+def descriptor() -> Descriptor:
+    """The descriptor of `inference.ModelConfig`."""
+    return pool().FindMessageTypeByName(_NAME)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def new_config(**fields: Any) -> ModelConfig:
+    """A configuration with the given fields and nothing else."""
+    return _config_class()(**fields)
+
+
+def copy_config(config: ModelConfig) -> ModelConfig:
+    """A configuration of its own with the same content."""
+    made = new_config()
+    made.CopyFrom(config)
+    return made
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """Whether a field is a map."""
+    message = field.message_type
+    return message is not None and message.GetOptions().map_entry
+
+
+def is_repeated(field: FieldDescriptor) -> bool:
+    """Whether a field is a list or a map."""
+    return bool(field.is_repeated)

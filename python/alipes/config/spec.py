@@ -1,0 +1,128 @@
+"""Turns a complete configuration into what the data plane is told: the specification of one version."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.config.datatypes import v2_name
+from alipes.config.parameters import EngineParameters, read_parameters
+from alipes.config.render import config_json
+from alipes.config.schema import ModelConfig
+from alipes.errors import ConfigError
+
+__all__ = ["available_cores", "instance_names", "to_spec"]
+
+SCHEMA: Final = 1
+"""Version of the document; the data plane refuses any other."""
+
+_GRAPH_LEVELS: Final = {-1: "basic", 0: "all", 1: "extended", 2: "disable"}
+"""`optimization.graph.level` as the ONNX Runtime backend of Triton reads it; other numbers mean all."""
+
+
+def available_cores() -> int:
+    """Cores that this process may use; at least 1."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not offered by this system
+        return os.cpu_count() or 1
+
+
+def instance_names(config: ModelConfig) -> list[str]:
+    """The names of a model's instances: `<group>_<i>`, groups in their order."""
+    return [f"{group.name}_{index}" for group in config.instance_group for index in range(group.count)]
+
+
+def to_spec(config: ModelConfig, version: int, folder: Path, library: Path, cores: int) -> dict[str, Any]:
+    """The specification of one version of an ONNX model.
+
+    Args:
+        config: The configuration: normalised, complete and checked.
+        version: The version.
+        folder: The model's folder.
+        library: The ONNX Runtime library.
+        cores: Cores to share among the instances where the configuration gives no number of threads.
+
+    Raises:
+        ConfigError: If a label file cannot be read or a parameter has no sensible value.
+    """
+    instances = instance_names(config)
+    parameters = read_parameters({key: value.string_value for key, value in config.parameters.items()}, config.name)
+    return {
+        "schema": SCHEMA,
+        "name": config.name,
+        "version": version,
+        "platform": config.platform or config.backend,
+        "max_batch_size": config.max_batch_size,
+        "inputs": [_input(tensor) for tensor in config.input],
+        "outputs": [_output(tensor, folder) for tensor in config.output],
+        "scheduling": _scheduling(config),
+        "instances": instances,
+        "engine": {
+            "kind": "onnxruntime",
+            "library": str(library),
+            "model_path": str(model_path(config, folder, version)),
+            **_engine(config, parameters, max(1, cores // len(instances))),
+        },
+        "config_json": config_json(config),
+        "config_proto": base64.b64encode(config.SerializeToString(deterministic=True)).decode("ascii"),
+        "metric_tags": dict(config.metric_tags),
+    }
+
+
+def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
+    """The model file of a version."""
+    return folder.absolute() / str(version) / config.default_model_filename
+
+
+def _engine(config: ModelConfig, parameters: EngineParameters, threads: int) -> dict[str, Any]:
+    return {
+        "intra_op_threads": parameters.intra_op_threads or threads,
+        "inter_op_threads": parameters.inter_op_threads or (threads if parameters.parallel else 1),
+        "execution_mode": "parallel" if parameters.parallel else "sequential",
+        "graph_optimization": _GRAPH_LEVELS.get(config.optimization.graph.level, "all"),
+        "session_config": parameters.session_config,
+        "memory_arena": parameters.memory_arena,
+    }
+
+
+def _scheduling(config: ModelConfig) -> dict[str, Any]:
+    if not config.HasField("dynamic_batching") or config.max_batch_size < 1:
+        return {"kind": "direct"}
+    batching = config.dynamic_batching
+    return {
+        "kind": "dynamic",
+        "preferred_batch_sizes": list(batching.preferred_batch_size),
+        "max_queue_delay_us": batching.max_queue_delay_microseconds,
+        "preserve_ordering": batching.preserve_ordering,
+    }
+
+
+def _input(tensor: ModelConfig) -> dict[str, Any]:
+    return {**_port(tensor), "optional": tensor.optional, "allow_ragged_batch": tensor.allow_ragged_batch}
+
+
+def _output(tensor: ModelConfig, folder: Path) -> dict[str, Any]:
+    labels = _labels(folder / tensor.label_filename) if tensor.label_filename else []
+    return {**_port(tensor), "labels": labels}
+
+
+def _port(tensor: ModelConfig) -> dict[str, Any]:
+    return {
+        "name": tensor.name,
+        "datatype": v2_name(tensor.data_type),
+        "dims": list(tensor.dims),
+        "reshape": list(tensor.reshape.shape) if tensor.HasField("reshape") else None,
+    }
+
+
+def _labels(path: Path) -> list[str]:
+    """The lines of a label file, by index."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"unable to read label file {path}: {error}", path=path, key="output.label_filename", code="INTERNAL"
+        ) from error

@@ -1,0 +1,61 @@
+"""Texts of flags and environment variables, read as values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alipes.config.flags import Kind, Value
+from alipes.errors import ConfigError
+
+__all__ = ["BOOLS", "parse_value"]
+
+BOOLS: Final = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
+"""The words for yes and no, whatever their case."""
+
+_MAX_INT: Final = 2**31 - 1
+
+
+def parse_value(
+    name: str, kind: Kind, text: str, *, choices: tuple[str, ...] = (), low: int = 0, high: int = _MAX_INT
+) -> Value:
+    """Read one value.
+
+    Args:
+        name: What to call it in a message, for example `--http-port`.
+        kind: How to read it; a `list` gives the one element as text.
+        text: What was given.
+        choices: The words that a `choice` takes.
+        low: Smallest integer allowed.
+        high: Largest integer allowed.
+
+    Raises:
+        ConfigError: If the text is no such value.
+    """
+    if kind == "bool":
+        return _bool(name, text)
+    if kind == "level" and text.lower() in ("true", "false"):
+        return 1 if text.lower() == "true" else 0
+    if kind in ("int", "level"):
+        return _int(name, text, low, high)
+    if kind == "choice" and text not in choices:
+        raise _bad(name, f"one of {', '.join(choices)}", text)
+    return text
+
+
+def _bool(name: str, text: str) -> bool:
+    try:
+        return BOOLS[text.lower()]
+    except KeyError:
+        raise _bad(name, "true or false", text) from None
+
+
+def _int(name: str, text: str, low: int, high: int) -> int:
+    # int() alone would take "1_000" and digits of other scripts.
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdigit() and len(digits) <= len(str(_MAX_INT)) and low <= int(text) <= high:
+        return int(text)
+    raise _bad(name, f"an integer from {low} to {high}", text)
+
+
+def _bad(name: str, expected: str, text: str) -> ConfigError:
+    return ConfigError(f'Bad option: "{name}".\nexpected {expected}, got \'{text}\'', key=name)

@@ -1,0 +1,256 @@
+"""Every exception that alipes raises on purpose, as one tree that a caller can act on.
+
+The message of an exception is for people and may change; its class, and `code` where there is one, are for programs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+__all__ = [
+    "AlipesError",
+    "AlreadyExists",
+    "Cancelled",
+    "ConfigError",
+    "DeadlineExceeded",
+    "InferError",
+    "Internal",
+    "InvalidArgument",
+    "ModelLoadError",
+    "NotFound",
+    "NotReady",
+    "Overloaded",
+    "PermissionDenied",
+    "RepositoryError",
+    "ServerStartError",
+    "TooLarge",
+    "TransportError",
+    "Unauthenticated",
+    "Unsupported",
+]
+
+_WORDS = {
+    "UNKNOWN": "Unknown",
+    "INTERNAL": "Internal",
+    "NOT_FOUND": "Not found",
+    "INVALID_ARG": "Invalid argument",
+    "UNAVAILABLE": "Unavailable",
+    "UNSUPPORTED": "Unsupported",
+    "ALREADY_EXISTS": "Already exists",
+    "CANCELLED": "Cancelled",
+}
+
+
+class AlipesError(Exception):
+    """The root: catches whatever alipes raises on purpose."""
+
+
+class ConfigError(AlipesError, ValueError):
+    """A flag, a configuration file or an override says something that cannot be done.
+
+    Attributes:
+        path: The file, where there is one.
+        line: Line in the file, counted from 1.
+        column: Column in the line, counted from 1.
+        key: The flag or the dotted field that is at fault.
+        hint: What to try instead.
+        code: Triton's code for it, `INVALID_ARG` unless said otherwise.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: Path | str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        key: str | None = None,
+        hint: str | None = None,
+        code: str = "INVALID_ARG",
+    ) -> None:
+        super().__init__(message)
+        self.path = None if path is None else Path(path)
+        self.line = line
+        self.column = column
+        self.key = key
+        self.hint = hint
+        self.code = code
+
+    @property
+    def reason(self) -> str:
+        """The message with the word of its code in front, as an unavailable version shows it."""
+        return f"{_WORDS[self.code]}: {self}"
+
+    def explain(self) -> str:
+        """The message for a person: with its place in front and the hint behind."""
+        place = [str(part) for part in (self.path, self.line, self.column) if part is not None]
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{':'.join(place)}: {self}{hint}" if place else f"{self}{hint}"
+
+
+class RepositoryError(AlipesError):
+    """A model repository, or a model in it, cannot be read or found."""
+
+    def __init__(
+        self, message: str, *, model: str | None = None, version: int | None = None, reason: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.model = model
+        self.version = version
+        self.reason = reason if reason is not None else message
+
+
+class ModelLoadError(AlipesError):
+    """A model version could not be loaded by its backend.
+
+    Attributes:
+        model: Name of the model.
+        version: Version of the model.
+        backend: The backend that tried.
+        cause: What the backend said, where that differs from the message.
+        code: Triton's code for it, `INTERNAL` unless said otherwise.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        model: str | None = None,
+        version: int | None = None,
+        backend: str | None = None,
+        cause: str | None = None,
+        code: str = "INTERNAL",
+    ) -> None:
+        super().__init__(message)
+        self.model = model
+        self.version = version
+        self.backend = backend
+        self.cause = cause
+        self.code = code
+
+    @property
+    def reason(self) -> str:
+        """The message with the word of its code in front, as an unavailable version shows it."""
+        return f"{_WORDS[self.code]}: {self}"
+
+
+class ServerStartError(AlipesError):
+    """The server cannot start: a port is in use, an address is not ours, a model must load and does not."""
+
+
+class TransportError(AlipesError):
+    """The connection failed rather than the request: connect, read timeout, or a broken protocol."""
+
+
+class InferError(AlipesError):
+    """One request was not answered.
+
+    Attributes:
+        code: Stable name of the kind, the class's own.
+        model: Name of the model, where known.
+        request_id: The request's id, where it had one.
+    """
+
+    code: ClassVar[str] = "Unknown"
+
+    def __init__(self, message: str, *, model: str | None = None, request_id: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.model = model
+        self.request_id = request_id
+
+
+class InvalidArgument(InferError):
+    """Malformed body, wrong shape, unknown input."""
+
+    code = "InvalidArgument"
+
+
+class NotFound(InferError):
+    """No such model or version."""
+
+    code = "NotFound"
+
+
+class NotReady(InferError):
+    """The model exists but cannot serve now: it is loading or draining."""
+
+    code = "NotReady"
+
+
+class Overloaded(InferError):
+    """A queue or connection limit is reached; `retry_after_s` says when to come back, where known."""
+
+    code = "Overloaded"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        model: str | None = None,
+        request_id: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, model=model, request_id=request_id)
+        self.retry_after_s = retry_after_s
+
+
+class DeadlineExceeded(InferError):
+    """Time ran out; `where` is `queue` or `compute`, where known."""
+
+    code = "DeadlineExceeded"
+
+    def __init__(
+        self, message: str, *, model: str | None = None, request_id: str | None = None, where: str | None = None
+    ) -> None:
+        super().__init__(message, model=model, request_id=request_id)
+        self.where = where
+
+
+class Cancelled(InferError):
+    """Withdrawn by the caller."""
+
+    code = "Cancelled"
+
+
+class TooLarge(InferError):
+    """A named limit on outside input was exceeded; `limit` is its name and value, where known."""
+
+    code = "TooLarge"
+
+    def __init__(
+        self, message: str, *, model: str | None = None, request_id: str | None = None, limit: str | None = None
+    ) -> None:
+        super().__init__(message, model=model, request_id=request_id)
+        self.limit = limit
+
+
+class AlreadyExists(InferError):
+    """The shared-memory region or model name is taken."""
+
+    code = "AlreadyExists"
+
+
+class Unsupported(InferError):
+    """Valid, but not offered here."""
+
+    code = "Unsupported"
+
+
+class Unauthenticated(InferError):
+    """The caller did not say who it is."""
+
+    code = "Unauthenticated"
+
+
+class PermissionDenied(InferError):
+    """The caller may not do this."""
+
+    code = "PermissionDenied"
+
+
+class Internal(InferError):
+    """The backend raised, or alipes is wrong; the message says which."""
+
+    code = "Internal"
