@@ -1,0 +1,50 @@
+"""Fixtures that every test folder may use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # `support` is shared by folders that are no packages
+
+from support.server import ServerProcess
+
+Serve = Callable[..., ServerProcess]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """An empty model repository."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts servers: ``serve(repository, *flags)`` returns one that accepts requests. All are gone afterwards."""
+    yield from _servers()
+
+
+@pytest.fixture(scope="module")
+def serve_module() -> Iterator[Serve]:
+    """`serve` for a server that the tests of a module share."""
+    yield from _servers()
+
+
+def _servers() -> Iterator[Serve]:
+    started: list[ServerProcess] = []
+
+    def start(repository: Path | str, *arguments: str, environment: dict[str, str] | None = None) -> ServerProcess:
+        server = ServerProcess(repository, *arguments, environment=environment)
+        started.append(server)
+        return server.wait_until_started()
+
+    try:
+        yield start
+    finally:
+        for server in started:
+            server.kill()

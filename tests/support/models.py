@@ -1,0 +1,110 @@
+"""Small ONNX models, and repositories made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+# The oldest format that every ONNX Runtime in use reads.
+_IR_VERSION = 8
+_OPSET = 17
+
+
+def times(factor: float = 2.0, columns: int = 2) -> onnx.ModelProto:
+    """``Y = factor * X``; X and Y are FP32 ``[batch, columns]``."""
+    shape = ["batch", columns]
+    node = helper.make_node("Mul", ["X", "factor"], ["Y"])
+    return _model(
+        [node],
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(np.array(factor, np.float32), "factor")],
+    )
+
+
+def busy(side: int = 256) -> onnx.ModelProto:
+    """Multiplies matrices ``STEPS`` times, so that a request lasts as long as the test needs; DONE is ``STEPS``.
+
+    STEPS and DONE are INT64 ``[1]``: the model has no batch dimension.
+    """
+    matrix = helper.make_tensor_value_info("matrix_in", TensorProto.FLOAT, [side, side])
+    body = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["matrix_in", "unit"], ["matrix_out"]),
+            helper.make_node("Identity", ["go_in"], ["go_out"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("step", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go_in", TensorProto.BOOL, []),
+            matrix,
+        ],
+        [
+            helper.make_tensor_value_info("go_out", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("matrix_out", TensorProto.FLOAT, [side, side]),
+        ],
+    )
+    nodes = [
+        helper.make_node("Squeeze", ["STEPS", "axis"], ["count"]),
+        helper.make_node("Loop", ["count", "go", "unit"], ["product"], body=body),
+        # The product takes part in the answer, or the optimizer would drop the loop.
+        helper.make_node("ReduceMax", ["product"], ["largest"], keepdims=0),
+        helper.make_node("Cast", ["largest"], ["one"], to=TensorProto.INT64),
+        helper.make_node("Mul", ["STEPS", "one"], ["DONE"]),
+    ]
+    ports = [helper.make_tensor_value_info(name, TensorProto.INT64, [1]) for name in ("STEPS", "DONE")]
+    return _model(
+        nodes,
+        ports[:1],
+        ports[1:],
+        [
+            numpy_helper.from_array(np.array([0], np.int64), "axis"),
+            numpy_helper.from_array(np.array(True), "go"),
+            numpy_helper.from_array(np.eye(side, dtype=np.float32), "unit"),
+        ],
+    )
+
+
+def add_model(
+    repository: Path,
+    name: str,
+    model: onnx.ModelProto | None = None,
+    *,
+    versions: Iterable[int] = (1,),
+    config: str | None = None,
+) -> Path:
+    """Writes a model's folder with the same file in every version, and returns it.
+
+    Args:
+        repository: The repository, made if absent.
+        name: The model.
+        model: Defaults to `times`.
+        versions: Version directories to make.
+        config: Text of `config.pbtxt`; none is written by default.
+    """
+    folder = repository / name
+    content = (model if model is not None else times()).SerializeToString()
+    for version in versions:
+        (folder / str(version)).mkdir(parents=True)
+        (folder / str(version) / "model.onnx").write_bytes(content)
+    folder.mkdir(parents=True, exist_ok=True)
+    if config is not None:
+        (folder / "config.pbtxt").write_text(config)
+    return folder
+
+
+def _model(
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    constants: list[onnx.TensorProto],
+) -> onnx.ModelProto:
+    graph = helper.make_graph(nodes, "model", inputs, outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)])
+    model.ir_version = _IR_VERSION
+    onnx.checker.check_model(model)
+    return model
