@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from golden.later import LATER, LATER_MODELS
+from golden.later import LATER
 from golden.replay import Differences, replay
-from golden.scenarios import MODELS, groups
+from golden.scenarios import groups
 
 
 def _scenarios() -> list[object]:
@@ -51,7 +51,6 @@ def test_recorded_exchange_has_no_difference(group: str, scenario: str, replayed
     assert not differences, "\n".join(differences)
 
 
-def test_scenarios_and_models_left_for_later_exist() -> None:
+def test_scenarios_left_for_later_exist() -> None:
     recorded = {scenario.id for group in groups().values() for scenario in group.scenarios}
     assert LATER.keys() <= recorded
-    assert all((MODELS / repository / model).is_dir() for repository, names in LATER_MODELS.items() for model in names)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.server import ServerProcess
+
+from . import stand_ins
 from .exchange import grpc, http
 from .matchers import differences
 from .scenarios import Group, Scenario, Step
-from .server import Server, copy_repository, launch, running, stop
-
-_START_FAILS_S = 30
+from .server import copy_repository, launch, running
 
 # What a step may expect; `response` and `error` exclude each other.
 _EXPECTATIONS = ("response", "error", "answers", "status", "exit_code", "output")
@@ -28,13 +29,17 @@ def replay(group: Group, folder: Path) -> Differences:
 
     All of them are played, in order, because some look at what earlier ones counted.
     """
+    scenarios = [stand_ins.with_typed_echo(scenario) for scenario in group.scenarios]
     if group.repository is None:
         stage = Stage(folder, None)
-        return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
+        return {scenario.id: stage.play(scenario) for scenario in scenarios}
     repository = copy_repository(group.repository, folder)
-    with running(repository, group.args, folder / "server.log") as server:
+    stand_ins.install(repository)
+    if scenarios != list(group.scenarios):
+        stand_ins.install_typed_echoes(repository)
+    with running(repository, group.args) as server:
         stage = Stage(folder, server)
-        return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
+        return {scenario.id: stage.play(scenario) for scenario in scenarios}
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Stage:
     """Where steps are played: a folder for what they leave behind, and the server, unless they start their own."""
 
     folder: Path
-    server: Server | None
+    server: ServerProcess | None
 
     def play(self, scenario: Scenario) -> list[str]:
         """The differences of one scenario."""
@@ -52,8 +57,8 @@ class Stage:
                 answer = self._perform(step)
             except OSError as error:
                 found.append(f"step {number}: {error!r}")
-                continue
-            found += _compare(step, answer, f"step {number}")
+            else:
+                found += _compare(step, answer, f"step {number}")
         return found
 
     def _perform(self, step: Step) -> dict[str, Any]:
@@ -69,21 +74,18 @@ class Stage:
     def _start_fails(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         folder = self.folder / f"start_{len(list(self.folder.iterdir()))}"
         folder.mkdir()
-        log, port = folder / "server.log", _free_port()
+        port = _free_port()
         args = [arg.replace("{tmp}", str(folder)).replace("{http}", port) for arg in spec["args"]]
-        process = launch(copy_repository(spec["repository"], folder), args, log, ports=(port, "0", "0"))
-        try:
-            exit_code: int | None = process.wait(_START_FAILS_S)
-        except subprocess.TimeoutExpired:
-            exit_code = None
-        finally:
-            stop(process)
-        output = log.read_text(errors="replace")
-        return {"exit_code": exit_code, "output": {text: text in output for text in spec["texts"]}}
+        with launch(copy_repository(spec["repository"], folder), [f"--http-port={port}", *args]) as server:
+            try:
+                exit_code: int | None = server.wait()
+            except subprocess.TimeoutExpired:
+                exit_code = None
+            return {"exit_code": exit_code, "output": {text: text in server.output for text in spec["texts"]}}
 
 
 # `rpc` stands before `request`, because a call has both.
-_DOORS: dict[str, Callable[[Server, Step], dict[str, Any]]] = {
+_DOORS: dict[str, Callable[[ServerProcess, Step], dict[str, Any]]] = {
     "rpc": lambda server, step: grpc.exchange(server.grpc, step),
     "raw": lambda server, step: http.raw(server.http, step),
     "until": lambda server, step: http.until(server.http, step),

@@ -20,14 +20,14 @@ _OPTIONS = [
 ]
 
 
-def exchange(address: tuple[str, int], step: Mapping[str, Any]) -> dict[str, Any]:
+def exchange(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to an `rpc` step: a response in protobuf's JSON form, or an error."""
     method = messages.find(step["rpc"])
     path = method.path if method else messages.unknown_path(step["rpc"])
     request = _encode(method, step.get("request", {})) if method else b""
     metadata = tuple(step.get("metadata", {}).items())
     timeout_s = step.get("timeout_ms", _TIMEOUT_MS) / 1000
-    with grpc.insecure_channel("{}:{}".format(*address), options=_OPTIONS) as channel:
+    with grpc.insecure_channel(address, options=_OPTIONS) as channel:
         try:
             wire = channel.unary_unary(path)(request, timeout=timeout_s, metadata=metadata)
         except grpc.RpcError as error:

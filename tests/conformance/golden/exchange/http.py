@@ -20,15 +20,13 @@ _COMPARED_HEADERS = (
     "inference-header-content-length",
 )
 
-Address = tuple[str, int]
 
-
-def send(address: Address, request: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
+def send(address: str, request: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
     """Sends one request on a connection of its own: status, headers with names in lower case, body.
 
-    No header is added to the recorded ones but Host and, for a body or a POST, Content-Length.
+    The address is ``host:port``. Of headers, only Host and, for a body or a POST, Content-Length are added.
     """
-    connection = http.client.HTTPConnection(*address, timeout=_TIMEOUT_S)
+    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_S)
     body, headers = encode(request.get("body")), request.get("headers", {})
     try:
         connection.putrequest(request["method"], request["path"], skip_accept_encoding=True)
@@ -42,7 +40,7 @@ def send(address: Address, request: Mapping[str, Any]) -> tuple[int, dict[str, s
         connection.close()
 
 
-def exchange(address: Address, step: Mapping[str, Any]) -> dict[str, Any]:
+def exchange(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a `request` step."""
     status, headers, raw = send(address, step["request"])
     kept: dict[str, str | None] = {name: headers[name] for name in _COMPARED_HEADERS if name in headers}
@@ -51,7 +49,7 @@ def exchange(address: Address, step: Mapping[str, Any]) -> dict[str, Any]:
     return {"response": {"status": status, "headers": kept, "body": body}}
 
 
-def until(address: Address, step: Mapping[str, Any]) -> dict[str, Any]:
+def until(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     """The status of an `until` step: the expected one as soon as it comes, else the last one."""
     deadline = time.monotonic() + step["within_ms"] / 1000
     while True:
@@ -61,10 +59,10 @@ def until(address: Address, step: Mapping[str, Any]) -> dict[str, Any]:
         time.sleep(0.02)
 
 
-def raw(address: Address, step: Mapping[str, Any]) -> dict[str, Any]:
+def raw(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     """The answers to a `raw` step, up to the place where the peer closes or stays silent."""
-    script = step["raw"]
-    with socket.create_connection(address, timeout=_TIMEOUT_S) as link:
+    script, (host, _, port) = step["raw"], address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=_TIMEOUT_S) as link:
         for part in script["send"]:
             if "sleep_ms" in part:
                 time.sleep(part["sleep_ms"] / 1000)
