@@ -1,0 +1,1 @@
+"""What can run a model, and where the engine's library is."""

@@ -1,0 +1,1 @@
+"""Where models live: repositories of model folders, and the versions in them."""

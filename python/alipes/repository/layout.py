@@ -1,0 +1,108 @@
+"""A model's folder: its name, its version directories and when it last changed.
+
+Source: Triton's model repository layout (``<repository>/<model>/<version>/<file>``).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from alipes.errors import RepositoryError
+
+# Folders beside the versions that belong to the model but are no version.
+RESERVED = frozenset({"warmup", "initial_state", "configs"})
+
+# Versions are signed 64-bit on the wire; 18 digits always fit.
+MAX_VERSION_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDirectories:
+    """What the folder of a model holds.
+
+    Attributes:
+        versions: Versions that have a directory, ascending.
+        ignored: One sentence for each directory that looks like a version and is not one.
+    """
+
+    versions: tuple[int, ...]
+    ignored: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """The folder of one model in one repository."""
+
+    name: str
+    path: Path
+
+    def version_path(self, version: int) -> Path:
+        """The directory of a version; it may be absent."""
+        return self.path / str(version)
+
+    def scan_versions(self) -> VersionDirectories:
+        """Reads which version directories there are.
+
+        Raises:
+            RepositoryError: If the folder cannot be read.
+        """
+        versions: list[int] = []
+        ignored: list[str] = []
+        for name in subdirectories(self.path):
+            if name in RESERVED:
+                continue
+            if name.startswith("0"):
+                ignored.append(f"ignore version directory '{name}' which contains leading zeros in its directory name")
+            elif not _is_version(name):
+                ignored.append(f"ignore version directory '{name}' which fails to convert to integral number")
+            else:
+                versions.append(int(name))
+        return VersionDirectories(tuple(sorted(versions)), tuple(ignored))
+
+    def modified_ns(self) -> int:
+        """The latest modification in the folder, in nanoseconds since the epoch; 0 if it cannot be read.
+
+        Links are followed to what they name, but a linked directory is not entered: a circle of links ends nowhere.
+        """
+        latest = _modified_ns(str(self.path))
+        for folder, directories, files in os.walk(self.path):
+            for name in (*directories, *files):
+                latest = max(latest, _modified_ns(f"{folder}{os.sep}{name}"))
+        return latest
+
+
+def check_model_name(name: str) -> None:
+    """Refuses a name that could leave the repository or that no folder can have.
+
+    Raises:
+        RepositoryError: If the name is blank, holds a separator or a NUL, or is or climbs to a parent folder.
+    """
+    unsafe = not name.strip() or name.startswith(".") or ".." in name or any(mark in name for mark in ("/", "\\", "\0"))
+    if unsafe:
+        raise RepositoryError(f"invalid model name {name!r}: expected the name of a folder in a model repository")
+
+
+def subdirectories(path: Path) -> list[str]:
+    """Names of the folders in ``path``, sorted. Hidden ones (``.git``, ``.ipynb_checkpoints``) are no model.
+
+    Raises:
+        RepositoryError: If the folder cannot be read.
+    """
+    try:
+        with os.scandir(path) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+    except OSError as error:
+        raise RepositoryError(f"failed to open directory {path}: {error.strerror}") from error
+
+
+def _is_version(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= MAX_VERSION_DIGITS
+
+
+def _modified_ns(path: str) -> int:
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:  # gone since it was listed, or a dangling link
+        return 0

@@ -1,0 +1,1 @@
+"""The running service: start and stop, the lifecycle of models, and requests to change it."""

@@ -1,0 +1,32 @@
+"""What the data plane is told of the server: one JSON document, unknown fields refused on the other side."""
+
+from __future__ import annotations
+
+import json
+
+from alipes.config.options import Endpoint, ServerOptions
+
+# Version of the documents; the data plane refuses any other.
+SCHEMA = 1
+
+
+def server_config(options: ServerOptions) -> str:
+    """The data plane's configuration, as JSON."""
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "id": options.id,
+            "http": _endpoint(options.http),
+            "grpc": _endpoint(options.grpc),
+            "metrics": _endpoint(options.metrics),
+            "network_threads": options.network_threads,
+            "http_max_input_bytes": options.http_max_input_bytes,
+            "control_mode": options.repository.control_mode,
+            "counter_latencies": options.counter_latencies,
+            "cpu_metrics": options.cpu_metrics,
+        }
+    )
+
+
+def _endpoint(endpoint: Endpoint) -> dict[str, object]:
+    return {"enabled": endpoint.enabled, "address": endpoint.address, "port": endpoint.port}

@@ -1,0 +1,115 @@
+"""The control thread: takes load and unload requests from the wire and hands each to the loader pool.
+
+It only dispatches, so a load that takes minutes never holds up the next request, and it waits inside the data plane
+with the interpreter released.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+from alipes.errors import AlipesError
+from alipes.server.lifecycle import Lifecycle, LoadFailed, poll_failed
+from alipes.server.loader import LoaderPool
+from alipes.server.log import log
+
+if TYPE_CHECKING:
+    from alipes import _core
+
+# Triton's text in every mode but `explicit`, odd as it is.
+NOT_ALLOWED = "explicit model load / unload is not allowed if polling is enabled"
+
+# How often the thread looks up from the wire: bounds how late a new model folder shows in the index, and the stop.
+WAIT_S = 0.25
+
+
+class Control:
+    """Serves control requests until it is stopped."""
+
+    def __init__(self, core: _core.Server, lifecycle: Lifecycle, pool: LoaderPool, *, allowed: bool) -> None:
+        """Prepares the thread.
+
+        Args:
+            core: Where requests come from.
+            lifecycle: Carries them out.
+            pool: Threads on which it does so.
+            allowed: Whether loading and unloading is allowed at all (mode `explicit`).
+        """
+        self._core = core
+        self._lifecycle = lifecycle
+        self._pool = pool
+        self._allowed = allowed
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="alipes-control", daemon=True)
+
+    def start(self) -> None:
+        """Begins to take requests."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Takes no more requests; true if the thread ended in time. Ends at once when the data plane has stopped."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            request = self._core.next_control(WAIT_S)
+            if request is None:
+                self._lifecycle.refresh()
+            else:
+                self._dispatch(request)
+
+    def _dispatch(self, request: _core.Control) -> None:
+        if not self._allowed:
+            request.reply("UNAVAILABLE", NOT_ALLOWED)
+        elif not self._pool.submit(request.model, partial(self._serve, request)):
+            request.reply("UNAVAILABLE", "Server is stopping")
+
+    def _serve(self, request: _core.Control) -> None:
+        try:
+            self._carry_out(request)
+        except LoadFailed as failure:
+            request.reply(failure.code, str(failure))
+        except AlipesError as error:
+            request.reply("INTERNAL", str(error))
+        except Exception as error:
+            # The client gets one line and the log the rest: no traceback leaves the process.
+            log.exception("failed to %s '%s'", request.kind, request.model)
+            request.reply("INTERNAL", f"failed to {request.kind} '{request.model}': {type(error).__name__}")
+        else:
+            request.reply(None)
+
+    def _carry_out(self, request: _core.Control) -> None:
+        parameters: dict[str, object] = json.loads(request.parameters or "{}")
+        if request.kind == "unload":
+            # `unload_dependents` concerns ensembles alone, and a model that is none has no dependents.
+            self._lifecycle.unload(request.model)
+        else:
+            self._lifecycle.load(request.model, load_override(request.model, parameters))
+
+
+def load_override(model: str, parameters: dict[str, object]) -> str | None:
+    """The configuration that a load request brings along; ``None`` if it brings none.
+
+    Raises:
+        LoadFailed: If a parameter is unknown, has another type than text, or is not offered.
+    """
+    for key, value in parameters.items():
+        if key != "config" and not key.startswith("file:"):
+            raise LoadFailed("INVALID_ARG", f"unrecognized load parameter '{key}'.")
+        if not isinstance(value, str):
+            raise LoadFailed("INVALID_ARG", f"load parameter '{key}' must be a string")
+    config = parameters.get("config")
+    files = sorted(key for key in parameters if key.startswith("file:"))
+    if files and config is None:
+        reason = "Load parameter 'config' must be specified for model file override"
+        log.error("%s", reason)
+        raise poll_failed(model, reason)
+    if files:
+        raise LoadFailed("UNSUPPORTED", f"load parameter '{files[0]}' is not offered: files come from the repository")
+    return config if isinstance(config, str) else None

@@ -1,0 +1,161 @@
+"""The repository index: the state of every model version, kept here and answered by the data plane.
+
+Source: V2 protocol, model repository extension; Triton's rules for readiness.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from alipes.repository.repository import DUPLICATE_REASON, Listing
+from alipes.types import IndexEntry, ModelState
+
+# Reason of a version that was asked to go; the server stays ready without it.
+UNLOADED = "unloaded"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """State of one version, and why."""
+
+    state: ModelState
+    reason: str = ""
+
+
+class Index:
+    """What is known of every model. Each change is handed on at once, in order, from `open` on."""
+
+    def __init__(self, hand_on: Callable[[str, bool], None], *, strict_readiness: bool) -> None:
+        """Keeps the index to itself until `open`.
+
+        Args:
+            hand_on: Takes the index as JSON and whether the server is ready. It must not wait.
+            strict_readiness: A model that failed makes the server not ready.
+        """
+        self._hand_on = hand_on
+        self._strict = strict_readiness
+        self._open = False
+        self._lock = threading.Lock()
+        self._listing = Listing({}, frozenset())
+        # Model -> version -> status. Version None: the model failed before any version was known.
+        self._models: dict[str, dict[int | None, Status]] = {}
+
+    def open(self) -> None:
+        """Begins to hand on: the models of the start are settled."""
+        with self._lock:
+            self._open = True
+            self._changed()
+
+    def close(self) -> None:
+        """The server is no longer ready."""
+        with self._lock:
+            self._open = False
+            self._hand_on(self._to_json(), False)
+
+    def take_listing(self, listing: Listing) -> None:
+        """Takes which folders there are now."""
+        with self._lock:
+            self._listing = listing
+            self._changed()
+
+    def fail(self, model: str, reason: str) -> None:
+        """Records that a model failed before any of its versions was known; known versions keep their state."""
+        with self._lock:
+            versions = self._models.setdefault(model, {})
+            if not any(status.state is ModelState.READY for status in versions.values()):
+                versions[None] = Status(ModelState.UNAVAILABLE, reason)
+            self._changed()
+
+    def set(self, model: str, states: Mapping[int, Status]) -> None:
+        """Records versions of a model as one change, so that nobody sees half of a reload; none is no change.
+
+        An earlier failure of the model as a whole is over.
+        """
+        if not states:
+            return
+        with self._lock:
+            versions = self._models.setdefault(model, {})
+            versions.pop(None, None)
+            versions.update(states.items())
+            self._changed()
+
+    def versions(self, model: str) -> dict[int, Status]:
+        """The versions of a model that were ever touched; empty for an unknown model."""
+        with self._lock:
+            known = self._models.get(model, {})
+            return {version: status for version, status in known.items() if version is not None}
+
+    def end_unloading(self, model: str, version: int) -> bool:
+        """Records that the last request of a version has ended; false if it was loaded again meanwhile."""
+        with self._lock:
+            versions = self._models.get(model, {})
+            if version not in versions or versions[version].state is not ModelState.UNLOADING:
+                return False
+            versions[version] = Status(ModelState.UNAVAILABLE, UNLOADED)
+            self._changed()
+            return True
+
+    def give_up(self, model: str) -> None:
+        """Records that nobody wants a model any more: what failed counts as unloaded."""
+        with self._lock:
+            versions = self._models.get(model)
+            if versions is None:
+                return
+            versions.pop(None, None)
+            for version, status in versions.items():
+                if status.state is ModelState.UNAVAILABLE:
+                    versions[version] = Status(ModelState.UNAVAILABLE, UNLOADED)
+            self._changed()
+
+    def entries(self) -> list[IndexEntry]:
+        """Every model version that is in a repository, by name and version."""
+        with self._lock:
+            return list(self._entries(self._listing.names))
+
+    def touched(self) -> list[IndexEntry]:
+        """Every model version that somebody tried to load, by name and version."""
+        with self._lock:
+            return list(self._entries(sorted({*self._models, *self._listing.duplicates})))
+
+    def ready(self) -> bool:
+        """Whether the server can answer for all that it is to serve.
+
+        With strict readiness every touched version is READY, or unloaded on purpose.
+        """
+        with self._lock:
+            return self._ready()
+
+    def _ready(self) -> bool:
+        if not self._strict:
+            return True
+        statuses = (status for versions in self._models.values() for status in versions.values())
+        return all(status.state is ModelState.READY or status.reason == UNLOADED for status in statuses)
+
+    def _entries(self, names: Iterable[str]) -> Iterable[IndexEntry]:
+        for name in names:
+            if name in self._listing.duplicates:
+                yield IndexEntry(name, "", ModelState.UNAVAILABLE, DUPLICATE_REASON)
+                continue
+            versions = self._models.get(name)
+            if not versions:
+                yield IndexEntry(name)
+                continue
+            for version in sorted(versions, key=lambda version: version or 0):
+                status = versions[version]
+                yield IndexEntry(name, "" if version is None else str(version), status.state, status.reason)
+
+    def _changed(self) -> None:
+        # Under the lock on purpose: two threads must not hand their versions on in the wrong order.
+        if self._open:
+            self._hand_on(self._to_json(), self._ready())
+
+    def _to_json(self) -> str:
+        return json.dumps(
+            [
+                {"name": entry.name, "version": entry.version, "state": entry.state or "", "reason": entry.reason}
+                for entry in self._entries(self._listing.names)
+            ]
+        )

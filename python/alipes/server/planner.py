@@ -1,0 +1,68 @@
+"""What a model's configuration says, and what the data plane is told of each of its versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from alipes import _core
+from alipes.backends.registry import library_of
+from alipes.config.options import ServerOptions
+from alipes.config.override import parse_override
+from alipes.config.plan import LoadPlan, poll_model, prepare_version
+from alipes.config.schema import ModelConfig
+from alipes.repository.layout import ModelFolder
+from alipes.server.log import log
+
+
+class Planner:
+    """Reads configurations by the server's options, with the engines of this machine."""
+
+    def __init__(
+        self,
+        options: ServerOptions,
+        *,
+        library_of: Callable[[str], Path] = library_of,
+        describe: Callable[[str, str], str] = _core.describe_onnx,
+    ) -> None:
+        """Takes what `alipes.config.plan.prepare_version` needs to know of engines."""
+        self._options = options
+        self._library_of = library_of
+        self._describe = describe
+
+    def poll(self, folder: ModelFolder, override: str | None) -> ModelConfig:
+        """The configuration that all versions of a model share.
+
+        Args:
+            folder: The model's folder.
+            override: Configuration as JSON, in place of the folder's own.
+
+        Raises:
+            ConfigError: If the model cannot be taken up.
+        """
+        config = parse_override(override) if override is not None else None
+        return poll_model(folder.path, folder.name, self._options, config)
+
+    def plan(self, folder: ModelFolder, config: ModelConfig, version: int) -> LoadPlan:
+        """What is needed to load one version.
+
+        Raises:
+            ConfigError: If the configuration is wrong or does not fit the model file.
+            ModelLoadError: If the backend or its library is missing, or the file cannot be read.
+        """
+        return prepare_version(
+            config, folder.path, version, self._options, library_of=self._library_of, describe=self._describe
+        )
+
+    def spec(self, folder: ModelFolder, config: ModelConfig, version: int) -> str:
+        """The specification of one version, as JSON for the data plane; what the configuration asks in vain is logged.
+
+        Raises:
+            ConfigError: As `plan`.
+            ModelLoadError: As `plan`.
+        """
+        plan = self.plan(folder, config, version)
+        for notice in plan.notices:
+            log.warning("%s", notice)
+        return json.dumps(plan.spec)

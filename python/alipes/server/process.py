@@ -1,0 +1,105 @@
+"""The server as a process: start, wait for a signal, drain, exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from alipes.config.options import ServerOptions
+from alipes.errors import AlipesError
+from alipes.server.log import configure, log
+from alipes.server.server import Server
+from alipes.server.signals import Event, Wakeup
+
+EXPIRED = "Exit timeout expired. Exiting immediately."
+
+
+def run(options: ServerOptions) -> int:
+    """Serves until SIGTERM or SIGINT.
+
+    Returns:
+        0 after a clean drain, 1 if the server could not start. If the drain does not end within the exit time-out, or a
+        second signal comes, the process ends here with 1.
+    """
+    try:
+        configure(options.log)
+    except OSError as error:
+        return _refuse(f"failed to open log file '{options.log.file}': {error.strerror}")
+    for notice in options.notices:
+        log.warning("%s", notice)
+    with Wakeup() as wakeup:
+        try:
+            server = Server(options)  # binds: a port in use is said before any model is loaded
+        except (AlipesError, OSError) as error:
+            return _refuse(str(error))
+        return _serve(server, wakeup, options.exit_timeout_s)
+
+
+def _serve(server: Server, wakeup: Wakeup, exit_timeout_s: float) -> int:
+    start = _Background(server.start, lambda: wakeup.notify(Event.STARTED))
+    signalled = _wait_for_signal(wakeup, start)
+    if signalled:
+        log.info("Signal (%d) Received.", signalled)
+    stop = _Background(lambda: server.stop(exit_timeout_s), lambda: wakeup.notify(Event.STOPPED))
+    if not _wait_for_stop(wakeup, stop, exit_timeout_s):
+        _leave_now()
+    for part in (start, stop):
+        if part.error is not None and not signalled:
+            return _refuse(str(part.error))
+    return 0
+
+
+def _wait_for_signal(wakeup: Wakeup, start: _Background) -> int:
+    """The signal that ends the service; 0 if the service could not start."""
+    while True:
+        for number in wakeup.wait():
+            if number < Event.STARTED:
+                return number
+            if number == Event.STARTED and start.error is not None:
+                return 0
+
+
+def _wait_for_stop(wakeup: Wakeup, stop: _Background, timeout_s: float) -> bool:
+    """True once everything has ended; false at a second signal or when the time is up."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        seen = wakeup.wait(max(0.0, deadline - time.monotonic()))
+        if Event.STOPPED in seen:
+            return stop.result is True
+        if not seen or any(number < Event.STARTED for number in seen):
+            return False
+
+
+def _leave_now() -> None:
+    """Ends the process without waiting for threads that may never return."""
+    log.error(EXPIRED)
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _refuse(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 1
+
+
+class _Background:
+    """Runs one call on a thread of its own and keeps how it ended: the main thread must stay free for signals."""
+
+    def __init__(self, call: Callable[[], object], done: Callable[[], None]) -> None:
+        self.result: object = None
+        self.error: BaseException | None = None
+        self._call = call
+        self._done = done
+        threading.Thread(target=self._run, name="alipes-background", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._call()
+        except BaseException as error:
+            if not isinstance(error, AlipesError | OSError):
+                log.exception("the server failed")
+            self.error = error
+        self._done()

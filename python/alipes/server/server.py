@@ -1,0 +1,155 @@
+"""The running service: bind, load what the start asks for, accept, and later drain.
+
+The order is the contract: a port in use is said before anything is loaded, nobody connects before the models are
+settled, and a stop refuses what is new before it waits for what is in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from alipes import _core
+from alipes.config.options import ServerOptions
+from alipes.errors import ServerStartError
+from alipes.repository.repository import Repository
+from alipes.server.boundary import server_config
+from alipes.server.control import Control
+from alipes.server.index import Index
+from alipes.server.lifecycle import Lifecycle
+from alipes.server.loader import LoaderPool
+from alipes.server.log import log, log_table
+from alipes.server.planner import Planner
+from alipes.server.table import HEADINGS, model_rows, print_table, text_table
+
+ALL_MODELS = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the server answers, as ``host:port`` with the real ports; ``None`` for what is not offered."""
+
+    http: str | None
+    grpc: str | None
+    metrics: str | None
+
+
+class Server:
+    """One server: its sockets, its models, and the threads that change them."""
+
+    def __init__(self, options: ServerOptions, *, core: _core.Server | None = None) -> None:
+        """Checks the repositories and binds the sockets; nothing is loaded and nobody is accepted yet.
+
+        Args:
+            options: What to serve, and where.
+            core: The data plane, if it is not to be made from ``options``.
+
+        Raises:
+            ServerStartError: If a repository is absent.
+            OSError: If an address is in use or not ours.
+        """
+        self._options = options
+        repository = Repository(options.repository.paths)
+        self._core = core if core is not None else _core.Server(server_config(options))
+        self._index = Index(self._core.set_index, strict_readiness=options.repository.strict_readiness)
+        self._lifecycle = Lifecycle(self._core, repository, Planner(options), self._index)
+        self._pool = LoaderPool(options.repository.load_threads)
+        explicit = options.repository.control_mode == "explicit"
+        self._control = Control(self._core, self._lifecycle, self._pool, allowed=explicit)
+        self._settled = threading.Event()
+        self._phase = threading.Lock()  # a stop comes before the doors open, or after: never between
+        self._started = False
+        self._stopping = False
+
+    def start(self) -> Addresses:
+        """Loads the models of the start and then accepts requests.
+
+        Raises:
+            ServerStartError: If a model fails and the options say to leave then.
+        """
+        try:
+            failed = self._load_models()
+        finally:
+            self._settled.set()
+        self._show_models()
+        if failed and self._options.repository.exit_on_error:
+            raise ServerStartError("creating server: Internal - failed to load all models")
+        with self._phase:
+            if self._stopping:
+                raise ServerStartError("stopped before the models were loaded")
+            self._index.open()
+            addresses = Addresses(**json.loads(self._core.start()))
+            self._control.start()
+            self._started = True
+        _log_addresses(addresses)
+        return addresses
+
+    def stop(self, timeout_s: float) -> bool:
+        """Refuses what is new, finishes what is in, and closes.
+
+        Returns:
+            True if everything ended within ``timeout_s`` seconds.
+        """
+        deadline = time.monotonic() + timeout_s
+        self._lifecycle.cancel()
+        done = self._settled.wait(_remaining(deadline))
+        with self._phase:
+            self._stopping = True
+        if self._started:
+            log.info("Waiting for in-flight requests to complete.")
+            self._index.close()
+            done &= self._core.drain(_remaining(deadline))
+        self._core.stop()
+        done &= self._control.stop(_remaining(deadline))
+        done &= self._pool.stop(_remaining(deadline))
+        return done
+
+    def _load_models(self) -> tuple[str, ...]:
+        """Loads what the start asks for, several at a time; returns the names that failed."""
+        names = self._names_at_start()
+        failed: list[str] = []
+        left = threading.Semaphore(0)
+
+        def load(name: str) -> None:
+            try:
+                if not self._lifecycle.load_at_start(name):
+                    failed.append(name)
+            finally:
+                left.release()
+
+        for name in names:
+            self._pool.submit(name, partial(load, name))
+        for _ in names:
+            left.acquire()
+        return tuple(sorted(failed))
+
+    def _names_at_start(self) -> tuple[str, ...]:
+        asked = self._options.repository.load_models
+        if self._options.repository.control_mode == "explicit" and asked != (ALL_MODELS,):
+            return asked
+        return self._lifecycle.names()
+
+    def _show_models(self) -> None:
+        entries = self._index.touched()
+        if sys.stderr.isatty() and not self._options.log.file:
+            print_table(entries)
+        else:
+            log_table(text_table(HEADINGS, model_rows(entries)))
+
+
+def _log_addresses(addresses: Addresses) -> None:
+    for service, address in (
+        ("GRPCInferenceService", addresses.grpc),
+        ("HTTPService", addresses.http),
+        ("Metrics Service", addresses.metrics),
+    ):
+        if address is not None:
+            log.info("Started %s at %s", service, address)
+
+
+def _remaining(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())

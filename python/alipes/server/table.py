@@ -1,0 +1,55 @@
+"""The table of models that a start ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from alipes.types import IndexEntry
+
+HEADINGS = ("Model", "Version", "Status")
+
+
+def model_rows(entries: Iterable[IndexEntry]) -> list[tuple[str, str, str]]:
+    """One row a model version: name, version, state with its reason. Line ends of a reason become spaces."""
+    return [(entry.name, entry.version or "-", _status(entry)) for entry in entries]
+
+
+def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in plain characters, as Triton logs it. Costs no import: a server without terminal starts with it."""
+    widths = [max(len(cell) for cell in column) for column in zip(headings, *rows, strict=True)]
+    rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
+    lines = [rule, _line(headings, widths), rule]
+    lines += [_line(row, widths) for row in rows]
+    lines.append(rule)
+    return "\n".join(lines)
+
+
+def print_table(entries: Iterable[IndexEntry]) -> None:
+    """Draws the table on the terminal behind standard error; colours say which models serve."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for heading in ("Model", "Version", "State", "Reason"):
+        table.add_column(heading, overflow="fold")
+    for entry in entries:
+        state = entry.state or ""
+        colour = "green" if state == "READY" else "red"
+        table.add_row(_plain(entry.name), entry.version or "-", f"[{colour}]{state}[/]", _plain(entry.reason))
+    Console(stderr=True).print(table)
+
+
+def _status(entry: IndexEntry) -> str:
+    state = str(entry.state or "")
+    return f"{state}: {' '.join(entry.reason.split())}" if entry.reason else state
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "".join(f"| {cell:<{width}} " for cell, width in zip(cells, widths, strict=True)) + "|"
+
+
+def _plain(text: str) -> str:
+    """Text that rich does not read as markup."""
+    from rich.markup import escape
+
+    return escape(text)
