@@ -1,0 +1,188 @@
+"""How the tour looks: at most 80 columns, in colour on a terminal and as plain text elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from alipes.quickstart import drawing, next_steps
+from alipes.quickstart.batches import grouped
+from alipes.quickstart.child import Addresses
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from alipes.quickstart.digits import Digits
+    from alipes.quickstart.doors import DoorResult
+    from alipes.quickstart.http_client import BatchStatistic
+    from alipes.quickstart.load import LoadResult
+
+_WIDTH: Final = 80
+_BAR: Final = 24
+_BUSY: Final = 0.9
+
+
+class Screen:
+    """Prints each part of the tour."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        stream = stream if stream is not None else sys.stdout
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(
+                errors="replace"
+            )  # a terminal without these characters shows "?" rather than a traceback
+        self._console = Console(file=stream, highlight=False)
+        self._console.width = min(self._console.width, _WIDTH)
+        self._shades = drawing.BLOCKS if self._console.encoding.startswith("utf") else drawing.ASCII
+
+    def title(self, scans: int) -> None:
+        """What is going to happen."""
+        self._console.print(
+            Panel(f"A digit classifier, {scans} scans it has never seen, a real server", title="alipes quickstart")
+        )
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """A spinner while something is waited for."""
+        with self._console.status(f"{what} ..."):
+            yield
+
+    def ready(self, addresses: Addresses, seconds: float) -> None:
+        """The server answers."""
+        self._console.print(f"[green]ready[/] after {seconds:.2f} s   ", end="")
+        self._console.print(f"HTTP {addresses.http}   gRPC {addresses.grpc}", style="cyan")
+
+    def drawings(self, digits: Digits, probabilities: npt.NDArray[np.float32]) -> None:
+        """A few scans, what the model says, and the truth; the last is one that it got wrong, if there is any."""
+        self._heading("What the model saw, and what it said")
+        shown = pick(probabilities.argmax(axis=1) == digits.labels, digits.labels, drawing.fitting(self._console.width))
+        for line in drawing.side_by_side([drawing.draw(digits.scans[index], self._shades) for index in shown]):
+            self._console.print(Text(line), no_wrap=True)
+        self._console.print()
+        answers, truths = Text(), Text()
+        for index in shown:
+            said, truth = int(probabilities[index].argmax()), int(digits.labels[index])
+            style = "green" if said == truth else "red"
+            answers.append(f"{f'says {said} ({probabilities[index].max():.0%})':<19}", style)
+            truths.append(f"{f'truth {truth}':<19}")
+        answers.rstrip()
+        truths.rstrip()
+        self._console.print(answers)
+        self._console.print(truths)
+
+    def doors(self, results: Sequence[DoorResult], *, grpc_skipped: bool) -> None:
+        """Accuracy through each door, and how long one request took."""
+        self._heading("Every held-out scan, one request each, through every door")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("door")
+        for heading in ("scans", "right", "accuracy", "one request (median)"):
+            table.add_column(heading, justify="right")
+        for result in results:
+            scans = len(result.probabilities)
+            accuracy = f"{100 * result.accuracy:.1f} %"
+            table.add_row(result.door, str(scans), str(result.right), accuracy, f"{result.median_ms:.2f} ms")
+        self._console.print(table)
+        if grpc_skipped:
+            self._console.print("gRPC was left out, because grpcio is not installed. To see it, type:", style="yellow")
+            self._command(next_steps.install("quickstart"))
+
+    @contextmanager
+    def progress(self, seconds: float) -> Iterator[Callable[[float], None]]:
+        """A bar that fills in so many seconds, on a terminal only; yields what moves it."""
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal) as bar:
+            task = bar.add_task("sending scans", total=seconds)
+            yield lambda elapsed_s: bar.update(task, completed=elapsed_s)
+
+    def load(self, result: LoadResult) -> None:
+        """Throughput and latency, and what limited them."""
+        self._heading(
+            f"{result.seconds:.1f} seconds of load: JSON, one scan a request, {result.connections} connections"
+        )
+        self._console.print(
+            f"[bold]{result.per_second:,.0f} requests/s[/]   p50 {result.percentile_ms(50):.2f} ms"
+            f"   p99 {result.percentile_ms(99):.2f} ms   {result.failures} failed"
+        )
+        busy = f"The load comes from one Python thread, {min(result.client_busy, 1):.0%} busy"
+        verdict = ": it is the limit, not the server." if result.client_busy >= _BUSY else "."
+        self._console.print(f"{busy}{verdict} `make bench` measures with wrk and h2load.", style="dim")
+
+    def batches(self, batches: Sequence[BatchStatistic]) -> None:
+        """How the server grouped those requests."""
+        self._heading("What the server batched meanwhile")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for heading in ("batch size", "batches", "scans", "ms per batch", "µs per scan"):
+            table.add_column(heading, justify="right")
+        table.add_column("share of the scans")
+        groups = grouped(batches)
+        scans = sum(group.rows for group in groups)
+        for group in groups:
+            per_batch_ms, per_scan_us = group.compute_ns / group.count / 1e6, group.compute_ns / group.rows / 1e3
+            bar = self._shades[-1] * round(_BAR * group.rows / scans)
+            table.add_row(
+                group.label, f"{group.count:,}", f"{group.rows:,}", f"{per_batch_ms:.3f}", f"{per_scan_us:.1f}", bar
+            )
+        self._console.print(table)
+
+    def next_steps(self, kept: Addresses | None) -> None:
+        """What to type next."""
+        self._heading("What to type next")
+        for reason, command in next_steps.commands(kept):
+            self._console.print(f"# {reason}", style="dim")
+            self._command(command)
+        self._console.print("# from Python, with Triton's client: pip install 'tritonclient[http]'", style="dim")
+        self._command(next_steps.program(kept.http if kept is not None else "localhost:8000"))
+        self._console.print(f"# your own models, every option, and why it is built so: {next_steps.DOCS}", style="dim")
+
+    def kept(self, pid: int) -> None:
+        """The server stays until the user has seen enough."""
+        self._console.print(
+            Padding(f"[green]The server keeps running[/] (process {pid}). Ctrl-C stops it.", (1, 0, 0, 0))
+        )
+
+    def stopped(self, status: int) -> None:
+        """The server is gone."""
+        style = "green" if status == 0 else "red"
+        self._console.print(Padding(f"[{style}]server stopped[/], exit status {status}", (1, 0, 0, 0)))
+
+    def failed(self, error: Exception, log_tail: str) -> None:
+        """What went wrong, what the server said, and what to do."""
+        self._console.print(Text(f"quickstart failed: {error}", style="bold red"))
+        if log_tail:
+            self._console.print("the last lines of the server's log:", style="dim")
+            self._console.print(Text(log_tail), soft_wrap=True)
+        self._console.print("To see the whole start, serve the same model by hand:")
+        self._command("alipes quickstart --copy-to digits-demo\nalipes serve digits-demo/models --log-verbose=1")
+
+    def _heading(self, text: str) -> None:
+        self._console.print(Padding(Text(text, style="bold"), (1, 0, 0, 0)))
+
+    def _command(self, command: str) -> None:
+        """As it is to be typed: never folded, so that it can be copied."""
+        for line in command.splitlines():
+            self._console.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
+
+
+def pick(right: npt.NDArray[np.bool_], labels: npt.NDArray[np.uint8], wanted: int) -> list[int]:
+    """Indexes of scans to show: right ones of different digits, and one wrong one at the end, if there is any."""
+    import numpy as np
+
+    wrong = [int(index) for index in np.flatnonzero(~right)][:1] if wanted > 1 else []
+    shown: list[int] = []
+    for index in np.flatnonzero(right):
+        if len(shown) + len(wrong) == wanted:
+            break
+        if labels[index] not in labels[shown + wrong]:
+            shown.append(int(index))
+    return shown + wrong

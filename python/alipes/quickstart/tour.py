@@ -1,0 +1,106 @@
+"""The order of the tour: start the server, ask through every door, load it, look at its batches, stop it."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final, NoReturn
+
+from alipes.errors import AlipesError
+from alipes.quickstart import digits, grpc_client, load
+from alipes.quickstart.batches import since
+from alipes.quickstart.child import Addresses, ServerProcess
+from alipes.quickstart.doors import ask_every_door
+from alipes.quickstart.http_client import HttpClient, json_body
+from alipes.quickstart.screen import Screen
+
+INTERRUPTED: Final = 128 + signal.SIGINT
+"""Exit code after Ctrl-C, as shells give it."""
+
+
+def run(screen: Screen, seconds: float, *, keep: bool) -> int:
+    """Shows the whole tour and leaves no process and no file behind, however it ends.
+
+    Args:
+        screen: Where to show it.
+        seconds: Length of the load.
+        keep: Leave the server running at the end, until Ctrl-C.
+
+    Returns:
+        The exit code: 0, 1 after an error that was shown, `INTERRUPTED` after Ctrl-C in the middle.
+    """
+    try:
+        with _leaving_on(signal.SIGTERM, signal.SIGHUP), ServerProcess(digits.REPOSITORY) as server:
+            try:
+                addresses = _show(screen, server, seconds)
+            except (AlipesError, OSError) as error:
+                screen.failed(error, server.log_tail())
+                return 1
+            return _end(screen, server, addresses if keep else None)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _show(screen: Screen, server: ServerProcess, seconds: float) -> Addresses:
+    """Everything between start and stop; returns where the server is."""
+    scans = digits.held_out()
+    screen.title(len(scans.labels))
+    started = time.perf_counter()
+    with screen.waiting("starting the server"):
+        addresses = server.wait_ready(digits.MODEL)
+    screen.ready(addresses, time.perf_counter() - started)
+
+    results = ask_every_door(addresses, scans)
+    screen.drawings(scans, results[0].probabilities)
+    screen.doors(results, grpc_skipped=not grpc_client.installed())
+
+    with HttpClient(addresses.http) as client:
+        before = client.batches(digits.MODEL)
+        with screen.progress(seconds) as tick:
+            result = _load(addresses, scans, seconds, tick)
+        screen.load(result)
+        screen.batches(since(before, client.batches(digits.MODEL)))
+    return addresses
+
+
+def _load(addresses: Addresses, scans: digits.Digits, seconds: float, tick: Callable[[float], None]) -> load.LoadResult:
+    """Sends scans as JSON, one a request, over many connections at once."""
+    path = f"/v2/models/{digits.MODEL}/infer"
+    requests = [load.http_request(addresses.http, path, json_body(scan)) for scan in scans.scans]
+    return load.run(addresses.http, requests, seconds, tick=tick)
+
+
+def _end(screen: Screen, server: ServerProcess, kept: Addresses | None) -> int:
+    screen.next_steps(kept)
+    if kept is not None:
+        screen.kept(server.pid)
+        _wait_for_interrupt(server)
+    status = server.stop()
+    screen.stopped(status)
+    return 0 if status == 0 else 1
+
+
+def _wait_for_interrupt(server: ServerProcess) -> None:
+    """Returns at Ctrl-C, or when the server ends by itself."""
+    try:
+        server.wait()
+    except KeyboardInterrupt:
+        return
+
+
+@contextmanager
+def _leaving_on(*signals: signal.Signals) -> Iterator[None]:
+    """Inside, these signals end the program the way Ctrl-C does, so that the server is stopped first."""
+
+    def leave(number: int, frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

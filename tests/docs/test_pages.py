@@ -1,0 +1,39 @@
+"""Every page works as it is printed: see `reader` for what a fence means."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from support.blocks import blocks, pages
+from support.reader import Reader
+
+ROOT = Path(__file__).parents[2]
+PAGES = pages(ROOT)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_block_of_a_page_works_as_printed(page: Path, tmp_path: Path) -> None:
+    with Reader(tmp_path) as reader:
+        for block in blocks(page.read_text(encoding="utf-8")):
+            try:
+                reader.follow(block)
+            except AssertionError as error:
+                raise AssertionError(f"{_name(page)}:{block.line}: {error}") from error
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    prose = FENCED.sub("", page.read_text(encoding="utf-8"))
+    targets = [urlsplit(target) for target in LINK.findall(prose)]
+    local = [target for target in targets if not target.scheme]
+    missing = [target.path for target in local if target.path and not (page.parent / target.path).exists()]
+    assert missing == []

@@ -1,0 +1,137 @@
+"""A reader who types everything that a page shows, from top to bottom, in a folder of their own.
+
+What each language behind a fence means here; anything else fails, so that no block stands unread:
+
+=================  ====================================================================================
+``bash``           typed into a shell; every command must succeed
+``bash serve``     `alipes serve REPOSITORY [FLAGS]`: runs until the page ends, on free ports; where later
+                   blocks say `localhost:8000`, `:8001` or `:8002`, its real addresses are put in
+``console``        commands behind `$ `, each followed by what it prints; `...` stands for anything
+``python``         a program; must succeed
+``LANGUAGE file``  the content of that file, written before the next block runs (`pbtxt models/a/config.pbtxt`)
+``text``           a picture or a layout; nothing to type
+=================  ====================================================================================
+
+`make` commands are not run, for the tests run inside of one: their targets must exist.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from support.blocks import Block, Command, commands, fits
+from support.server import ServerProcess
+
+_ROOT = Path(__file__).parents[2]
+_SHELL = ("bash", "-eu", "-o", "pipefail", "-c")
+_TIMEOUT_S = 100.0
+
+
+class Reader:
+    """Follows one page. A context manager: its servers end with it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begins in an empty folder."""
+        self._folder = folder
+        self._servers: list[ServerProcess] = []
+        # `alipes` and `python` are those of the environment under test.
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        # What the `make` around the tests was told is not for the `make` of a page.
+        self._environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"} | {"PATH": path}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for server in self._servers:
+            server.kill()
+
+    def follow(self, block: Block) -> None:
+        """Does what the block says.
+
+        Raises:
+            AssertionError: If it does not work as the page says.
+        """
+        match block.language, block.argument:
+            case "text", "":
+                return
+            case "bash", "":
+                self._type(block.text)
+            case "bash", "serve":
+                self._serve(block.text)
+            case "console", "":
+                for command in commands(block.text):
+                    self._compare(command)
+            case "python", "":
+                self._run(sys.executable, "-c", self._with_addresses(block.text))
+            case language, file if language and file:
+                self._write(file, block.text)
+            case _:
+                raise AssertionError(f"a block that says {block.language!r} {block.argument!r} has no reader")
+
+    def _type(self, script: str) -> None:
+        lines = [line for line in script.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if lines and all(line.startswith("make ") for line in lines):
+            for line in lines:
+                self._check_target(line)
+        else:
+            self._run(*_SHELL, self._with_addresses(script))
+
+    def _compare(self, command: Command) -> None:
+        printed = self._run(*_SHELL, self._with_addresses(command.command))
+        assert fits(command.output, printed), (
+            f"{command.command!r} printed:\n{printed}\nthe page says:\n{command.output}"
+        )
+
+    def _serve(self, script: str) -> None:
+        words = shlex.split(script, comments=True)
+        assert words[:2] == ["alipes", "serve"], f"this starts no server: {script!r}"
+        repository, *flags = words[2:]
+        server = ServerProcess(self._folder / repository, *flags)
+        self._servers.append(server)
+        server.wait_until_started()
+
+    def _with_addresses(self, text: str) -> str:
+        """The text with the real addresses of the server that was started last."""
+        if not any(f"localhost:{port}" in text for port in (8000, 8001, 8002)):
+            return text
+        assert self._servers, "the page asks a server before it starts one"
+        server = self._servers[-1]
+        for port, address in ((8000, server.http), (8001, server.grpc), (8002, server.metrics)):
+            text = text.replace(f"localhost:{port}", address)
+        return text
+
+    def _write(self, file: str, content: str) -> None:
+        path = self._folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+
+    def _check_target(self, line: str) -> None:
+        words = [word for word in shlex.split(line, comments=True)[1:] if "=" not in word]
+        self._execute(["make", "-n", *words], _ROOT)
+
+    def _run(self, *command: str) -> str:
+        """Standard output of a command that must succeed."""
+        return self._execute(command, self._folder)
+
+    def _execute(self, command: Sequence[str], folder: Path) -> str:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
