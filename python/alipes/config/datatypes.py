@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["config_name", "element_bytes", "v2_name"]
+from alipes.config.schema import enum_names
+
+__all__ = ["INVALID", "config_name", "config_number", "element_bytes", "v2_name"]
+
+INVALID: Final = 0
+"""The number of a datatype that was not given."""
+
+_ENUM: Final = "inference.DataType"
+_OTHER_NAMES: Final = {"TYPE_STRING": "BYTES", "TYPE_INVALID": "<invalid>"}
 
 _BYTES: Final = {
     "TYPE_BOOL": 1,
@@ -19,30 +27,25 @@ _BYTES: Final = {
     "TYPE_FP16": 2,
     "TYPE_FP32": 4,
     "TYPE_FP64": 8,
-    "TYPE_STRING": None,
     "TYPE_BF16": 2,
 }
-_NAMES: Final = tuple(["TYPE_INVALID", *_BYTES])
-"""By their number in configuration files."""
 
 
 def config_name(number: int) -> str:
-    """The name in configuration files, for example `TYPE_STRING`."""
-    return _NAMES[number] if 0 <= number < len(_NAMES) else _NAMES[0]
+    """The name in configuration files, for example `TYPE_STRING`; `TYPE_INVALID` for what is no datatype."""
+    names = enum_names(_ENUM)
+    return names.get(number, names[INVALID])
 
 
 def v2_name(number: int) -> str:
-    """The V2 name of a datatype in a configuration, for example `BYTES`; `<invalid>` for none."""
+    """The V2 name of a datatype in a configuration, for example `BYTES`; `<invalid>` for what is no datatype."""
     name = config_name(number)
-    if name == "TYPE_INVALID":
-        return "<invalid>"
-    return "BYTES" if name == "TYPE_STRING" else name.removeprefix("TYPE_")
+    return _OTHER_NAMES.get(name, name.removeprefix("TYPE_"))
 
 
 def config_number(v2: str) -> int:
-    """The number in configuration files of a V2 name; 0 for a name that is none."""
-    name = "TYPE_STRING" if v2 == "BYTES" else f"TYPE_{v2}"
-    return _NAMES.index(name) if name in _BYTES else 0
+    """The number in configuration files of a V2 name; `INVALID` for what is no datatype."""
+    return next((number for number in enum_names(_ENUM) if v2_name(number) == v2), INVALID)
 
 
 def element_bytes(number: int) -> int | None:

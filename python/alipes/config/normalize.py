@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig
@@ -39,20 +39,34 @@ def normalize_batching(config: ModelConfig) -> None:
             _prefer_largest(config, sequences.oldest)
 
 
-def normalize_instance_groups(config: ModelConfig) -> None:
+def normalize_instance_groups(config: ModelConfig, gpu_fallback: Literal["cpu", "refuse"]) -> list[str]:
     """Name the instance groups and settle kind and count, in place.
 
-    A group without a name becomes `<model>_<i>`; a model without groups gets one, named like the model. There is no GPU,
-    so KIND_AUTO is the CPU.
+    A group without a name becomes `<model>_<i>`; a model without groups gets one, named like the model. There is no GPU:
+    KIND_AUTO is the CPU, and KIND_GPU too where that is wanted.
+
+    Args:
+        config: The configuration.
+        gpu_fallback: `cpu` moves groups for GPUs to the CPU, `refuse` leaves them for the checks to refuse.
+
+    Returns:
+        A notice for each group that was moved.
     """
-    if not config.instance_group and config.platform != ENSEMBLE:
+    notices = []
+    if not config.instance_group:
         config.instance_group.add(name=config.name)
     for index, group in enumerate(config.instance_group):
         group.name = group.name or f"{config.name}_{index}"
+        if gpu_fallback == "cpu" and (group.kind == group.KIND_GPU or (group.kind == group.KIND_AUTO and group.gpus)):
+            group.kind = group.KIND_CPU
+            group.count = max(group.count, 1)
+            del group.gpus[:]
+            notices.append(f"instance group {group.name} of model {config.name} asks for a GPU and runs on the CPU")
         if group.kind == group.KIND_AUTO:
             group.kind = group.KIND_CPU
         if group.count < 1:
             group.count = 2 if group.kind == group.KIND_CPU and config.backend in _TWO_ON_CPU else 1
+    return notices
 
 
 def _prefer_largest(config: ModelConfig, batching: ModelConfig) -> None:

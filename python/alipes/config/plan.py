@@ -12,13 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from alipes.config.compare import check_signature
+from alipes.config.complete import complete_from_signature, is_complete
 from alipes.config.normalize import normalize, normalize_instance_groups
 from alipes.config.options import ServerOptions
+from alipes.config.parameters import read_parameters
 from alipes.config.pbtxt import read_config
-from alipes.config.platforms import complete_backend
-from alipes.config.render import config_json
+from alipes.config.platforms import ENSEMBLE, complete_backend
 from alipes.config.schema import ModelConfig, copy_config, new_config
-from alipes.config.spec import available_cores, to_spec
+from alipes.config.signature import Signature
+from alipes.config.spec import EngineSetup, available_cores, model_path, to_spec
+from alipes.config.support import check_support
+from alipes.config.validate import check_load, check_poll
 from alipes.errors import ConfigError
 
 __all__ = ["LoadPlan", "poll_model", "prepare_version"]
@@ -69,6 +74,7 @@ def poll_model(folder: Path, name: str, options: ServerOptions, override: ModelC
     config = copy_config(given) if given is not None else new_config()
     complete_backend(config, folder, name)
     normalize(config)
+    check_poll(config, name, strict=options.model.strict_config)
     return config
 
 
@@ -96,7 +102,29 @@ def prepare_version(
         ModelLoadError: If the backend or its library is missing, or the file cannot be read.
     """
     made = copy_config(config)
+    if made.platform == ENSEMBLE:
+        check_support(made)
     library = library_of(made.backend)
-    normalize_instance_groups(made)
-    spec = to_spec(made, version, folder, library, available_cores())
-    return LoadPlan(version, made, config_json(made), spec, ())
+    moved = normalize_instance_groups(made, options.model.gpu_fallback)
+    signature = None
+    if not is_complete(made) and not options.model.strict_config:
+        signature = _describe(made, folder, version, library, describe)
+        complete_from_signature(made, signature, _default_max_batch_size(options))
+    check_load(made, folder, options.model)
+    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off")
+    check_signature(made, signature or _describe(made, folder, version, library, describe))
+    parameters = read_parameters({key: value.string_value for key, value in made.parameters.items()}, made.name)
+    engine = EngineSetup(library, model_path(made, folder, version), parameters, available_cores())
+    spec = to_spec(made, version, folder, engine)
+    return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *parameters.notices))
+
+
+def _describe(
+    config: ModelConfig, folder: Path, version: int, library: Path, describe: Callable[[str, str], str]
+) -> Signature:
+    return Signature.from_json(describe(str(library), str(model_path(config, folder, version))))
+
+
+def _default_max_batch_size(options: ServerOptions) -> int:
+    own = options.model.onnxruntime_default_max_batch_size
+    return options.model.default_max_batch_size if own is None else own

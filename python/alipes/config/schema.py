@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
     from google.protobuf.descriptor_pool import DescriptorPool
 
-__all__ = ["ModelConfig", "copy_config", "descriptor", "is_map", "is_repeated", "new_config", "pool"]
+__all__ = ["ModelConfig", "copy_config", "descriptor", "enum_names", "is_map", "is_repeated", "new_config", "pool"]
 
 ModelConfig: TypeAlias = Any
 """A message `inference.ModelConfig`. Its class is made at run time, so type checkers know no more of it."""
@@ -68,3 +68,10 @@ def is_map(field: FieldDescriptor) -> bool:
 def is_repeated(field: FieldDescriptor) -> bool:
     """Whether a field is a list or a map."""
     return bool(field.is_repeated)
+
+
+@cache
+def enum_names(name: str) -> dict[int, str]:
+    """The names of an enumeration by number, given its full name, for example `inference.DataType`."""
+    values = pool().FindEnumTypeByName(name).values  # type: ignore[no-untyped-call]
+    return {value.number: value.name for value in values}

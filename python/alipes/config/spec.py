@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from alipes.config.datatypes import v2_name
-from alipes.config.parameters import EngineParameters, read_parameters
+from alipes.config.parameters import EngineParameters
+from alipes.config.paths import confined
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
-__all__ = ["available_cores", "instance_names", "to_spec"]
+__all__ = ["EngineSetup", "available_cores", "instance_names", "model_path", "to_spec"]
 
 SCHEMA: Final = 1
 """Version of the document; the data plane refuses any other."""
@@ -35,21 +37,36 @@ def instance_names(config: ModelConfig) -> list[str]:
     return [f"{group.name}_{index}" for group in config.instance_group for index in range(group.count)]
 
 
-def to_spec(config: ModelConfig, version: int, folder: Path, library: Path, cores: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class EngineSetup:
+    """What runs a version, and how.
+
+    Attributes:
+        library: The ONNX Runtime library, absolute.
+        model_path: The model file, absolute.
+        parameters: What the configuration's parameters say.
+        cores: Cores to share among the instances where the parameters give no number of threads.
+    """
+
+    library: Path
+    model_path: Path
+    parameters: EngineParameters
+    cores: int
+
+
+def to_spec(config: ModelConfig, version: int, folder: Path, engine: EngineSetup) -> dict[str, Any]:
     """The specification of one version of an ONNX model.
 
     Args:
         config: The configuration: normalised, complete and checked.
         version: The version.
         folder: The model's folder.
-        library: The ONNX Runtime library.
-        cores: Cores to share among the instances where the configuration gives no number of threads.
+        engine: What runs it.
 
     Raises:
-        ConfigError: If a label file cannot be read or a parameter has no sensible value.
+        ConfigError: If a label file cannot be read.
     """
     instances = instance_names(config)
-    parameters = read_parameters({key: value.string_value for key, value in config.parameters.items()}, config.name)
     return {
         "schema": SCHEMA,
         "name": config.name,
@@ -62,9 +79,9 @@ def to_spec(config: ModelConfig, version: int, folder: Path, library: Path, core
         "instances": instances,
         "engine": {
             "kind": "onnxruntime",
-            "library": str(library),
-            "model_path": str(model_path(config, folder, version)),
-            **_engine(config, parameters, max(1, cores // len(instances))),
+            "library": str(engine.library),
+            "model_path": str(engine.model_path),
+            **_engine(config, engine.parameters, max(1, engine.cores // len(instances))),
         },
         "config_json": config_json(config),
         "config_proto": base64.b64encode(config.SerializeToString(deterministic=True)).decode("ascii"),
@@ -73,8 +90,17 @@ def to_spec(config: ModelConfig, version: int, folder: Path, library: Path, core
 
 
 def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
-    """The model file of a version."""
-    return folder.absolute() / str(version) / config.default_model_filename
+    """The model file of a version; where its name is a folder, the ONNX file of that name inside it.
+
+    Raises:
+        ConfigError: If there is no such file, or the name leads out of the folder.
+    """
+    path = confined(folder.absolute() / str(version), config.default_model_filename, "default_model_filename")
+    if path.is_dir():
+        path = path / path.name
+    if not path.exists():
+        raise ConfigError(f"failed to stat file {path}", path=path, key="default_model_filename", code="INTERNAL")
+    return path
 
 
 def _engine(config: ModelConfig, parameters: EngineParameters, threads: int) -> dict[str, Any]:
@@ -105,8 +131,7 @@ def _input(tensor: ModelConfig) -> dict[str, Any]:
 
 
 def _output(tensor: ModelConfig, folder: Path) -> dict[str, Any]:
-    labels = _labels(folder / tensor.label_filename) if tensor.label_filename else []
-    return {**_port(tensor), "labels": labels}
+    return {**_port(tensor), "labels": _labels(folder, tensor.label_filename) if tensor.label_filename else []}
 
 
 def _port(tensor: ModelConfig) -> dict[str, Any]:
@@ -118,8 +143,9 @@ def _port(tensor: ModelConfig) -> dict[str, Any]:
     }
 
 
-def _labels(path: Path) -> list[str]:
+def _labels(folder: Path, name: str) -> list[str]:
     """The lines of a label file, by index."""
+    path = confined(folder, name, "output.label_filename")
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

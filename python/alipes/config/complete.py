@@ -1,0 +1,67 @@
+"""Completes a configuration from the model file: inputs, outputs, largest batch, dynamic batching.
+
+Source: the completion of Triton's ONNX Runtime backend. Nothing happens where inputs and outputs are both listed already.
+"""
+
+from __future__ import annotations
+
+from alipes.config.datatypes import config_number
+from alipes.config.normalize import normalize_batching
+from alipes.config.schema import ModelConfig
+from alipes.config.signature import Port, Side, Signature
+from alipes.errors import ConfigError
+
+__all__ = ["complete_from_signature", "is_complete"]
+
+
+def is_complete(config: ModelConfig) -> bool:
+    """Whether inputs and outputs are both listed."""
+    return bool(config.input or config.batch_input) and bool(config.output)
+
+
+def complete_from_signature(config: ModelConfig, signature: Signature, default_max_batch_size: int) -> None:
+    """Complete a configuration in place.
+
+    Args:
+        config: The configuration, normalised.
+        signature: What the model file says.
+        default_max_batch_size: Largest batch in rows where the file allows batches and the configuration gives none.
+
+    Raises:
+        ConfigError: If the configuration asks for batches and the file does not allow them.
+    """
+    if is_complete(config):
+        return
+    if signature.can_batch:
+        config.max_batch_size = config.max_batch_size or default_max_batch_size
+        if config.max_batch_size > 1 and config.WhichOneof("scheduling_choice") is None:
+            config.dynamic_batching.SetInParent()
+        normalize_batching(config)
+    elif config.max_batch_size > 0:
+        raise ConfigError(
+            f"autofill failed for model '{config.name}': model does not support batching while non-zero max_batch_size "
+            "is specified",
+            key="max_batch_size",
+            hint="axis 0 of an input or output has a fixed size; set max_batch_size to 0",
+        )
+    _complete_side(config, signature, "input")
+    _complete_side(config, signature, "output")
+
+
+def _complete_side(config: ModelConfig, signature: Signature, side: Side) -> None:
+    tensors = getattr(config, side)
+    if tensors:
+        return
+    for port in signature.side(side):
+        _fill(tensors.add(), port, batches=config.max_batch_size > 0)
+
+
+def _fill(tensor: ModelConfig, port: Port, *, batches: bool) -> None:
+    tensor.name = port.name
+    tensor.data_type = config_number(port.datatype)
+    tensor.dims.extend(port.shape[1:] if batches else port.shape)
+    if not tensor.dims:
+        # The format has no empty `dims`: a scalar is one element on the wire, and nothing for the model.
+        tensor.dims.append(1)
+        if batches:
+            tensor.reshape.SetInParent()

@@ -1,0 +1,368 @@
+"""The one table of model-configuration fields: every field of `proto/model_config.proto`, and what it does here.
+
+A test walks the proto file and fails where a field has no row. The reference page is written from this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from alipes.config.flags import Status
+
+__all__ = ["FIELDS", "Field", "find_field"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One row of the table.
+
+    Attributes:
+        path: Field names joined by dots; the entries of a list or map share one path.
+        status: `ignored` gives one notice where the field is set, `refused` fails the load.
+        help: What the field says, in one line.
+        note: The notice of an ignored field, the reason of a refused one.
+    """
+
+    path: str
+    status: Status
+    help: str
+    note: str = ""
+
+
+def _works(rows: dict[str, str]) -> Iterable[Field]:
+    return (Field(path, "works", help) for path, help in rows.items())
+
+
+def _tree(status: Status, note: str, root: str, rows: dict[str, str]) -> Iterable[Field]:
+    """Rows that share a note: a field and all that stands in it. The empty path is the field itself."""
+    return (Field(f"{root}.{path}" if path else root, status, help, note) for path, help in rows.items())
+
+
+def _queue_policy(path: str) -> dict[str, str]:
+    return {
+        path: "Limits on waiting.",
+        f"{path}.timeout_action": "Reject a request that waited too long, or put it behind the others.",
+        f"{path}.default_timeout_microseconds": "Longest wait, in microseconds.",
+        f"{path}.allow_timeout_override": "Let a request bring its own limit.",
+        f"{path}.max_queue_size": "Most requests that may wait.",
+    }
+
+
+_NO_GPU: Final = "there is no GPU"
+_NO_TENSORRT: Final = "only TensorRT has it"
+
+FIELDS: Final[tuple[Field, ...]] = (
+    *_works(
+        {
+            "name": "Name of the model; that of its folder.",
+            "platform": "Kind of model, for example onnxruntime_onnx; follows from the backend.",
+            "backend": "What runs the model: onnxruntime. Follows from the model file where not given.",
+        }
+    ),
+    Field("runtime", "refused", "Library of the backend.", "the backend's own library is used"),
+    *_works(
+        {
+            "version_policy": "Which versions are served.",
+            "version_policy.latest": "The newest ones.",
+            "version_policy.latest.num_versions": "How many; 1 where not given.",
+            "version_policy.all": "All of them.",
+            "version_policy.specific": "Those named.",
+            "version_policy.specific.versions": "Their numbers.",
+            "max_batch_size": "Largest batch in rows; 0 for a model without batch dimension.",
+            "input": "Inputs; read from the model file where not given.",
+            "input.name": "Name of the tensor.",
+            "input.data_type": "Element type.",
+            "input.format": "Layout of an image; three dimensions are checked, nothing is transposed.",
+            "input.dims": "Sizes without the batch dimension; -1 stands for any.",
+            "input.reshape": "Shape that the model sees.",
+            "input.reshape.shape": "Its sizes.",
+        }
+    ),
+    Field("input.is_shape_tensor", "refused", "The tensor holds a shape.", _NO_TENSORRT),
+    Field(
+        "input.allow_ragged_batch",
+        "refused",
+        "Requests of different shapes may share a batch.",
+        "ragged batches are not offered yet",
+    ),
+    *_works({"input.optional": "A request may leave it out."}),
+    Field("input.is_non_linear_format_io", "refused", "The tensor has a vectorised layout.", _NO_TENSORRT),
+    *_works(
+        {
+            "output": "Outputs; read from the model file where not given.",
+            "output.name": "Name of the tensor.",
+            "output.data_type": "Element type.",
+            "output.dims": "Sizes without the batch dimension; -1 stands for any.",
+            "output.reshape": "Shape that the model gives.",
+            "output.reshape.shape": "Its sizes.",
+            "output.label_filename": "File of class names, one a line, in the model's folder.",
+        }
+    ),
+    Field("output.is_shape_tensor", "refused", "The tensor holds a shape.", _NO_TENSORRT),
+    Field("output.is_non_linear_format_io", "refused", "The tensor has a vectorised layout.", _NO_TENSORRT),
+    *_tree(
+        "refused",
+        "batches do not make tensors of their own yet",
+        "batch_input",
+        {
+            "": "Input that is computed from the batch.",
+            "kind": "What it holds.",
+            "target_name": "Its names in the model.",
+            "data_type": "Its element type.",
+            "source_input": "The input that it is computed from.",
+        },
+    ),
+    *_tree(
+        "refused",
+        "outputs are only split by rows yet",
+        "batch_output",
+        {
+            "": "Output that is split in a way of its own.",
+            "target_name": "Its names in the model.",
+            "kind": "How it is split.",
+            "source_input": "The input that tells the sizes.",
+        },
+    ),
+    *_works(
+        {
+            "optimization": "How the model is prepared.",
+            "optimization.graph": "The engine's own optimization.",
+            "optimization.graph.level": "-1 basic, 0 all, 1 extended, 2 none.",
+        }
+    ),
+    Field("optimization.priority", "ignored", "Priority on a GPU.", _NO_GPU),
+    *_tree(
+        "ignored",
+        _NO_GPU,
+        "optimization.cuda",
+        {
+            "": "Settings of CUDA.",
+            "graphs": "Record CUDA graphs.",
+            "busy_wait_events": "Wait for events by spinning.",
+            "graph_spec": "Shapes to record graphs for.",
+            "graph_spec.batch_size": "Batch size of a graph.",
+            "graph_spec.input": "Shapes of its inputs.",
+            "graph_spec.input.dim": "Sizes.",
+            "graph_spec.graph_lower_bound": "Smallest batch that may use it.",
+            "graph_spec.graph_lower_bound.batch_size": "Its batch size.",
+            "graph_spec.graph_lower_bound.input": "Shapes of its inputs.",
+            "graph_spec.graph_lower_bound.input.dim": "Sizes.",
+            "output_copy_stream": "Copy outputs on a stream of their own.",
+        },
+    ),
+    *_tree(
+        "ignored",
+        "the model runs with ONNX Runtime's CPU provider",
+        "optimization.execution_accelerators",
+        {
+            "": "Further execution providers.",
+            "gpu_execution_accelerator": "Those for GPU instances.",
+            "gpu_execution_accelerator.name": "Name of the provider.",
+            "gpu_execution_accelerator.parameters": "Its settings.",
+            "cpu_execution_accelerator": "Those for CPU instances.",
+            "cpu_execution_accelerator.name": "Name of the provider.",
+            "cpu_execution_accelerator.parameters": "Its settings.",
+        },
+    ),
+    *_works(
+        {
+            "optimization.input_pinned_memory": "Pinned memory for inputs. There is none without a GPU, so both values mean the same.",
+            "optimization.input_pinned_memory.enable": "Use it; shown as true where not given.",
+            "optimization.output_pinned_memory": "The same for outputs.",
+            "optimization.output_pinned_memory.enable": "Use it; shown as true where not given.",
+        }
+    ),
+    Field("optimization.gather_kernel_buffer_threshold", "ignored", "Gather inputs on the GPU.", _NO_GPU),
+    Field(
+        "optimization.eager_batching",
+        "ignored",
+        "Prepare a batch before an instance is free.",
+        "a free instance forms its batch, which is never later",
+    ),
+    *_works(
+        {
+            "dynamic_batching": "Bring requests together on the server.",
+            "dynamic_batching.preferred_batch_size": "Sizes in rows to aim for; the largest batch where not given.",
+            "dynamic_batching.max_queue_delay_microseconds": "Longest wait for company, in microseconds.",
+        }
+    ),
+    Field(
+        "dynamic_batching.preserve_ordering",
+        "refused",
+        "Answers leave in the order in which requests came.",
+        "answers leave as they are ready",
+    ),
+    *_tree(
+        "refused",
+        "requests have no priority yet",
+        "dynamic_batching",
+        {
+            "priority_levels": "Number of priorities.",
+            "default_priority_level": "Priority of a request that names none.",
+            **_queue_policy("priority_queue_policy"),
+        },
+    ),
+    *_tree("refused", "queues have no limits yet", "dynamic_batching", _queue_policy("default_queue_policy")),
+    *_tree(
+        "refused",
+        "sequences of requests are not scheduled yet",
+        "sequence_batching",
+        {
+            "": "Bring requests of one sequence to one instance.",
+            "direct": "A slot for each sequence.",
+            "direct.max_queue_delay_microseconds": "Longest wait for company, in microseconds.",
+            "direct.minimum_slot_utilization": "Share of slots to wait for.",
+            "oldest": "Batches of the oldest sequences.",
+            "oldest.max_candidate_sequences": "Sequences an instance holds.",
+            "oldest.preferred_batch_size": "Sizes in rows to aim for.",
+            "oldest.max_queue_delay_microseconds": "Longest wait for company, in microseconds.",
+            "oldest.preserve_ordering": "Answers leave in the order in which requests came.",
+            "max_sequence_idle_microseconds": "Silence that ends a sequence, in microseconds.",
+            "control_input": "Tensors that tell the model where a sequence stands.",
+            "control_input.name": "Name of the tensor.",
+            "control_input.control": "What it tells.",
+            "control_input.control.kind": "Start, ready, end or correlation id.",
+            "control_input.control.int32_false_true": "Values for false and true.",
+            "control_input.control.fp32_false_true": "Values for false and true.",
+            "control_input.control.bool_false_true": "Values for false and true.",
+            "control_input.control.data_type": "Element type of a correlation id.",
+            "state": "Tensors that the server keeps between requests.",
+            "state.input_name": "Input that receives it.",
+            "state.output_name": "Output that renews it.",
+            "state.data_type": "Element type.",
+            "state.dims": "Sizes.",
+            "state.initial_state": "What it is at the start.",
+            "state.initial_state.data_type": "Element type.",
+            "state.initial_state.dims": "Sizes.",
+            "state.initial_state.zero_data": "Zeros.",
+            "state.initial_state.data_file": "File in the model's `initial_state/`.",
+            "state.initial_state.name": "Name, for messages.",
+            "state.use_same_buffer_for_input_output": "Renew it in place.",
+            "state.use_growable_memory": "Let it grow.",
+            "iterative_sequence": "Let the model ask for another round.",
+        },
+    ),
+    *_tree(
+        "refused",
+        "ensembles are not offered yet",
+        "ensemble_scheduling",
+        {
+            "": "A graph of models.",
+            "step": "One model of it.",
+            "step.model_name": "Its name.",
+            "step.model_version": "Its version; -1 for the newest.",
+            "step.input_map": "Tensor of the ensemble for each input.",
+            "step.output_map": "Tensor of the ensemble for each output.",
+            "step.model_namespace": "Its repository.",
+            "max_inflight_requests": "Most requests of a step at a time.",
+        },
+    ),
+    *_works(
+        {
+            "instance_group": "Copies of the model; one group named like the model where not given.",
+            "instance_group.name": "Name; `<model>_<i>` where not given.",
+            "instance_group.kind": "KIND_CPU, KIND_AUTO and KIND_MODEL run on the CPU; KIND_GPU as --gpu-fallback says.",
+            "instance_group.count": "Number of instances; 2 on the CPU where not given.",
+        }
+    ),
+    *_tree(
+        "ignored",
+        "it counts only with --rate-limit=execution_count",
+        "instance_group.rate_limiter",
+        {
+            "": "What an execution holds while it runs. With --rate-limit=execution_count: checked, then refused.",
+            "resources": "Resources that it needs.",
+            "resources.name": "Name of the resource.",
+            "resources.global": "Shared by all devices.",
+            "resources.count": "How many of it.",
+            "priority": "Weight against other instances.",
+        },
+    ),
+    Field("instance_group.gpus", "ignored", "GPUs to run on; an error for other kinds.", _NO_GPU),
+    *_tree(
+        "ignored",
+        _NO_GPU,
+        "instance_group",
+        {
+            "secondary_devices": "Further devices.",
+            "secondary_devices.kind": "Their kind.",
+            "secondary_devices.device_id": "Their number.",
+        },
+    ),
+    Field("instance_group.profile", "refused", "Optimization profiles.", _NO_TENSORRT),
+    Field("instance_group.passive", "refused", "Load the instances and never use them.", "every instance serves"),
+    Field("instance_group.host_policy", "ignored", "Placement of the instances.", "instances run where the system puts them"),
+    *_works({"default_model_filename": "Model file in the version's folder; model.onnx where not given."}),
+    Field("cc_model_filenames", "ignored", "Model file by compute capability of the GPU.", _NO_GPU),
+    *_works(
+        {
+            "metric_tags": "Further labels of the model's metrics.",
+            "parameters": "Settings of the backend; see the table of parameters.",
+            "parameters.string_value": "The value.",
+        }
+    ),
+    *_tree(
+        "refused",
+        "samples are checked, but not run yet",
+        "model_warmup",
+        {
+            "": "Samples to run before the model is ready.",
+            "name": "Name, for messages.",
+            "batch_size": "Requests in the sample; 0 skips it.",
+            "inputs": "Inputs of the sample.",
+            "inputs.data_type": "Element type.",
+            "inputs.dims": "Sizes without the batch dimension.",
+            "inputs.zero_data": "Zeros.",
+            "inputs.random_data": "Random numbers.",
+            "inputs.input_data_file": "File in the model's `warmup/`.",
+            "count": "How often to run it.",
+        },
+    ),
+    *_tree(
+        "refused",
+        "custom operators cannot be loaded yet",
+        "model_operations",
+        {"": "Further libraries.", "op_library_filename": "Libraries of custom operators."},
+    ),
+    *_works({"model_transaction_policy": "How many responses a request has."}),
+    Field("model_transaction_policy.decoupled", "refused", "Any number.", "each request has one response"),
+    *_tree(
+        "refused",
+        "no repository agent is offered",
+        "model_repository_agents",
+        {
+            "": "Programs that prepare the folder before a load.",
+            "agents": "One of them.",
+            "agents.name": "Its name.",
+            "agents.parameters": "Its settings.",
+        },
+    ),
+    *_works({"response_cache": "Answer repeated requests from memory."}),
+    Field("response_cache.enable", "ignored", "Do so, where the server has a cache.", "the server has no cache"),
+    *_tree(
+        "ignored",
+        "latency histograms are not offered yet",
+        "model_metrics",
+        {
+            "": "Settings of the model's metrics.",
+            "metric_control": "One metric.",
+            "metric_control.metric_identifier": "Which one.",
+            "metric_control.metric_identifier.family": "Name of the family.",
+            "metric_control.histogram_options": "How it is counted.",
+            "metric_control.histogram_options.buckets": "Upper bounds of its buckets.",
+        },
+    ),
+)
+
+_BY_PATH: Final = {row.path: row for row in FIELDS}
+
+
+def find_field(path: str) -> Field:
+    """The row of a field.
+
+    Raises:
+        KeyError: If the proto file has a field that the table lacks, which a test rules out.
+    """
+    return _BY_PATH[path]

@@ -1,0 +1,61 @@
+"""What a model file itself says about its inputs and outputs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, Literal
+
+__all__ = ["ANY", "Port", "Side", "Signature"]
+
+ANY: Final = -1
+"""A size that the file does not fix."""
+
+Side = Literal["input", "output"]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One input or output of a model file.
+
+    Attributes:
+        name: Name of the tensor.
+        datatype: Element type under its V2 name, for example `FP32`.
+        shape: Sizes with the batch dimension, where there is one; -1 stands for any.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+    @property
+    def has_batch_dimension(self) -> bool:
+        """Whether axis 0 can be the batch."""
+        return bool(self.shape) and self.shape[0] == ANY
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The inputs and outputs of a model file, in the file's order."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+    @classmethod
+    def from_json(cls, text: str) -> Signature:
+        """Read what `alipes._core.describe_onnx` answers."""
+        value = json.loads(text)
+        inputs, outputs = (
+            tuple(Port(port["name"], port["datatype"], tuple(port["shape"])) for port in value[side])
+            for side in ("inputs", "outputs")
+        )
+        return cls(inputs, outputs)
+
+    @property
+    def can_batch(self) -> bool:
+        """Whether axis 0 of every input and output can be the batch."""
+        return all(port.has_batch_dimension for port in (*self.inputs, *self.outputs))
+
+    def side(self, side: Side) -> tuple[Port, ...]:
+        """The inputs or the outputs."""
+        return self.inputs if side == "input" else self.outputs

@@ -1,0 +1,69 @@
+"""Compares what a configuration sets with the table of fields: notices for what is ignored, an error for what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from alipes.config.fields import Field, find_field
+from alipes.config.schema import ModelConfig, is_map, is_repeated
+from alipes.errors import ConfigError
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor
+
+__all__ = ["check_support"]
+
+
+def check_support(config: ModelConfig, *, rate_limit: bool = False) -> list[str]:
+    """Refuse what a configuration asks for and would not get.
+
+    Args:
+        config: The configuration, checked in Triton's words already.
+        rate_limit: Whether the rate limiter is on; what instance groups ask of it is refused then.
+
+    Returns:
+        One notice for each field that is set and does nothing here.
+
+    Raises:
+        ConfigError: If a refused field is set to anything but its default.
+    """
+    rows = list(dict.fromkeys(_unsupported(config, "")))
+    for row in rows:
+        if row.status == "refused" or (rate_limit and row.path == "instance_group.rate_limiter"):
+            note = "instances are not rate-limited yet" if row.status == "ignored" else row.note
+            raise ConfigError(
+                f"field '{row.path}' of model '{config.name}' is not supported: {note}",
+                key=row.path,
+                code="UNSUPPORTED",
+            )
+    return [f"field '{row.path}' of model '{config.name}' is ignored: {row.note}" for row in rows]
+
+
+def _unsupported(message: ModelConfig, prefix: str) -> Iterator[Field]:
+    """The rows of the outermost fields that are set and do not work."""
+    for descriptor, value in message.ListFields():
+        path = prefix + descriptor.name
+        row = find_field(path)
+        if _is_skipped(path, value):
+            continue
+        if row.status != "works":
+            yield row
+        else:
+            for part in _parts(descriptor, value):
+                yield from _unsupported(part, f"{path}.")
+
+
+def _is_skipped(path: str, value: ModelConfig) -> bool:
+    """Samples of batch size 0 are never run, so nothing is lost without them."""
+    return path == "model_warmup" and all(sample.batch_size == 0 for sample in value)
+
+
+def _parts(descriptor: FieldDescriptor, value: ModelConfig) -> list[ModelConfig]:
+    """The messages in a field's value, to look into."""
+    if descriptor.message_type is None:
+        return []
+    if is_map(descriptor):
+        inner = descriptor.message_type.fields_by_name["value"].message_type
+        return list(value.values()) if inner is not None else []
+    return list(value) if is_repeated(descriptor) else [value]

@@ -1,0 +1,47 @@
+"""The tensors that a batch makes for itself: `batch_input`, and `batch_output` that takes one apart."""
+
+from __future__ import annotations
+
+from alipes.config.datatypes import config_name
+from alipes.config.schema import ModelConfig
+from alipes.errors import ConfigError
+
+__all__ = ["check_batch_io"]
+
+
+def check_batch_io(config: ModelConfig) -> None:
+    """Each has one source among the inputs, a datatype that can be filled, and targets of its own."""
+    inputs = {tensor.name for tensor in config.input}
+    outputs = {tensor.name for tensor in config.output}
+    for made in config.batch_input:
+        _check_sources(config, made, "batch input", inputs)
+        if config_name(made.data_type) not in ("TYPE_INT32", "TYPE_FP32"):
+            raise ConfigError(
+                f"batch input data type must be TYPE_INT32 or TYPE_FP32 for {config.name}", key="batch_input.data_type"
+            )
+    taken: set[str] = set()
+    for made in config.batch_output:
+        _check_sources(config, made, "batch output", inputs)
+        for target in made.target_name:
+            if target not in outputs:
+                raise ConfigError(
+                    f"unknown target output name '{target}' for {config.name}", key="batch_output.target_name"
+                )
+            if target in taken:
+                raise ConfigError(
+                    f"target output name '{target}' can only be specified once for {config.name}",
+                    key="batch_output.target_name",
+                )
+            taken.add(target)
+
+
+def _check_sources(config: ModelConfig, made: ModelConfig, called: str, inputs: set[str]) -> None:
+    key = f"{called.replace(' ', '_')}.source_input"
+    if len(made.source_input) != 1:
+        raise ConfigError(
+            f"{called} kind '{made.Kind.Name(made.kind)}' expects 1 source input, got {len(made.source_input)} "
+            f"for {config.name}",
+            key=key,
+        )
+    if made.source_input[0] not in inputs:
+        raise ConfigError(f"unknown source input name '{made.source_input[0]}' for {config.name}", key=key)

@@ -1,0 +1,42 @@
+"""Where instances run, and whether the rate limiter has what they ask for."""
+
+from __future__ import annotations
+
+from alipes.config.options import ModelOptions
+from alipes.config.schema import ModelConfig
+from alipes.errors import ConfigError
+
+__all__ = ["check_instance_groups", "check_resources"]
+
+
+def check_instance_groups(config: ModelConfig, options: ModelOptions) -> None:
+    """Each group's kind can be had, and agrees with the devices that the group names."""
+    for group in config.instance_group:
+        kind = group.Kind.Name(group.kind)
+        called = f"instance group {group.name} of model {config.name} has kind {kind}"
+        if group.kind == group.KIND_GPU:
+            raise ConfigError(
+                f"{called} but no GPUs are available",
+                key="instance_group.kind",
+                hint="--gpu-fallback=cpu runs it on the CPU",
+            )
+        if group.gpus:
+            raise ConfigError(f"{called} but specifies one or more GPUs", key="instance_group.gpus")
+    if options.rate_limit == "execution_count":
+        check_resources(config, options)
+
+
+def check_resources(config: ModelConfig, options: ModelOptions) -> None:
+    """No instance asks for more of a resource than there is; what was given no limit is as much as is asked for."""
+    limits = {resource.name: resource.count for resource in options.resources}
+    needed: dict[str, int] = {}
+    for group in config.instance_group:
+        for resource in group.rate_limiter.resources:
+            needed[resource.name] = max(needed.get(resource.name, 0), resource.count)
+    for name, count in needed.items():
+        if limits.get(name, count) < count:
+            raise ConfigError(
+                f'Resource count for "{name}" is limited to {limits[name]} which will prevent scheduling of one or more '
+                f"model instances, the minimum required count is {count}",
+                key="instance_group.rate_limiter.resources",
+            )

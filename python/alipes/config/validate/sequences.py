@@ -1,0 +1,98 @@
+"""The sequence batcher's settings: its control tensors and its strategy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alipes.config.datatypes import config_name
+from alipes.config.schema import ModelConfig
+from alipes.errors import ConfigError
+
+__all__ = ["check_sequences"]
+
+_CORRELATION: Final = "CONTROL_SEQUENCE_CORRID"
+_CORRELATION_TYPES: Final = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
+_VALUES: Final = ("int32_false_true", "fp32_false_true", "bool_false_true")
+_EITHER: Final = "'int32_false_true', 'fp32_false_true' or 'bool_false_true'"
+
+
+def check_sequences(config: ModelConfig) -> None:
+    """Each control has one tensor with sensible values, and the strategy's numbers lie in their ranges."""
+    if not config.HasField("sequence_batching"):
+        return
+    sequences = config.sequence_batching
+    _check_controls(config.name, sequences)
+    _check_strategy(config, sequences)
+
+
+def _check_controls(name: str, sequences: ModelConfig) -> None:
+    seen: set[str] = set()
+    for tensor in sequences.control_input:
+        if not tensor.name:
+            raise _error(f"sequence batching control tensor must have a name for {name}", "control_input.name")
+        if len(tensor.control) > 1:
+            raise _error(
+                f"sequence batching control tensor '{tensor.name}' is specified for multiple control kinds for {name}",
+                "control_input.control",
+            )
+        for control in tensor.control:
+            kind = control.Kind.Name(control.kind)
+            if kind in seen:
+                raise _error(f"sequence batching specifies multiple {kind} tensors for {name}", "control_input.control")
+            seen.add(kind)
+            if kind == _CORRELATION:
+                _check_correlation(name, control)
+            else:
+                _check_values(name, kind, control)
+
+
+def _check_correlation(name: str, control: ModelConfig) -> None:
+    if any(getattr(control, values) for values in _VALUES):
+        raise _error(
+            f"sequence batching must not specify either {_EITHER} for {_CORRELATION} for {name}",
+            "control_input.control",
+        )
+    if config_name(control.data_type) not in _CORRELATION_TYPES:
+        allowed = f"{', '.join(_CORRELATION_TYPES[:-1])} and {_CORRELATION_TYPES[-1]}"
+        raise _error(
+            f"unexpected data type for control {_CORRELATION} for {name}. Allowed data types are {allowed}",
+            "control_input.control.data_type",
+        )
+
+
+def _check_values(name: str, kind: str, control: ModelConfig) -> None:
+    given = [values for values in _VALUES if getattr(control, values)]
+    if not given:
+        raise _error(f"sequence batching must specify either {_EITHER} for {kind} for {name}", "control_input.control")
+    if len(given) > 1:
+        raise _error(
+            f"sequence batching specifies more than one from {_EITHER} for {kind} for {name}", "control_input.control"
+        )
+    if len(getattr(control, given[0])) != 2:
+        raise _error(
+            f"sequence batching control '{given[0]}' must have exactly 2 entries for {kind} for {name}",
+            f"control_input.control.{given[0]}",
+        )
+
+
+def _check_strategy(config: ModelConfig, sequences: ModelConfig) -> None:
+    if not 0.0 <= sequences.direct.minimum_slot_utilization <= 1.0:
+        raise _error(
+            f"sequence batching minimum slot utilization must be in range (0.0, 1.0] for {config.name}",
+            "direct.minimum_slot_utilization",
+        )
+    for size in sequences.oldest.preferred_batch_size:
+        if size <= 0:
+            raise _error(
+                f"sequence batching preferred batch size must be positive for {config.name}",
+                "oldest.preferred_batch_size",
+            )
+        if size > config.max_batch_size:
+            raise _error(
+                f"sequence batching preferred batch size must be <= max batch size for {config.name}",
+                "oldest.preferred_batch_size",
+            )
+
+
+def _error(message: str, field: str) -> ConfigError:
+    return ConfigError(message, key=f"sequence_batching.{field}")
