@@ -17,3 +17,17 @@ pub const HTTP_MAX_HEADER_BYTES: usize = 64 * 1024;
 
 /// Most dimensions of a tensor; engines stop at 8 to 32, and a longer shape is an attack on the error text.
 pub const MAX_DIMENSIONS: usize = 64;
+
+/// Largest read from an HTTP connection in bytes: one read takes in a picture of 3x224x224 FP32, yet an idle
+/// connection, whose buffer grows only with what it receives, stays small.
+pub const HTTP_READ_BUFFER_BYTES: usize = 1 << 20;
+
+/// Most bytes that are set aside for a body before any of it has come: a length is only a claim until then.
+pub const BODY_RESERVE_BYTES: usize = 1 << 24;
+
+/// Most calls that one gRPC connection may have open: clients that multiplex a whole load over one connection reach
+/// a few hundred, and each open call costs memory.
+pub const GRPC_MAX_CONCURRENT_CALLS: u32 = 4096;
+
+/// Longest error text in bytes, escaped, that leaves as gRPC metadata: clients refuse metadata beyond 8 KiB by default.
+pub const GRPC_MAX_STATUS_BYTES: usize = 4096;

@@ -1,0 +1,63 @@
+//! Finding a tensor in a message that has only begun to arrive.
+
+use prost::encoding::decode_varint;
+
+/// Field number of `raw_input_contents` in `ModelInferRequest`.
+const RAW_INPUT_CONTENTS: u64 = 7;
+
+/// Where the first raw tensor's bytes begin within a serialized `ModelInferRequest`, or `None` where `head`, the
+/// beginning of the message, does not tell.
+///
+/// A reader that knows it can receive the tensor at an aligned address.
+pub fn first_raw_tensor(head: &[u8]) -> Option<usize> {
+    let mut rest = head;
+    loop {
+        let tag = decode_varint(&mut rest).ok()?;
+        match (tag >> 3, tag & 7) {
+            (RAW_INPUT_CONTENTS, 2) => {
+                decode_varint(&mut rest).ok()?;
+                return Some(head.len() - rest.len());
+            }
+            (_, 0) => drop(decode_varint(&mut rest).ok()?),
+            (_, 1) => rest = rest.get(8..)?,
+            (_, 2) => {
+                let length = usize::try_from(decode_varint(&mut rest).ok()?).ok()?;
+                rest = rest.get(length..)?;
+            }
+            (_, 5) => rest = rest.get(4..)?,
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::proto::inference::ModelInferRequest;
+    use crate::codec::proto::inference::model_infer_request::InferInputTensor;
+    use prost::Message;
+
+    #[test]
+    fn the_tensor_is_found_behind_everything_else() {
+        let input = InferInputTensor { name: "X".to_owned(), shape: vec![1, 300], ..Default::default() };
+        let message = ModelInferRequest {
+            model_name: "m".to_owned(),
+            inputs: vec![input],
+            raw_input_contents: vec![vec![7; 300].into()],
+            ..Default::default()
+        };
+        let wire = message.encode_to_vec();
+        let start = first_raw_tensor(&wire).unwrap();
+        assert_eq!(wire[start..], [7; 300]);
+        assert_eq!(first_raw_tensor(&wire[..start]), Some(start));
+        assert_eq!(first_raw_tensor(&wire[..start - 1]), None);
+    }
+
+    #[test]
+    fn broken_bytes_have_no_tensor() {
+        assert_eq!(first_raw_tensor(&[]), None);
+        assert_eq!(first_raw_tensor(&[0xff; 16]), None);
+        assert_eq!(first_raw_tensor(&[0x3a]), None);
+        assert_eq!(first_raw_tensor(&[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]), None);
+    }
+}
