@@ -52,7 +52,6 @@ class ConfigError(AlipesError, ValueError):
     Attributes:
         path: The file, where there is one.
         line: Line in the file, counted from 1.
-        column: Column in the line, counted from 1.
         key: The flag or the dotted field that is at fault.
         hint: What to try instead.
         code: Triton's code for it, `INVALID_ARG` unless said otherwise.
@@ -64,15 +63,14 @@ class ConfigError(AlipesError, ValueError):
         *,
         path: Path | str | None = None,
         line: int | None = None,
-        column: int | None = None,
         key: str | None = None,
         hint: str | None = None,
         code: str = "INVALID_ARG",
     ) -> None:
+        """Takes the message and what is known of its cause."""
         super().__init__(message)
         self.path = None if path is None else Path(path)
         self.line = line
-        self.column = column
         self.key = key
         self.hint = hint
         self.code = code
@@ -83,10 +81,12 @@ class ConfigError(AlipesError, ValueError):
         return f"{_WORDS[self.code]}: {self}"
 
     def explain(self) -> str:
-        """The message for a person: with its place in front and the hint behind."""
-        place = [str(part) for part in (self.path, self.line, self.column) if part is not None]
-        hint = f" ({self.hint})" if self.hint else ""
-        return f"{':'.join(place)}: {self}{hint}" if place else f"{self}{hint}"
+        """The message for a person: with its place in front, unless it names the file itself, and the hint behind."""
+        text = f"{self} ({self.hint})" if self.hint else str(self)
+        if self.path is None or str(self.path) in text:
+            return text
+        place = [str(part) for part in (self.path, self.line) if part is not None]
+        return f"{':'.join(place)}: {text}"
 
 
 class RepositoryError(AlipesError):
@@ -95,6 +95,7 @@ class RepositoryError(AlipesError):
     def __init__(
         self, message: str, *, model: str | None = None, version: int | None = None, reason: str | None = None
     ) -> None:
+        """Takes the message and what is known of its cause."""
         super().__init__(message)
         self.model = model
         self.version = version
@@ -122,6 +123,7 @@ class ModelLoadError(AlipesError):
         cause: str | None = None,
         code: str = "INTERNAL",
     ) -> None:
+        """Takes the message and what is known of its cause."""
         super().__init__(message)
         self.model = model
         self.version = version
@@ -155,6 +157,7 @@ class InferError(AlipesError):
     code: ClassVar[str] = "Unknown"
 
     def __init__(self, message: str, *, model: str | None = None, request_id: str | None = None) -> None:
+        """Takes the message and what is known of its cause."""
         super().__init__(message)
         self.message = message
         self.model = model
@@ -192,6 +195,7 @@ class Overloaded(InferError):
         request_id: str | None = None,
         retry_after_s: float | None = None,
     ) -> None:
+        """Takes the message and what is known of its cause."""
         super().__init__(message, model=model, request_id=request_id)
         self.retry_after_s = retry_after_s
 
@@ -204,6 +208,7 @@ class DeadlineExceeded(InferError):
     def __init__(
         self, message: str, *, model: str | None = None, request_id: str | None = None, where: str | None = None
     ) -> None:
+        """Takes the message and what is known of its cause."""
         super().__init__(message, model=model, request_id=request_id)
         self.where = where
 
@@ -222,6 +227,7 @@ class TooLarge(InferError):
     def __init__(
         self, message: str, *, model: str | None = None, request_id: str | None = None, limit: str | None = None
     ) -> None:
+        """Takes the message and what is known of its cause."""
         super().__init__(message, model=model, request_id=request_id)
         self.limit = limit
 

@@ -80,12 +80,12 @@ def describe(flag: Flag) -> str:
     text = flag.help
     if flag.default not in (None, "", ()):
         text += f" Default: {_word(flag)}."
-    if flag.status == "ignored":
-        text += f" Ignored with a notice: {flag.note}."
-    elif flag.status == "refused":
-        text += f" Refused: {flag.note}."
-    elif flag.refused_choices:
-        text += f" Refused: {', '.join(flag.refused_choices)} ({flag.note})."
+    if flag.ignored:
+        text += f" Ignored with a notice: {flag.ignored}."
+    if flag.refused:
+        text += f" Refused: {flag.refused}."
+    for choice, reason in flag.refused_choices.items():
+        text += f" Refused: {choice} ({reason})."
     return text
 
 

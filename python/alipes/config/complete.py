@@ -1,6 +1,7 @@
 """Completes a configuration from the model file: inputs, outputs, largest batch, dynamic batching.
 
-Source: the completion of Triton's ONNX Runtime backend. Nothing happens where inputs and outputs are both listed already.
+Nothing happens where inputs and outputs are both listed already.
+Source: the completion of Triton's ONNX Runtime backend.
 """
 
 from __future__ import annotations

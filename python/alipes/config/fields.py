@@ -168,7 +168,7 @@ FIELDS: Final[tuple[Field, ...]] = (
     ),
     *_works(
         {
-            "optimization.input_pinned_memory": "Pinned memory for inputs. There is none without a GPU, so both values mean the same.",
+            "optimization.input_pinned_memory": "Pinned memory for inputs; there is none, so either value will do.",
             "optimization.input_pinned_memory.enable": "Use it; shown as true where not given.",
             "optimization.output_pinned_memory": "The same for outputs.",
             "optimization.output_pinned_memory.enable": "Use it; shown as true where not given.",
@@ -263,7 +263,7 @@ FIELDS: Final[tuple[Field, ...]] = (
         {
             "instance_group": "Copies of the model; one group named like the model where not given.",
             "instance_group.name": "Name; `<model>_<i>` where not given.",
-            "instance_group.kind": "KIND_CPU, KIND_AUTO and KIND_MODEL run on the CPU; KIND_GPU as --gpu-fallback says.",
+            "instance_group.kind": "KIND_CPU, KIND_AUTO, KIND_MODEL: on the CPU. KIND_GPU: as --gpu-fallback says.",
             "instance_group.count": "Number of instances; 2 on the CPU where not given.",
         }
     ),
@@ -293,7 +293,12 @@ FIELDS: Final[tuple[Field, ...]] = (
     ),
     Field("instance_group.profile", "refused", "Optimization profiles.", _NO_TENSORRT),
     Field("instance_group.passive", "refused", "Load the instances and never use them.", "every instance serves"),
-    Field("instance_group.host_policy", "ignored", "Placement of the instances.", "instances run where the system puts them"),
+    Field(
+        "instance_group.host_policy",
+        "ignored",
+        "Placement of the instances.",
+        "instances run where the system puts them",
+    ),
     *_works({"default_model_filename": "Model file in the version's folder; model.onnx where not given."}),
     Field("cc_model_filenames", "ignored", "Model file by compute capability of the GPU.", _NO_GPU),
     *_works(

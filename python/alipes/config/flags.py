@@ -1,12 +1,14 @@
 """The one table of the server's flags: every flag of Triton's server, and what it does here.
 
-The parser, the option classes, the environment names and the reference page all read this table; nothing else lists flags.
+The parser, the option classes, the environment names and the reference page all read this table; nothing else lists
+flags.
 Source: Triton's command line, defaults included; where a default differs here, the row's help says so.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 __all__ = ["FLAGS", "Flag", "Kind", "Status", "Value", "environment_name", "find"]
@@ -24,93 +26,52 @@ _MAX_PORT: Final = 65535
 _MAX_INT: Final = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Flag:
     """One row of the table.
 
     Attributes:
         name: The flag without its dashes.
-        group: Heading under which the usage and the reference page show it.
         kind: How its value is read.
         default: Its value where nobody gives one.
-        status: Whether it works, is ignored with a notice, or is refused by name.
         help: What it does, in one line.
-        note: The notice of an ignored flag, the reason of a refused one.
         option: Where the value lands in `ServerOptions`, as a dotted path; empty for what does not work, and for flags
-            that `settings.py` takes apart.
+            that are taken apart further.
+        ignored: The notice, where the flag does nothing here.
+        refused: The reason, where only the default is accepted.
         alias: The flag of which this one is another name.
         choices: The words that a `choice` takes.
-        refused_choices: Words among them that are known but not offered.
+        refused_choices: The words among them that are not offered, each with the reason.
         low: Smallest integer allowed.
         high: Largest integer allowed.
+        group: Heading under which the usage and the reference page show it.
     """
 
     name: str
-    group: str
     kind: Kind
     default: Value
-    status: Status
     help: str
-    note: str = ""
     option: str = ""
+    ignored: str = ""
+    refused: str = ""
     alias: str = ""
     choices: tuple[str, ...] = ()
-    refused_choices: tuple[str, ...] = ()
+    refused_choices: Mapping[str, str] = field(default_factory=dict)
     low: int = 0
     high: int = _MAX_INT
+    group: str = ""
 
+    @property
+    def status(self) -> Status:
+        """Whether it works, is ignored with a notice, or is refused by name."""
+        return "ignored" if self.ignored else "refused" if self.refused else "works"
 
-def _works(
-    group: str,
-    name: str,
-    kind: Kind,
-    default: Value,
-    option: str,
-    help: str,
-    *,
-    alias: str = "",
-    choices: tuple[str, ...] = (),
-    low: int = 0,
-    high: int = _MAX_INT,
-) -> Flag:
-    return Flag(
-        name=name,
-        group=group,
-        kind=kind,
-        default=default,
-        status="works",
-        help=help,
-        option=option,
-        alias=alias,
-        choices=choices,
-        low=low,
-        high=high,
-    )
+    @property
+    def note(self) -> str:
+        """Why a flag, or one of its choices, does not work; empty where all of it does."""
+        choices = "; ".join(f"{choice}: {reason}" for choice, reason in self.refused_choices.items())
+        return self.ignored or self.refused or choices
 
-
-def _ignored(group: str, name: str, kind: Kind, default: Value, help: str, note: str, *, low: int = 0) -> Flag:
-    return Flag(name=name, group=group, kind=kind, default=default, status="ignored", help=help, note=note, low=low)
-
-
-def _refused(
-    group: str, name: str, kind: Kind, default: Value, help: str, note: str, *, choices: tuple[str, ...] = ()
-) -> Flag:
-    return Flag(
-        name=name, group=group, kind=kind, default=default, status="refused", help=help, note=note, choices=choices
-    )
-
-
-_REPOSITORY: Final = "Models"
-_HTTP: Final = "HTTP"
-_GRPC: Final = "gRPC"
-_METRICS: Final = "Metrics"
-_SERVER: Final = "Server"
-_LOG: Final = "Log"
-_BACKEND: Final = "Backends"
-_RESOURCE: Final = "Devices and memory"
-_TRACE: Final = "Tracing"
-_CACHE: Final = "Response cache"
-_CLOUD: Final = "Cloud platforms"
 
 _NO_GPU: Final = "there is no GPU memory to manage"
 _NO_POOL: Final = "requests run on the network threads and need no pool of their own"
@@ -121,163 +82,402 @@ _NO_TLS: Final = "encrypted connections are not offered yet; put a TLS proxy in 
 _NO_TRACE: Final = "requests are not traced yet"
 _NO_CACHE: Final = "answers are not cached yet"
 
-FLAGS: Final[tuple[Flag, ...]] = (
-    _works(_REPOSITORY, "model-repository", "list", (), "repository.paths", "Folder of models; the positional REPOSITORY too."),
-    _works(
-        _REPOSITORY,
-        "model-store",
-        "list",
-        (),
-        "repository.paths",
-        "Another name of --model-repository.",
-        alias="model-repository",
+_TABLE: Final[dict[str, tuple[Flag, ...]]] = {
+    "Models": (
+        Flag(
+            "model-repository",
+            "list",
+            (),
+            "Folder of models; the positional REPOSITORY too.",
+            option="repository.paths",
+        ),
+        Flag(
+            "model-store",
+            "list",
+            (),
+            "Another name of --model-repository.",
+            alias="model-repository",
+            option="repository.paths",
+        ),
+        Flag(
+            "model-control-mode",
+            "choice",
+            "none",
+            "`none` loads every model at start; `explicit` loads those named by --load-model, and more on request.",
+            option="repository.control_mode",
+            choices=("none", "poll", "explicit"),
+            refused_choices={"poll": "the repository cannot be watched yet; use explicit and the load request"},
+        ),
+        Flag(
+            "load-model",
+            "list",
+            (),
+            "Model to load at start in explicit mode; `*` alone means all.",
+            option="repository.load_models",
+        ),
+        Flag(
+            "repository-poll-secs",
+            "int",
+            15,
+            "Seconds between two looks at the repository.",
+            ignored="the repository is not polled in this mode",
+        ),
+        Flag(
+            "exit-on-error",
+            "bool",
+            False,
+            "Leave when a model fails at start. Triton's default is true; here a broken model stops no other.",
+            option="repository.exit_on_error",
+        ),
+        Flag(
+            "strict-readiness", "bool", True, "Ready only while every model is.", option="repository.strict_readiness"
+        ),
+        Flag(
+            "disable-auto-complete-config",
+            "bool",
+            False,
+            "Take configurations as they are written: inputs and outputs are not read from the model file.",
+            option="model.strict_config",
+        ),
+        Flag(
+            "strict-model-config",
+            "bool",
+            False,
+            "Older name of --disable-auto-complete-config.",
+            alias="disable-auto-complete-config",
+            option="model.strict_config",
+        ),
+        Flag(
+            "model-config-name",
+            "str",
+            "",
+            "Read `configs/<name>.pbtxt` of a model where it exists.",
+            option="model.config_name",
+        ),
+        Flag(
+            "model-load-thread-count",
+            "int",
+            4,
+            "Models that load at the same time.",
+            low=1,
+            option="repository.load_threads",
+        ),
+        Flag(
+            "model-load-retry-count",
+            "int",
+            0,
+            "Further attempts to load a model.",
+            ignored="a failed load is not tried again",
+        ),
+        Flag("model-load-gpu-limit", "list", (), "Share of a GPU's memory, `device:fraction`.", ignored=_NO_GPU),
+        Flag(
+            "model-namespacing",
+            "bool",
+            False,
+            "Allow one model name in several repositories.",
+            refused="model names are unique across repositories",
+        ),
+        Flag(
+            "gpu-fallback",
+            "choice",
+            "cpu",
+            "What KIND_GPU means without a GPU: `cpu` loads on the CPU with a notice, `refuse` fails the load. "
+            "Not a flag of Triton, which refuses.",
+            choices=("cpu", "refuse"),
+            option="model.gpu_fallback",
+        ),
     ),
-    Flag(
-        name="model-control-mode",
-        group=_REPOSITORY,
-        kind="choice",
-        default="none",
-        status="works",
-        help="`none` loads every model at start; `explicit` loads those named by --load-model, and more on request.",
-        note="the repository cannot be watched yet; use explicit and the load request",
-        option="repository.control_mode",
-        choices=("none", "poll", "explicit"),
-        refused_choices=("poll",),
+    "Server": (
+        Flag("id", "str", "triton", "Name that the server metadata gives.", option="id"),
+        Flag("exit-timeout-secs", "int", 30, "Seconds to finish what is in before leaving.", option="exit_timeout_s"),
     ),
-    _works(_REPOSITORY, "load-model", "list", (), "repository.load_models", "Model to load at start in explicit mode; `*` alone means all."),
-    _ignored(_REPOSITORY, "repository-poll-secs", "int", 15, "Seconds between two looks at the repository.", "the repository is not polled in this mode"),
-    _works(
-        _REPOSITORY,
-        "exit-on-error",
-        "bool",
-        False,
-        "repository.exit_on_error",
-        "Leave when a model fails at start. Triton's default is true; here one broken model does not stop the others.",
+    "HTTP": (
+        Flag("allow-http", "bool", True, "Offer HTTP.", option="http.enabled"),
+        Flag("http-address", "str", "0.0.0.0", "Address of the HTTP endpoint.", option="http.address"),
+        Flag(
+            "http-port",
+            "int",
+            8000,
+            "Port of the HTTP endpoint; 0 asks the system for one.",
+            high=_MAX_PORT,
+            option="http.port",
+        ),
+        Flag(
+            "reuse-http-port",
+            "bool",
+            False,
+            "Share the HTTP port with another process.",
+            refused="a port belongs to one server",
+        ),
+        Flag(
+            "http-thread-count",
+            "int",
+            0,
+            "Network threads, HTTP and gRPC together; 0 takes half the cores, at least two. "
+            "Triton's default is 8, for HTTP alone.",
+            option="network_threads",
+        ),
+        Flag("http-header-forward-pattern", "str", "", "Headers to hand to models as parameters.", refused=_NO_HEADERS),
+        Flag(
+            "http-max-input-size",
+            "int",
+            1 << 26,
+            "Largest JSON body, or raw input, in bytes.",
+            low=1,
+            option="http_max_input_bytes",
+        ),
+        Flag(
+            "http-restricted-api",
+            "list",
+            (),
+            "Endpoints that need a header, `<api,...>:<key>=<value>`.",
+            refused=_NO_RESTRICTION,
+        ),
     ),
-    _works(_REPOSITORY, "strict-readiness", "bool", True, "repository.strict_readiness", "Ready only while every model is."),
-    _works(
-        _REPOSITORY,
-        "disable-auto-complete-config",
-        "bool",
-        False,
-        "model.strict_config",
-        "Take configurations as they are written: inputs and outputs are not read from the model file.",
+    "gRPC": (
+        Flag("allow-grpc", "bool", True, "Offer gRPC.", option="grpc.enabled"),
+        Flag("grpc-address", "str", "0.0.0.0", "Address of the gRPC endpoint.", option="grpc.address"),
+        Flag(
+            "grpc-port",
+            "int",
+            8001,
+            "Port of the gRPC endpoint; 0 asks the system for one.",
+            high=_MAX_PORT,
+            option="grpc.port",
+        ),
+        Flag(
+            "reuse-grpc-port",
+            "bool",
+            False,
+            "Share the gRPC port with another process.",
+            refused="a port belongs to one server",
+        ),
+        Flag(
+            "grpc-header-forward-pattern", "str", "", "Metadata to hand to models as parameters.", refused=_NO_HEADERS
+        ),
+        Flag("grpc-infer-thread-count", "int", 2, "Threads that handle inference calls.", low=2, ignored=_NO_POOL),
+        Flag("grpc-infer-allocation-pool-size", "int", 8, "Request objects kept for reuse.", ignored=_NO_POOL),
+        Flag("grpc-max-response-pool-size", "int", _MAX_INT, "Response objects kept for reuse.", ignored=_NO_POOL),
+        Flag(
+            "grpc-infer-response-compression-level",
+            "str",
+            "none",
+            "Compression of answers: none, low, medium or high.",
+            ignored="answers leave uncompressed, which every client reads",
+        ),
+        Flag("grpc-use-ssl", "bool", False, "Encrypt gRPC connections.", refused=_NO_TLS),
+        Flag("grpc-use-ssl-mutual", "bool", False, "Ask gRPC clients for a certificate.", refused=_NO_TLS),
+        Flag("grpc-server-cert", "str", "", "File of the server's certificate.", refused=_NO_TLS),
+        Flag("grpc-server-key", "str", "", "File of the server's key.", refused=_NO_TLS),
+        Flag("grpc-root-cert", "str", "", "File of the root certificate.", refused=_NO_TLS),
+        Flag("grpc-keepalive-time", "int", 7200000, "Milliseconds of silence before a ping.", ignored=_KEEPALIVE),
+        Flag("grpc-keepalive-timeout", "int", 20000, "Milliseconds to wait for a ping's answer.", ignored=_KEEPALIVE),
+        Flag(
+            "grpc-keepalive-permit-without-calls", "bool", False, "Ping connections without calls.", ignored=_KEEPALIVE
+        ),
+        Flag(
+            "grpc-http2-max-pings-without-data", "int", 2, "Pings sent without data between them.", ignored=_KEEPALIVE
+        ),
+        Flag(
+            "grpc-http2-min-recv-ping-interval-without-data",
+            "int",
+            300000,
+            "Milliseconds between pings of a client.",
+            ignored=_KEEPALIVE,
+        ),
+        Flag("grpc-http2-max-ping-strikes", "int", 2, "Early pings that a client may send.", ignored=_KEEPALIVE),
+        Flag(
+            "grpc-max-connection-age", "int", 0, "Milliseconds before a connection is asked to go.", ignored=_KEEPALIVE
+        ),
+        Flag("grpc-max-connection-age-grace", "int", 0, "Milliseconds between asking and closing.", ignored=_KEEPALIVE),
+        Flag(
+            "grpc-restricted-protocol",
+            "list",
+            (),
+            "Calls that need metadata, `<protocol,...>:<key>=<value>`.",
+            refused=_NO_RESTRICTION,
+        ),
     ),
-    _works(
-        _REPOSITORY,
-        "strict-model-config",
-        "bool",
-        False,
-        "model.strict_config",
-        "Older name of --disable-auto-complete-config.",
-        alias="disable-auto-complete-config",
+    "Metrics": (
+        Flag("allow-metrics", "bool", True, "Offer metrics.", option="metrics.enabled"),
+        Flag(
+            "metrics-address",
+            "str",
+            None,
+            "Address of the metrics endpoint; the HTTP address where not given.",
+            option="metrics.address",
+        ),
+        Flag(
+            "metrics-port",
+            "int",
+            8002,
+            "Port of the metrics endpoint; 0 asks the system for one.",
+            high=_MAX_PORT,
+            option="metrics.port",
+        ),
+        Flag("allow-cpu-metrics", "bool", True, "Show the nv_cpu_* gauges.", option="cpu_metrics"),
+        Flag("allow-gpu-metrics", "bool", True, "Show the nv_gpu_* gauges.", ignored="no GPU is watched"),
+        Flag(
+            "metrics-interval-ms",
+            "int",
+            2000,
+            "Milliseconds between two readings.",
+            ignored="gauges are read when they are asked for",
+        ),
+        Flag("metrics-config", "list", (), "Setting of the metrics, `<key>=<value>`; see the table of settings."),
     ),
-    _works(_REPOSITORY, "model-config-name", "str", "", "model.config_name", "Read `configs/<name>.pbtxt` of a model where it exists."),
-    _works(_REPOSITORY, "model-load-thread-count", "int", 4, "repository.load_threads", "Models that load at the same time.", low=1),
-    _ignored(_REPOSITORY, "model-load-retry-count", "int", 0, "Further attempts to load a model.", "a failed load is not tried again"),
-    _ignored(_REPOSITORY, "model-load-gpu-limit", "list", (), "Share of a GPU's memory, `device:fraction`.", _NO_GPU),
-    _refused(_REPOSITORY, "model-namespacing", "bool", False, "Allow one model name in several repositories.", "model names are unique across repositories"),
-    _works(
-        _REPOSITORY,
-        "gpu-fallback",
-        "choice",
-        "cpu",
-        "model.gpu_fallback",
-        "What KIND_GPU means without a GPU: `cpu` loads on the CPU with a notice, `refuse` fails the load. Not a flag of Triton, which refuses.",
-        choices=("cpu", "refuse"),
+    "Log": (
+        Flag(
+            "log-verbose",
+            "level",
+            0,
+            "Level of verbose messages; 0 turns them off.",
+            high=16,
+            option="log.verbose_level",
+        ),
+        Flag("log-info", "bool", True, "Write informational messages.", option="log.info"),
+        Flag("log-warning", "bool", True, "Write warnings.", option="log.warning"),
+        Flag("log-error", "bool", True, "Write errors.", option="log.error"),
+        Flag(
+            "log-format",
+            "choice",
+            "default",
+            "Form of a line's time and level.",
+            choices=("default", "ISO8601"),
+            option="log.format",
+        ),
+        Flag("log-file", "str", "", "File to write to; standard error where not given.", option="log.file"),
     ),
-    _works(_SERVER, "id", "str", "triton", "id", "Name that the server metadata gives."),
-    _works(_SERVER, "exit-timeout-secs", "int", 30, "exit_timeout_s", "Seconds to finish what is in before leaving."),
-    _works(_HTTP, "allow-http", "bool", True, "http.enabled", "Offer HTTP."),
-    _works(_HTTP, "http-address", "str", "0.0.0.0", "http.address", "Address of the HTTP endpoint."),
-    _works(_HTTP, "http-port", "int", 8000, "http.port", "Port of the HTTP endpoint; 0 asks the system for one.", high=_MAX_PORT),
-    _refused(_HTTP, "reuse-http-port", "bool", False, "Share the HTTP port with another process.", "a port belongs to one server"),
-    _works(
-        _HTTP,
-        "http-thread-count",
-        "int",
-        0,
-        "network_threads",
-        "Network threads, HTTP and gRPC together; 0 takes half the cores, at least two. Triton's default is 8, for HTTP alone.",
+    "Backends": (
+        Flag(
+            "backend-config",
+            "list",
+            (),
+            "Setting of a backend, `<backend>,<key>=<value>`, or of all, `<key>=<value>`; see the table of settings.",
+        ),
+        Flag(
+            "backend-directory",
+            "str",
+            "",
+            "Folder of backend libraries.",
+            ignored="backends are Python packages, found by name",
+        ),
+        Flag(
+            "repoagent-directory", "str", "", "Folder of repository agents.", ignored="no repository agent is offered"
+        ),
     ),
-    _refused(_HTTP, "http-header-forward-pattern", "str", "", "Headers to hand to models as parameters.", _NO_HEADERS),
-    _works(_HTTP, "http-max-input-size", "int", 1 << 26, "http_max_input_bytes", "Largest JSON body, or raw input, in bytes.", low=1),
-    _refused(_HTTP, "http-restricted-api", "list", (), "Endpoints that need a header, `<api,...>:<key>=<value>`.", _NO_RESTRICTION),
-    _works(_GRPC, "allow-grpc", "bool", True, "grpc.enabled", "Offer gRPC."),
-    _works(_GRPC, "grpc-address", "str", "0.0.0.0", "grpc.address", "Address of the gRPC endpoint."),
-    _works(_GRPC, "grpc-port", "int", 8001, "grpc.port", "Port of the gRPC endpoint; 0 asks the system for one.", high=_MAX_PORT),
-    _refused(_GRPC, "reuse-grpc-port", "bool", False, "Share the gRPC port with another process.", "a port belongs to one server"),
-    _refused(_GRPC, "grpc-header-forward-pattern", "str", "", "Metadata to hand to models as parameters.", _NO_HEADERS),
-    _ignored(_GRPC, "grpc-infer-thread-count", "int", 2, "Threads that handle inference calls.", _NO_POOL, low=2),
-    _ignored(_GRPC, "grpc-infer-allocation-pool-size", "int", 8, "Request objects kept for reuse.", _NO_POOL),
-    _ignored(_GRPC, "grpc-max-response-pool-size", "int", _MAX_INT, "Response objects kept for reuse.", _NO_POOL),
-    _ignored(_GRPC, "grpc-infer-response-compression-level", "str", "none", "Compression of answers: none, low, medium or high.", "answers leave uncompressed, which every client reads"),
-    _refused(_GRPC, "grpc-use-ssl", "bool", False, "Encrypt gRPC connections.", _NO_TLS),
-    _refused(_GRPC, "grpc-use-ssl-mutual", "bool", False, "Ask gRPC clients for a certificate.", _NO_TLS),
-    _refused(_GRPC, "grpc-server-cert", "str", "", "File of the server's certificate.", _NO_TLS),
-    _refused(_GRPC, "grpc-server-key", "str", "", "File of the server's key.", _NO_TLS),
-    _refused(_GRPC, "grpc-root-cert", "str", "", "File of the root certificate.", _NO_TLS),
-    _ignored(_GRPC, "grpc-keepalive-time", "int", 7200000, "Milliseconds of silence before a ping.", _KEEPALIVE),
-    _ignored(_GRPC, "grpc-keepalive-timeout", "int", 20000, "Milliseconds to wait for a ping's answer.", _KEEPALIVE),
-    _ignored(_GRPC, "grpc-keepalive-permit-without-calls", "bool", False, "Ping connections without calls.", _KEEPALIVE),
-    _ignored(_GRPC, "grpc-http2-max-pings-without-data", "int", 2, "Pings sent without data between them.", _KEEPALIVE),
-    _ignored(_GRPC, "grpc-http2-min-recv-ping-interval-without-data", "int", 300000, "Milliseconds between pings of a client.", _KEEPALIVE),
-    _ignored(_GRPC, "grpc-http2-max-ping-strikes", "int", 2, "Early pings that a client may send.", _KEEPALIVE),
-    _ignored(_GRPC, "grpc-max-connection-age", "int", 0, "Milliseconds before a connection is asked to go.", _KEEPALIVE),
-    _ignored(_GRPC, "grpc-max-connection-age-grace", "int", 0, "Milliseconds between asking and closing.", _KEEPALIVE),
-    _refused(_GRPC, "grpc-restricted-protocol", "list", (), "Calls that need metadata, `<protocol,...>:<key>=<value>`.", _NO_RESTRICTION),
-    _works(_METRICS, "allow-metrics", "bool", True, "metrics.enabled", "Offer metrics."),
-    _works(_METRICS, "metrics-address", "str", None, "metrics.address", "Address of the metrics endpoint; the HTTP address where not given."),
-    _works(_METRICS, "metrics-port", "int", 8002, "metrics.port", "Port of the metrics endpoint; 0 asks the system for one.", high=_MAX_PORT),
-    _works(_METRICS, "allow-cpu-metrics", "bool", True, "cpu_metrics", "Show the nv_cpu_* gauges."),
-    _ignored(_METRICS, "allow-gpu-metrics", "bool", True, "Show the nv_gpu_* gauges.", "no GPU is watched"),
-    _ignored(_METRICS, "metrics-interval-ms", "int", 2000, "Milliseconds between two readings.", "gauges are read when they are asked for"),
-    _works(_METRICS, "metrics-config", "list", (), "", "Setting of the metrics, `<key>=<value>`; see the table of settings."),
-    _works(_LOG, "log-verbose", "level", 0, "log.verbose_level", "Level of verbose messages; 0 turns them off.", high=16),
-    _works(_LOG, "log-info", "bool", True, "log.info", "Write informational messages."),
-    _works(_LOG, "log-warning", "bool", True, "log.warning", "Write warnings."),
-    _works(_LOG, "log-error", "bool", True, "log.error", "Write errors."),
-    _works(_LOG, "log-format", "choice", "default", "log.format", "Form of a line's time and level.", choices=("default", "ISO8601")),
-    _works(_LOG, "log-file", "str", "", "log.file", "File to write to; standard error where not given."),
-    _works(_BACKEND, "backend-config", "list", (), "", "Setting of a backend, `<backend>,<key>=<value>`, or of all, `<key>=<value>`; see the table of settings."),
-    _ignored(_BACKEND, "backend-directory", "str", "", "Folder of backend libraries.", "backends are Python packages, found by name"),
-    _ignored(_BACKEND, "repoagent-directory", "str", "", "Folder of repository agents.", "no repository agent is offered"),
-    _works(
-        _RESOURCE,
-        "rate-limit",
-        "choice",
-        "off",
-        "model.rate_limit",
-        "`execution_count` checks the resources of instance groups and refuses models that ask for some.",
-        choices=("off", "execution_count"),
+    "Devices and memory": (
+        Flag(
+            "rate-limit",
+            "choice",
+            "off",
+            "`execution_count` checks the resources of instance groups and refuses models that ask for some.",
+            choices=("off", "execution_count"),
+            option="model.rate_limit",
+        ),
+        Flag("rate-limit-resource", "list", (), "Resource of the rate limiter, `<name>:<count>[:<device>]`."),
+        Flag(
+            "host-policy",
+            "list",
+            (),
+            "Placement of instances, `<name>,<key>=<value>`.",
+            ignored="instances run where the system puts them",
+        ),
+        Flag("pinned-memory-pool-byte-size", "int", 1 << 28, "Bytes of pinned memory.", ignored=_NO_GPU),
+        Flag("cuda-memory-pool-byte-size", "list", (), "Bytes of GPU memory, `<device>:<bytes>`.", ignored=_NO_GPU),
+        Flag(
+            "cuda-virtual-address-size", "list", (), "Bytes of GPU address space, `<device>:<bytes>`.", ignored=_NO_GPU
+        ),
+        Flag("min-supported-compute-capability", "str", "6.0", "Oldest GPU to use.", ignored=_NO_GPU),
+        Flag(
+            "buffer-manager-thread-count",
+            "int",
+            0,
+            "Threads that copy tensors.",
+            ignored="tensors are copied once, by the thread that runs the batch",
+        ),
+        Flag("enable-peer-access", "bool", True, "Let GPUs read each other's memory.", ignored=_NO_GPU),
+        Flag(
+            "allow-client-shm",
+            "bool",
+            False,
+            "Let clients register shared memory.",
+            refused="shared memory of clients is not offered yet",
+        ),
     ),
-    _works(_RESOURCE, "rate-limit-resource", "list", (), "", "Resource of the rate limiter, `<name>:<count>[:<device>]`."),
-    _ignored(_RESOURCE, "host-policy", "list", (), "Placement of instances, `<name>,<key>=<value>`.", "instances run where the system puts them"),
-    _ignored(_RESOURCE, "pinned-memory-pool-byte-size", "int", 1 << 28, "Bytes of pinned memory.", _NO_GPU),
-    _ignored(_RESOURCE, "cuda-memory-pool-byte-size", "list", (), "Bytes of GPU memory, `<device>:<bytes>`.", _NO_GPU),
-    _ignored(_RESOURCE, "cuda-virtual-address-size", "list", (), "Bytes of GPU address space, `<device>:<bytes>`.", _NO_GPU),
-    _ignored(_RESOURCE, "min-supported-compute-capability", "str", "6.0", "Oldest GPU to use.", _NO_GPU),
-    _ignored(_RESOURCE, "buffer-manager-thread-count", "int", 0, "Threads that copy tensors.", "tensors are copied once, by the thread that runs the batch"),
-    _ignored(_RESOURCE, "enable-peer-access", "bool", True, "Let GPUs read each other's memory.", _NO_GPU),
-    _refused(_RESOURCE, "allow-client-shm", "bool", False, "Let clients register shared memory.", "shared memory of clients is not offered yet"),
-    _refused(_CACHE, "cache-config", "list", (), "Setting of a cache, `<cache>,<key>=<value>`.", _NO_CACHE),
-    _ignored(_CACHE, "cache-directory", "str", "", "Folder of cache libraries.", _NO_CACHE),
-    _refused(_CACHE, "response-cache-byte-size", "int", 0, "Bytes of the response cache; older form of --cache-config.", _NO_CACHE),
-    _refused(_TRACE, "trace-config", "list", (), "Setting of tracing, `[<mode>,]<key>=<value>`.", _NO_TRACE),
-    _refused(_TRACE, "trace-file", "str", "", "Older form of --trace-config triton,file.", _NO_TRACE),
-    _refused(_TRACE, "trace-level", "list", (), "Older form of --trace-config level.", _NO_TRACE),
-    _refused(_TRACE, "trace-rate", "int", 1000, "Older form of --trace-config rate.", _NO_TRACE),
-    _refused(_TRACE, "trace-count", "int", -1, "Older form of --trace-config count.", _NO_TRACE),
-    _refused(_TRACE, "trace-log-frequency", "int", 0, "Older form of --trace-config triton,log-frequency.", _NO_TRACE),
-    _refused(_CLOUD, "allow-sagemaker", "bool", False, "Offer the SageMaker routes.", "the SageMaker routes are not offered yet"),
-    _ignored(_CLOUD, "sagemaker-port", "int", 8080, "Port of the SageMaker routes.", "only used with --allow-sagemaker"),
-    _ignored(_CLOUD, "sagemaker-safe-port-range", "str", "", "Ports that SageMaker may ask for.", "only used with --allow-sagemaker"),
-    _ignored(_CLOUD, "sagemaker-thread-count", "int", 8, "Threads of the SageMaker routes.", "only used with --allow-sagemaker"),
-    _refused(_CLOUD, "allow-vertex-ai", "bool", False, "Offer the Vertex AI routes.", "the Vertex AI routes are not offered yet"),
-    _ignored(_CLOUD, "vertex-ai-port", "int", 8080, "Port of the Vertex AI routes.", "only used with --allow-vertex-ai"),
-    _ignored(_CLOUD, "vertex-ai-thread-count", "int", 8, "Threads of the Vertex AI routes.", "only used with --allow-vertex-ai"),
-    _ignored(_CLOUD, "vertex-ai-default-model", "str", "", "Model of the default Vertex AI route.", "only used with --allow-vertex-ai"),
-)
+    "Response cache": (
+        Flag("cache-config", "list", (), "Setting of a cache, `<cache>,<key>=<value>`.", refused=_NO_CACHE),
+        Flag("cache-directory", "str", "", "Folder of cache libraries.", ignored=_NO_CACHE),
+        Flag(
+            "response-cache-byte-size",
+            "int",
+            0,
+            "Bytes of the response cache; older form of --cache-config.",
+            refused=_NO_CACHE,
+        ),
+    ),
+    "Tracing": (
+        Flag("trace-config", "list", (), "Setting of tracing, `[<mode>,]<key>=<value>`.", refused=_NO_TRACE),
+        Flag("trace-file", "str", "", "Older form of --trace-config triton,file.", refused=_NO_TRACE),
+        Flag("trace-level", "list", (), "Older form of --trace-config level.", refused=_NO_TRACE),
+        Flag("trace-rate", "int", 1000, "Older form of --trace-config rate.", refused=_NO_TRACE),
+        Flag("trace-count", "int", -1, "Older form of --trace-config count.", refused=_NO_TRACE, low=-1),
+        Flag("trace-log-frequency", "int", 0, "Older form of --trace-config triton,log-frequency.", refused=_NO_TRACE),
+    ),
+    "Cloud platforms": (
+        Flag(
+            "allow-sagemaker",
+            "bool",
+            False,
+            "Offer the SageMaker routes.",
+            refused="the SageMaker routes are not offered yet",
+        ),
+        Flag(
+            "sagemaker-port", "int", 8080, "Port of the SageMaker routes.", ignored="only used with --allow-sagemaker"
+        ),
+        Flag(
+            "sagemaker-safe-port-range",
+            "str",
+            "",
+            "Ports that SageMaker may ask for.",
+            ignored="only used with --allow-sagemaker",
+        ),
+        Flag(
+            "sagemaker-thread-count",
+            "int",
+            8,
+            "Threads of the SageMaker routes.",
+            ignored="only used with --allow-sagemaker",
+        ),
+        Flag(
+            "allow-vertex-ai",
+            "bool",
+            False,
+            "Offer the Vertex AI routes.",
+            refused="the Vertex AI routes are not offered yet",
+        ),
+        Flag(
+            "vertex-ai-port", "int", 8080, "Port of the Vertex AI routes.", ignored="only used with --allow-vertex-ai"
+        ),
+        Flag(
+            "vertex-ai-thread-count",
+            "int",
+            8,
+            "Threads of the Vertex AI routes.",
+            ignored="only used with --allow-vertex-ai",
+        ),
+        Flag(
+            "vertex-ai-default-model",
+            "str",
+            "",
+            "Model of the default Vertex AI route.",
+            ignored="only used with --allow-vertex-ai",
+        ),
+    ),
+}
+
+FLAGS: Final = tuple(replace(flag, group=group) for group, flags in _TABLE.items() for flag in flags)
+"""Every flag, in the order of the reference page."""
 
 _BY_NAME: Final = {flag.name: flag for flag in FLAGS}
 

@@ -50,8 +50,8 @@ def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOption
         The options, each with its origin, and a notice for each flag that was given and does nothing here.
 
     Raises:
-        ConfigError: If a flag is unknown, refused, badly formed, or contradicts another. The text is what to print after
-            the usage; the exit code is 1.
+        ConfigError: If a flag is unknown, refused, badly formed, or contradicts another. The text is what to
+            print after the usage; the exit code is 1.
     """
     given, positional = split_arguments(argv)
     texts: dict[str, list[str]] = {}
@@ -67,7 +67,7 @@ def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOption
         texts[name].append(text)
         origins[name] = "flag"
     values = {flag.name: _value(flag, texts.get(flag.name)) for flag in FLAGS if not flag.alias}
-    notices += [f"--{name} is ignored: {flag.note}" for name in texts if (flag := _row(name)).status == "ignored"]
+    notices += [f"--{name} is ignored: {row.ignored}" for name in texts if (row := _row(name)).ignored]
     origins = {flag.name: origins.get(flag.name, "default") for flag in FLAGS if not flag.alias}
     return _options(values, origins, notices)
 
@@ -111,9 +111,9 @@ def _value(flag: Flag, texts: list[str] | None) -> Value:
     ]
     value: Value = tuple(dict.fromkeys(texts)) if flag.kind == "list" else parsed[-1]
     if flag.status == "refused" and value != flag.default:
-        raise ConfigError(f'Bad option: "--{flag.name}".\nnot supported: {flag.note}', key=flag.name)
-    if value in flag.refused_choices:
-        raise ConfigError(f'Bad option: "--{flag.name}".\n{value} is not supported: {flag.note}', key=flag.name)
+        raise ConfigError(f'Bad option: "--{flag.name}".\nnot supported: {flag.refused}', key=flag.name)
+    if (reason := flag.refused_choices.get(str(value))) is not None:
+        raise ConfigError(f'Bad option: "--{flag.name}".\n{value} is not supported: {reason}', key=flag.name)
     return value
 
 

@@ -42,8 +42,8 @@ def normalize_batching(config: ModelConfig) -> None:
 def normalize_instance_groups(config: ModelConfig, gpu_fallback: Literal["cpu", "refuse"]) -> list[str]:
     """Name the instance groups and settle kind and count, in place.
 
-    A group without a name becomes `<model>_<i>`; a model without groups gets one, named like the model. There is no GPU:
-    KIND_AUTO is the CPU, and KIND_GPU too where that is wanted.
+    A group without a name becomes `<model>_<i>`; a model without groups gets one, named like the model. There is no
+    GPU: KIND_AUTO is the CPU, and KIND_GPU too where that is wanted.
 
     Args:
         config: The configuration.

@@ -69,7 +69,7 @@ def _message(value: dict[str, Any], message: Descriptor, place: str) -> dict[str
 
 
 def _content(content: Any, field: FieldDescriptor, place: str) -> Any:
-    if is_map(field) and isinstance(content, dict):
+    if field.message_type is not None and is_map(field) and isinstance(content, dict):
         element = field.message_type.fields_by_name["value"]
         return {key: _single(one, element, f'{place}["{key}"]') for key, one in content.items()}
     if isinstance(content, list):

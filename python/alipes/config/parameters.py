@@ -29,11 +29,15 @@ _GPU: Final = "it tunes the CUDA provider"
 
 PARAMETERS: Final[tuple[Parameter, ...]] = (
     Parameter("intra_op_thread_count", "count", "works", "Threads within an operator; 0 takes cores ÷ instances."),
-    Parameter("inter_op_thread_count", "count", "works", "Threads across operators, in parallel mode; 0 takes the same."),
+    Parameter(
+        "inter_op_thread_count", "count", "works", "Threads across operators, in parallel mode; 0 takes the same."
+    ),
     Parameter("execution_mode", "switch", "works", "1 runs operators in parallel, 0 one after the other."),
     Parameter("enable_mem_arena", "switch", "works", "0 gives memory back after each run instead of keeping it."),
     Parameter("session.*", "text", "works", "Session entry, handed to ONNX Runtime as it is."),
-    Parameter("enable_mem_pattern", "switch", "ignored", "Plan memory from earlier runs.", "ONNX Runtime's default stays"),
+    Parameter(
+        "enable_mem_pattern", "switch", "ignored", "Plan memory from earlier runs.", "ONNX Runtime's default stays"
+    ),
     Parameter(
         "memory.enable_memory_arena_shrinkage",
         "text",

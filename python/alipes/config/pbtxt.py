@@ -30,7 +30,7 @@ def read_config(folder: Path, config_name: str = "") -> ModelConfig | None:
         The configuration as written; None where there is no file.
 
     Raises:
-        ConfigError: If the file cannot be read, with path, line and column.
+        ConfigError: If the file cannot be read; path and line say where.
     """
     path = folder / "config.pbtxt"
     if config_name and (named := folder / "configs" / f"{config_name}.pbtxt").is_file():
@@ -48,7 +48,7 @@ def parse_pbtxt(text: str, path: Path | None = None) -> ModelConfig:
     """Read a configuration in text format.
 
     Raises:
-        ConfigError: If the text is no configuration, with line and column, and the nearest known field for an unknown one.
+        ConfigError: If the text is no configuration: with the place, and the nearest known field for an unknown one.
     """
     from google.protobuf import text_format
 
@@ -79,7 +79,6 @@ def _explained(error: Exception, path: Path | None) -> ConfigError:
         f"failed to read text proto from{place or ' the text'}: {line}:{column}: {what}",
         path=path,
         line=line,
-        column=column,
         key=key,
         hint=hint,
     )
@@ -88,11 +87,11 @@ def _explained(error: Exception, path: Path | None) -> ConfigError:
 def _hint(what: str) -> tuple[str | None, str | None]:
     """The field or value at fault and the nearest one that exists."""
     if match := _UNKNOWN_FIELD.search(what):
-        message: Descriptor = pool().FindMessageTypeByName(match["message"])  # type: ignore[no-untyped-call]
+        message: Descriptor = pool().FindMessageTypeByName(match["message"])
         close = nearest(match["field"], message.fields_by_name)
         return match["field"], f"did you mean '{close}'?" if close else None
     if match := _UNKNOWN_VALUE.search(what):
-        enum = pool().FindEnumTypeByName(match["enum"])  # type: ignore[no-untyped-call]
+        enum = pool().FindEnumTypeByName(match["enum"])
         close = nearest(match["value"], enum.values_by_name)
         return match["value"], f"did you mean '{close}'?" if close else None
     return None, None

@@ -1,8 +1,9 @@
 """From a model's folder to what the data plane is told, in the two stages in which Triton reports errors.
 
 First every model is *polled*: its configuration is read, completed and checked as far as that needs no version. A
-`ConfigError` here means that the model is not taken up at all. Then each version that the policy picks is *prepared*: the
-rest is completed from the model file and checked. An error here makes that version unavailable, with the error's `reason`.
+`ConfigError` here means that the model is not taken up at all. Then each version that the policy picks is *prepared*:
+the rest is completed from the model file and checked. An error here makes that version unavailable, with the error's
+`reason`.
 """
 
 from __future__ import annotations

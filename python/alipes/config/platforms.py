@@ -106,10 +106,10 @@ def _complete_from_name(config: ModelConfig, name: str) -> None:
     _, dot, backend = name.partition(".")
     if not dot:
         raise ConfigError(
-            f"Invalid model name: Could not determine backend for model '{name}' with no backend in model configuration. "
-            "Expected model name of the form 'model.<backend_name>'.",
+            f"Invalid model name: Could not determine backend for model '{name}' with no backend in model "
+            "configuration. Expected model name of the form 'model.<backend_name>'.",
             key="backend",
-            hint="name the backend in config.pbtxt, for example backend: \"onnxruntime\"",
+            hint='name the backend in config.pbtxt, for example backend: "onnxruntime"',
         )
     config.backend = backend
     config.default_model_filename = f"model.{backend}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.config.schema import ModelConfig, is_map, is_repeated
@@ -20,6 +21,9 @@ _STRINGS: Final = frozenset(
     }
 )
 """The 64-bit fields that keep protobuf's form, a string; every other one is a number."""
+
+_WHOLE_BELOW: Final = 1e15
+"""Whole numbers below this are written without fraction or exponent."""
 
 
 def config_json(config: ModelConfig) -> str:
@@ -66,7 +70,12 @@ def _number(field: FieldDescriptor, value: float) -> Any:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if field.type == field.TYPE_FLOAT:
-        from google.protobuf.internal.type_checkers import ToShortestFloat
+        value = _shortest(value)
+    return int(value) if value.is_integer() and abs(value) < _WHOLE_BELOW else value
 
-        value = float(ToShortestFloat(value))
-    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+
+def _shortest(value: float) -> float:
+    """The number with the fewest digits that is the same single-precision float: 0.3 instead of 0.30000001192092896."""
+    single = struct.Struct("f")
+    numbers = (float(f"{value:.{digits}g}") for digits in range(6, 9))
+    return next((number for number in numbers if single.unpack(single.pack(number))[0] == value), value)

@@ -31,7 +31,7 @@ def pool() -> DescriptorPool:
     files = FileDescriptorSet.FromString(_core.descriptor_set())
     made = DescriptorPool()
     for file in files.file:
-        made.Add(file)  # type: ignore[no-untyped-call]
+        made.Add(file)
     return made
 
 
@@ -44,7 +44,7 @@ def _config_class() -> Any:
 
 def descriptor() -> Descriptor:
     """The descriptor of `inference.ModelConfig`."""
-    return pool().FindMessageTypeByName(_NAME)  # type: ignore[no-any-return, no-untyped-call]
+    return pool().FindMessageTypeByName(_NAME)
 
 
 def new_config(**fields: Any) -> ModelConfig:
@@ -67,11 +67,13 @@ def is_map(field: FieldDescriptor) -> bool:
 
 def is_repeated(field: FieldDescriptor) -> bool:
     """Whether a field is a list or a map."""
-    return bool(field.is_repeated)
+    # `is_repeated` came with protobuf 6.31, which warns of `label`.
+    label: Any = field
+    return bool(field.is_repeated if hasattr(field, "is_repeated") else label.label == label.LABEL_REPEATED)
 
 
 @cache
 def enum_names(name: str) -> dict[int, str]:
     """The names of an enumeration by number, given its full name, for example `inference.DataType`."""
-    values = pool().FindEnumTypeByName(name).values  # type: ignore[no-untyped-call]
+    values = pool().FindEnumTypeByName(name).values
     return {value.number: value.name for value in values}

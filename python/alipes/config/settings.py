@@ -14,7 +14,7 @@ from alipes.errors import ConfigError
 __all__ = ["SETTINGS", "Setting", "read_settings"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One row: a key that a flag takes.
 
@@ -24,141 +24,126 @@ class Setting:
         key: The key.
         kind: How its value is read.
         default: Its value where nobody gives one.
-        status: Whether it works, is ignored with a notice, or is refused by name.
         help: What it does, in one line.
-        note: The notice of an ignored setting, the reason of a refused one.
-        option: Where the value lands in `ServerOptions`, as a dotted path.
-        low: Smallest integer allowed.
+        option: Where the value lands in `ServerOptions`, as a dotted path; empty for what does not work.
+        ignored: The notice, where the setting does nothing here.
+        refused: The reason, where only the default is accepted.
     """
 
     flag: str
-    scope: str = ""
+    scope: str
     key: str
     kind: Kind
     default: Value
-    status: Status
     help: str
-    note: str = ""
     option: str = ""
-    low: int = 0
+    ignored: str = ""
+    refused: str = ""
+
+    @property
+    def status(self) -> Status:
+        """Whether it works, is ignored with a notice, or is refused by name."""
+        return "ignored" if self.ignored else "refused" if self.refused else "works"
 
 
+_BACKEND: Final = "backend-config"
+_METRICS: Final = "metrics-config"
+_ORT: Final = "onnxruntime"
+_BATCH: Final = "default-max-batch-size"
+_BATCH_HELP: Final = "Largest batch in rows for completed configurations of models that allow batches"
 _OWN_THREADS: Final = "each model has threads of its own, set by its parameters"
 
-SETTINGS: Final[tuple[Setting, ...]] = (
+SETTINGS: Final = (
+    Setting(_BACKEND, "", _BATCH, "int", 4, f"{_BATCH_HELP}.", option="model.default_max_batch_size"),
     Setting(
-        flag="backend-config",
-        key="default-max-batch-size",
-        kind="int",
-        default=4,
-        status="works",
-        help="Batch size in rows that a completed configuration gets where the model allows batches.",
-        option="model.default_max_batch_size",
-    ),
-    Setting(
-        flag="backend-config",
-        scope="onnxruntime",
-        key="default-max-batch-size",
-        kind="int",
-        default=None,
-        status="works",
-        help="The same for ONNX Runtime alone.",
+        _BACKEND,
+        _ORT,
+        _BATCH,
+        "int",
+        None,
+        f"{_BATCH_HELP}, for ONNX Runtime alone.",
         option="model.onnxruntime_default_max_batch_size",
     ),
     Setting(
-        flag="backend-config",
-        key="auto-complete-config",
-        kind="bool",
-        default=True,
-        status="ignored",
-        help="Set by Triton itself.",
-        note="use --disable-auto-complete-config",
+        _BACKEND,
+        "",
+        "auto-complete-config",
+        "bool",
+        True,
+        "Set by Triton itself.",
+        ignored="use --disable-auto-complete-config",
     ),
     Setting(
-        flag="backend-config",
-        key="min-compute-capability",
-        kind="str",
-        default="6.0",
-        status="ignored",
-        help="Oldest GPU to use.",
-        note="there is no GPU memory to manage",
+        _BACKEND,
+        "",
+        "min-compute-capability",
+        "str",
+        "6.0",
+        "Oldest GPU to use.",
+        ignored="there is no GPU memory to manage",
     ),
     Setting(
-        flag="backend-config",
-        key="backend-directory",
-        kind="str",
-        default="",
-        status="ignored",
-        help="Folder of backend libraries.",
-        note="backends are Python packages, found by name",
+        _BACKEND,
+        "",
+        "backend-directory",
+        "str",
+        "",
+        "Folder of backend libraries.",
+        ignored="backends are Python packages, found by name",
     ),
     Setting(
-        flag="backend-config",
-        scope="onnxruntime",
-        key="enable-global-threadpool",
-        kind="bool",
-        default=False,
-        status="ignored",
-        help="Share one set of threads among models.",
-        note=_OWN_THREADS,
+        _BACKEND,
+        _ORT,
+        "enable-global-threadpool",
+        "bool",
+        False,
+        "Share one set of threads among models.",
+        ignored=_OWN_THREADS,
     ),
     Setting(
-        flag="backend-config",
-        scope="onnxruntime",
-        key="intra_op_thread_count",
-        kind="int",
-        default=0,
-        status="ignored",
-        help="Shared threads within an operator.",
-        note=_OWN_THREADS,
+        _BACKEND, _ORT, "intra_op_thread_count", "int", 0, "Shared threads within an operator.", ignored=_OWN_THREADS
     ),
     Setting(
-        flag="backend-config",
-        scope="onnxruntime",
-        key="inter_op_thread_count",
-        kind="int",
-        default=0,
-        status="ignored",
-        help="Shared threads across operators.",
-        note=_OWN_THREADS,
+        _BACKEND, _ORT, "inter_op_thread_count", "int", 0, "Shared threads across operators.", ignored=_OWN_THREADS
     ),
     Setting(
-        flag="metrics-config",
-        key="counter_latencies",
-        kind="bool",
-        default=True,
-        status="works",
-        help="Show the nv_inference_*_duration_us counters.",
+        _METRICS,
+        "",
+        "counter_latencies",
+        "bool",
+        True,
+        "Show the nv_inference_*_duration_us counters.",
         option="counter_latencies",
     ),
     Setting(
-        flag="metrics-config",
-        key="histogram_latencies",
-        kind="bool",
-        default=False,
-        status="refused",
-        help="Show a histogram of the time to the first response.",
-        note="latency histograms are not offered yet",
+        _METRICS,
+        "",
+        "histogram_latencies",
+        "bool",
+        False,
+        "Show a histogram of the time to the first response.",
+        refused="latency histograms are not offered yet",
     ),
     Setting(
-        flag="metrics-config",
-        key="summary_latencies",
-        kind="bool",
-        default=False,
-        status="refused",
-        help="Show quantiles of latencies.",
-        note="latency summaries are not offered yet",
+        _METRICS,
+        "",
+        "summary_latencies",
+        "bool",
+        False,
+        "Show quantiles of latencies.",
+        refused="latency summaries are not offered yet",
     ),
     Setting(
-        flag="metrics-config",
-        key="summary_quantiles",
-        kind="str",
-        default="",
-        status="ignored",
-        help="The quantiles to show.",
-        note="only used with summary_latencies",
+        _METRICS,
+        "",
+        "summary_quantiles",
+        "str",
+        "",
+        "The quantiles to show.",
+        ignored="only used with summary_latencies",
     ),
 )
+"""Every setting, in the order of the reference page."""
 
 
 def read_settings(flag: str, given: Sequence[str]) -> tuple[dict[str, Value], list[str]]:
@@ -180,12 +165,12 @@ def read_settings(flag: str, given: Sequence[str]) -> tuple[dict[str, Value], li
         row, value = _read_setting(flag, text)
         if row is None:
             notices.append(f"--{flag}={text} is ignored: no such backend is offered")
-        elif row.status == "ignored":
-            notices.append(f"--{flag}={text} is ignored: {row.note}")
-        elif row.status == "works":
+        elif row.ignored:
+            notices.append(f"--{flag}={text} is ignored: {row.ignored}")
+        elif not row.refused:
             values[row.option] = value
         elif value != row.default:
-            raise ConfigError(f'Bad option: "--{flag}".\n{row.key} is not supported: {row.note}', key=row.key)
+            raise ConfigError(f'Bad option: "--{flag}".\n{row.key} is not supported: {row.refused}', key=row.key)
     return values, notices
 
 
@@ -198,7 +183,7 @@ def _read_setting(flag: str, text: str) -> tuple[Setting | None, Value]:
     rows = [row for row in SETTINGS if row.flag == flag and row.scope == scope]
     for row in rows:
         if row.key == key:
-            return row, parse_value(f"--{flag}", row.kind, value, low=row.low)
+            return row, parse_value(f"--{flag}", row.kind, value)
     if scope and not rows:
         return None, value
     close = nearest(key, [row.key for row in rows])

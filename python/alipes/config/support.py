@@ -1,4 +1,4 @@
-"""Compares what a configuration sets with the table of fields: notices for what is ignored, an error for what is refused."""
+"""Holds a configuration against the table of fields: notices for what is ignored, an error for what is refused."""
 
 from __future__ import annotations
 

@@ -58,4 +58,4 @@ def _int(name: str, text: str, low: int, high: int) -> int:
 
 
 def _bad(name: str, expected: str, text: str) -> ConfigError:
-    return ConfigError(f'Bad option: "{name}".\nexpected {expected}, got \'{text}\'', key=name)
+    return ConfigError(f"Bad option: \"{name}\".\nexpected {expected}, got '{text}'", key=name)

@@ -9,7 +9,7 @@ __all__ = ["check_dynamic_batching"]
 
 
 def check_dynamic_batching(config: ModelConfig) -> None:
-    """Preferred sizes fit the largest batch, priorities lie in their range, order is only promised where it can be kept."""
+    """Preferred sizes fit the largest batch, priorities lie in their range, order is promised where it can be kept."""
     if not config.HasField("dynamic_batching"):
         return
     batching = config.dynamic_batching

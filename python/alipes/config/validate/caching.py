@@ -20,6 +20,7 @@ def check_caching(config: ModelConfig) -> None:
 
 def _error(config: ModelConfig, what: str) -> ConfigError:
     return ConfigError(
-        f"Response Cache does not currently support model {config.name} with {what}. Please disable the response cache.",
+        f"Response Cache does not currently support model {config.name} with {what}. "
+        "Please disable the response cache.",
         key="response_cache.enable",
     )

@@ -36,7 +36,7 @@ def check_resources(config: ModelConfig, options: ModelOptions) -> None:
     for name, count in needed.items():
         if limits.get(name, count) < count:
             raise ConfigError(
-                f'Resource count for "{name}" is limited to {limits[name]} which will prevent scheduling of one or more '
-                f"model instances, the minimum required count is {count}",
+                f'Resource count for "{name}" is limited to {limits[name]} which will prevent scheduling of one or '
+                f"more model instances, the minimum required count is {count}",
                 key="instance_group.rate_limiter.resources",
             )
