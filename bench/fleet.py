@@ -1,0 +1,74 @@
+"""The servers of a run: each started when a row first needs it, checked, and stopped at the end."""
+
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from bench.models.repository import repository
+from bench.servers import alipes, floors, peers
+from bench.servers.endpoint import Endpoint
+from bench.servers.process import StartFailed
+from bench.work import Work
+
+ALIPES = "alipes"
+FLOOR = "floor"
+
+
+class Fleet:
+    """Running servers by name: ``alipes``, ``floor`` (one for each work) and the names of peers."""
+
+    def __init__(self, wanted_peers: frozenset[str]) -> None:
+        """Remembers which peers may be started; starts nothing."""
+        self._wanted_peers = wanted_peers
+        self._stack = ExitStack()
+        self._endpoints: dict[str, Endpoint] = {}
+        self._answer_bytes: dict[tuple[str, str], int] = {}
+        #: Peers that could not be started, and why.
+        self.skipped: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def endpoint(self, server: str, work: Work) -> Endpoint | None:
+        """The running server that does this work, its answer checked; None where a peer is not there.
+
+        Raises:
+            StartFailed: If alipes or a floor does not start.
+            WrongAnswer: If the answer is not the model's.
+        """
+        endpoint = self._running(server, work)
+        if endpoint is not None and (server, work.name) not in self._answer_bytes:
+            self._answer_bytes[server, work.name] = endpoint.check(work)
+        return endpoint
+
+    def answer_bytes(self, server: str, work: Work) -> int:
+        """Bytes of the body of the server's checked answer."""
+        return self._answer_bytes[server, work.name]
+
+    def _running(self, server: str, work: Work) -> Endpoint | None:
+        key = f"{server}:{work.name}" if server == FLOOR else server
+        if key not in self._endpoints:
+            started = self._start(server, work)
+            if started is None:
+                return None
+            self._stack.enter_context(started.process)
+            self._endpoints[key] = started
+        return self._endpoints[key]
+
+    def _start(self, server: str, work: Work) -> Endpoint | None:
+        if server == ALIPES:
+            return alipes.start(repository())
+        if server == FLOOR:
+            return floors.start(work)
+        if server not in self._wanted_peers or server in self.skipped:
+            return None
+        try:
+            return peers.ALL[server].start(peers.environment(server))
+        except StartFailed as error:
+            self.skipped[server] = str(error)
+            return None

@@ -1,0 +1,72 @@
+//! Decodes each `ModelInfer` request and answers a fixed response.
+
+use std::future::Future;
+
+use floors::{options::Options, shards};
+use hyper::{rt::Executor, server::conn::http2};
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use prost::Message;
+use tokio::{net::TcpStream, sync::mpsc::UnboundedReceiver};
+use tonic::{Request, Response, Status};
+
+/// Messages and service of the inference protocol.
+#[allow(dead_code, clippy::all, reason = "generated")]
+mod inference {
+    tonic::include_proto!("inference");
+}
+
+use inference::{
+    ModelInferRequest, ModelInferResponse,
+    grpc_inference_service_server::{GrpcInferenceService, GrpcInferenceServiceServer},
+};
+
+/// Flow-control window of a stream, in bytes: an image in one piece, without waiting for the window to grow.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+/// Flow-control window of a connection, in bytes.
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+/// Largest message that is read, in bytes.
+const MESSAGE_BYTES: usize = 64 << 20;
+
+/// The fixed answer.
+struct Floor(ModelInferResponse);
+
+#[tonic::async_trait]
+impl GrpcInferenceService for Floor {
+    async fn model_infer(&self, _: Request<ModelInferRequest>) -> Result<Response<ModelInferResponse>, Status> {
+        Ok(Response::new(self.0.clone()))
+    }
+}
+
+type Service = GrpcInferenceServiceServer<Floor>;
+
+/// Runs the streams of a connection on the connection's own thread.
+#[derive(Clone)]
+struct SameThread;
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for SameThread {
+    fn execute(&self, future: F) {
+        tokio::task::spawn_local(future);
+    }
+}
+
+fn main() {
+    let options = Options::from_command_line();
+    let answer = ModelInferResponse::decode(options.answer).expect("--answer holds a serialized ModelInferResponse");
+    let service = Service::new(Floor(answer)).max_decoding_message_size(MESSAGE_BYTES);
+    shards::serve(options.port, options.threads, move |connections| shard(connections, service.clone()));
+}
+
+async fn shard(mut connections: UnboundedReceiver<TcpStream>, service: Service) {
+    while let Some(stream) = connections.recv().await {
+        tokio::task::spawn_local(connection(stream, service.clone()));
+    }
+}
+
+async fn connection(stream: TcpStream, service: Service) {
+    // A client that goes away is no concern of a measuring instrument.
+    let _ = http2::Builder::new(SameThread)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .await;
+}

@@ -1,0 +1,1 @@
+"""The load tools, and the requests that they send."""

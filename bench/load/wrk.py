@@ -1,0 +1,42 @@
+"""Drives `wrk`: HTTP/1.1, a closed loop of connections that each wait for their answer."""
+
+import json
+from pathlib import Path
+
+from bench.load.tool import LoadFailed, Measurement, run
+from bench.work import Work
+
+SCRIPT = Path(__file__).with_name("post.lua")
+#: An answer that takes longer than this is an error.
+TIMEOUT = "20s"
+MARK = "FIGURES "
+
+
+def post(port: int, work: Work, connections: int, duration_s: float, path: str | None = None) -> Measurement:
+    """Posts a request over and over on each of ``connections``."""
+    arguments = [str(work.body_file), *(f"{name}:{value}" for name, value in work.headers.items())]
+    return _measure(port, path or work.path, arguments, connections, duration_s)
+
+
+def get(port: int, path: str, connections: int, duration_s: float) -> Measurement:
+    """Gets ``path`` over and over on each of ``connections``."""
+    return _measure(port, path, ["-"], connections, duration_s)
+
+
+def command(port: int, path: str, arguments: list[str], connections: int, limit_s: float) -> list[str]:
+    """The command line of one run that ends by itself after ``limit_s``."""
+    options = [f"-c{connections}", "-t1", f"-d{int(limit_s) + 1}s", "--timeout", TIMEOUT, "--latency"]
+    return ["wrk", *options, "-s", str(SCRIPT), f"http://127.0.0.1:{port}{path}", "--", *arguments]
+
+
+def _measure(port: int, path: str, arguments: list[str], connections: int, duration_s: float) -> Measurement:
+    printed = run(command(port, path, arguments, connections, duration_s + 5), duration_s, interrupt=True)
+    figures = json.loads(printed[printed.rindex(MARK) + len(MARK) :].partition("\n")[0])
+    if figures["errors"] or not figures["requests"]:
+        raise LoadFailed(f"wrk: {figures['errors']} errors in {figures['requests']} requests to {path}")
+    return Measurement(
+        requests=figures["requests"],
+        duration_s=figures["duration_us"] / 1e6,
+        p50_us=figures["p50_us"],
+        p99_us=figures["p99_us"],
+    )

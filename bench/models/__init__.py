@@ -1,0 +1,1 @@
+"""The models that are measured, and the model repository that holds them."""

@@ -1,0 +1,67 @@
+"""The lines of the table: one for each comparison, as text, for the terminal and the page alike."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.results import RowResult
+from bench.rows.row import Better, Target
+
+MISSING = "-"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One comparison."""
+
+    work: str
+    #: The contender and its own figure.
+    of: str
+    #: What it is compared with, and that one's figure.
+    against: str
+    #: Median, and in brackets the least and the greatest of the rounds.
+    found: str
+    to_reach: str
+    reached: bool | None
+
+
+def lines(result: RowResult) -> Iterator[Line]:
+    """The comparisons of a row; those whose contenders were not measured are left out."""
+    for target in result.facts.targets:
+        found = result.comparison(target)
+        if found is None:
+            continue
+        digits = _ratio if target.against is not None else _figure
+        yield Line(
+            work=result.facts.title,
+            of=_with_figure(result, target.of),
+            against=MISSING if target.against is None else _with_figure(result, target.against),
+            found=f"{digits(found.median)} ({digits(found.least)} to {digits(found.greatest)})",
+            to_reach=_bound(result, target),
+            reached=result.reached(target),
+        )
+
+
+def figure(result: RowResult, label: str) -> str:
+    """A contender's median with its unit."""
+    return f"{_figure(result.figure(label).median)} {result.facts.unit}"
+
+
+def _with_figure(result: RowResult, label: str) -> str:
+    return f"{label}: {figure(result, label)}"
+
+
+def _bound(result: RowResult, target: Target) -> str:
+    if target.bound is None:
+        return MISSING
+    sign = "≥" if result.facts.better is Better.MORE else "≤"
+    unit = "" if target.against is not None else f" {result.facts.unit.partition(',')[0]}"
+    return f"{sign} {target.bound:g}{unit}"
+
+
+def _figure(value: float) -> str:
+    """Three digits that mean something."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -1,0 +1,93 @@
+"""The published page: `docs/benchmarks.md` with its picture and its raw data."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.paths import DOCS
+from bench.report import picture, raw
+from bench.report.lines import MISSING, lines
+from bench.report.run import Run
+
+PAGE = DOCS / "benchmarks.md"
+PICTURE = DOCS / "benchmarks.svg"
+DATA = DOCS / "benchmarks.json"
+VERDICTS = {True: "reached", False: "missed", None: MISSING}
+
+HEAD = """\
+# Benchmarks
+
+<!-- Written by `make bench WRITE_DOCS=1`; the words live in bench/report/page.py. -->
+
+alipes beside three kinds of company, all started, asked and checked by one command on one machine:
+
+- **floors**: tiny servers that read the whole request and send a fixed answer, with the same libraries, the same
+  network threads and the same compiler settings as alipes (`hyper` for HTTP, `tonic` for gRPC). Nothing that answers
+  over these libraries can be faster; the ratio says what everything between the sockets costs;
+- **peers** from the package registry, each in an environment of its own: FastAPI, Mosec, and the real Triton of the
+  `nvidia-pytriton` wheel, whose only backend is Python (its models are numpy);
+- **the engine itself**: a bare ONNX Runtime loop.
+
+Server and load tool share the machine, so only ratios taken in one run mean anything: contenders are measured in turn
+(A B C A B C …) and figures are divided within a round. Each line shows the median ratio, and in brackets the least and
+the greatest of the rounds.
+"""
+
+METHOD = """\
+## What is sent
+
+- The model is a perceptron 64-256-128-64-1 with one instance of one thread and dynamic batching, unless a row says
+  otherwise; a request is one row of it. Before anything is measured, every server's answer is compared with
+  ONNX Runtime's own.
+- HTTP is measured with `wrk -t1`; gRPC with `h2load -t1`, for images `-t2`: one thread of it writes images more slowly
+  than the floor reads them. A failed request, or a gRPC answer without a body, ends the run.
+- Numbers in JSON have the digits that a float32 needs, as Python prints it (`0.49019608`); pixels are eight-bit values
+  divided by 255. `json.dumps(array.tolist())` prints seventeen digits instead: the row with float64 digits.
+- JSON against binary is the experiment of the KFServing talk of 2020, which sent 128 images of 3x224x224 both ways
+  and found the binary form 17 times as fast.
+- The raw loop runs batches of the sizes, and in the proportions, that alipes formed in the same round.
+- Latencies of one connection depend on where the system puts two threads, and stay as they are for as long as the
+  connection lives; so they are taken in many short pieces.
+
+## Do it yourself
+
+```bash
+make bench-tools                                  # installs wrk and h2load where they are missing (Debian, Ubuntu)
+make bench                                        # everything; the first time it makes the peers' environments
+make bench PEERS=none                             # alipes and the floors, under three minutes
+make bench ROWS=http_json,grpc PEERS=mosec ROUNDS=3 SECONDS=2
+make bench ROWS=memory SOAK=10000000              # ten million requests
+make bench WRITE_DOCS=1                           # this page
+```
+
+Raw data of each run is left in `bench/results`. `bench/profile.sh ROW` records where alipes spends its time.
+"""
+
+
+def write(run: Run) -> Path:
+    """Writes page, picture and raw data; returns the page."""
+    PAGE.write_text(text(run))
+    PICTURE.write_text(picture.svg(run))
+    DATA.write_text(raw.text(run))
+    return PAGE
+
+
+def text(run: Run) -> str:
+    """The page."""
+    parts = [HEAD, "\n".join(_table(run)), f"![The figures as bars]({PICTURE.name})", _circumstances(run), METHOD]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _table(run: Run) -> Iterator[str]:
+    yield "| work | measured | compared with | found | to reach | |"
+    yield "|---|---|---|---|---|---|"
+    for result in run.results:
+        for line in lines(result):
+            cells = (line.work, line.of, line.against, line.found, line.to_reach, VERDICTS[line.reached])
+            yield f"| {' | '.join(cells)} |"
+
+
+def _circumstances(run: Run) -> str:
+    machine = ", ".join(f"{name} {value}" for name, value in run.machine.items())
+    plan = f"{run.plan.rounds} rounds of {run.plan.seconds:g} s for each contender"
+    left_out = "".join(f" Left out: {name} ({reason.splitlines()[0]})." for name, reason in run.skipped.items())
+    return f"Taken on {run.date[:10]}, {plan}. {machine}. [Raw data]({DATA.name}).{left_out}"

@@ -1,0 +1,24 @@
+"""The table on a terminal."""
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.report.lines import lines
+from bench.report.run import Run
+
+VERDICTS = {True: "[green]reached", False: "[red]missed", None: ""}
+
+
+def show(run: Run, console: Console) -> None:
+    """Prints the comparisons, then what was left out."""
+    table = Table(title="Ratios within one run: median (least to greatest of the rounds)", title_justify="left")
+    for heading in ("work", "measured", "compared with", "found", "to reach", ""):
+        table.add_column(heading)
+    for result in run.results:
+        for line in lines(result):
+            cells = (line.work, line.of, line.against, line.found, line.to_reach)
+            table.add_row(*cells, VERDICTS[line.reached], end_section=False)
+        table.add_section()
+    console.print(table)
+    for name, reason in run.skipped.items():
+        console.print(f"[yellow]left out: {name}[/]: {reason}", highlight=False)

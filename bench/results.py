@@ -1,0 +1,57 @@
+"""What a run found: the samples of each cell, and their ratios within each round."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bench.rows.row import Better, Facts, Sample, Target
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Figures of several rounds."""
+
+    median: float
+    least: float
+    greatest: float
+
+
+@dataclass
+class RowResult:
+    """The samples of a row's cells, one for each round (and piece of it)."""
+
+    facts: Facts
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+
+    def add(self, label: str, sample: Sample) -> None:
+        """Keeps a sample of a cell."""
+        self.samples.setdefault(label, []).append(sample)
+
+    def figure(self, label: str) -> Spread:
+        """A cell's own figure."""
+        return _spread([sample.value for sample in self.samples[label]])
+
+    def comparison(self, target: Target) -> Spread | None:
+        """A target's ratio, or the figure where it is compared with a constant; None where a contender is missing."""
+        if target.of not in self.samples:
+            return None
+        if target.against is None:
+            return self.figure(target.of)
+        if target.against not in self.samples:
+            return None
+        # Only figures of the same round are divided: what the machine did meanwhile happened to both.
+        pairs = zip(self.samples[target.of], self.samples[target.against], strict=False)
+        return _spread([one.value / other.value for one, other in pairs])
+
+    def reached(self, target: Target) -> bool | None:
+        """Whether the median keeps the bound; None where there is no bound or nothing to judge."""
+        found = self.comparison(target)
+        if found is None or target.bound is None:
+            return None
+        if self.facts.better is Better.MORE:
+            return found.median >= target.bound
+        return found.median <= target.bound
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(statistics.median(values), min(values), max(values))

@@ -1,0 +1,1 @@
+"""The rows of the table: what is sent, how, and what must be reached."""

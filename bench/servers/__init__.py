@@ -1,0 +1,1 @@
+"""The servers that are measured: alipes, the floors and the peers."""

@@ -1,0 +1,31 @@
+"""alipes itself, started as a user starts it."""
+
+import sys
+from pathlib import Path
+
+from bench.servers import probe
+from bench.servers.endpoint import Endpoint
+from bench.servers.process import Process, StartFailed, free_port
+
+#: How often readiness is asked for; the start-up time is no finer than this.
+POLL_S = 0.002
+
+
+def start(repository: Path, name: str = "alipes", pause_s: float = POLL_S) -> Endpoint:
+    """Starts `alipes serve` on a repository and waits until it is ready.
+
+    Raises:
+        StartFailed: If it is not installed beside this interpreter, or does not become ready.
+    """
+    command = Path(sys.executable).parent / "alipes"
+    if not command.exists():
+        raise StartFailed(f"{command} does not exist: install alipes into this environment first")
+    http_port, grpc_port, metrics_port = free_port(), free_port(), free_port()
+    ports = [f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}"]
+    process = Process(name, [command, "serve", repository, *ports])
+    try:
+        process.wait_until(lambda: probe.is_ready(http_port), pause_s=pause_s)
+    except BaseException:
+        process.stop()
+        raise
+    return Endpoint(process, http_port, grpc_port)

@@ -1,0 +1,185 @@
+"""What is sent and what must come back: one request for a model, in each form that a wire has for it."""
+
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from tritonclient.grpc import service_pb2
+
+from bench.models.repository import MODELS, Array, Model, input_row, reference_answer
+from bench.paths import WORK
+
+#: Numbers with the digits that a float32 needs, as Python prints it: ``0.49019608``.
+JSON = "json"
+#: Numbers with the digits of a float64, as ``json.dumps(array.tolist())`` writes a float32: ``0.4901960790157318``.
+JSON_DOUBLES = "json_doubles"
+BINARY = "binary"
+GRPC = "grpc"
+
+GRPC_PATH = "/inference.GRPCInferenceService/ModelInfer"
+#: A gRPC message is preceded by one byte that says "not compressed" and four that give its length.
+GRPC_PREFIX_BYTES = 5
+#: The engines may order their sums differently.
+RELATIVE_TOLERANCE = 1e-3
+ABSOLUTE_TOLERANCE = 1e-4
+
+
+class WrongAnswer(Exception):
+    """A server answered something else than the model does; nothing of it is measured then."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One request of one row, in one form."""
+
+    model: Model
+    form: str
+
+    @property
+    def name(self) -> str:
+        """Names the files that hold it."""
+        return f"{self.model.name}_{self.form}"
+
+    @property
+    def path(self) -> str:
+        """Where it is posted."""
+        return GRPC_PATH if self.form == GRPC else f"/v2/models/{self.model.name}/infer"
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the tensor is written in JSON."""
+        return self.form in (JSON, JSON_DOUBLES)
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """Request headers beside host and length."""
+        if self.is_json:
+            return {"Content-Type": "application/json"}
+        if self.form == GRPC:
+            return {"Content-Type": "application/grpc", "TE": "trailers"}
+        length = len(_binary_header(self.model))
+        return {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(length)}
+
+    @cached_property
+    def body(self) -> bytes:
+        """The request's body; for gRPC the framed message."""
+        row = input_row(self.model)
+        if self.is_json:
+            return _json_request(row, digits=str if self.form == JSON else _double_digits)
+        if self.form == BINARY:
+            return _binary_header(self.model) + row.tobytes()
+        message: bytes = _infer_request(self.model, row).SerializeToString()
+        return struct.pack(">BI", 0, len(message)) + message
+
+    @cached_property
+    def body_file(self) -> Path:
+        """A file with the body, for the load tools."""
+        return _file(f"{self.name}.request", self.body)
+
+    @cached_property
+    def answer(self) -> bytes:
+        """A correct answer as the protocol writes it, for the floors; for gRPC the message without its prefix."""
+        values = reference_answer(self.model)
+        head = {"model_name": self.model.name, "model_version": "1"}
+        if self.is_json:
+            outputs = [{**_tensor("y", values), "data": values.ravel().tolist()}]
+            return json.dumps({**head, "outputs": outputs}, separators=(",", ":")).encode()
+        if self.form == BINARY:
+            return _binary_answer_header(self.model) + values.tobytes()
+        response = service_pb2.ModelInferResponse(**head)
+        response.outputs.add(**_tensor("y", values))
+        response.raw_output_contents.append(values.tobytes())
+        return bytes(response.SerializeToString())
+
+    @cached_property
+    def answer_file(self) -> Path:
+        """A file with the answer."""
+        return _file(f"{self.name}.answer", self.answer)
+
+    @property
+    def answer_headers(self) -> dict[str, str]:
+        """Headers of the answer beside its length."""
+        if self.is_json:
+            return {"Content-Type": "application/json"}
+        length = len(_binary_answer_header(self.model))
+        return {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(length)}
+
+    def check(self, body: bytes, headers: dict[str, str]) -> None:
+        """Compares an answer with the reference.
+
+        Args:
+            body: The answer's body; for gRPC the message without its prefix.
+            headers: The answer's headers, names in lower case.
+
+        Raises:
+            WrongAnswer: If it is malformed or its numbers are not the model's.
+        """
+        expected = reference_answer(self.model).ravel()
+        try:
+            values = self._values(body, headers)
+        except Exception as error:
+            raise WrongAnswer(f"{self.name}: cannot read the answer {body[:200]!r}: {error!r}") from error
+        close = values.shape == expected.shape and np.allclose(
+            values, expected, rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE
+        )
+        if not close:
+            raise WrongAnswer(f"{self.name}: expected {expected[:4]}…, got {values[:4]}…")
+
+    def _values(self, body: bytes, headers: dict[str, str]) -> Array:
+        if self.form == GRPC:
+            return np.frombuffer(service_pb2.ModelInferResponse.FromString(body).raw_output_contents[0], np.float32)
+        length = headers.get("inference-header-content-length")
+        if length is not None:
+            return np.frombuffer(body[int(length) :], np.float32)
+        return np.asarray(json.loads(body)["outputs"][0]["data"], np.float32)
+
+
+def work(model: str, form: str) -> Work:
+    """The request for a model, by its name, in one form."""
+    return Work(MODELS[model], form)
+
+
+def _tensor(name: str, values: Array) -> dict[str, object]:
+    return {"name": name, "datatype": "FP32", "shape": list(values.shape)}
+
+
+def _json_request(row: Array, digits: Callable[[np.float32], str]) -> bytes:
+    head = json.dumps({"inputs": [_tensor("x", row)]})
+    data = ", ".join(digits(value) for value in row.ravel())
+    return f'{head[:-3]}, "data": [{data}]}}]}}'.encode()
+
+
+def _double_digits(value: np.float32) -> str:
+    return repr(float(value))
+
+
+def _binary_header(model: Model) -> bytes:
+    row = input_row(model)
+    inputs = [{**_tensor("x", row), "parameters": {"binary_data_size": row.nbytes}}]
+    return json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
+
+
+def _binary_answer_header(model: Model) -> bytes:
+    values = reference_answer(model)
+    outputs = [{**_tensor("y", values), "parameters": {"binary_data_size": values.nbytes}}]
+    document = {"model_name": model.name, "model_version": "1", "outputs": outputs}
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _infer_request(model: Model, row: Array) -> service_pb2.ModelInferRequest:
+    request = service_pb2.ModelInferRequest(model_name=model.name)
+    request.inputs.add(**_tensor("x", row))
+    request.outputs.add(name="y")
+    request.raw_input_contents.append(row.tobytes())
+    return request
+
+
+def _file(name: str, content: bytes) -> Path:
+    path = WORK / "bodies" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
