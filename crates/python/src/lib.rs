@@ -1,1 +1,45 @@
 //! The binding: everything Python can see, on one screen.
+
+mod control;
+mod door;
+mod server;
+
+use pyo3::prelude::*;
+
+// Answers are made of many short-lived buffers on several threads. The local-dynamic model keeps thread-local storage
+// out of the static block, which a module that is loaded late may not find room in.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[pymodule]
+mod _core {
+    use alipes_protocol::codec::proto::DESCRIPTORS;
+    use pyo3::prelude::*;
+    use pyo3::types::PyBytes;
+
+    #[pymodule_export]
+    use super::control::Control;
+    #[pymodule_export]
+    use super::server::{ModelVersion, Server};
+
+    /// Version of the binary.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    /// The serialized `FileDescriptorSet` of `proto/`.
+    #[pyfunction]
+    fn descriptor_set(py: Python<'_>) -> Bound<'_, PyBytes> {
+        PyBytes::new(py, DESCRIPTORS)
+    }
+
+    /// Inputs and outputs of an ONNX file, as JSON.
+    #[pyfunction]
+    fn describe_onnx(py: Python<'_>, library: &str, path: &str) -> PyResult<String> {
+        super::door::detached(py, || {
+            let signature = alipes_server::build::describe_onnx(library, path);
+            signature.map_err(super::door::Failure::Load)
+        })
+    }
+}

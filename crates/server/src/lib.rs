@@ -1,1 +1,17 @@
-//! Doors and books.
+//! Doors and books: HTTP and gRPC, the handlers behind them, the registry, the executor, statistics and metrics.
+
+pub mod books;
+pub mod build;
+pub mod control;
+pub mod executor;
+pub mod handlers;
+pub mod inflight;
+pub mod model;
+pub mod registry;
+pub mod server;
+pub mod spec;
+pub mod wire;
+
+pub use handlers::Service;
+pub use model::ModelVersion;
+pub use server::Server;

@@ -1,0 +1,88 @@
+# Every command a person types. Each does all its own set-up and is fast the second time.
+#
+#   make quickstart   a model served and asked, in one command
+#   make test         everything that `.ci/run` tests first: Rust, then Python on each interpreter found
+#   make lint         formatting, lints, types
+#   make bench        ratios against the floors and the peers (see docs/benchmarks.md)
+#   make docs         the generated reference pages
+#   make wheel        the wheel that users install, in dist/
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+# Works from any folder, also with spaces in the path: every recipe starts in this file's folder and names it relatively.
+override ROOT := $(subst /Makefile,,$(subst $(eval) ,\ ,$(abspath $(lastword $(MAKEFILE_LIST)))))
+PYTHON ?= $(shell tools/find-python 3.11 3.12 3.13 3.14)
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates proto python -type f \
+	-not -name '*.pyc' -not -name '*.so' -not -path '*/target/*' 2>/dev/null | sed 's/ /\\ /g')
+
+.PHONY: help quickstart test test-rust test-python lint docs wheel venv clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# ---------------------------------------------------------------------------------------------------------- set-up
+
+$(VENV)/made:
+	@tools/say "making a Python environment in $(VENV) with $(PYTHON)"
+	@test -n "$(PYTHON)" || { echo "alipes needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python" >&2; exit 1; }
+	@"$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@touch $@
+
+dist/made: $(VENV)/made $(SOURCES)
+	@tools/say "building the wheel (some minutes the first time, seconds after a change in Python)"
+	@tools/build-wheel $(BIN)/python
+	@touch $@
+
+$(VENV)/installed: dist/made
+	@tools/say "installing alipes into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[quickstart]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/*.whl
+	@touch $@
+
+$(VENV)/tests: $(VENV)/installed constraints.txt
+	@tools/say "installing what the tests need"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[test,lint]"
+	@touch $@
+
+wheel: dist/made
+
+# ------------------------------------------------------------------------------------------------------ for people
+
+quickstart: $(VENV)/installed
+	@$(BIN)/alipes quickstart $(ARGS)
+
+# ---------------------------------------------------------------------------------------------------------- proofs
+
+test: test-rust test-python
+
+test-rust: $(VENV)/tests
+	@tools/say "testing the Rust crates"
+	@ALIPES_ONNXRUNTIME_LIBRARY="$$(tools/onnxruntime-library $(BIN)/python)" \
+		cargo test --workspace --exclude alipes-core --locked
+
+test-python: $(VENV)/tests
+	@tools/say "testing on $$($(BIN)/python --version)"
+	@$(BIN)/python -m pytest -n auto $(ARGS)
+	@tools/test-interpreters 3.11 3.12 3.13
+
+lint: $(VENV)/tests
+	@tools/say "formatting and lints"
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check python tests bench examples tools
+	$(BIN)/ruff check python tests bench examples tools
+	$(BIN)/mypy
+
+docs: $(VENV)/installed
+	$(BIN)/python -m alipes.config.reference
+
+clean:
+	rm -rf $(VENV) dist target
+
+-include bench/bench.mk

@@ -1,0 +1,64 @@
+//! A repository request, on its way through Python.
+
+use alipes_protocol::{InferError, Parameter};
+use alipes_server::control::{ControlCall, ControlKind};
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::door;
+
+/// A request to load or unload a model, to be answered once.
+#[pyclass(frozen, module = "alipes._core")]
+pub struct Control {
+    #[pyo3(get)]
+    kind: &'static str,
+    #[pyo3(get)]
+    model: String,
+    #[pyo3(get)]
+    parameters: String,
+    call: Mutex<Option<ControlCall>>,
+}
+
+impl Control {
+    pub fn new(call: ControlCall) -> Control {
+        let parameters = call.request.parameters.iter().map(|(key, value)| (key.clone(), json(value)));
+        let parameters: serde_json::Map<String, serde_json::Value> = parameters.collect();
+        Control {
+            kind: match call.request.kind {
+                ControlKind::Load => "load",
+                ControlKind::Unload => "unload",
+            },
+            model: call.request.model.clone(),
+            parameters: serde_json::Value::Object(parameters).to_string(),
+            call: Mutex::new(Some(call)),
+        }
+    }
+}
+
+#[pymethods]
+impl Control {
+    #[pyo3(signature = (code, message = ""))]
+    fn reply(&self, code: Option<&str>, message: &str) -> PyResult<()> {
+        let outcome = match code {
+            None => Ok(()),
+            Some(name) => {
+                let code = door::code(name);
+                let code = code.ok_or_else(|| PyValueError::new_err(format!("unknown error code '{name}'")))?;
+                Err(InferError::new(code, message))
+            }
+        };
+        let call = self.call.lock().take();
+        call.ok_or_else(|| PyRuntimeError::new_err("the request was answered already"))?.reply(outcome);
+        Ok(())
+    }
+}
+
+fn json(value: &Parameter) -> serde_json::Value {
+    match value {
+        Parameter::Bool(value) => (*value).into(),
+        Parameter::Int64(value) => (*value).into(),
+        Parameter::Double(value) => (*value).into(),
+        Parameter::String(value) => value.as_str().into(),
+    }
+}

@@ -1,0 +1,133 @@
+//! The server, as Python drives it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use alipes_server::model::Departure;
+use alipes_server::registry::IndexEntry;
+use alipes_server::spec::{ModelSpec, ServerConfig};
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::control::Control;
+use crate::door::{Failure, detached};
+
+/// Longest wait that is honoured as such; a larger one would overflow the clock.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The moment `timeout_s` from now.
+fn deadline(timeout_s: f64) -> PyResult<Instant> {
+    let wait = Duration::try_from_secs_f64(timeout_s).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(Instant::now() + wait.min(LONGEST_WAIT))
+}
+
+/// A server: bound when made, serving when started.
+#[pyclass(frozen, module = "alipes._core")]
+pub struct Server {
+    inner: alipes_server::Server,
+}
+
+#[pymethods]
+impl Server {
+    #[new]
+    fn new(py: Python<'_>, config: &str) -> PyResult<Server> {
+        detached(py, || {
+            let config: ServerConfig = serde_json::from_str(config)?;
+            let inner = alipes_server::Server::bind(config).map_err(|error| Failure::System(error.to_string()))?;
+            Ok(Server { inner })
+        })
+    }
+
+    fn start(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || {
+            let addresses = self.inner.start().map_err(|error| Failure::System(error.to_string()))?;
+            let text = |address: Option<std::net::SocketAddr>| address.map(|address| address.to_string());
+            let document = serde_json::json!({
+                "http": text(addresses.http), "grpc": text(addresses.grpc), "metrics": text(addresses.metrics),
+            });
+            Ok(document.to_string())
+        })
+    }
+
+    fn build(&self, py: Python<'_>, spec: &str) -> PyResult<ModelVersion> {
+        detached(py, || {
+            let spec: ModelSpec = serde_json::from_str(spec)?;
+            let (name, version) = (spec.name.clone(), spec.version);
+            let built = alipes_server::build::build(spec).map_err(Failure::Load)?;
+            let departure = built.departure();
+            Ok(ModelVersion { name, version, departure, built: Mutex::new(Some(Arc::new(built))) })
+        })
+    }
+
+    fn publish(&self, py: Python<'_>, name: &str, versions: Vec<Py<ModelVersion>>) -> PyResult<()> {
+        let versions: Option<Vec<_>> = versions.iter().map(|version| version.get().built.lock().clone()).collect();
+        let versions = versions.ok_or_else(|| PyValueError::new_err("a released version cannot be published"))?;
+        detached(py, || {
+            self.inner.service.registry.publish(name, versions);
+            Ok(())
+        })
+    }
+
+    fn set_index(&self, py: Python<'_>, index: &str, ready: bool) -> PyResult<()> {
+        detached(py, || {
+            let index: Vec<IndexEntry> = serde_json::from_str(index)?;
+            self.inner.service.registry.set_index(index, ready);
+            Ok(())
+        })
+    }
+
+    fn next_control(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Control>> {
+        let deadline = deadline(timeout_s)?;
+        detached(py, || Ok(self.inner.service.control.next(deadline).map(Control::new)))
+    }
+
+    fn metrics_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let text = detached(py, || Ok(self.inner.service.metrics_text()))?;
+        Ok(PyBytes::new(py, text.as_bytes()))
+    }
+
+    fn drain(&self, py: Python<'_>, deadline_s: f64) -> PyResult<bool> {
+        let deadline = deadline(deadline_s)?;
+        detached(py, || Ok(self.inner.drain(deadline)))
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            self.inner.stop();
+            Ok(())
+        })
+    }
+}
+
+/// One loaded version of a model. Python holds it until it is published or given up.
+#[pyclass(frozen, module = "alipes._core")]
+pub struct ModelVersion {
+    #[pyo3(get)]
+    name: String,
+    #[pyo3(get)]
+    version: i64,
+    departure: Departure,
+    built: Mutex<Option<Arc<alipes_server::ModelVersion>>>,
+}
+
+#[pymethods]
+impl ModelVersion {
+    /// Lets go of the version; what is published keeps it alive.
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            drop(self.built.lock().take());
+            Ok(())
+        })
+    }
+
+    /// Lets go of the version and waits until its last request is answered and its engines are freed.
+    fn drain(&self, py: Python<'_>, deadline_s: f64) -> PyResult<bool> {
+        let deadline = deadline(deadline_s)?;
+        detached(py, || {
+            drop(self.built.lock().take());
+            Ok(self.departure.wait_until(deadline))
+        })
+    }
+}

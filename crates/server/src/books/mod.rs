@@ -1,0 +1,5 @@
+//! The books: what each model did, as statistics and as metrics.
+
+pub mod cpu;
+pub mod metrics;
+pub mod statistics;

@@ -1,0 +1,148 @@
+//! One execution: gather, run, split, answer, book.
+
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use alipes_engine::batch::{Gather, Member, Split};
+use alipes_engine::{Engine, EngineError, OutputTensor};
+use alipes_protocol::{InferError, Origin, Tensor};
+
+use super::answer::Parcels;
+use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
+use crate::model::{ModelVersion, Pending};
+
+/// What an instance keeps from one execution to the next, so that a warm one allocates little.
+pub struct InstanceState {
+    /// The requests of the batch that is being formed or executed.
+    pub batch: Vec<Pending>,
+    engine: Box<dyn Engine>,
+    gather: Gather,
+    wanted: Vec<usize>,
+    outputs: Vec<OutputTensor>,
+    parcels: Parcels,
+}
+
+impl InstanceState {
+    /// The state of an instance that has not executed anything yet.
+    pub fn new(engine: Box<dyn Engine>) -> InstanceState {
+        InstanceState {
+            batch: Vec::new(),
+            engine,
+            gather: Gather::default(),
+            wanted: Vec::new(),
+            outputs: Vec::new(),
+            parcels: Parcels::default(),
+        }
+    }
+}
+
+/// Executes the batch of an instance and answers each of its requests, whatever happens.
+pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
+    let taken = Instant::now();
+    withdraw_cancelled(model, &mut state.batch, taken);
+    if state.batch.is_empty() {
+        return;
+    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
+    match outcome {
+        Ok(Ok(times)) => succeed(model, state, taken, times),
+        Ok(Err(error)) => fail(model, state, &InferError::new(error.code, error.message)),
+        Err(_) => fail(model, state, &InferError::internal(format!("model '{}' panicked, please report it", model.name))),
+    }
+    state.parcels.send();
+    model.pace.note(taken.elapsed());
+}
+
+/// Requests whose callers have gone meanwhile never reach the model.
+fn withdraw_cancelled(model: &ModelVersion, batch: &mut Vec<Pending>, now: Instant) {
+    batch.retain(|pending| {
+        let cancelled = pending.responder.is_cancelled();
+        if cancelled {
+            model.statistics.failed(FailureReason::Canceled, now.duration_since(pending.arrived));
+        }
+        !cancelled
+    });
+}
+
+/// Gathers the inputs and runs the engine; the outputs are left in the state.
+fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes, EngineError> {
+    let began = Instant::now();
+    union_of_wanted(&state.batch, &mut state.wanted);
+    let datatypes = |index: usize| model.spec.inputs[index].datatype;
+    let members = state.batch.iter().map(|pending| {
+        let inputs = &pending.checked.inputs;
+        inputs.iter().map(|input| Member { index: input.index, datatype: datatypes(input.index), shape: &input.shape, data: &input.data })
+    });
+    let inputs = state.gather.gather(members)?;
+    let gathered = Instant::now();
+    state.outputs.clear();
+    state.engine.run(&inputs, &state.wanted, &mut state.outputs)?;
+    Ok(ExecutionTimes { input: gathered - began, infer: gathered.elapsed(), output: Duration::ZERO })
+}
+
+/// Outputs that any request of the batch wants.
+fn union_of_wanted(batch: &[Pending], wanted: &mut Vec<usize>) {
+    wanted.clear();
+    for &index in batch.iter().flat_map(|pending| &pending.checked.outputs) {
+        if !wanted.contains(&index) {
+            wanted.push(index);
+        }
+    }
+    wanted.sort_unstable();
+}
+
+fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut times: ExecutionTimes) {
+    let began = Instant::now();
+    let batches = model.spec.max_batch_size > 0;
+    let rows: u32 = state.batch.iter().map(|pending| pending.checked.rows).sum();
+    let split = Split::new(&state.outputs, batches.then_some(rows as usize));
+    let mut split = match split {
+        Ok(split) => split,
+        Err(error) => return fail(model, state, &InferError::new(error.code, error.message)),
+    };
+    let requests = state.batch.len() as u64;
+    let (mut total, mut queued) = (Duration::ZERO, Duration::ZERO);
+    let mut answers = Vec::with_capacity(state.batch.len());
+    for pending in &state.batch {
+        answers.push(outputs_of(model, pending, &mut split));
+        queued += taken.duration_since(pending.arrived);
+    }
+    times.output = began.elapsed();
+    drop(split);
+    let answered = Instant::now();
+    for pending in &state.batch {
+        total += answered.duration_since(pending.arrived);
+    }
+    // Booked before the answers leave: who asks for statistics after an answer finds it in them.
+    model.statistics.executed(&Execution { rows, requests, total, queued, times });
+    for (pending, answer) in state.batch.drain(..).zip(answers) {
+        state.parcels.add(pending.responder, Ok(answer));
+    }
+    state.outputs.clear();
+}
+
+/// A request's own rows of the outputs it asked for, under their wire shapes.
+fn outputs_of(model: &ModelVersion, pending: &Pending, split: &mut Split<'_>) -> Vec<Tensor> {
+    let rows = pending.checked.rows as usize;
+    let asked = &pending.checked.outputs;
+    let pieces = split.take(rows).filter(|piece| asked.contains(&piece.index));
+    pieces
+        .map(|piece| {
+            let port = &model.spec.outputs[piece.index];
+            let shape = super::reshape::wire_shape(port, model.spec.max_batch_size > 0, piece.shape);
+            Tensor { name: port.name.as_str().into(), datatype: piece.datatype, shape, data: piece.data }
+        })
+        .collect()
+}
+
+fn fail(model: &ModelVersion, state: &mut InstanceState, error: &InferError) {
+    let error = error.clone().at(Origin::Model);
+    model.statistics.execution_failed();
+    let now = Instant::now();
+    for pending in mem::take(&mut state.batch) {
+        model.statistics.failed(FailureReason::Backend, now.duration_since(pending.arrived));
+        state.parcels.add(pending.responder, Err(error.clone()));
+    }
+    state.outputs.clear();
+}

@@ -1,0 +1,58 @@
+//! Who drives a claimed instance: the network thread itself for quick models, else a thread of the pool.
+
+pub mod answer;
+pub mod desk;
+pub mod execute;
+pub mod pool;
+mod reshape;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use alipes_scheduler::Next;
+
+use crate::model::ModelVersion;
+
+/// An instance that was claimed and has to be driven until it is idle again.
+pub struct Run {
+    /// Whose instance.
+    pub model: Arc<ModelVersion>,
+    /// Which one.
+    pub instance: usize,
+}
+
+/// What became of one step of a run.
+pub enum Step {
+    /// A batch was executed; ask again.
+    Again,
+    /// Nothing is due before this moment.
+    Wait(Instant),
+    /// The instance was given back.
+    Idle,
+}
+
+impl Run {
+    /// Takes the next batch, if one is due, and executes it.
+    pub fn step(&self) -> Step {
+        let slot = &self.model.instances[self.instance];
+        let mut state = slot.state.lock();
+        let (next, effect) = self.model.queue.lock().next(Instant::now(), self.instance, &mut state.batch);
+        self.model.carry_out(effect);
+        match next {
+            Next::Take => {
+                execute::execute(&self.model, &mut state);
+                Step::Again
+            }
+            Next::WaitUntil(until) => Step::Wait(until),
+            Next::Idle => Step::Idle,
+        }
+    }
+}
+
+/// Has a claimed instance driven: on this network thread where the model is quick, else in the pool.
+pub fn start(run: Run) {
+    match desk::current() {
+        Some(desk) if run.model.pace.is_quick() => desk.run(run),
+        _ => pool::drive(run),
+    }
+}

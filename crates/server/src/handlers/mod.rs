@@ -1,0 +1,64 @@
+//! What can be asked of the server, whichever door the question came through.
+
+mod infer;
+mod metadata;
+mod repository;
+mod statistics;
+
+use std::sync::Arc;
+
+use alipes_protocol::InferError;
+pub use metadata::{ModelMetadata, PortMetadata, ServerMetadata};
+pub use statistics::ModelStatistics;
+
+use crate::books::cpu::CpuMeter;
+use crate::control::ControlQueue;
+use crate::inflight::Inflight;
+use crate::model::ModelVersion;
+use crate::registry::Registry;
+use crate::spec::ServerConfig;
+
+/// The running service: both doors call it, and neither decides anything itself.
+pub struct Service {
+    /// Its configuration.
+    pub config: ServerConfig,
+    /// What is ready now.
+    pub registry: Registry,
+    /// Requests for the control plane.
+    pub control: ControlQueue,
+    /// Inference requests not yet answered.
+    pub inflight: Inflight,
+    cpu: CpuMeter,
+}
+
+impl Service {
+    /// A service without models.
+    pub fn new(config: ServerConfig) -> Service {
+        Service {
+            config,
+            registry: Registry::default(),
+            control: ControlQueue::default(),
+            inflight: Inflight::default(),
+            cpu: CpuMeter::default(),
+        }
+    }
+
+    /// Whether the server runs.
+    pub fn server_live(&self) -> bool {
+        true
+    }
+
+    /// Whether every model that should serve does.
+    pub fn server_ready(&self) -> bool {
+        self.registry.is_ready() && !self.inflight.is_closed()
+    }
+
+    /// The version of a model that a caller asked for; an empty version asks for the highest.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number.
+    pub fn lookup(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
+        self.registry.find(name, version)
+    }
+}

@@ -1,0 +1,51 @@
+//! The repository: what there is, and requests to load and unload.
+
+use alipes_protocol::{Code, InferError, Parameter};
+
+use super::Service;
+use crate::control::{ControlKind, ControlRequest};
+use crate::registry::IndexEntry;
+use crate::spec::ControlMode;
+
+/// Triton's words for a server that loads nothing on request, whatever the reason.
+const NOT_ALLOWED: &str = "explicit model load / unload is not allowed if polling is enabled";
+
+impl Service {
+    /// The repository index.
+    pub fn repository_index(&self, ready_only: bool) -> Vec<IndexEntry> {
+        let index = self.registry.index();
+        index.iter().filter(|entry| !ready_only || entry.state == "READY").cloned().collect()
+    }
+
+    /// Has the control plane load a model, and waits until it serves or has failed.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` unless the server takes such requests; else the control plane's reason.
+    pub async fn load_model(&self, name: &str, parameters: Vec<(String, Parameter)>) -> Result<(), InferError> {
+        self.ask_control(ControlKind::Load, name, parameters).await
+    }
+
+    /// Has the control plane take a model out of service.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` unless the server takes such requests; else the control plane's reason.
+    pub async fn unload_model(&self, name: &str, unload_dependents: bool) -> Result<(), InferError> {
+        let parameters = vec![("unload_dependents".to_owned(), Parameter::Bool(unload_dependents))];
+        self.ask_control(ControlKind::Unload, name, parameters).await
+    }
+
+    async fn ask_control(
+        &self,
+        kind: ControlKind,
+        name: &str,
+        parameters: Vec<(String, Parameter)>,
+    ) -> Result<(), InferError> {
+        if self.config.control_mode != ControlMode::Explicit {
+            return Err(InferError::new(Code::Unavailable, NOT_ALLOWED));
+        }
+        let answer = self.control.ask(ControlRequest { kind, model: name.to_owned(), parameters })?;
+        answer.await.unwrap_or_else(|_| Err(InferError::internal("the control plane dropped the request")))
+    }
+}

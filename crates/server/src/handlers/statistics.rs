@@ -1,0 +1,68 @@
+//! The books, as clients and Prometheus ask for them.
+
+use alipes_protocol::InferError;
+
+use super::Service;
+use crate::books::metrics::{self, ModelRow};
+use crate::books::statistics::Snapshot;
+
+/// What a model version did so far.
+#[derive(Clone, Debug)]
+pub struct ModelStatistics {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: i64,
+    /// The books.
+    pub books: Snapshot,
+}
+
+impl Service {
+    /// Statistics of all models (empty name), of a model's versions (empty version), or of one version.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a name or version that is not served. Source: Triton's texts, reference section 1.1.
+    pub fn statistics(&self, name: &str, version: &str) -> Result<Vec<ModelStatistics>, InferError> {
+        let models = self.registry.models();
+        let mut found = Vec::new();
+        let mut names: Vec<&String> = models.keys().filter(|key| name.is_empty() || *key == name).collect();
+        names.sort_unstable();
+        for version in names.iter().flat_map(|name| models[*name].versions()) {
+            let spec = &version.spec;
+            found.push(ModelStatistics {
+                name: spec.name.clone(),
+                version: spec.version,
+                books: version.statistics.snapshot(),
+            });
+        }
+        if !name.is_empty() && found.is_empty() {
+            return Err(InferError::invalid(format!("requested model '{name}' is not available")));
+        }
+        if !version.is_empty() {
+            found.retain(|statistics| statistics.version.to_string() == version);
+            if found.is_empty() {
+                let text = format!("requested model version is not available for model '{name}'");
+                return Err(InferError::invalid(text));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The Prometheus exposition of everything.
+    pub fn metrics_text(&self) -> String {
+        let models = self.registry.models();
+        let mut versions: Vec<_> = models.values().flat_map(|served| served.versions()).collect();
+        versions.sort_unstable_by(|a, b| (&a.spec.name, a.spec.version).cmp(&(&b.spec.name, b.spec.version)));
+        let rows: Vec<ModelRow> = versions
+            .into_iter()
+            .map(|version| ModelRow {
+                labels: version.labels.clone(),
+                books: version.statistics.snapshot(),
+                waiting: version.waiting(),
+            })
+            .collect();
+        let cpu = self.config.cpu_metrics.then(|| self.cpu.read());
+        metrics::exposition(&rows, cpu, self.config.counter_latencies)
+    }
+}

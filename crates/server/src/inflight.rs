@@ -1,0 +1,88 @@
+//! The count of requests that are in the house, and the door that closes for a drain.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use alipes_protocol::{Code, InferError};
+use parking_lot::{Condvar, Mutex};
+
+/// Set in the counter once nothing new is let in.
+const CLOSED: usize = 1 << (usize::BITS - 1);
+
+/// Requests that were let in and have not left yet.
+#[derive(Default)]
+pub struct Inflight {
+    // The count, and the closed mark in its highest bit: one atomic decides "let in or refused" without a race.
+    count: AtomicUsize,
+    left: Mutex<()>,
+    empty: Condvar,
+}
+
+/// Counts one request until it is dropped.
+pub struct Guest<'a>(&'a Inflight);
+
+impl Inflight {
+    /// Lets a request in.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` once closed.
+    pub fn enter(&self) -> Result<Guest<'_>, InferError> {
+        let before = self.count.fetch_add(1, Ordering::AcqRel);
+        let guest = Guest(self);
+        if before & CLOSED == 0 {
+            Ok(guest)
+        } else {
+            Err(InferError::new(Code::Unavailable, "Server is stopping, it does not accept new requests"))
+        }
+    }
+
+    /// Whether the door is closed.
+    pub fn is_closed(&self) -> bool {
+        self.count.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Lets nothing in any more.
+    pub fn close(&self) {
+        self.count.fetch_or(CLOSED, Ordering::AcqRel);
+    }
+
+    /// Waits until the last request has left; false where the deadline came first.
+    pub fn wait_empty(&self, deadline: Instant) -> bool {
+        let mut left = self.left.lock();
+        while self.count.load(Ordering::Acquire) & !CLOSED != 0 {
+            if self.empty.wait_until(&mut left, deadline).timed_out() {
+                return self.count.load(Ordering::Acquire) & !CLOSED == 0;
+            }
+        }
+        true
+    }
+}
+
+impl Drop for Guest<'_> {
+    fn drop(&mut self) {
+        let before = self.0.count.fetch_sub(1, Ordering::AcqRel);
+        if before == CLOSED | 1 {
+            let _left = self.0.left.lock();
+            self.0.empty.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_closed_door_refuses_and_waits_for_those_inside() {
+        let inflight = Inflight::default();
+        let guest = inflight.enter().unwrap();
+        inflight.close();
+        assert_eq!(inflight.enter().err().unwrap().code, Code::Unavailable);
+        assert!(!inflight.wait_empty(Instant::now()));
+        drop(guest);
+        assert!(inflight.wait_empty(Instant::now() + Duration::from_secs(5)));
+    }
+}

@@ -1,0 +1,174 @@
+//! One version of a model: its declaration, its queue, its instances and its books.
+
+pub mod check;
+pub mod nap;
+pub mod pace;
+mod gone;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use alipes_engine::Engine;
+use alipes_protocol::{Code, InferError, InferRequest};
+use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Scheduler, Work};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::books::metrics;
+use crate::books::statistics::Statistics;
+use crate::executor::answer::{Answer, Responder};
+use crate::executor::{self, Run, execute::InstanceState};
+use crate::spec::{ModelSpec, Scheduling};
+use check::{Checked, check_request};
+use gone::Gone;
+pub use gone::Departure;
+use nap::Nap;
+use pace::Pace;
+
+/// A request that waits for an instance or is being executed.
+pub struct Pending {
+    /// What the model needs of it.
+    pub checked: Checked,
+    /// When it was taken in.
+    pub arrived: Instant,
+    /// Who waits for the answer.
+    pub responder: Responder,
+}
+
+impl Work for Pending {
+    fn rows(&self) -> u32 {
+        self.checked.rows
+    }
+
+    fn key(&self) -> u64 {
+        self.checked.key
+    }
+}
+
+/// One loaded copy of the model, and where its driver naps.
+pub struct InstanceSlot {
+    /// Locked by whoever drives the claimed instance, so the lock is never contended.
+    pub state: Mutex<InstanceState>,
+    /// Where the driver waits for a batch to become due.
+    pub nap: Nap,
+}
+
+/// One version of a model. Requests pin it; when the registry and the last request have let go, it is gone.
+pub struct ModelVersion {
+    /// What the control plane said of it.
+    pub spec: ModelSpec,
+    /// Name, shared with every answer.
+    pub name: Arc<str>,
+    /// Labels of its metrics.
+    pub labels: String,
+    /// What it did.
+    pub statistics: Statistics,
+    /// How long its executions take.
+    pub pace: Pace,
+    /// What waits and which instances come for it; held briefly, never while anything runs.
+    pub queue: Mutex<ModelQueue<Pending>>,
+    /// Its instances.
+    pub instances: Vec<InstanceSlot>,
+    config_proto: Bytes,
+    gone: Gone,
+}
+
+impl ModelVersion {
+    /// A version around its loaded engines, one for each instance.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` where the specification's configuration is not base64.
+    ///
+    /// # Panics
+    ///
+    /// If there is no engine.
+    pub fn new(spec: ModelSpec, engines: Vec<Box<dyn Engine>>) -> Result<ModelVersion, InferError> {
+        let config_proto = BASE64.decode(&spec.config_proto);
+        let config_proto = config_proto.map_err(|error| InferError::internal(format!("config_proto: {error}")))?;
+        let instances = engines.into_iter().map(|engine| InstanceSlot {
+            state: Mutex::new(InstanceState::new(engine)),
+            nap: Nap::default(),
+        });
+        let instances: Vec<InstanceSlot> = instances.collect();
+        Ok(ModelVersion {
+            name: spec.name.as_str().into(),
+            labels: metrics::labels(&spec.name, spec.version, &spec.metric_tags),
+            statistics: Statistics::default(),
+            pace: Pace::default(),
+            queue: Mutex::new(ModelQueue::new(scheduler(&spec), instances.len())),
+            instances,
+            config_proto: config_proto.into(),
+            gone: Gone::default(),
+            spec,
+        })
+    }
+
+    /// The configuration as HTTP answers it.
+    pub fn config_json(&self) -> &str {
+        &self.spec.config_json
+    }
+
+    /// The configuration as gRPC answers it: a serialized `inference.ModelConfig`.
+    pub fn config_proto(&self) -> Bytes {
+        self.config_proto.clone()
+    }
+
+    /// Requests waiting for an instance.
+    pub fn waiting(&self) -> usize {
+        self.queue.lock().waiting()
+    }
+
+    /// Tells when the version is gone: no longer published, its last request answered, its engines freed.
+    pub fn departure(&self) -> Departure {
+        self.gone.departure()
+    }
+
+    /// Checks a request and queues it; the answer arrives at the receiver.
+    ///
+    /// # Errors
+    ///
+    /// What `check_request` refuses, and `Unavailable` while the version drains.
+    pub fn submit(
+        self: &Arc<Self>,
+        request: InferRequest,
+        arrived: Instant,
+    ) -> Result<oneshot::Receiver<Answer>, InferError> {
+        let checked = check_request(&self.spec, request)?;
+        let (responder, answer) = Responder::new();
+        let submitted = self.queue.lock().submit(Instant::now(), Pending { checked, arrived, responder });
+        match submitted {
+            Ok(effect) => self.carry_out(effect),
+            Err(_) => return Err(InferError::new(Code::Unavailable, STOPPING)),
+        }
+        Ok(answer)
+    }
+
+    /// Does what the queue asked for, now that its lock is released.
+    pub fn carry_out(self: &Arc<Self>, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::Start(instance) => executor::start(Run { model: Arc::clone(self), instance }),
+            Effect::Wake(instance) => self.instances[instance].nap.end(),
+        }
+    }
+}
+
+const STOPPING: &str = "Server is stopping, scheduler for model has stopped accepting new inference requests";
+
+fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
+    match &spec.scheduling {
+        Scheduling::Direct {} => Scheduler::direct(),
+        Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us, preserve_ordering } => {
+            Scheduler::dynamic(DynamicPolicy {
+                max_batch_size: spec.max_batch_size.max(1),
+                preferred_batch_sizes: preferred_batch_sizes.clone(),
+                max_queue_delay: Duration::from_micros(*max_queue_delay_us),
+                preserve_ordering: *preserve_ordering,
+            })
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What is ready now: one map, swapped as a whole, so that a request sees either the old state or the new one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alipes_protocol::{Code, InferError};
+use arc_swap::ArcSwap;
+use serde::Deserialize;
+
+use crate::model::ModelVersion;
+
+/// The versions of a model that are served.
+#[derive(Clone, Default)]
+pub struct Served {
+    versions: BTreeMap<i64, Arc<ModelVersion>>,
+}
+
+impl Served {
+    /// All versions, lowest first.
+    pub fn versions(&self) -> impl Iterator<Item = &Arc<ModelVersion>> {
+        self.versions.values()
+    }
+
+    fn latest(&self) -> Option<&Arc<ModelVersion>> {
+        self.versions.values().next_back()
+    }
+}
+
+/// A line of the repository index.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IndexEntry {
+    /// Name of the model.
+    pub name: String,
+    /// Its version; empty where none was ever touched.
+    pub version: String,
+    /// READY, UNAVAILABLE, LOADING or UNLOADING; empty where nothing is known.
+    pub state: String,
+    /// Why it is not ready.
+    pub reason: String,
+}
+
+/// Models, index and readiness, as the control plane last published them.
+#[derive(Default)]
+pub struct Registry {
+    models: ArcSwap<HashMap<String, Served>>,
+    index: ArcSwap<Vec<IndexEntry>>,
+    ready: AtomicBool,
+}
+
+impl Registry {
+    /// Serves these versions, and no others, under the name. None takes the model out of service.
+    ///
+    /// Requests that have found an old version keep it until they are answered.
+    pub fn publish(&self, name: &str, versions: Vec<Arc<ModelVersion>>) {
+        let served = Served { versions: versions.into_iter().map(|version| (version.spec.version, version)).collect() };
+        self.models.rcu(|models| {
+            let mut models = HashMap::clone(models);
+            if served.versions.is_empty() {
+                models.remove(name);
+            } else {
+                models.insert(name.to_owned(), served.clone());
+            }
+            models
+        });
+    }
+
+    /// Publishes the repository index and whether the server is ready.
+    pub fn set_index(&self, index: Vec<IndexEntry>, ready: bool) {
+        self.index.store(Arc::new(index));
+        self.ready.store(ready, Ordering::Release);
+    }
+
+    /// The repository index.
+    pub fn index(&self) -> Arc<Vec<IndexEntry>> {
+        self.index.load_full()
+    }
+
+    /// Whether the server is ready.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Every model, by name.
+    pub fn models(&self) -> Arc<HashMap<String, Served>> {
+        self.models.load_full()
+    }
+
+    /// The version of a model that a caller asked for; an empty version asks for the highest.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number.
+    pub fn find(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
+        let number = if version.is_empty() { None } else { Some(version_number(version)?) };
+        let models = self.models.load();
+        let served = models.get(name);
+        match number {
+            None => served.and_then(Served::latest).cloned().ok_or_else(|| unknown(format!("'{name}'"))),
+            Some(number) => served
+                .and_then(|served| served.versions.get(&number))
+                .cloned()
+                .ok_or_else(|| unknown(format!("'{name}' version {number}"))),
+        }
+    }
+}
+
+fn unknown(what: String) -> InferError {
+    InferError::new(Code::NotFound, format!("Request for unknown model: {what} is not found"))
+}
+
+fn version_number(text: &str) -> Result<i64, InferError> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(InferError::invalid(format!(
+            "failed to get model version from specified version string '{text}' (details: stol), \
+             version should be an integral value > 0"
+        ))),
+    }
+}

@@ -1,0 +1,205 @@
+//! What the control plane says once, as JSON with a version: the server's configuration and each model's specification.
+//!
+//! Both are validated in Python, where messages can name file and line; here unknown fields are refused, so that the
+//! two sides cannot drift apart unnoticed.
+
+use std::collections::BTreeMap;
+
+use alipes_protocol::{Datatype, limits};
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// Version of the JSON documents that this build understands.
+pub const SCHEMA: u32 = 1;
+
+/// An endpoint of the server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    /// Whether the endpoint is offered at all.
+    pub enabled: bool,
+    /// Host name or address to bind.
+    pub address: String,
+    /// Port to bind; 0 asks the system for one.
+    pub port: u16,
+}
+
+/// Which repository control requests are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ControlMode {
+    /// All models are loaded at start, none later.
+    None,
+    /// The repository is watched.
+    Poll,
+    /// Models are loaded and unloaded on request.
+    Explicit,
+}
+
+/// The server's configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerConfig {
+    /// Version of this document.
+    #[serde(deserialize_with = "known_schema")]
+    pub schema: u32,
+    /// Name that the server metadata gives.
+    pub id: String,
+    /// The HTTP endpoint.
+    pub http: Endpoint,
+    /// The gRPC endpoint.
+    pub grpc: Endpoint,
+    /// The metrics endpoint.
+    pub metrics: Endpoint,
+    /// Network threads; 0 chooses half the cores, at least two.
+    #[serde(default)]
+    pub network_threads: usize,
+    /// Largest JSON body, or raw input, in bytes.
+    #[serde(default = "default_http_max_input_bytes")]
+    pub http_max_input_bytes: usize,
+    /// Which control requests are allowed.
+    pub control_mode: ControlMode,
+    /// Whether the `nv_inference_*_duration_us` counters are shown.
+    pub counter_latencies: bool,
+    /// Whether the `nv_cpu_*` gauges are shown.
+    pub cpu_metrics: bool,
+}
+
+fn default_http_max_input_bytes() -> usize {
+    limits::HTTP_MAX_INPUT_BYTES
+}
+
+/// An input or output of a model as its configuration declares it, without the batch dimension.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Port {
+    /// Name of the tensor.
+    pub name: String,
+    /// Element type.
+    #[serde(deserialize_with = "datatype")]
+    pub datatype: Datatype,
+    /// Sizes on the wire; -1 stands for any.
+    pub dims: Vec<i64>,
+    /// Sizes that the backend sees, where they differ.
+    #[serde(default)]
+    pub reshape: Option<Vec<i64>>,
+    /// The request may leave it out (inputs only).
+    #[serde(default)]
+    pub optional: bool,
+    /// Requests of different shapes may share a batch (inputs only).
+    #[serde(default)]
+    pub allow_ragged_batch: bool,
+    /// Names of the classes, by index (outputs only).
+    #[serde(default)]
+    pub labels: Vec<String>,
+}
+
+/// How requests of a model are brought together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Scheduling {
+    /// One request after the other.
+    Direct {},
+    /// Requests are grouped within a delay.
+    Dynamic {
+        /// Sizes in rows to aim for; empty means the largest batch.
+        preferred_batch_sizes: Vec<u32>,
+        /// Longest wait for company, in microseconds.
+        max_queue_delay_us: u64,
+        /// Answers leave in the order of arrival.
+        preserve_ordering: bool,
+    },
+}
+
+/// Which engine runs the model, and how.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum EngineSpec {
+    /// ONNX Runtime, through the library of the installed wheel.
+    Onnxruntime {
+        /// Absolute path of the library.
+        library: String,
+        /// Absolute path of the model file.
+        model_path: String,
+        /// Threads within an operator; 1 means the calling thread alone.
+        intra_op_threads: i32,
+        /// Threads across operators.
+        inter_op_threads: i32,
+        /// `sequential` or `parallel`.
+        execution_mode: String,
+        /// `disable`, `basic`, `extended` or `all`.
+        graph_optimization: String,
+        /// Further session configuration entries.
+        session_config: BTreeMap<String, String>,
+        /// Whether the engine keeps its own memory arena.
+        memory_arena: bool,
+    },
+}
+
+/// One version of a model, ready to be built.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSpec {
+    /// Version of this document.
+    #[serde(deserialize_with = "known_schema")]
+    pub schema: u32,
+    /// Name of the model.
+    pub name: String,
+    /// Version of the model.
+    pub version: i64,
+    /// Platform, else backend, as metadata shows it.
+    pub platform: String,
+    /// Largest batch in rows; 0 where the model has no batch dimension.
+    pub max_batch_size: u32,
+    /// Inputs in the configuration's order.
+    pub inputs: Vec<Port>,
+    /// Outputs in the configuration's order.
+    pub outputs: Vec<Port>,
+    /// How requests are brought together.
+    pub scheduling: Scheduling,
+    /// Names of the instances.
+    pub instances: Vec<String>,
+    /// What runs it.
+    pub engine: EngineSpec,
+    /// The configuration as HTTP answers it.
+    pub config_json: String,
+    /// The configuration as gRPC answers it: a serialized `inference.ModelConfig` in base64.
+    pub config_proto: String,
+    /// Further labels of the model's metrics.
+    pub metric_tags: BTreeMap<String, String>,
+}
+
+fn known_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let schema = u32::deserialize(deserializer)?;
+    if schema == SCHEMA {
+        Ok(schema)
+    } else {
+        Err(D::Error::custom(format!("schema {schema} is not the {SCHEMA} that this build understands")))
+    }
+}
+
+fn datatype<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Datatype, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Datatype::from_name(&name).ok_or_else(|| D::Error::custom(format!("unknown datatype '{name}'")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = r#"{"schema":1,"id":"x","http":{"enabled":true,"address":"127.0.0.1","port":0},
+        "grpc":{"enabled":false,"address":"","port":0},"metrics":{"enabled":false,"address":"","port":0},
+        "control_mode":"none","counter_latencies":true,"cpu_metrics":true}"#;
+
+    #[test]
+    fn an_unknown_field_is_refused() {
+        assert!(serde_json::from_str::<ServerConfig>(CONFIG).is_ok());
+        let more = CONFIG.replace("\"id\"", "\"ids\":1,\"id\"");
+        assert!(serde_json::from_str::<ServerConfig>(&more).unwrap_err().to_string().contains("unknown field `ids`"));
+    }
+
+    #[test]
+    fn another_schema_is_refused() {
+        let other = CONFIG.replace("\"schema\":1", "\"schema\":2");
+        assert!(serde_json::from_str::<ServerConfig>(&other).unwrap_err().to_string().contains("schema 2"));
+    }
+}

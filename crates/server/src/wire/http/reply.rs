@@ -1,0 +1,138 @@
+//! Answers of the HTTP door.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use alipes_protocol::{InferError, Origin};
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+
+/// Content type of JSON answers.
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Content type of answers with a binary tail.
+pub const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
+/// Content type that Triton gives to health answers and to some errors.
+pub const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
+
+/// An answer's body: slices that leave as they are, with one vectored write where the socket takes it.
+#[derive(Debug, Default)]
+pub struct Reply {
+    slices: VecDeque<Bytes>,
+    left: u64,
+}
+
+impl Reply {
+    /// A body of several slices.
+    pub fn of(slices: impl IntoIterator<Item = Bytes>) -> Reply {
+        let slices: VecDeque<Bytes> = slices.into_iter().filter(|slice| !slice.is_empty()).collect();
+        let left = slices.iter().map(|slice| slice.len() as u64).sum();
+        Reply { slices, left }
+    }
+}
+
+impl From<Bytes> for Reply {
+    fn from(slice: Bytes) -> Reply {
+        Reply::of([slice])
+    }
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let slice = self.slices.pop_front();
+        self.left -= slice.as_ref().map_or(0, |slice| slice.len() as u64);
+        Poll::Ready(slice.map(|slice| Ok(Frame::data(slice))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.slices.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+/// An answer with this status, content type and body.
+pub fn answer(status: StatusCode, content_type: HeaderValue, body: impl Into<Reply>) -> Response<Reply> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+/// 200 with a JSON document.
+pub fn json(document: &impl Serialize) -> Response<Reply> {
+    match serde_json::to_vec(document) {
+        Ok(text) => answer(StatusCode::OK, JSON, Bytes::from(text)),
+        Err(cause) => error(&InferError::internal(cause.to_string())),
+    }
+}
+
+/// 200 with a JSON document, or the error.
+pub fn json_or(outcome: Result<impl Serialize, InferError>) -> Response<Reply> {
+    match outcome {
+        Ok(document) => json(&document),
+        Err(cause) => error(&cause),
+    }
+}
+
+/// 200 without a body, or the error.
+pub fn empty_or(outcome: Result<(), InferError>) -> Response<Reply> {
+    match outcome {
+        Ok(()) => answer(StatusCode::OK, JSON, Reply::default()),
+        Err(cause) => error(&cause),
+    }
+}
+
+/// An error of a control request, always labelled as JSON.
+pub fn error(error: &InferError) -> Response<Reply> {
+    answer(status(error), JSON, error_body(&error.message))
+}
+
+/// An error of an inference request, labelled as Triton labels it: by who found it.
+pub fn infer_error(error: &InferError) -> Response<Reply> {
+    let content_type = if error.origin == Origin::Request { JSON } else { PLAIN };
+    answer(status(error), content_type, error_body(&error.message))
+}
+
+/// Health: 200 or 400, without a body.
+pub fn health(good: bool) -> Response<Reply> {
+    answer(if good { StatusCode::OK } else { StatusCode::BAD_REQUEST }, PLAIN, Reply::default())
+}
+
+/// 404 for a path that does not exist.
+pub fn not_found() -> Response<Reply> {
+    answer(StatusCode::NOT_FOUND, PLAIN, error_body("Not Found"))
+}
+
+/// 405 for a path that exists under another method.
+pub fn wrong_method(plain: bool) -> Response<Reply> {
+    answer(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, error_body("Method Not Allowed"))
+}
+
+/// 501 for a route that this release does not offer.
+pub fn later(feature: &str) -> Response<Reply> {
+    let text = format!("{feature} is not supported by this release of alipes");
+    answer(StatusCode::NOT_IMPLEMENTED, JSON, error_body(&text))
+}
+
+fn status(error: &InferError) -> StatusCode {
+    StatusCode::from_u16(error.code.row().http_status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    error: &'a str,
+}
+
+fn error_body(message: &str) -> Bytes {
+    serde_json::to_vec(&ErrorBody { error: message }).unwrap_or_default().into()
+}

@@ -1,0 +1,126 @@
+//! Which request a path and a method name. Source: reference section 1.1.
+
+use hyper::Method;
+
+/// A request, as its path and method name it. An empty version asks for the highest.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Route<'a> {
+    Live,
+    Ready,
+    Server,
+    ModelReady { model: &'a str, version: &'a str },
+    ModelMetadata { model: &'a str, version: &'a str },
+    ModelConfig { model: &'a str, version: &'a str },
+    Statistics { model: &'a str, version: &'a str },
+    Infer { model: &'a str, version: &'a str },
+    Index,
+    Load { model: &'a str },
+    Unload { model: &'a str },
+    /// A route of Triton that this release does not offer yet, and what it belongs to.
+    Later(&'static str),
+    /// The path exists, under another method; `plain` is how Triton labels the answer.
+    WrongMethod { plain: bool },
+    Unknown,
+}
+
+impl<'a> Route<'a> {
+    /// The request that a method and a path name; a query string is not part of the path.
+    pub fn of(method: &Method, path: &'a str) -> Route<'a> {
+        // The one route that has to be fast stands first.
+        if let Some(rest) = path.strip_prefix("/v2/models/") {
+            return Route::of_model(method, rest);
+        }
+        match path {
+            "/v2" => get(method, false, Route::Server),
+            "/v2/health/live" => get(method, true, Route::Live),
+            "/v2/health/ready" => get(method, true, Route::Ready),
+            "/v2/logging" => Route::Later("log settings"),
+            "/v2/trace/setting" => Route::Later("trace settings"),
+            _ => match path.strip_prefix("/v2/repository/") {
+                Some(rest) => Route::of_repository(method, rest),
+                None if path.starts_with("/v2/systemsharedmemory/") => Route::Later("system shared memory"),
+                None if path.starts_with("/v2/cudasharedmemory/") => Route::Later("CUDA shared memory"),
+                None => Route::Unknown,
+            },
+        }
+    }
+
+    fn of_model(method: &Method, rest: &'a str) -> Route<'a> {
+        if rest == "stats" {
+            return get(method, false, Route::Statistics { model: "", version: "" });
+        }
+        let (model, rest) = rest.split_once('/').unwrap_or((rest, ""));
+        let (version, action) = match rest.strip_prefix("versions/") {
+            Some(rest) => rest.split_once('/').unwrap_or((rest, "")),
+            None => ("", rest),
+        };
+        let named = !version.is_empty() || !rest.starts_with("versions/");
+        if model.is_empty() || !named || !version.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Route::Unknown;
+        }
+        match action {
+            "infer" => post(method, true, Route::Infer { model, version }),
+            "ready" => get(method, true, Route::ModelReady { model, version }),
+            "" if !rest.ends_with('/') => get(method, false, Route::ModelMetadata { model, version }),
+            "config" => get(method, false, Route::ModelConfig { model, version }),
+            "stats" => get(method, false, Route::Statistics { model, version }),
+            "generate" | "generate_stream" => post(method, true, Route::Later("generate")),
+            "trace/setting" if version.is_empty() => Route::Later("trace settings"),
+            _ => Route::Unknown,
+        }
+    }
+
+    fn of_repository(method: &Method, rest: &'a str) -> Route<'a> {
+        let parts: Vec<&str> = rest.split('/').collect();
+        match parts[..] {
+            ["index"] | [_, "index"] => post(method, false, Route::Index),
+            ["models", model, "load"] if !model.is_empty() => post(method, false, Route::Load { model }),
+            ["models", model, "unload"] if !model.is_empty() => post(method, false, Route::Unload { model }),
+            _ => Route::Unknown,
+        }
+    }
+}
+
+fn get<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
+    if method == Method::GET { route } else { Route::WrongMethod { plain } }
+}
+
+fn post<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
+    if method == Method::POST { route } else { Route::WrongMethod { plain } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get_route(path: &str) -> Route<'_> {
+        Route::of(&Method::GET, path)
+    }
+
+    #[test]
+    fn a_path_names_model_and_version() {
+        assert_eq!(get_route("/v2/models/m"), Route::ModelMetadata { model: "m", version: "" });
+        assert_eq!(get_route("/v2/models/m/versions/3"), Route::ModelMetadata { model: "m", version: "3" });
+        assert_eq!(get_route("/v2/models/m/versions/3/ready"), Route::ModelReady { model: "m", version: "3" });
+        let infer = Route::of(&Method::POST, "/v2/models/m/versions/12/infer");
+        assert_eq!(infer, Route::Infer { model: "m", version: "12" });
+    }
+
+    #[test]
+    fn a_version_that_is_no_number_is_no_path() {
+        for path in ["/v2/models/m/versions/two", "/v2/models/m/versions/", "/v2/models/", "/v2/models/m/", "/v2/"] {
+            assert_eq!(get_route(path), Route::Unknown, "{path}");
+        }
+    }
+
+    #[test]
+    fn another_method_is_told_as_such() {
+        assert_eq!(get_route("/v2/models/m/infer"), Route::WrongMethod { plain: true });
+        assert_eq!(Route::of(&Method::POST, "/v2"), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn statistics_of_all_models_hide_a_model_of_that_name() {
+        assert_eq!(get_route("/v2/models/stats"), Route::Statistics { model: "", version: "" });
+    }
+}
