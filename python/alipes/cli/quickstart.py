@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,14 +23,6 @@ def quickstart(
     from alipes.quickstart.screen import Screen
 
     return tour.run(Screen(), seconds, keep=keep)
-
-
-def main(argv: Sequence[str]) -> int:
-    """Runs the command on its own arguments and returns the exit code."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(quickstart)
-    result = app(list(argv), prog_name="alipes quickstart", standalone_mode=False)
-    return result if isinstance(result, int) else 0
 
 
 def _copy(folder: Path) -> int:

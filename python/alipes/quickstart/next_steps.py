@@ -51,6 +51,6 @@ scan.set_data_from_numpy(np.eye(8, dtype=np.float32)[None] * 16)
 print(client.infer("{MODEL}", [scan]).as_numpy("{OUTPUT}").argmax())"""
 
 
-def install(extra: str) -> str:
-    """The command that adds one of the package's extras to this interpreter."""
-    return f"{sys.executable} -m pip install 'alipes[{extra}]'"
+def install(package: str) -> str:
+    """The command that adds a package to this interpreter."""
+    return f"{sys.executable} -m pip install {package}"

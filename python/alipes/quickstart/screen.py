@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from rich import box
 from rich.console import Console
-from rich.padding import Padding
 from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from alipes.quickstart.load import LoadResult
 
 _WIDTH: Final = 80
-_BAR: Final = 24
+_BAR: Final = 14
 _BUSY: Final = 0.9
 
 
@@ -84,7 +83,7 @@ class Screen:
     def doors(self, results: Sequence[DoorResult], *, grpc_skipped: bool) -> None:
         """Accuracy through each door, and how long one request took."""
         self._heading("Every held-out scan, one request each, through every door")
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         table.add_column("door")
         for heading in ("scans", "right", "accuracy", "one request (median)"):
             table.add_column(heading, justify="right")
@@ -95,7 +94,7 @@ class Screen:
         self._console.print(table)
         if grpc_skipped:
             self._console.print("gRPC was left out, because grpcio is not installed. To see it, type:", style="yellow")
-            self._command(next_steps.install("quickstart"))
+            self._command(next_steps.install("grpcio"))
 
     @contextmanager
     def progress(self, seconds: float) -> Iterator[Callable[[float], None]]:
@@ -121,10 +120,10 @@ class Screen:
     def batches(self, batches: Sequence[BatchStatistic]) -> None:
         """How the server grouped those requests."""
         self._heading("What the server batched meanwhile")
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for heading in ("batch size", "batches", "scans", "ms per batch", "µs per scan"):
             table.add_column(heading, justify="right")
-        table.add_column("share of the scans")
+        table.add_column("share of scans", no_wrap=True)
         groups = grouped(batches)
         scans = sum(group.rows for group in groups)
         for group in groups:
@@ -139,22 +138,20 @@ class Screen:
         """What to type next."""
         self._heading("What to type next")
         for reason, command in next_steps.commands(kept):
-            self._console.print(f"# {reason}", style="dim")
+            self._remark(reason)
             self._command(command)
-        self._console.print("# from Python, with Triton's client: pip install 'tritonclient[http]'", style="dim")
+        self._remark("from Python, with Triton's client: pip install 'tritonclient[http]'")
         self._command(next_steps.program(kept.http if kept is not None else "localhost:8000"))
-        self._console.print(f"# your own models, every option, and why it is built so: {next_steps.DOCS}", style="dim")
+        self._remark(f"your own models, every option, the reasons: {next_steps.DOCS}")
 
     def kept(self, pid: int) -> None:
         """The server stays until the user has seen enough."""
-        self._console.print(
-            Padding(f"[green]The server keeps running[/] (process {pid}). Ctrl-C stops it.", (1, 0, 0, 0))
-        )
+        self._console.print(f"\n[green]The server keeps running[/] (process {pid}). Ctrl-C stops it.")
 
     def stopped(self, status: int) -> None:
         """The server is gone."""
         style = "green" if status == 0 else "red"
-        self._console.print(Padding(f"[{style}]server stopped[/], exit status {status}", (1, 0, 0, 0)))
+        self._console.print(f"\n[{style}]server stopped[/], exit status {status}")
 
     def failed(self, error: Exception, log_tail: str) -> None:
         """What went wrong, what the server said, and what to do."""
@@ -166,7 +163,11 @@ class Screen:
         self._command("alipes quickstart --copy-to digits-demo\nalipes serve digits-demo/models --log-verbose=1")
 
     def _heading(self, text: str) -> None:
-        self._console.print(Padding(Text(text, style="bold"), (1, 0, 0, 0)))
+        self._console.print()
+        self._console.print(Text(text, style="bold"))
+
+    def _remark(self, text: str) -> None:
+        self._console.print(Text(f"# {text}", style="dim"))
 
     def _command(self, command: str) -> None:
         """As it is to be typed: never folded, so that it can be copied."""

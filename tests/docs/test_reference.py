@@ -1,0 +1,120 @@
+"""The tables of the reference pages say what the code says, row by row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+
+import grpc
+import pytest
+from alipes import _core, errors
+from alipes.quickstart import digits
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from support.server import ServerProcess
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+CODE_ROW = re.compile(r'^ *row\(Code::(\w+), (\d+), (\d+), "[^"]*", "(\w+)", "([^"]+)"\),$', re.MULTILINE)
+
+
+def tables(page: str) -> list[list[list[str]]]:
+    """The tables of a reference page: rows of cells, without the heading, and without the marks of code."""
+    text = (REFERENCE / page).read_text(encoding="utf-8")
+    found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    return [
+        [[cell.strip().strip("`") for cell in row[1:-1].split(" | ")] for row in one.splitlines()[2:]] for one in found
+    ]
+
+
+@pytest.fixture(scope="module")
+def server(serve_module: Callable[..., ServerProcess]) -> Iterator[ServerProcess]:
+    """A server with the digit model."""
+    yield serve_module(digits.REPOSITORY)
+
+
+def test_errors_are_those_of_the_code() -> None:
+    source = (ROOT / "crates" / "protocol" / "src" / "error.rs").read_text(encoding="utf-8")
+    rows, _ = tables("errors.md")
+    written = [(code, http, grpc_code.split()[0], exception, retry) for code, http, grpc_code, exception, retry in rows]
+    assert written == CODE_ROW.findall(source)
+    for _, _, grpc_code, exception, _ in rows:
+        number, name = grpc_code.split()
+        assert grpc.StatusCode[name].value[0] == int(number)
+        assert issubclass(getattr(errors, exception), errors.InferError)
+
+
+def test_each_code_is_explained() -> None:
+    codes, explained = tables("errors.md")
+    assert [row[0] for row in explained] == [row[0] for row in codes]
+
+
+def _status(server: ServerProcess, method: str, path: str) -> int:
+    connection = HTTPConnection(server.http, timeout=30)
+    try:
+        connection.request(method, path.format(model="digits", version="1"), b"{}" if method == "POST" else None)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_each_route_exists_under_its_method(server: ServerProcess) -> None:
+    routes = tables("http.md")[0]
+    for method, path, _ in routes:
+        assert _status(server, method, path.strip("`")) not in {404, 405, 501}, path
+        other = "GET" if method == "POST" else "POST"
+        assert _status(server, other, path.strip("`")) == 405, path
+
+
+def test_each_missing_route_says_what_is_missing(server: ServerProcess) -> None:
+    for path, missing in tables("http.md")[1]:
+        connection = HTTPConnection(server.http, timeout=30)
+        connection.request("POST" if "generate" in path else "GET", path.format(model="digits"))
+        response = connection.getresponse()
+        assert (response.status, missing in response.read().decode()) == (501, True), path
+        connection.close()
+
+
+def test_the_methods_are_those_of_the_proto_files() -> None:
+    files = FileDescriptorSet.FromString(_core.descriptor_set()).file
+    declared = {
+        f"{file.package}.{service.name}/{method.name}"
+        for file in files
+        for service in file.service
+        for method in service.method
+    }
+    served, missing = tables("grpc.md")
+    listed = [row[0] for row in served + missing]
+    assert sorted(listed) == sorted(declared)
+
+
+def test_each_method_is_offered_or_says_what_is_missing(server: ServerProcess) -> None:
+    served, missing = tables("grpc.md")
+    with grpc.insecure_channel(server.grpc) as channel:
+        for method, _ in served:
+            assert _call(channel, method)[0] is not grpc.StatusCode.UNIMPLEMENTED, method
+        for method, what in missing:
+            code, details = _call(channel, method)
+            assert (code, what in details) == (grpc.StatusCode.UNIMPLEMENTED, True), method
+
+
+def _call(channel: grpc.Channel, method: str) -> tuple[grpc.StatusCode, str]:
+    """Status and text of a call with an empty message."""
+    try:
+        channel.unary_unary(f"/{method}")(b"", timeout=30)
+    except grpc.RpcError as error:
+        return error.code(), error.details()
+    return grpc.StatusCode.OK, ""
+
+
+def test_the_metrics_are_those_that_are_exposed(server: ServerProcess) -> None:
+    connection = HTTPConnection(server.metrics, timeout=30)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    exposed = re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)
+    (rows,) = tables("metrics.md")
+    assert [(name, kind) for name, kind, *_ in rows] == exposed
+    reasons = set(re.findall(r'reason="(\w+)"', text))
+    assert reasons == set(re.findall(r"`([A-Z]+)`", {row[0]: row[3] for row in rows}["nv_inference_request_failure"]))
