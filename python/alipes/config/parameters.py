@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from alipes.config.limits import MAX_THREADS
 from alipes.errors import ConfigError
 
 __all__ = ["PARAMETERS", "EngineParameters", "Parameter", "read_parameters"]
@@ -113,12 +114,8 @@ def _find(key: str) -> Parameter | None:
     return None
 
 
-_MOST_THREADS: Final = 1024
-"""More threads than any machine has cores for one model is a slip of the pen."""
-
-
 def _number(row: Parameter, text: str, name: str) -> int:
-    high = 1 if row.kind == "switch" else _MOST_THREADS
+    high = 1 if row.kind == "switch" else MAX_THREADS
     if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= high:
         return int(text)
     raise ConfigError(

@@ -72,24 +72,22 @@ def complete_backend(config: ModelConfig, folder: Path, name: str) -> None:
 
 
 def _row_of(config: ModelConfig, folder: Path) -> Platform | None:
-    """The first row that agrees with what the configuration says, or with the files where it says nothing."""
-    if config.backend or config.platform or config.default_model_filename:
-        platform = _SYNONYMS.get(config.platform, config.platform)
-        agreeing = [
-            row
-            for row in PLATFORMS
-            if config.backend in ("", row.backend)
-            and platform in ("", row.platform)
-            and (config.default_model_filename in ("", row.filename) or config.backend or platform)
-        ]
+    """The row that backend, platform or file name belongs to, in this order; by the files where none is given."""
+    files = _files(folder)
+    platform = _SYNONYMS.get(config.platform, config.platform)
+    filename = config.default_model_filename
+    if config.backend:
+        rows = [row for row in PLATFORMS if row.backend == config.backend]
+    elif platform:
+        rows = [row for row in PLATFORMS if row.platform == platform]
+    elif filename:
+        rows = [row for row in PLATFORMS if row.filename == filename]
     else:
-        agreeing = list(PLATFORMS)
-        if not _files(folder):
-            return None
-    present = [row for row in agreeing if row.filename in _files(folder)]
-    if present or not (config.backend or config.platform or config.default_model_filename):
-        return present[0] if present else None
-    return agreeing[0] if agreeing else None
+        rows = [row for row in PLATFORMS if row.filename in files]
+    # Two backends have two rows: platform and file tell them apart.
+    names = {filename} if filename else files
+    fitting = [row for row in rows if platform in ("", row.platform) and row.filename in names]
+    return next(iter(fitting or rows), None)
 
 
 def _files(folder: Path) -> frozenset[str]:

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
     from google.protobuf.descriptor_pool import DescriptorPool
 
-__all__ = ["ModelConfig", "copy_config", "descriptor", "enum_names", "is_map", "is_repeated", "new_config", "pool"]
+__all__ = [
+    "ModelConfig",
+    "copy_config",
+    "descriptor",
+    "enum_names",
+    "enum_word",
+    "is_map",
+    "is_repeated",
+    "new_config",
+    "pool",
+]
 
 ModelConfig: TypeAlias = Any
 """A message `inference.ModelConfig`. Its class is made at run time, so type checkers know no more of it."""
@@ -77,3 +87,10 @@ def enum_names(name: str) -> dict[int, str]:
     """The names of an enumeration by number, given its full name, for example `inference.DataType`."""
     values = pool().FindEnumTypeByName(name).values
     return {value.number: value.name for value in values}
+
+
+def enum_word(message: Any, name: str) -> str:
+    """The value of an enumeration field as its name, or as its number where a later release may know a name for it."""
+    field = message.DESCRIPTOR.fields_by_name[name]
+    number = getattr(message, name)
+    return enum_names(field.enum_type.full_name).get(number, str(number))

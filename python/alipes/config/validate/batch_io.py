@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alipes.config.datatypes import config_name
-from alipes.config.schema import ModelConfig
+from alipes.config.schema import ModelConfig, enum_word
 from alipes.errors import ConfigError
 
 __all__ = ["check_batch_io"]
@@ -39,7 +39,7 @@ def _check_sources(config: ModelConfig, made: ModelConfig, called: str, inputs: 
     key = f"{called.replace(' ', '_')}.source_input"
     if len(made.source_input) != 1:
         raise ConfigError(
-            f"{called} kind '{made.Kind.Name(made.kind)}' expects 1 source input, got {len(made.source_input)} "
+            f"{called} kind '{enum_word(made, 'kind')}' expects 1 source input, got {len(made.source_input)} "
             f"for {config.name}",
             key=key,
         )

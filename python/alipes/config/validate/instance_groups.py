@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from alipes.config.limits import MAX_INSTANCES
 from alipes.config.options import ModelOptions
-from alipes.config.schema import ModelConfig
+from alipes.config.schema import ModelConfig, enum_word
 from alipes.errors import ConfigError
 
 __all__ = ["check_instance_groups", "check_resources"]
@@ -12,8 +13,7 @@ __all__ = ["check_instance_groups", "check_resources"]
 def check_instance_groups(config: ModelConfig, options: ModelOptions) -> None:
     """Each group's kind can be had, and agrees with the devices that the group names."""
     for group in config.instance_group:
-        kind = group.Kind.Name(group.kind)
-        called = f"instance group {group.name} of model {config.name} has kind {kind}"
+        called = f"instance group {group.name} of model {config.name} has kind {enum_word(group, 'kind')}"
         if group.kind == group.KIND_GPU:
             raise ConfigError(
                 f"{called} but no GPUs are available",
@@ -22,6 +22,14 @@ def check_instance_groups(config: ModelConfig, options: ModelOptions) -> None:
             )
         if group.gpus:
             raise ConfigError(f"{called} but specifies one or more GPUs", key="instance_group.gpus")
+        if group.kind not in (group.KIND_CPU, group.KIND_MODEL):
+            raise ConfigError(f"{called}, which is unknown", key="instance_group.kind")
+    count = sum(group.count for group in config.instance_group)
+    if count > MAX_INSTANCES:
+        raise ConfigError(
+            f"instance groups of model {config.name} ask for {count} instances, more than the limit of {MAX_INSTANCES}",
+            key="instance_group.count",
+        )
     if options.rate_limit == "execution_count":
         check_resources(config, options)
 

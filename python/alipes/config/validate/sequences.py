@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from alipes.config.datatypes import config_name
-from alipes.config.schema import ModelConfig
+from alipes.config.schema import ModelConfig, enum_word
 from alipes.errors import ConfigError
 
 __all__ = ["check_sequences"]
@@ -36,7 +36,7 @@ def _check_controls(name: str, sequences: ModelConfig) -> None:
                 "control_input.control",
             )
         for control in tensor.control:
-            kind = control.Kind.Name(control.kind)
+            kind = enum_word(control, "kind")
             if kind in seen:
                 raise _error(f"sequence batching specifies multiple {kind} tensors for {name}", "control_input.control")
             seen.add(kind)

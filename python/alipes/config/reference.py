@@ -1,0 +1,136 @@
+"""Writes the reference pages that are read from the tables: `python -m alipes.config.reference docs/reference`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from alipes.config.fields import FIELDS, Field, find_field
+from alipes.config.flags import FLAGS, Flag, Value, environment_name
+from alipes.config.parameters import PARAMETERS
+from alipes.config.settings import SETTINGS
+
+__all__ = ["main", "pages"]
+
+_HEAD: Final = """\
+# {title}
+
+<!-- Written by `python -m alipes.config.reference docs/reference`; change the tables, not this page. -->
+
+{text}
+
+**works**: does what it says. **ignored**: accepted, does nothing here, and gives one notice that says so.
+**refused**: an error that names it, unless the value is the default. Nothing is ignored silently.
+"""
+
+_FLAGS: Final = """\
+`alipes serve [FLAG ...] REPOSITORY ...` serves the models of one or more repositories.
+
+Flags are written `--flag=value` or `--flag value`. Yes and no are `true`, `1`, `on` and `false`, `0`, `off`; a flag
+of this kind alone means yes. A flag that may be repeated says so. Each flag can be given as an environment variable
+too, with words separated by white space where it may be repeated. The command line wins over the environment, and the
+environment over the default; `alipes config explain` shows each value with its origin."""
+
+_FIELDS: Final = """\
+A model's `config.pbtxt` is the message `inference.ModelConfig` of `proto/model_config.proto` in protobuf's text
+format. The file may be absent or partial: name, backend and model file follow from the folder; inputs, outputs,
+largest batch and dynamic batching follow from the model file, unless `--disable-auto-complete-config` is given."""
+
+_PARAMETERS: Final = """\
+Written `parameters { key: "intra_op_thread_count" value: { string_value: "2" } }`. A key that is not listed is ignored
+with a notice."""
+
+
+def pages() -> dict[str, str]:
+    """The text of each page by its file name."""
+    return {"cli-serve.md": _flags_page(), "model-config.md": _fields_page()}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages into a folder.
+
+    Returns:
+        The exit code: 2 where the arguments are not one folder.
+    """
+    if len(arguments) != 1:
+        print("usage: python -m alipes.config.reference FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+def _flags_page() -> str:
+    parts = [_HEAD.format(title="alipes serve", text=_FLAGS)]
+    for group, flags in groupby(FLAGS, key=lambda flag: flag.group):
+        rows = [_flag_row(flag) for flag in flags]
+        parts += [f"## {group}\n", _table(("Flag", "Values", "Default", "Status", "What it does"), rows)]
+    settings = [
+        (f"`--{row.flag}={_scoped(row.scope)}{row.key}=…`", _default(row.default), row.status, _text(row.help, row))
+        for row in SETTINGS
+    ]
+    names = [(f"`--{flag.name}`", f"`{environment_name(flag)}`") for flag in FLAGS if flag.status == "works"]
+    parts += ["## Settings inside flags\n", _table(("Setting", "Default", "Status", "What it does"), settings)]
+    parts += ["## Environment\n", _table(("Flag", "Variable"), names)]
+    return "\n".join(parts)
+
+
+def _fields_page() -> str:
+    fields = [(f"`{row.path}`", row.status, _field_text(row)) for row in FIELDS]
+    parameters = [(f"`{row.key}`", row.status, _text(row.help, row)) for row in PARAMETERS]
+    parts = [_HEAD.format(title="Model configuration", text=_FIELDS)]
+    parts += ["## Fields\n", _table(("Field", "Status", "What it says"), fields)]
+    parts += ["## Parameters of the ONNX Runtime backend\n", f"{_PARAMETERS}\n"]
+    parts += [_table(("Key", "Status", "What it does"), parameters)]
+    return "\n".join(parts)
+
+
+def _field_text(row: Field) -> str:
+    """What a field says; the reason against it stands once, at the outermost field that it holds for."""
+    parent, _, _ = row.path.rpartition(".")
+    return row.help if parent and find_field(parent).note == row.note else _text(row.help, row)
+
+
+def _flag_row(flag: Flag) -> tuple[str, str, str, str, str]:
+    values = {
+        "bool": "true, false",
+        "level": "integer",
+        "int": "integer",
+        "str": "text",
+        "list": "text, repeatable",
+        "choice": ", ".join(flag.choices),
+    }[flag.kind]
+    choices = "".join(f" `{choice}` is refused: {reason}." for choice, reason in flag.refused_choices.items())
+    return f"`--{flag.name}`", values, _default(flag.default), flag.status, _text(flag.help, flag) + choices
+
+
+def _text(help: str, row: object) -> str:
+    """The help with the reason behind it where the row does not work."""
+    reason = getattr(row, "ignored", "") or getattr(row, "refused", "") or getattr(row, "note", "")
+    status = getattr(row, "status", "works")
+    return help if status == "works" else f"{help} *{reason[0].upper()}{reason[1:]}.*"
+
+
+def _default(value: Value) -> str:
+    if value in (None, "", ()):
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _scoped(scope: str) -> str:
+    return f"{scope}," if scope else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    escaped = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows)
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {row} |" for row in escaped)]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
