@@ -61,8 +61,8 @@ def commands(console: str) -> list[Command]:
 
 
 def fits(expected: str, printed: str) -> bool:
-    """Whether a command printed what the page says; `...` stands for anything, space at the ends does not count."""
-    parts = [re.escape(part) for part in expected.strip().split("...")]
+    """Whether a command printed what the page says. `...` stands for anything, at the end of a line for its end too."""
+    parts = [re.escape(part) for part in re.split(r"\.\.\.\n?", expected.strip())]
     return re.fullmatch(".*".join(parts), printed.strip(), re.DOTALL) is not None
 
 

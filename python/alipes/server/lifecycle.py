@@ -112,6 +112,7 @@ class Lifecycle:
         Raises:
             LoadFailed: If it does not serve now what its folder says; the text is the one that clients see.
         """
+        self.refresh()
         folder, config = self._poll(model, override)
         origin = (folder.path, folder.modified_ns(), override)
         served = self._served.get(model)

@@ -122,7 +122,9 @@ class Server:
                 left.release()
 
         for name in names:
-            self._pool.submit(name, partial(load, name))
+            if not self._pool.submit(name, partial(load, name)):  # stopped meanwhile
+                failed.append(name)
+                left.release()
         for _ in names:
             left.acquire()
         return tuple(sorted(failed))

@@ -1,0 +1,32 @@
+"""What an import costs, counted in packages: the time follows from them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "google.protobuf", "rich", "typer", "onnxruntime", "grpc", "asyncio")
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(' '.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_importing_alipes_loads_nothing_but_itself() -> None:
+    loaded = loaded_after("import alipes")
+    assert {name for name in loaded if name.startswith("alipes.")} == set()
+    assert loaded.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("statement", ["import alipes.server.process", "from alipes import Server"])
+def test_importing_the_server_loads_no_heavy_package(statement: str) -> None:
+    assert loaded_after(statement).isdisjoint(HEAVY)
+
+
+def test_serving_needs_no_package_of_the_command_line() -> None:
+    statement = "from alipes.cli import main\nassert main(['serve', '/nowhere/at/all', '--http-port=0']) == 1"
+    assert loaded_after(statement).isdisjoint({"rich", "typer", "click", "numpy", "onnxruntime"})

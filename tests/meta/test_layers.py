@@ -1,0 +1,129 @@
+"""The house rules that no compiler holds: who may import whom, and which dependency stands where."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python" / "alipes"
+
+# Room -> rooms that it may import, beside itself and `errors`, `types` and `_core`, which every room may.
+ALLOWED = {
+    "errors": set(),
+    "types": set(),
+    "config": set(),
+    "repository": {"config"},
+    "backends": {"config", "repository"},
+    "server": {"config", "repository", "backends"},
+    "quickstart": {"config"},
+}
+EVERYBODY = {"errors", "types", "_core"}
+# These may import anything.
+FREE = {"cli", "__init__", "__main__"}
+
+CRATES = {
+    "protocol": set(),
+    "scheduler": set(),
+    "engine": {"protocol"},
+    "server": {"protocol", "scheduler", "engine"},
+    "python": {"protocol", "scheduler", "engine", "server"},
+}
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def python_files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def imported_rooms(file: Path) -> Iterator[tuple[int, str]]:
+    """The rooms that a file imports, wherever in it, with the line."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}:{node.lineno}: a relative import hides the room"
+            names = [f"alipes.{alias.name}" for alias in node.names] if node.module == "alipes" else [node.module or ""]
+        else:
+            continue
+        for name in names:
+            if name.startswith("alipes."):
+                yield node.lineno, name.split(".")[1]
+
+
+@pytest.mark.parametrize("file", python_files(), ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_room_imports_only_what_lies_beneath_it(file: Path) -> None:
+    room = room_of(file)
+    if room in FREE:
+        return
+    assert room in ALLOWED, f"the room {room} has no rule yet: add one here, as ARCHITECTURE.md has it"
+    allowed = ALLOWED[room] | EVERYBODY | {room}
+    wrong = [f"{file}:{line}: {room} imports {other}" for line, other in imported_rooms(file) if other not in allowed]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nothing_imports_the_command_line() -> None:
+    users = [file for file in python_files() if any(room == "cli" for _, room in imported_rooms(file))]
+    assert {room_of(file) for file in users} <= {"cli", "__main__"}
+
+
+def manifest(crate: str) -> dict[str, object]:
+    return tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())
+
+
+def test_every_crate_has_a_rule() -> None:
+    assert {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")} == set(CRATES)
+
+
+@pytest.mark.parametrize("crate", sorted(CRATES))
+def test_a_crate_depends_only_on_what_lies_beneath_it(crate: str) -> None:
+    names: set[str] = set()
+    for table in ("dependencies", "build-dependencies"):
+        names |= set(manifest(crate).get(table, {}))  # type: ignore[call-overload]
+    ours = {name.removeprefix("alipes-") for name in names if name.startswith("alipes-")}
+    assert ours <= CRATES[crate]
+
+
+def names(code: str, crate_name: str) -> bool:
+    """Whether Rust code holds a path that begins with a crate's name; comments do not count."""
+    named = re.compile(rf"(?<![\w:.]){crate_name}::|\buse {crate_name}\b")
+    return named.search(re.sub(r"//.*", "", code)) is not None
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("use ort::Session;", True),
+        ("fn f() -> ort::Result<()> {}", True),
+        ("use ort;", True),
+        ("// ort::Session", False),
+        ("let port = support::start();", False),
+        ("crate::ort::run()", False),
+    ],
+)
+def test_the_search_for_a_crate_finds_its_paths_and_no_others(code: str, expected: bool) -> None:
+    assert names(code, "ort") == expected
+
+
+@pytest.mark.parametrize(
+    ("crate_name", "home"),
+    [
+        ("hyper", "server/src/wire/"),
+        ("hyper_util", "server/src/wire/"),
+        ("tonic", "server/src/wire/"),
+        ("pyo3", "python/src/"),
+        ("ort", "engine/src/onnxruntime"),
+    ],
+)
+def test_a_third_party_library_is_named_in_one_place(crate_name: str, home: str) -> None:
+    files = {str(file.relative_to(ROOT / "crates")): file.read_text() for file in ROOT.glob("crates/*/src/**/*.rs")}
+    users = {file for file, code in files.items() if names(code, crate_name)}
+    assert {file for file in users if not file.startswith(home)} == set()

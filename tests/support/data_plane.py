@@ -1,0 +1,88 @@
+"""An in-memory stand-in for `alipes._core.Server`: remembers what it was told and builds what a test allows."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from queue import Empty, Queue
+
+from alipes.errors import ModelLoadError
+
+
+@dataclass(eq=False)
+class Version:
+    """A loaded version; clear ``idle`` to keep its requests from ending."""
+
+    name: str
+    version: int
+    spec: dict[str, object]
+    idle: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.idle.set()
+
+    def drain(self, deadline_s: float) -> bool:
+        return self.idle.wait(deadline_s)
+
+
+@dataclass(eq=False)
+class Control:
+    """A control request and the reply to it."""
+
+    kind: str
+    model: str
+    parameters: str = "{}"
+    replies: Queue[tuple[str | None, str]] = field(default_factory=Queue)
+
+    def reply(self, code: str | None, message: str = "") -> None:
+        self.replies.put((code, message))
+
+
+class DataPlane:
+    """Holds what is published and the index, as the real one would."""
+
+    def __init__(self) -> None:
+        self.published: dict[str, list[Version]] = {}
+        self.index: list[dict[str, str]] = []
+        self.ready: bool | None = None
+        self.history: list[str] = []
+        self.controls: Queue[Control] = Queue()
+        # (model, version) -> the error that `build` raises.
+        self.refused: dict[tuple[str, int], ModelLoadError] = {}
+        self.before_build: Callable[[str, int], None] = lambda name, version: None
+        self.drains_in_time = True
+
+    def start(self) -> str:
+        self.history.append("start")
+        return json.dumps({"http": "127.0.0.1:80", "grpc": None, "metrics": None})
+
+    def build(self, spec: str) -> Version:
+        read = json.loads(spec)
+        self.before_build(read["name"], read["version"])
+        if error := self.refused.get((read["name"], read["version"])):
+            raise error
+        self.history.append(f"build {read['name']} {read['version']}")
+        return Version(read["name"], read["version"], read)
+
+    def publish(self, name: str, versions: list[Version]) -> None:
+        self.history.append(f"publish {name} {[version.version for version in versions]}")
+        self.published[name] = versions
+
+    def set_index(self, index: str, ready: bool) -> None:
+        self.index = json.loads(index)
+        self.ready = ready
+
+    def next_control(self, timeout_s: float) -> Control | None:
+        try:
+            return self.controls.get(timeout=timeout_s)
+        except Empty:
+            return None
+
+    def drain(self, deadline_s: float) -> bool:
+        self.history.append("drain")
+        return self.drains_in_time
+
+    def stop(self) -> None:
+        self.history.append("stop")

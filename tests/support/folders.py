@@ -1,0 +1,32 @@
+"""Model folders for tests that never open the model file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+CONFIG = """
+backend: "onnxruntime"
+max_batch_size: 4
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
+"""
+
+
+def make_model(repository: Path, name: str, versions: Iterable[int], config: str | None = CONFIG) -> Path:
+    """Writes a model's folder with an empty file in every version."""
+    folder = repository / name
+    folder.mkdir(exist_ok=True)
+    for version in versions:
+        (folder / str(version)).mkdir(exist_ok=True)
+        (folder / str(version) / "model.onnx").write_bytes(b"")
+    if config is not None:
+        (folder / "config.pbtxt").write_text(config)
+    return folder
+
+
+def signature_of(library: str, path: str) -> str:
+    """The inputs and outputs that `CONFIG` names, whatever the file."""
+    ports = [{"name": name, "datatype": "FP32", "shape": [-1, 2]} for name in "XY"]
+    return json.dumps({"inputs": ports[:1], "outputs": ports[1:]})

@@ -1,0 +1,75 @@
+"""`alipes config explain`: each value with where it comes from."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from alipes.cli.explain import explain, leaves
+from alipes.config.pbtxt import parse_pbtxt
+from rich.console import Console
+from support.models import add_model
+
+
+def explained(*arguments: str) -> list[list[str]]:
+    """The cells of each row that was printed."""
+    out = StringIO()
+    assert explain(arguments, Console(file=out, width=200)) == 0
+    return [[cell.strip() for cell in line.strip("│┃ ").split("│")] for line in out.getvalue().splitlines()]
+
+
+def test_options_are_shown_with_their_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALIPES_GRPC_PORT", "9001")
+    rows = explained("--http-port=9000")
+    assert ["--http-port", "9000", "flag"] in rows
+    assert ["--grpc-port", "9001", "environment"] in rows
+    assert ["--metrics-port", "8002", "default"] in rows
+
+
+def test_values_of_a_model_are_shown_with_their_origin(repository: Path) -> None:
+    folder = add_model(repository, "m", config='backend: "onnxruntime"\nmax_batch_size: 8')
+    rows = explained(str(folder))
+    assert ["max_batch_size", "8", "file"] in rows
+    assert ["name", "m", "auto-completed"] in rows
+    assert ["input[0].name", "X", "auto-completed"] in rows
+    assert ["input[0].data_type", "TYPE_FP32", "auto-completed"] in rows
+    assert ["version_policy.latest.num_versions", "1", "default"] in rows
+
+
+def test_flags_count_for_a_model_too(repository: Path) -> None:
+    folder = add_model(repository, "m")
+    assert ["max_batch_size", "4", "auto-completed"] in explained(str(folder))
+    assert ["max_batch_size", "16", "auto-completed"] in explained(
+        str(folder), "--backend-config=default-max-batch-size=16"
+    )
+
+
+def test_what_is_wrong_with_a_model_is_said_in_one_line(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = add_model(repository, "m", config="max_batch_sise: 8")
+    assert explain([str(folder)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert "max_batch_size" in line
+
+
+def test_a_model_without_versions_is_an_error(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = add_model(repository, "m", versions=(), config='backend: "onnxruntime"')
+    assert explain([str(folder)]) == 1
+    assert "at least one version must be available" in capsys.readouterr().err
+
+
+def test_leaves_name_every_value_that_is_set() -> None:
+    message = parse_pbtxt(
+        'input { name: "X" data_type: TYPE_FP32 dims: [ 2, -1 ] reshape { shape: [ ] } }\n'
+        'parameters { key: "k" value { string_value: "v" } }\n'
+        "dynamic_batching { preserve_ordering: true }"
+    )
+    assert dict(leaves(message)) == {
+        "input[0].name": "X",
+        "input[0].data_type": "TYPE_FP32",
+        "input[0].dims": "[2, -1]",
+        "input[0].reshape": "{}",
+        "parameters[k].string_value": "v",
+        "dynamic_batching.preserve_ordering": "true",
+    }

@@ -1,0 +1,75 @@
+"""Several repository paths read as one list of models."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from alipes.errors import RepositoryError
+from alipes.repository.repository import Repository
+
+
+def make(tmp_path: Path, **repositories: tuple[str, ...]) -> list[Path]:
+    for repository, models in repositories.items():
+        for model in models:
+            (tmp_path / repository / model).mkdir(parents=True)
+    return [tmp_path / name for name in repositories]
+
+
+def test_models_of_all_repositories_are_listed_by_name(tmp_path: Path) -> None:
+    listing = Repository(make(tmp_path, one=("b", "d"), two=("a", "c"))).read()
+    assert list(listing.folders) == ["a", "b", "c", "d"]
+    assert listing.folders["a"].path == tmp_path / "two" / "a"
+    assert listing.duplicates == frozenset()
+
+
+def test_a_name_in_two_repositories_can_be_served_from_neither(tmp_path: Path) -> None:
+    repository = Repository(make(tmp_path, one=("a", "b"), two=("b",)))
+    listing = repository.read()
+    assert (list(listing.folders), listing.duplicates, listing.names) == (["a"], {"b"}, ("a", "b"))
+    with pytest.raises(RepositoryError, match="failed to poll model 'b': not unique across all model repositories"):
+        repository.find("b")
+
+
+def test_a_path_given_twice_counts_once(tmp_path: Path) -> None:
+    (path,) = make(tmp_path, one=("a",))
+    assert Repository([path, str(path)]).read().duplicates == frozenset()
+
+
+def test_a_relative_path_is_kept_as_an_absolute_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, one=("a",))
+    monkeypatch.chdir(tmp_path)
+    assert Repository(["one"]).find("a").path == tmp_path / "one" / "a"
+
+
+def test_an_absent_repository_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match=f"failed to stat file {tmp_path}/nowhere"):
+        Repository([tmp_path / "nowhere"])
+
+
+def test_a_file_is_no_repository(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RepositoryError, match="not a directory"):
+        Repository([tmp_path / "file"])
+
+
+def test_an_unknown_model_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match="failed to poll model 'x': not found in any model repository"):
+        Repository(make(tmp_path, one=("a",))).find("x")
+
+
+def test_a_name_does_not_lead_out_of_the_repository(tmp_path: Path) -> None:
+    one, _ = make(tmp_path, one=("a",), two=("b",))
+    with pytest.raises(RepositoryError, match="invalid model name"):
+        Repository([one]).find("../two/b")
+
+
+def test_the_stamp_changes_when_a_model_comes(tmp_path: Path) -> None:
+    (path,) = make(tmp_path, one=("a",))
+    repository = Repository([path])
+    os.utime(path, ns=(1, 1))  # long ago, however coarse the file system's clock is
+    before = repository.stamp()
+    assert repository.stamp() == before
+    (path / "b").mkdir()
+    assert repository.stamp() != before

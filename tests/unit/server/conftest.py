@@ -1,0 +1,46 @@
+"""A lifecycle over an in-memory data plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from alipes.config.load import parse_flags
+from alipes.repository.repository import Repository
+from alipes.server.index import Index
+from alipes.server.lifecycle import Lifecycle
+from alipes.server.planner import Planner
+from support.data_plane import DataPlane
+from support.folders import CONFIG, make_model, signature_of
+
+MakeModel = Callable[..., Path]
+
+
+@pytest.fixture
+def data_plane() -> DataPlane:
+    return DataPlane()
+
+
+@pytest.fixture
+def model(repository: Path) -> MakeModel:
+    """Makes the folder of a model: ``model(name, *versions, config=...)``."""
+
+    def make(name: str, *versions: int, config: str | None = CONFIG) -> Path:
+        return make_model(repository, name, versions or (1,), config)
+
+    return make
+
+
+@pytest.fixture
+def index(data_plane: DataPlane) -> Index:
+    made = Index(data_plane.set_index, strict_readiness=True)
+    made.open()
+    return made
+
+
+@pytest.fixture
+def lifecycle(repository: Path, data_plane: DataPlane, index: Index) -> Lifecycle:
+    options = parse_flags([str(repository)], {})
+    planner = Planner(options, library_of=lambda backend: Path("/lib.so"), describe=signature_of)
+    return Lifecycle(data_plane, Repository([repository]), planner, index)  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""The order in which a server starts and stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from alipes.config.load import parse_flags
+from alipes.errors import RepositoryError, ServerStartError
+from alipes.server.server import Server
+from support.data_plane import DataPlane
+from support.folders import CONFIG
+
+MakeModel = Callable[..., Path]
+PATIENCE_S = 30
+
+
+def server(repository: Path, data_plane: DataPlane, *flags: str) -> Server:
+    return Server(parse_flags([str(repository), *flags], {}), core=data_plane)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def known_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configurations are complete here: no model file is opened."""
+    monkeypatch.setattr("alipes.server.server.Planner", _planner)
+
+
+def _planner(options: object) -> object:
+    from alipes.server.planner import Planner
+    from support.folders import signature_of
+
+    return Planner(options, library_of=lambda backend: Path("/lib.so"), describe=signature_of)  # type: ignore[arg-type]
+
+
+def test_models_are_loaded_before_anybody_is_let_in(repository: Path, data_plane: DataPlane, model: MakeModel) -> None:
+    model("a")
+    made = server(repository, data_plane)
+    addresses = made.start()
+    assert data_plane.history == ["build a 1", "publish a [1]", "start"]
+    assert (addresses.http, addresses.grpc) == ("127.0.0.1:80", None)
+    assert data_plane.ready is True
+    assert made.stop(PATIENCE_S)
+    assert data_plane.history[-2:] == ["drain", "stop"]
+    assert data_plane.ready is False
+
+
+def test_a_broken_model_stops_neither_the_server_nor_the_others(
+    repository: Path, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("bad", config="{")
+    model("good")
+    made = server(repository, data_plane)
+    made.start()
+    assert [version.name for version in data_plane.published["good"]] == ["good"]
+    assert data_plane.ready is False
+    made.stop(PATIENCE_S)
+
+
+def test_a_broken_model_ends_a_server_that_is_to_leave_on_error(
+    repository: Path, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("bad", config="{")
+    made = server(repository, data_plane, "--exit-on-error=true")
+    with pytest.raises(ServerStartError, match="creating server: Internal - failed to load all models"):
+        made.start()
+    assert "start" not in data_plane.history
+    assert made.stop(PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("flags", "loaded"),
+    [((), []), (("--load-model=b",), ["b"]), (("--load-model=*",), ["a", "b"])],
+)
+def test_explicit_mode_loads_what_it_is_told(
+    repository: Path, data_plane: DataPlane, model: MakeModel, flags: tuple[str, ...], loaded: list[str]
+) -> None:
+    model("a")
+    model("b")
+    made = server(repository, data_plane, "--model-control-mode=explicit", *flags)
+    made.start()
+    assert sorted(data_plane.published) == loaded
+    made.stop(PATIENCE_S)
+
+
+def test_a_model_to_load_that_is_absent_is_shown_as_failed(repository: Path, data_plane: DataPlane) -> None:
+    made = server(repository, data_plane, "--model-control-mode=explicit", "--load-model=absent")
+    made.start()
+    assert data_plane.ready is False
+    made.stop(PATIENCE_S)
+
+
+def test_an_absent_repository_is_said_before_anything_is_bound(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match="failed to stat file"):
+        Server(parse_flags([str(tmp_path / "nowhere"), "--http-port=1"], {}))
+
+
+def test_a_stop_before_the_start_opens_no_door(repository: Path, data_plane: DataPlane, model: MakeModel) -> None:
+    model("a", config=CONFIG)
+    made = server(repository, data_plane)
+    data_plane.before_build = lambda name, version: None
+    made._settled.set()  # what `start` does once the models are settled
+    assert made.stop(PATIENCE_S)
+    with pytest.raises(ServerStartError, match="stopped before"):
+        made.start()
+    assert "start" not in data_plane.history
+
+
+def test_a_drain_that_does_not_end_in_time_is_reported(repository: Path, data_plane: DataPlane) -> None:
+    made = server(repository, data_plane)
+    made.start()
+    data_plane.drains_in_time = False
+    assert not made.stop(PATIENCE_S)

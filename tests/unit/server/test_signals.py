@@ -1,0 +1,57 @@
+"""Signals and events arrive as values, in the main thread."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from alipes.server.signals import Event, Wakeup
+
+PATIENCE_S = 30
+
+
+def test_a_signal_wakes_the_main_thread() -> None:
+    with Wakeup() as wakeup:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert wakeup.wait(PATIENCE_S) == (signal.SIGTERM,)
+
+
+def test_an_event_of_another_thread_wakes_the_main_thread() -> None:
+    with Wakeup() as wakeup:
+        thread = threading.Thread(target=wakeup.notify, args=(Event.STOPPED,))
+        thread.start()
+        assert wakeup.wait(PATIENCE_S) == (Event.STOPPED,)
+        thread.join()
+
+
+def test_what_came_before_the_wait_is_kept_in_order() -> None:
+    with Wakeup() as wakeup:
+        wakeup.notify(Event.STARTED)
+        os.kill(os.getpid(), signal.SIGINT)
+        wakeup.notify(Event.STOPPED)
+        assert wakeup.wait(PATIENCE_S) == (Event.STARTED, signal.SIGINT, Event.STOPPED)
+
+
+def test_other_signals_keep_their_handlers_and_do_not_end_the_wait() -> None:
+    seen: list[int] = []
+    old = signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
+    try:
+        with Wakeup() as wakeup:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            assert wakeup.wait(0.0) == ()
+    finally:
+        signal.signal(signal.SIGUSR1, old)
+    assert seen == [signal.SIGUSR1]
+
+
+def test_the_wait_ends_when_the_time_is_up() -> None:
+    with Wakeup() as wakeup:
+        assert wakeup.wait(0.0) == ()
+
+
+def test_handlers_are_given_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with Wakeup():
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -1,0 +1,27 @@
+"""The table of models in the log."""
+
+from __future__ import annotations
+
+from alipes.server.table import HEADINGS, model_rows, text_table
+from alipes.types import IndexEntry, ModelState
+
+
+def test_table_has_the_form_that_triton_logs() -> None:
+    entries = [
+        IndexEntry("mlp", "12", ModelState.READY),
+        IndexEntry("x", "", ModelState.UNAVAILABLE, "no\nbackend"),
+    ]
+    assert text_table(HEADINGS, model_rows(entries)) == "\n".join(
+        [
+            "+-------+---------+-------------------------+",
+            "| Model | Version | Status                  |",
+            "+-------+---------+-------------------------+",
+            "| mlp   | 12      | READY                   |",
+            "| x     | -       | UNAVAILABLE: no backend |",
+            "+-------+---------+-------------------------+",
+        ]
+    )
+
+
+def test_a_table_without_models_has_its_headings() -> None:
+    assert text_table(HEADINGS, []).splitlines()[1] == "| Model | Version | Status |"
