@@ -44,7 +44,15 @@ def test_a_console_block_is_commands_and_what_they_print() -> None:
 
 @pytest.mark.parametrize(
     ("expected", "printed", "same"),
-    [("a\n", "a", True), ("a...c", "a b\nc", True), ("a...", "b", False), ("a.c", "abc", False), ("", "a", False)],
+    [
+        ("a\n", "a", True),
+        ("a...c", "a b\nc", True),
+        ("a...\nc", "abc", True),
+        ("a\nc", "ac", False),
+        ("a...", "b", False),
+        ("a.c", "abc", False),
+        ("", "a", False),
+    ],
 )
 def test_dots_stand_for_anything_and_nothing_else_does(expected: str, printed: str, same: bool) -> None:
     assert fits(expected, printed) is same
