@@ -1,0 +1,122 @@
+//! From the outputs of one execution to each request's own rows.
+
+use alipes_protocol::codec::elements;
+use alipes_protocol::shape;
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+use crate::{EngineError, OutputTensor};
+
+/// Hands out a batch's outputs, request by request. Nothing is copied: each piece is a slice.
+#[derive(Debug)]
+pub struct Split<'a> {
+    outputs: &'a [OutputTensor],
+    cuts: SmallVec<[Cuts; 4]>,
+    rows: Option<usize>,
+    taken: usize,
+}
+
+/// Where the rows of an output begin.
+#[derive(Debug)]
+enum Cuts {
+    /// Every row takes as many bytes.
+    Even(usize),
+    /// At these offsets; the last is the end. For `BYTES`, whose elements differ in length.
+    At(Vec<usize>),
+}
+
+impl<'a> Split<'a> {
+    /// Prepares to split outputs along axis 0, where the batch has `rows` of them. A model that does not batch has no
+    /// rows; its outputs are handed out whole.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` where an output does not have one row for each of the batch's.
+    pub fn new(outputs: &'a [OutputTensor], rows: Option<usize>) -> Result<Split<'a>, EngineError> {
+        let cuts = match rows {
+            Some(rows) => outputs.iter().map(|output| cuts(output, rows)).collect::<Result<_, _>>()?,
+            None => SmallVec::new(),
+        };
+        Ok(Split { outputs, cuts, rows, taken: 0 })
+    }
+
+    /// The next `rows` rows of each output.
+    ///
+    /// # Panics
+    ///
+    /// If more rows are taken than the batch has.
+    pub fn take(&mut self, rows: usize) -> impl Iterator<Item = OutputTensor> {
+        let from = self.taken;
+        let to = from + rows;
+        self.taken = to;
+        let (outputs, cuts, all) = (self.outputs, &self.cuts, self.rows);
+        assert!(all.is_none_or(|all| to <= all), "{to} rows taken of {all:?}");
+        outputs.iter().enumerate().map(move |(position, output)| match cuts.get(position) {
+            Some(cuts) => piece(output, cuts, from, to),
+            None => output.clone(),
+        })
+    }
+}
+
+fn piece(output: &OutputTensor, cuts: &Cuts, from: usize, to: usize) -> OutputTensor {
+    let range = match cuts {
+        Cuts::Even(size) => from * size..to * size,
+        Cuts::At(offsets) => offsets[from]..offsets[to],
+    };
+    let mut shape = output.shape.clone();
+    // Rows of a batch are counted in `i64` by the very shape that is changed here.
+    shape[0] = (to - from) as i64;
+    OutputTensor { index: output.index, datatype: output.datatype, shape, data: slice(&output.data, range) }
+}
+
+/// Slicing to nothing would give up the buffer's address; a whole slice saves the arithmetic.
+fn slice(data: &Bytes, range: std::ops::Range<usize>) -> Bytes {
+    if range == (0..data.len()) { data.clone() } else { data.slice(range) }
+}
+
+fn cuts(output: &OutputTensor, rows: usize) -> Result<Cuts, EngineError> {
+    let rest = match &output.shape[..] {
+        [given, rest @ ..] if usize::try_from(*given) == Ok(rows) => rest,
+        _ => return Err(mismatch(output, rows)),
+    };
+    let per_row = shape::element_count(rest);
+    let cuts = match output.datatype.size() {
+        Some(size) => per_row.and_then(|count| even(output.data.len(), rows, count.checked_mul(size)?)),
+        None => per_row.and_then(|count| at_elements(&output.data, rows, count)),
+    };
+    cuts.ok_or_else(|| {
+        EngineError::internal(format!(
+            "output {}: {} bytes are no {} tensor of shape {}",
+            output.index,
+            output.data.len(),
+            output.datatype,
+            shape::text(&output.shape)
+        ))
+    })
+}
+
+fn even(len: usize, rows: usize, size: usize) -> Option<Cuts> {
+    (rows.checked_mul(size) == Some(len)).then_some(Cuts::Even(size))
+}
+
+fn at_elements(data: &[u8], rows: usize, per_row: usize) -> Option<Cuts> {
+    let mut offsets = Vec::with_capacity(rows.checked_add(1)?);
+    let mut elements = elements::iter(data);
+    let mut offset = 0;
+    offsets.push(0);
+    for _ in 0..rows {
+        for _ in 0..per_row {
+            offset += 4 + elements.next()?.len();
+        }
+        offsets.push(offset);
+    }
+    (offset == data.len()).then_some(Cuts::At(offsets))
+}
+
+fn mismatch(output: &OutputTensor, rows: usize) -> EngineError {
+    EngineError::internal(format!(
+        "output {}: shape {} does not match the batch of {rows} rows",
+        output.index,
+        shape::text(&output.shape)
+    ))
+}

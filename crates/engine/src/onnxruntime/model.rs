@@ -1,0 +1,61 @@
+//! A model file, the library that runs it and how.
+
+use std::path::{Path, PathBuf};
+
+use super::check::{Declared, check_against};
+use super::library::{self, Library};
+use super::options::SessionOptions;
+use super::session::OnnxSession;
+use super::signature::{self, Signature};
+use crate::EngineError;
+
+/// A model that can be loaded as often as it has instances.
+#[derive(Debug)]
+pub struct OnnxModel {
+    library: &'static Library,
+    path: PathBuf,
+    options: SessionOptions,
+}
+
+impl OnnxModel {
+    /// A model at `path`, to be run by the library at `library`; both paths are absolute.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` where the library is missing, too old or not ONNX Runtime, with what to install; `Internal` where
+    /// there is no model file.
+    pub fn open(library: &Path, path: &Path, options: SessionOptions) -> Result<OnnxModel, EngineError> {
+        let library = library::load(library)?;
+        if let Err(error) = path.metadata() {
+            let path = path.display();
+            return Err(match error.kind() {
+                std::io::ErrorKind::NotFound => EngineError::internal(format!("failed to stat file {path}")),
+                _ => EngineError::internal(format!("failed to stat file {path}: {error}")),
+            });
+        }
+        Ok(OnnxModel { library, path: path.to_owned(), options })
+    }
+
+    /// Loads one instance. Takes as long as reading and optimizing the model does.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` with the library's text where it refuses the model, `InvalidArgument` where the model does not fit its
+    /// declaration.
+    pub fn session(&self, declared: &Declared<'_>) -> Result<OnnxSession, EngineError> {
+        let session = self.options.build(self.library, &self.path)?;
+        let signature = signature::read(&session)?;
+        check_against(&signature, declared)?;
+        OnnxSession::new(session, &signature, declared)
+    }
+}
+
+/// What the model at `path` takes and gives, read without optimizing it.
+///
+/// # Errors
+///
+/// As for [`OnnxModel::open`]; `Internal` or `Unsupported` where the library or alipes refuses the model.
+pub fn describe(library: &Path, path: &Path) -> Result<Signature, EngineError> {
+    let model = OnnxModel::open(library, path, SessionOptions::for_reading())?;
+    signature::read(&model.options.build(model.library, &model.path)?)
+}
