@@ -1,0 +1,153 @@
+"""Stopping: what is in is answered, what is new is refused, and the time is bounded."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from support.models import add_model, busy
+from support.server import ServerProcess
+
+Serve = Callable[..., ServerProcess]
+PATIENCE_S = 60
+
+# About a second of work: it surely still runs when the signal arrives.
+STEPS = 6_000
+# More work than any patience.
+ENDLESS = 10**9
+
+
+@pytest.fixture
+def start(repository: Path, serve: Serve) -> Callable[..., ServerProcess]:
+    add_model(repository, "busy", busy())
+    return lambda *flags: serve(repository, *flags)
+
+
+def until(fact: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not fact():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+class Call:
+    """A request that runs on a connection of its own."""
+
+    def __init__(self, server: ServerProcess, steps: int) -> None:
+        """Returns once the server works on it, which its processor time tells."""
+        before = processor_s(server)
+        self._connection = connect(server)
+        self._connection.request("POST", "/v2/models/busy/infer", body(steps))
+        self._answer: tuple[int, list[int]] | None = None
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread.start()
+        until(lambda: processor_s(server) > before + 0.05)
+
+    def _wait(self) -> None:
+        try:
+            response = self._connection.getresponse()
+            self._answer = (response.status, json.loads(response.read())["outputs"][0]["data"])
+        except OSError:  # the server went away
+            pass
+        self._connection.close()
+
+    def answer(self) -> tuple[int, list[int]] | None:
+        self._thread.join(PATIENCE_S)
+        return self._answer
+
+
+def body(steps: int) -> str:
+    return json.dumps({"inputs": [{"name": "STEPS", "shape": [1], "datatype": "INT64", "data": [steps]}]})
+
+
+def connect(server: ServerProcess) -> http.client.HTTPConnection:
+    host, port = server.http.split(":")
+    return http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S)
+
+
+def processor_s(server: ServerProcess) -> float:
+    return float(psutil.Process(server.process.pid).cpu_times().user)
+
+
+def is_refused(address: str) -> bool:
+    host, port = address.split(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=PATIENCE_S).close()
+    except ConnectionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_running_request_is_answered_and_the_exit_code_is_0(start: Callable[..., ServerProcess], number: int) -> None:
+    server = start()
+    call = Call(server, STEPS)
+    server.signal(number)
+    assert call.answer() == (200, [STEPS])
+    assert server.wait() == 0
+
+
+def test_new_connections_are_refused_while_a_request_runs(start: Callable[..., ServerProcess]) -> None:
+    server = start("--exit-timeout-secs=600")
+    call = Call(server, ENDLESS)
+    server.signal()
+    until(lambda: is_refused(server.http) and is_refused(server.grpc))
+    assert server.process.poll() is None
+    server.kill()
+    assert call.answer() is None
+
+
+def test_a_second_signal_ends_the_process_at_once(start: Callable[..., ServerProcess]) -> None:
+    server = start("--exit-timeout-secs=600")
+    Call(server, ENDLESS)
+    server.signal()
+    server.wait_for_output("Waiting for in-flight requests to complete.")
+    server.signal()
+    assert server.wait() == 1
+    assert "Exit timeout expired. Exiting immediately." in server.output
+
+
+def test_the_drain_is_bounded(start: Callable[..., ServerProcess]) -> None:
+    server = start("--exit-timeout-secs=1")
+    Call(server, ENDLESS)
+    server.signal()
+    assert server.wait() == 1
+    assert "Exit timeout expired. Exiting immediately." in server.output
+
+
+def test_an_idle_connection_does_not_hold_the_exit(start: Callable[..., ServerProcess]) -> None:
+    server = start("--exit-timeout-secs=600")  # longer than the test's patience
+    idle = connect(server)
+    idle.request("GET", "/v2/health/live")
+    assert idle.getresponse().read() == b""
+    assert server.stop() == 0
+    idle.close()
+
+
+def test_a_signal_while_models_load_ends_the_start(repository: Path) -> None:
+    folder = add_model(repository, "slow")
+    os.mkfifo(folder / "config.pbtxt")  # whoever reads it waits for a writer
+    with ServerProcess(repository) as server:
+        with (folder / "config.pbtxt").open("w"):  # opens once the server reads
+            server.signal()
+            server.wait_for_output(r"Signal \(15\) Received")
+        assert server.wait() == 0
+        assert "Started HTTPService" not in server.output
+
+
+def test_a_load_that_hangs_does_not_outlast_the_exit_time_out(repository: Path) -> None:
+    folder = add_model(repository, "stuck")
+    os.mkfifo(folder / "config.pbtxt")
+    with ServerProcess(repository, "--exit-timeout-secs=1") as server, (folder / "config.pbtxt").open("w"):
+        server.signal()
+        assert server.wait() == 1
+        assert "Exit timeout expired. Exiting immediately." in server.output

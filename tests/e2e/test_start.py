@@ -1,0 +1,134 @@
+"""Starts that fail, and starts beside something that fails: one line, the right exit code, the others served."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.models import add_model
+from support.server import ServerDidNotStart, ServerProcess
+
+Serve = Callable[..., ServerProcess]
+
+
+def status(address: str, path: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def refused(repository: Path | str, *flags: str) -> ServerDidNotStart:
+    with ServerProcess(repository, *flags) as server, pytest.raises(ServerDidNotStart) as failure:
+        server.wait_until_started()
+    assert failure.value.exit_code == 1
+    assert "Traceback" not in failure.value.output
+    return failure.value
+
+
+@pytest.mark.parametrize("door", ["http", "grpc", "metrics"])
+def test_a_port_in_use_is_one_line_before_anything_is_loaded(repository: Path, door: str) -> None:
+    add_model(repository, "double")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        output = refused(repository, f"--{door}-port={port}").output
+    (line,) = output.splitlines()
+    assert line.startswith("error: ")
+    assert f"Socket '127.0.0.1:{port}' already in use " in line
+
+
+def test_an_address_of_another_machine_is_one_line(repository: Path) -> None:
+    (line,) = refused(repository, "--http-address=192.0.2.1").output.splitlines()
+    assert "192.0.2.1" in line
+
+
+def test_an_absent_repository_is_one_line(tmp_path: Path) -> None:
+    assert refused(tmp_path / "nowhere").output == f"error: failed to stat file {tmp_path}/nowhere\n"
+
+
+def test_an_unknown_flag_shows_the_usage(repository: Path) -> None:
+    output = refused(repository, "--no-such-flag").output
+    assert "Usage:" in output
+    assert "--no-such-flag" in output.splitlines()[-2] + output.splitlines()[-1]
+
+
+def test_a_broken_model_does_not_stop_the_others(repository: Path, serve: Serve) -> None:
+    add_model(repository, "good")
+    add_model(repository, "unreadable", config="{")
+    add_model(repository, "no_versions", versions=(), config='backend: "onnxruntime"')
+    folder = add_model(repository, "no_model")
+    (folder / "1" / "model.onnx").write_bytes(b"not a model")
+    server = serve(repository)
+    assert status(server.http, "/v2/health/live") == 200
+    assert status(server.http, "/v2/health/ready") == 400
+    assert status(server.http, "/v2/models/good/ready") == 200
+    request = urllib.request.Request(f"http://{server.http}/v2/repository/index", data=b"{}", method="POST")
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        index = {entry["name"]: (entry["state"], entry.get("reason", "")) for entry in json.load(answer)}
+    assert index["good"] == ("READY", "")
+    for name, reason in (("unreadable", "config.pbtxt"), ("no_versions", "at least one version"), ("no_model", "")):
+        assert index[name][0] == "UNAVAILABLE"
+        assert reason in index[name][1]
+        server.wait_for_output(rf"\| {name} +\| \S+ +\| UNAVAILABLE: \S")
+
+
+def test_readiness_can_leave_broken_models_out(repository: Path, serve: Serve) -> None:
+    add_model(repository, "unreadable", config="{")
+    server = serve(repository, "--strict-readiness=false")
+    assert status(server.http, "/v2/health/ready") == 200
+
+
+def test_a_broken_model_ends_the_start_where_asked(repository: Path) -> None:
+    add_model(repository, "good")
+    add_model(repository, "bad", config="{")
+    output = refused(repository, "--exit-on-error=true").output
+    assert output.endswith("error: creating server: Internal - failed to load all models\n")
+
+
+def test_without_onnxruntime_the_model_says_what_to_install(repository: Path, tmp_path: Path, serve: Serve) -> None:
+    add_model(repository, "double")
+    # A package of that name without a library hides the installed one.
+    (tmp_path / "hides" / "onnxruntime").mkdir(parents=True)
+    (tmp_path / "hides" / "onnxruntime" / "__init__.py").write_text("")
+    paths = [str(tmp_path / "hides"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    server = serve(repository, environment={"PYTHONPATH": os.pathsep.join(paths)})
+    server.wait_for_output(r"failed to load 'double' version 1: .*pip install --upgrade onnxruntime")
+
+
+def test_a_model_in_two_repositories_is_served_from_neither(tmp_path: Path, serve: Serve) -> None:
+    for name in ("one", "two"):
+        add_model(tmp_path / name, "double")
+    add_model(tmp_path / "two", "alone")
+    server = serve(tmp_path / "one", f"--model-repository={tmp_path / 'two'}")
+    assert status(server.http, "/v2/models/alone/ready") == 200
+    assert status(server.http, "/v2/models/double/ready") == 400
+    server.wait_for_output("failed to poll model 'double': not unique across all model repositories")
+
+
+def test_a_terminal_sees_a_drawn_table(repository: Path) -> None:
+    add_model(repository, "double")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "alipes", "serve", str(repository), "--http-address=127.0.0.1"]
+    command += ["--grpc-address=127.0.0.1", "--http-port=0", "--grpc-port=0", "--metrics-port=0"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    try:
+        while b"Started Metrics" not in shown:
+            shown += os.read(ours, 4096)
+    finally:
+        process.terminate()
+        process.wait(60)
+        os.close(ours)
+    assert "│ double".encode() in shown
+    assert b"READY" in shown
