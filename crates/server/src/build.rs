@@ -1,8 +1,120 @@
 //! From a model's specification to a version that can run: the one long step of a load.
-use alipes_protocol::InferError;
+
+use std::path::Path;
+use std::thread;
+
+use alipes_engine::onnxruntime::{
+    self, Declared, DeclaredPort, ExecutionMode, GraphOptimization, OnnxModel, SessionOptions,
+};
+use alipes_engine::{Engine, EngineError};
+use alipes_protocol::{Code, InferError};
+use serde::Serialize;
+
 use crate::model::ModelVersion;
-use crate::spec::ModelSpec;
-/// x
-pub fn build(_spec: ModelSpec) -> Result<ModelVersion, InferError> { Err(InferError::internal("later")) }
-/// x
-pub fn describe_onnx(_library: &str, _path: &str) -> Result<String, InferError> { Err(InferError::internal("later")) }
+use crate::spec::{EngineSpec, ModelSpec, OnnxruntimeSpec, Port};
+
+/// Loads every instance of a model version.
+///
+/// # Errors
+///
+/// What the engine refuses, with Triton's text where the model does not fit its configuration.
+pub fn build(spec: ModelSpec) -> Result<ModelVersion, InferError> {
+    if spec.instances.is_empty() {
+        return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
+    }
+    let engines = match &spec.engine {
+        EngineSpec::Onnxruntime(engine) => onnx_sessions(&spec, engine)?,
+    };
+    ModelVersion::new(spec, engines)
+}
+
+/// One session per instance, loaded side by side: reading and optimizing a model uses one thread each.
+fn onnx_sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec) -> Result<Vec<Box<dyn Engine>>, EngineError> {
+    let model = OnnxModel::open(Path::new(&engine.library), Path::new(&engine.model_path), options(engine)?)?;
+    let (inputs, outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
+    let declared = Declared {
+        model_name: &spec.name,
+        max_batch_size: spec.max_batch_size,
+        inputs: &inputs,
+        outputs: &outputs,
+    };
+    thread::scope(|scope| {
+        let load = || model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>);
+        let further: Vec<_> = spec.instances[1..].iter().map(|_| scope.spawn(load)).collect();
+        let first = load();
+        let panicked = |_| Err(EngineError::internal("loading an instance panicked, please report it"));
+        std::iter::once(first).chain(further.into_iter().map(|loading| loading.join().unwrap_or_else(panicked))).collect()
+    })
+}
+
+fn declared_ports(ports: &[Port]) -> Vec<DeclaredPort<'_>> {
+    ports.iter().map(declared_port).collect()
+}
+
+fn declared_port(port: &Port) -> DeclaredPort<'_> {
+    DeclaredPort {
+        name: &port.name,
+        datatype: port.datatype,
+        dims: port.reshape.as_deref().unwrap_or(&port.dims),
+        optional: port.optional,
+        ragged: port.allow_ragged_batch,
+    }
+}
+
+fn options(engine: &OnnxruntimeSpec) -> Result<SessionOptions, EngineError> {
+    Ok(SessionOptions {
+        intra_op_threads: threads(engine.intra_op_threads, "intra_op")?,
+        inter_op_threads: threads(engine.inter_op_threads, "inter_op")?,
+        execution_mode: match engine.execution_mode.as_str() {
+            "parallel" => ExecutionMode::Parallel,
+            "sequential" => ExecutionMode::Sequential,
+            other => return Err(EngineError::invalid(format!("unknown execution mode '{other}'"))),
+        },
+        graph_optimization: match engine.graph_optimization.as_str() {
+            "disable" => GraphOptimization::Disable,
+            "basic" => GraphOptimization::Basic,
+            "extended" => GraphOptimization::Extended,
+            "all" => GraphOptimization::All,
+            other => return Err(EngineError::invalid(format!("unknown graph optimization '{other}'"))),
+        },
+        session_config: engine.session_config.clone().into_iter().collect(),
+        memory_arena: engine.memory_arena,
+    })
+}
+
+fn threads(count: i32, what: &str) -> Result<u16, EngineError> {
+    u16::try_from(count).map_err(|_| EngineError::invalid(format!("{count} {what} threads are out of range")))
+}
+
+#[derive(Serialize)]
+struct SignatureDocument<'a> {
+    inputs: Vec<PortDocument<'a>>,
+    outputs: Vec<PortDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct PortDocument<'a> {
+    name: &'a str,
+    datatype: &'static str,
+    shape: &'a [i64],
+}
+
+impl<'a> From<&'a onnxruntime::Port> for PortDocument<'a> {
+    fn from(port: &'a onnxruntime::Port) -> Self {
+        PortDocument { name: &port.name, datatype: port.datatype.name(), shape: &port.shape }
+    }
+}
+
+/// Inputs and outputs of an ONNX file, as JSON.
+///
+/// # Errors
+///
+/// The library or the file cannot be loaded.
+pub fn describe_onnx(library: &str, path: &str) -> Result<String, InferError> {
+    let signature = onnxruntime::describe(Path::new(library), Path::new(path))?;
+    let document = SignatureDocument {
+        inputs: signature.inputs.iter().map(PortDocument::from).collect(),
+        outputs: signature.outputs.iter().map(PortDocument::from).collect(),
+    };
+    serde_json::to_string(&document).map_err(|error| InferError::new(Code::Internal, error.to_string()))
+}

@@ -112,27 +112,32 @@ pub enum Scheduling {
 
 /// Which engine runs the model, and how.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum EngineSpec {
     /// ONNX Runtime, through the library of the installed wheel.
-    Onnxruntime {
-        /// Absolute path of the library.
-        library: String,
-        /// Absolute path of the model file.
-        model_path: String,
-        /// Threads within an operator; 1 means the calling thread alone.
-        intra_op_threads: i32,
-        /// Threads across operators.
-        inter_op_threads: i32,
-        /// `sequential` or `parallel`.
-        execution_mode: String,
-        /// `disable`, `basic`, `extended` or `all`.
-        graph_optimization: String,
-        /// Further session configuration entries.
-        session_config: BTreeMap<String, String>,
-        /// Whether the engine keeps its own memory arena.
-        memory_arena: bool,
-    },
+    Onnxruntime(OnnxruntimeSpec),
+}
+
+/// How ONNX Runtime runs a model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnnxruntimeSpec {
+    /// Absolute path of the library.
+    pub library: String,
+    /// Absolute path of the model file.
+    pub model_path: String,
+    /// Threads within an operator; 1 means the calling thread alone.
+    pub intra_op_threads: i32,
+    /// Threads across operators.
+    pub inter_op_threads: i32,
+    /// `sequential` or `parallel`.
+    pub execution_mode: String,
+    /// `disable`, `basic`, `extended` or `all`.
+    pub graph_optimization: String,
+    /// Further session configuration entries.
+    pub session_config: BTreeMap<String, String>,
+    /// Whether the engine keeps its own memory arena.
+    pub memory_arena: bool,
 }
 
 /// One version of a model, ready to be built.

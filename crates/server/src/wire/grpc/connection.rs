@@ -22,8 +22,12 @@ const CALL_WINDOW_BYTES: u32 = 4 << 20;
 /// Bytes a client may send on one connection before we have read them.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
-/// Largest piece that a client may send at once: a small tensor then comes in one piece and is not copied at all.
-const FRAME_BYTES: u32 = 1 << 20;
+/// Largest piece that a client may send at once; smaller messages come in one piece and are not copied at all.
+///
+/// CPU of the server for one 602 KB message of the Python client (two shared cores, 1,500 calls a run, three runs):
+/// 193 µs with pieces of 16 KiB, 165 of 64 KiB, 135 of 128 KiB, 160 of 256 KiB, 220 of 1 MiB, whose buffers are
+/// allocated anew for each message.
+const FRAME_BYTES: u32 = 128 << 10;
 
 /// Serves a connection until the client leaves, or until `draining` is over and the calls that are in have ended.
 pub async fn serve_connection(stream: TcpStream, service: Arc<Service>, draining: impl Future<Output = ()>) {

@@ -43,7 +43,7 @@ pub async fn serve_connection(stream: TcpStream, service: Arc<Service>, draining
 
 fn builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
-    builder.max_buf_size(limits::HTTP_READ_BUFFER_BYTES).pipeline_flush(true).half_close(true);
+    builder.max_buf_size(limits::HTTP_READ_BUFFER_BYTES).pipeline_flush(true);
     builder
 }
 

@@ -318,3 +318,6 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.map(|name| format!("'{name}'")).collect();
     format!("[{}]", quoted.join(","))
 }
+
+#[cfg(test)]
+mod tests;
