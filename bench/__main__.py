@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace, console: Console) -> Run:
     floors.build()
     results: list[RowResult] = []
     # Drawn only between measurements: a refreshing bar would take part in them.
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Fleet(wanted) as fleet, Progress(*columns, console=console, auto_refresh=False) as progress:
         task = progress.add_task("", total=measurements(chosen, 2 + len(wanted), plan))
 

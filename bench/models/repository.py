@@ -79,16 +79,12 @@ def input_row(model: Model) -> Array:
 
 def reference_answer(model: Model) -> Array:
     """What ONNX Runtime answers to `input_row`: shape ``[1, *output_dims]``."""
-    return np.asarray(np.load(_folder() / "reference" / f"{model.name}.npy"), dtype=np.float32)
+    return np.asarray(np.load(_written() / "reference" / f"{model.name}.npy"), dtype=np.float32)
 
 
 def repository(*names: str) -> Path:
     """The repository that holds the named models, or all of them; written where it is missing."""
-    root = _folder()
-    if not (root / "complete").exists():
-        for model in MODELS.values():
-            _write(root, model)
-        (root / "complete").touch()
+    root = _written()
     if not names:
         return root / "repository"
     # Small repositories of their own, for what is measured with a single model.
@@ -99,6 +95,16 @@ def repository(*names: str) -> Path:
             chosen.mkdir(parents=True, exist_ok=True)
             link.symlink_to(root / "repository" / name, target_is_directory=True)
     return chosen
+
+
+def _written() -> Path:
+    """The folder with models and answers, complete."""
+    root = _folder()
+    if not (root / "complete").exists():
+        for model in MODELS.values():
+            _write(root, model)
+        (root / "complete").touch()
+    return root
 
 
 def _folder() -> Path:

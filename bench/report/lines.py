@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bench.fleet import ALIPES
 from bench.results import RowResult
 from bench.rows.row import Better, Target
 
@@ -13,8 +14,9 @@ MISSING = "-"
 class Line:
     """One comparison."""
 
+    #: What was measured and in which unit.
     work: str
-    #: The contender and its own figure.
+    #: The contender's own figure, with its name where that is not alipes.
     of: str
     #: What it is compared with, and that one's figure.
     against: str
@@ -32,7 +34,7 @@ def lines(result: RowResult) -> Iterator[Line]:
             continue
         digits = _ratio if target.against is not None else _figure
         yield Line(
-            work=result.facts.title,
+            work=f"{result.facts.title} ({result.facts.unit})",
             of=_with_figure(result, target.of),
             against=MISSING if target.against is None else _with_figure(result, target.against),
             found=f"{digits(found.median)} ({digits(found.least)} to {digits(found.greatest)})",
@@ -42,12 +44,12 @@ def lines(result: RowResult) -> Iterator[Line]:
 
 
 def figure(result: RowResult, label: str) -> str:
-    """A contender's median with its unit."""
-    return f"{_figure(result.figure(label).median)} {result.facts.unit}"
+    """A contender's median, in the row's unit."""
+    return _figure(result.figure(label).median)
 
 
 def _with_figure(result: RowResult, label: str) -> str:
-    return f"{label}: {figure(result, label)}"
+    return figure(result, label) if label == ALIPES else f"{label}: {figure(result, label)}"
 
 
 def _bound(result: RowResult, target: Target) -> str:

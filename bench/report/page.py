@@ -78,7 +78,7 @@ def text(run: Run) -> str:
 
 
 def _table(run: Run) -> Iterator[str]:
-    yield "| work | measured | compared with | found | to reach | |"
+    yield "| work | alipes | compared with | found | to reach | |"
     yield "|---|---|---|---|---|---|"
     for result in run.results:
         for line in lines(result):

@@ -5,7 +5,6 @@ from html import escape
 from bench.report.lines import figure
 from bench.report.run import Run
 from bench.results import RowResult
-from bench.rows.row import Better
 
 WIDTH = 860
 LABEL_WIDTH = 250
@@ -37,8 +36,8 @@ def svg(run: Run) -> str:
 def _row(result: RowResult, y: int, parts: list[str]) -> int:
     """Draws a row from ``y`` downwards; returns where it ends."""
     facts = result.facts
-    direction = "more is better" if facts.better is Better.MORE else "less is better"
-    title = f'<tspan class="title">{escape(facts.title)}</tspan> <tspan class="note">({direction})</tspan>'
+    note = f"{facts.unit}; {facts.better.value} is better"
+    title = f'<tspan class="title">{escape(facts.title)}</tspan> <tspan class="note">({escape(note)})</tspan>'
     parts.append(f'<text x="{MARGIN}" y="{y + BAR_HEIGHT}">{title}</text>')
     y += TITLE_STEP
     greatest = max(abs(result.figure(label).median) for label in result.samples) or 1.0

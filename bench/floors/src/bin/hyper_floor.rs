@@ -10,6 +10,9 @@ use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, sync::mpsc::UnboundedReceiver};
 
+/// Most bytes that are read at once.
+const READ_BUFFER_BYTES: usize = 1 << 20;
+
 /// The fixed answer.
 struct Answer {
     headers: HeaderMap,
@@ -41,7 +44,9 @@ async fn shard(mut connections: UnboundedReceiver<TcpStream>, answer: Arc<Answer
 async fn connection(stream: TcpStream, answer: Arc<Answer>) {
     let service = service_fn(move |request| respond(request, answer.clone()));
     // A client that goes away is no concern of a measuring instrument.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(READ_BUFFER_BYTES).pipeline_flush(true);
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn respond(request: Request<Incoming>, answer: Arc<Answer>) -> Result<Response<Full<Bytes>>, Infallible> {

@@ -24,6 +24,8 @@ use inference::{
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 /// Flow-control window of a connection, in bytes.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+/// Largest piece that a client may send at once, in bytes.
+const FRAME_BYTES: u32 = 1 << 20;
 /// Largest message that is read, in bytes.
 const MESSAGE_BYTES: usize = 64 << 20;
 
@@ -67,6 +69,8 @@ async fn connection(stream: TcpStream, service: Service) {
     let _ = http2::Builder::new(SameThread)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES)
+        .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
         .await;
 }

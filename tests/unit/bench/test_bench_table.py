@@ -1,0 +1,47 @@
+"""The table holds each row once, and every target names contenders that its row has."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.__main__ import _choose, _peers
+from bench.fleet import Fleet
+from bench.rows.load import LoadRow
+from bench.rows.table import rows
+from bench.servers import peers
+
+ROWS = rows(soak_requests=1000)
+
+
+def test_names_are_unique() -> None:
+    names = [row.facts.name for row in ROWS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row, LoadRow)], ids=lambda row: row.facts.name)
+def test_targets_name_contenders_of_their_row(row: LoadRow) -> None:
+    labels = {contender.label for contender in row.contenders}
+    named = {name for target in row.facts.targets for name in (target.of, target.against) if name is not None}
+    assert named <= labels
+    assert {contender.server for contender in row.contenders} <= {"alipes", "floor", *peers.ALL}
+
+
+def test_rows_are_chosen_by_name_and_extra_ones_only_so() -> None:
+    assert [row.facts.name for row in _choose(ROWS, "grpc,conv")] == ["grpc", "conv"]
+    assert "identity" not in [row.facts.name for row in _choose(ROWS, "all")]
+    with pytest.raises(SystemExit, match="no row 'gprc'; there are: http_json"):
+        _choose(ROWS, "gprc")
+
+
+def test_peers_are_chosen_by_name() -> None:
+    assert _peers("none") == frozenset()
+    assert _peers("all") == {"fastapi", "mosec", "triton"}
+    with pytest.raises(SystemExit, match="no peer 'bento'"):
+        _peers("bento")
+
+
+def test_a_peer_that_is_not_wanted_is_not_started() -> None:
+    with Fleet(frozenset()) as fleet:
+        row = next(row for row in ROWS if isinstance(row, LoadRow))
+        contender = next(one for one in row.contenders if one.server == "mosec")
+        assert fleet.endpoint(contender.server, contender.work) is None
