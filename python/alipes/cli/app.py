@@ -26,7 +26,7 @@ FLAGS_FOLLOW = {"allow_extra_args": True, "ignore_unknown_options": True, "help_
 def run(arguments: Sequence[str]) -> int:
     """Runs a command and returns its exit code; a wrong command line counts as any other error, 1."""
     try:
-        result = app(list(arguments), standalone_mode=False)
+        result = app(list(arguments), prog_name="alipes", standalone_mode=False)
     except typer.Exit as leave:
         return leave.exit_code
     except typer.Abort:

@@ -22,6 +22,8 @@ from alipes.repository.layout import ModelFolder
 from alipes.repository.versions import choose_versions, policy_of
 from alipes.server.planner import Planner
 
+REPOSITORY = "model-repository"
+
 # Fields that are found out where nobody wrote them: from the folder's name and files, or from the model file itself.
 COMPLETED = frozenset(
     ("name", "platform", "backend", "default_model_filename", "max_batch_size", "input", "output", "dynamic_batching")
@@ -58,16 +60,26 @@ def _is_model(folder: Path) -> bool:
 
 def _explain_options(arguments: Sequence[str], console: Console) -> None:
     table = _table("flag")
-    # Without a repository the flags still have values; nothing is read from this one.
-    explicit = arguments if any(not word.startswith("-") for word in arguments) else (*arguments, ".")
-    options = parse_flags(explicit, os.environ)
+    options, repository_given = _options(arguments)
     for flag in FLAGS:
-        if flag.status == "works" and not flag.alias:
+        if flag.name == REPOSITORY and not repository_given:
+            table.add_row(f"--{flag.name}", "", "default")
+        elif flag.status == "works" and not flag.alias:
             origin = options.origins.get(flag.name, "default")
             table.add_row(f"--{flag.name}", escape(_value(flag, options)), origin)
     console.print(table)
     for notice in options.notices:
         console.print(f"[yellow]notice[/] {escape(notice)}", highlight=False)
+
+
+def _options(arguments: Sequence[str]) -> tuple[ServerOptions, bool]:
+    """The options, and whether a repository is among them: without one the other flags still have values."""
+    try:
+        return parse_flags(arguments, os.environ), True
+    except ConfigError as error:
+        if error.key != REPOSITORY:
+            raise
+        return parse_flags([*arguments, "."], os.environ), False
 
 
 def _value(flag: Flag, options: ServerOptions) -> str:

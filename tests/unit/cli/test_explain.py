@@ -73,3 +73,14 @@ def test_leaves_name_every_value_that_is_set() -> None:
         "parameters[k].string_value": "v",
         "dynamic_batching.preserve_ordering": "true",
     }
+
+
+def test_flags_without_a_repository_are_explained_too() -> None:
+    rows = explained("--http-port", "9000")
+    assert ["--model-repository", "", "default"] in rows
+    assert ["--http-port", "9000", "flag"] in rows
+
+
+def test_a_wrong_flag_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(["--http-prot=1"]) == 1
+    assert "--http-port" in capsys.readouterr().err
