@@ -24,6 +24,7 @@ Value = bool | int | str | tuple[str, ...] | None
 
 _MAX_PORT: Final = 65535
 _MAX_INT: Final = 2**31 - 1
+_MAX_BYTES: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,7 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "Largest JSON body, or raw input, in bytes.",
             low=1,
             option="http_max_input_bytes",
+            high=_MAX_BYTES,
         ),
         Flag(
             "http-restricted-api",
@@ -383,7 +385,9 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "Placement of instances, `<name>,<key>=<value>`.",
             ignored="instances run where the system puts them",
         ),
-        Flag("pinned-memory-pool-byte-size", "int", 1 << 28, "Bytes of pinned memory.", ignored=_NO_GPU),
+        Flag(
+            "pinned-memory-pool-byte-size", "int", 1 << 28, "Bytes of pinned memory.", ignored=_NO_GPU, high=_MAX_BYTES
+        ),
         Flag("cuda-memory-pool-byte-size", "list", (), "Bytes of GPU memory, `<device>:<bytes>`.", ignored=_NO_GPU),
         Flag(
             "cuda-virtual-address-size", "list", (), "Bytes of GPU address space, `<device>:<bytes>`.", ignored=_NO_GPU
@@ -414,6 +418,7 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             0,
             "Bytes of the response cache; older form of --cache-config.",
             refused=_NO_CACHE,
+            high=_MAX_BYTES,
         ),
     ),
     "Tracing": (

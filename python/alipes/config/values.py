@@ -13,6 +13,8 @@ BOOLS: Final = {"true": True, "1": True, "on": True, "false": False, "0": False,
 """The words for yes and no, whatever their case."""
 
 _MAX_INT: Final = 2**31 - 1
+_MOST_DIGITS: Final = 19
+"""Digits of the largest 64-bit number; a longer text is not even converted."""
 
 
 def parse_value(
@@ -52,7 +54,7 @@ def _bool(name: str, text: str) -> bool:
 def _int(name: str, text: str, low: int, high: int) -> int:
     # int() alone would take "1_000" and digits of other scripts.
     digits = text.removeprefix("-")
-    if digits.isascii() and digits.isdigit() and len(digits) <= len(str(_MAX_INT)) and low <= int(text) <= high:
+    if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS and low <= int(text) <= high:
         return int(text)
     raise _bad(name, f"an integer from {low} to {high}", text)
 

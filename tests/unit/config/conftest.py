@@ -1,0 +1,77 @@
+"""Configurations to start from, and what a small model file says of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alipes.config.load import parse_flags
+from alipes.config.options import ServerOptions
+from alipes.config.pbtxt import parse_pbtxt
+from alipes.config.plan import LoadPlan, poll_model, prepare_version
+from alipes.errors import ModelLoadError
+
+LIBRARY = Path("/opt/libonnxruntime.so")
+
+SIGNATURE = {
+    "inputs": [{"name": "X", "datatype": "FP32", "shape": [-1, 2]}],
+    "outputs": [{"name": "Y", "datatype": "FP32", "shape": [-1, 2]}],
+}
+
+COMPLETE = """
+backend: "onnxruntime"
+max_batch_size: 4
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
+instance_group [ { count: 1 kind: KIND_CPU } ]
+"""
+
+Prepare = Callable[..., LoadPlan]
+
+
+def library_of(backend: str) -> Path:
+    if backend != "onnxruntime":
+        raise ModelLoadError(f"no backend {backend}", code="INVALID_ARG")
+    return LIBRARY
+
+
+@pytest.fixture
+def config() -> Any:
+    """A complete configuration of model `m`: X and Y, FP32, two columns, batches of up to four rows."""
+    made = parse_pbtxt(COMPLETE)
+    made.name = "m"
+    return made
+
+
+@pytest.fixture
+def options() -> ServerOptions:
+    """The server's options where nothing is said but the repository."""
+    return parse_flags(["models"], {})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of model `m` with version 1; the model file is empty, what it says is `SIGNATURE`."""
+    made = tmp_path / "m"
+    (made / "1").mkdir(parents=True)
+    (made / "1" / "model.onnx").write_bytes(b"")
+    return made
+
+
+@pytest.fixture
+def prepare(folder: Path) -> Prepare:
+    """Polls and prepares version 1 of model `m`: ``prepare(text, *flags, signature=...)``."""
+
+    def run(text: str | None, *flags: str, signature: dict[str, Any] = SIGNATURE) -> LoadPlan:
+        if text is not None:
+            (folder / "config.pbtxt").write_text(text)
+        options = parse_flags(["models", *flags], {})
+        polled = poll_model(folder, "m", options)
+        return prepare_version(
+            polled, folder, 1, options, library_of=library_of, describe=lambda library, path: json.dumps(signature)
+        )
+
+    return run

@@ -1,0 +1,182 @@
+"""Drives every row of the table of fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alipes.config.fields import FIELDS, Field, find_field
+from alipes.config.normalize import normalize, normalize_instance_groups
+from alipes.config.parameters import read_parameters
+from alipes.config.render import config_json
+from alipes.config.schema import copy_config, descriptor, is_map, is_repeated
+from alipes.config.spec import EngineSetup, to_spec
+from alipes.config.support import check_support
+from alipes.errors import ConfigError
+
+LEAVES: dict[str, Any] = {}
+MESSAGES: set[str] = set()
+
+
+def walk(message: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    for field in message.fields:
+        path = prefix + field.name
+        inner = field.message_type
+        if is_map(field):
+            inner = inner.fields_by_name["value"].message_type
+        yield path, None if inner is not None else field
+        if inner is not None:
+            yield from walk(inner, f"{path}.")
+
+
+for path, leaf in walk(descriptor(), ""):
+    if leaf is None:
+        MESSAGES.add(path)
+    else:
+        LEAVES[path] = leaf
+
+
+def set_field(message: Any, path: str) -> None:
+    """Set a field to something else than its default, with all that it stands in."""
+    name, _, rest = path.partition(".")
+    field = message.DESCRIPTOR.fields_by_name[name]
+    value = getattr(message, name)
+    if field.message_type is None:
+        sample = "x" if field.cpp_type == field.CPPTYPE_STRING else 1
+        if is_repeated(field):
+            value.append(sample)
+        else:
+            setattr(message, name, sample)
+    elif is_map(field):
+        inner = field.message_type.fields_by_name
+        key: Any = 1 if inner["key"].cpp_type != inner["key"].CPPTYPE_STRING else "x"
+        if inner["value"].message_type is None:
+            value[key] = "x"
+        else:
+            value[key].SetInParent()
+            if rest:
+                set_field(value[key], rest)
+    elif is_repeated(field):
+        value.add()
+        if rest:
+            set_field(value[-1], rest)
+    else:
+        value.SetInParent()
+        if rest:
+            set_field(value, rest)
+
+
+def outermost(row: Field) -> Field:
+    """The row that answers for this one: the outermost that does not work."""
+    parts = row.path.split(".")
+    paths = [".".join(parts[: length + 1]) for length in range(len(parts))]
+    return next(one for path in paths if (one := find_field(path)).status != "works")
+
+
+def rows(status: str) -> list[Any]:
+    return [pytest.param(row, id=row.path) for row in FIELDS if row.status == status]
+
+
+def test_every_field_of_the_proto_file_has_one_row() -> None:
+    assert [row.path for row in FIELDS if row.path not in LEAVES and row.path not in MESSAGES] == []
+    assert sorted({*LEAVES, *MESSAGES} - {row.path for row in FIELDS}) == []
+    assert len({row.path for row in FIELDS}) == len(FIELDS)
+
+
+@pytest.mark.parametrize("row", FIELDS, ids=lambda row: row.path)
+def test_every_row_explains_itself(row: Field) -> None:
+    assert row.help.endswith(".")
+    assert bool(row.note) == (row.status != "works")
+
+
+@pytest.mark.parametrize("row", rows("ignored"))
+def test_an_ignored_field_gives_one_notice(row: Field, config: Any) -> None:
+    set_field(config, row.path)
+    answering = outermost(row)
+    assert check_support(config) == [f"field '{answering.path}' of model 'm' is ignored: {answering.note}"]
+
+
+@pytest.mark.parametrize("row", rows("refused"))
+def test_a_refused_field_is_refused_by_name(row: Field, config: Any) -> None:
+    set_field(config, row.path)
+    for sample in config.model_warmup:
+        sample.batch_size = 1
+    answering = outermost(row)
+    with pytest.raises(ConfigError) as caught:
+        check_support(config)
+    assert str(caught.value) == f"field '{answering.path}' of model 'm' is not supported: {answering.note}"
+    assert caught.value.key == answering.path
+    assert caught.value.code == "UNSUPPORTED"
+
+
+@pytest.mark.parametrize("row", rows("works"))
+def test_a_field_that_works_is_accepted_in_silence_and_answered(row: Field, config: Any) -> None:
+    before = config_json(config)
+    if row.path not in ("input.dims", "output.dims"):
+        config.ClearField(row.path.split(".")[0])
+    set_field(config, row.path)
+    assert check_support(config) == []
+    assert config_json(config) != before
+
+
+# Field -> a change of it that the data plane must be told.
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "name": lambda config: setattr(config, "name", "other"),
+    "platform": lambda config: setattr(config, "platform", "other"),
+    "backend": lambda config: setattr(config, "backend", "other"),
+    "max_batch_size": lambda config: setattr(config, "max_batch_size", 5),
+    "input.name": lambda config: setattr(config.input[0], "name", "other"),
+    "input.data_type": lambda config: setattr(config.input[0], "data_type", 1),
+    "input.dims": lambda config: config.input[0].dims.append(3),
+    "input.reshape.shape": lambda config: config.input[0].reshape.shape.extend([2, 1]),
+    "input.optional": lambda config: setattr(config.input[0], "optional", True),
+    "output.name": lambda config: setattr(config.output[0], "name", "other"),
+    "output.data_type": lambda config: setattr(config.output[0], "data_type", 1),
+    "output.dims": lambda config: config.output[0].dims.append(3),
+    "output.reshape.shape": lambda config: config.output[0].reshape.shape.extend([2, 1]),
+    "output.label_filename": lambda config: setattr(config.output[0], "label_filename", "labels.txt"),
+    "optimization.graph.level": lambda config: setattr(config.optimization.graph, "level", 1),
+    "dynamic_batching": lambda config: config.dynamic_batching.SetInParent(),
+    "dynamic_batching.preferred_batch_size": lambda config: config.dynamic_batching.preferred_batch_size.append(2),
+    "dynamic_batching.max_queue_delay_microseconds": lambda config: setattr(
+        config.dynamic_batching, "max_queue_delay_microseconds", 7
+    ),
+    "instance_group.name": lambda config: setattr(config.instance_group[0], "name", "other"),
+    "instance_group.count": lambda config: setattr(config.instance_group[0], "count", 3),
+    "metric_tags": lambda config: config.metric_tags.update({"team": "x"}),
+    "parameters.string_value": lambda config: setattr(config.parameters["intra_op_thread_count"], "string_value", "3"),
+}
+
+# Fields that work elsewhere than in the specification.
+ELSEWHERE = {
+    "version_policy.latest.num_versions": "chooses versions (repository)",
+    "version_policy.specific.versions": "chooses versions (repository)",
+    "input.format": "is checked against the number of dimensions",
+    "instance_group.kind": "is checked, and moved to the CPU",
+    "optimization.input_pinned_memory.enable": "means the same either way",
+    "optimization.output_pinned_memory.enable": "means the same either way",
+    "default_model_filename": "names the model file (plan)",
+}
+
+
+def test_every_field_that_works_says_where() -> None:
+    leaves = {row.path for row in FIELDS if row.status == "works" and row.path in LEAVES}
+    assert leaves - {"metric_tags"} == {*CHANGES, *ELSEWHERE} - {"dynamic_batching", "metric_tags"}
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_a_field_that_works_reaches_the_data_plane(path: str, config: Any, tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("zero\none\n")
+    changed = copy_config(config)
+    CHANGES[path](changed)
+    specs = []
+    for made in (config, changed):
+        normalize(made)
+        normalize_instance_groups(made, "cpu")
+        parameters = read_parameters({key: made.parameters[key].string_value for key in made.parameters}, made.name)
+        spec = to_spec(made, 1, tmp_path, EngineSetup(tmp_path / "lib", tmp_path / "file", parameters, 8))
+        specs.append({key: value for key, value in spec.items() if not key.startswith("config_")})
+    assert json.dumps(specs[0]) != json.dumps(specs[1])

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+from alipes.config.load import parse_flags
+from alipes.config.options import Resource
+from alipes.errors import ConfigError
+
+
+def test_defaults_are_tritons_but_for_the_documented_ones() -> None:
+    options = parse_flags(["models"], {})
+    assert (options.http.port, options.grpc.port, options.metrics.port) == (8000, 8001, 8002)
+    assert (options.id, options.exit_timeout_s, options.http_max_input_bytes) == ("triton", 30, 64 * 1024 * 1024)
+    assert options.repository.control_mode == "none"
+    assert options.repository.strict_readiness
+    assert not options.repository.exit_on_error
+    assert options.model.default_max_batch_size == 4
+    assert options.notices == ()
+
+
+def test_flags_win_over_the_environment_and_the_environment_over_defaults() -> None:
+    environ = {"ALIPES_HTTP_PORT": "1", "ALIPES_GRPC_PORT": "2"}
+    options = parse_flags(["models", "--http-port=3"], environ)
+    assert (options.http.port, options.grpc.port, options.metrics.port) == (3, 2, 8002)
+    origins = [options.origins[name] for name in ("http-port", "grpc-port", "metrics-port")]
+    assert origins == ["flag", "environment", "default"]
+
+
+def test_a_repeatable_flag_replaces_what_the_environment_says() -> None:
+    environ = {"ALIPES_MODEL_REPOSITORY": "a b"}
+    assert parse_flags([], environ).repository.paths == ("a", "b")
+    assert parse_flags(["c"], environ).repository.paths == ("c",)
+
+
+def test_repositories_come_from_all_three_spellings_each_once_in_order() -> None:
+    options = parse_flags(["one", "--model-repository=two", "--model-store", "three", "--model-repository=one"], {})
+    assert options.repository.paths == ("one", "two", "three")
+    assert options.origins["model-repository"] == "flag"
+    assert "model-store" not in options.origins
+
+
+def test_an_alias_fills_the_same_option() -> None:
+    assert parse_flags(["models", "--strict-model-config=true"], {}).model.strict_config
+
+
+def test_a_variable_that_stands_for_no_flag_gives_a_notice() -> None:
+    options = parse_flags(["models"], {"ALIPES_HTTP_PROT": "1", "HOME": "/"})
+    assert options.notices == (
+        "environment variable ALIPES_HTTP_PROT stands for no flag; did you mean ALIPES_HTTP_PORT?",
+    )
+
+
+def test_a_bad_value_in_the_environment_is_refused() -> None:
+    with pytest.raises(ConfigError, match="--http-port"):
+        parse_flags(["models"], {"ALIPES_HTTP_PORT": "many"})
+
+
+def test_the_last_of_several_values_wins() -> None:
+    assert parse_flags(["models", "--http-port=1", "--http-port=2"], {}).http.port == 2
+
+
+def test_the_metrics_address_follows_the_http_address() -> None:
+    assert parse_flags(["models", "--http-address=::1"], {}).metrics.address == "::1"
+    assert parse_flags(["models", "--metrics-address=::2"], {}).metrics.address == "::2"
+
+
+def test_a_repository_is_needed() -> None:
+    with pytest.raises(ConfigError, match="--model-repository must be specified"):
+        parse_flags([], {})
+
+
+def test_loading_by_name_needs_explicit_mode() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_flags(["models", "--load-model=simple"], {})
+    expected = "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well."
+    assert str(caught.value) == expected
+
+
+def test_the_wildcard_stands_alone() -> None:
+    explicit = ["models", "--model-control-mode=explicit"]
+    assert parse_flags([*explicit, "--load-model=*"], {}).repository.load_models == ("*",)
+    with pytest.raises(ConfigError) as caught:
+        parse_flags([*explicit, "--load-model=*", "--load-model=simple"], {})
+    assert str(caught.value) == "Wildcard model name '*' must be the ONLY startup model if specified at all."
+
+
+@pytest.mark.parametrize(
+    ("flags", "pair"),
+    [
+        (["--metrics-port=8000"], "HTTP requests and metrics requests"),
+        (["--grpc-port=8000"], "HTTP requests and gRPC requests"),
+        (["--metrics-port=8001"], "gRPC requests and metrics requests"),
+    ],
+)
+def test_two_endpoints_cannot_share_an_address_and_port(flags: list[str], pair: str) -> None:
+    with pytest.raises(ConfigError, match=rf"cannot listen to {pair} at the same address and port 0\.0\.0\.0:800\d$"):
+        parse_flags(["models", *flags], {})
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--metrics-port=8000", "--allow-metrics=false"],
+        ["--metrics-port=8000", "--metrics-address=127.0.0.1"],
+        ["--http-port=0", "--grpc-port=0", "--metrics-port=0"],
+    ],
+)
+def test_equal_ports_are_no_clash_where_they_cannot_meet(flags: list[str]) -> None:
+    parse_flags(["models", *flags], {})
+
+
+def test_resources_of_the_rate_limiter_are_read() -> None:
+    options = parse_flags(["models", "--rate-limit-resource=R1:2", "--rate-limit-resource=R2:3:0"], {})
+    assert options.model.resources == (Resource("R1", 2), Resource("R2", 3, 0))
+
+
+@pytest.mark.parametrize("text", ["R1", ":1", "R1:x", "R1:1:2:3", "R1:-1"])
+def test_a_resource_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="expected <name>:<count>"):
+        parse_flags(["models", f"--rate-limit-resource={text}"], {})
