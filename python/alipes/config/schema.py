@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,10 +32,18 @@ ModelConfig: TypeAlias = Any
 
 _NAME = "inference.ModelConfig"
 
+# Models load side by side, and messages of two classes made from one descriptor do not mix.
+_making = threading.Lock()
 
-@cache
+
 def pool() -> DescriptorPool:
     """A pool with the project's own proto files, apart from the process-wide one that other packages fill."""
+    with _making:
+        return _make_pool()
+
+
+@cache
+def _make_pool() -> DescriptorPool:
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     from google.protobuf.descriptor_pool import DescriptorPool
 
@@ -45,11 +54,17 @@ def pool() -> DescriptorPool:
     return made
 
 
-@cache
 def _config_class() -> Any:
+    made_from = descriptor()
+    with _making:
+        return _make_class(made_from)
+
+
+@cache
+def _make_class(made_from: Descriptor) -> Any:
     from google.protobuf.message_factory import GetMessageClass
 
-    return GetMessageClass(descriptor())
+    return GetMessageClass(made_from)
 
 
 def descriptor() -> Descriptor:
