@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.config.nearest import nearest
-from alipes.config.schema import ModelConfig, descriptor, is_map, new_config
+from alipes.config.schema import ModelConfig, descriptor, is_map, is_repeated, new_config
 from alipes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _content(content: Any, field: FieldDescriptor, place: str) -> Any:
     if field.message_type is not None and is_map(field) and isinstance(content, dict):
         element = field.message_type.fields_by_name["value"]
         return {key: _single(one, element, f'{place}["{key}"]') for key, one in content.items()}
-    if isinstance(content, list):
+    if is_repeated(field) and isinstance(content, list):
         return [_single(one, field, f"{place}[{index}]") for index, one in enumerate(content)]
     return _single(content, field, place)
 
@@ -89,9 +89,11 @@ def _single(content: Any, field: FieldDescriptor, place: str) -> Any:
             key=place,
             hint=f"did you mean '{close}'?" if close else None,
         )
-    if field.message_type is not None and isinstance(content, dict):
-        return _message(content, field.message_type, place)
-    return content
+    if field.message_type is None:
+        return content
+    if not isinstance(content, dict):
+        raise ConfigError(f"{_PREFIX}{_located(place)}: expected an object, got {type(content).__name__}", key=place)
+    return _message(content, field.message_type, place)
 
 
 def _located(place: str) -> str:

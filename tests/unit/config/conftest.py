@@ -12,30 +12,9 @@ from alipes.config.load import parse_flags
 from alipes.config.options import ServerOptions
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.plan import LoadPlan, poll_model, prepare_version
-from alipes.errors import ModelLoadError
-
-LIBRARY = Path("/opt/libonnxruntime.so")
-
-SIGNATURE = {
-    "inputs": [{"name": "X", "datatype": "FP32", "shape": [-1, 2]}],
-    "outputs": [{"name": "Y", "datatype": "FP32", "shape": [-1, 2]}],
-}
-
-COMPLETE = """
-backend: "onnxruntime"
-max_batch_size: 4
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
-instance_group [ { count: 1 kind: KIND_CPU } ]
-"""
+from support.configurations import COMPLETE, SIGNATURE, library_of
 
 Prepare = Callable[..., LoadPlan]
-
-
-def library_of(backend: str) -> Path:
-    if backend != "onnxruntime":
-        raise ModelLoadError(f"no backend {backend}", code="INVALID_ARG")
-    return LIBRARY
 
 
 @pytest.fixture

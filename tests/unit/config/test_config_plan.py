@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alipes.config.load import parse_flags
+from alipes.config.options import ServerOptions
+from alipes.config.override import parse_override
+from alipes.config.plan import LoadPlan, poll_model, prepare_version
+from alipes.config.schema import copy_config
+from alipes.errors import ConfigError, ModelLoadError
+from support.configurations import COMPLETE, LIBRARY, SIGNATURE, library_of
+
+Prepare = Callable[..., LoadPlan]
+
+
+def test_a_model_file_alone_is_enough(prepare: Prepare) -> None:
+    plan = prepare(None)
+    assert plan.spec["max_batch_size"] == 4
+    assert plan.spec["scheduling"]["kind"] == "dynamic"
+    assert plan.spec["instances"] == ["m_0", "m_1"]
+    assert plan.spec["engine"]["library"] == str(LIBRARY)
+    assert plan.notices == ()
+
+
+def test_a_complete_configuration_is_taken_as_it_is(prepare: Prepare) -> None:
+    plan = prepare(COMPLETE)
+    assert plan.spec["scheduling"] == {"kind": "direct"}
+    assert plan.spec["instances"] == ["m_0_0"]
+    assert plan.config_json == plan.spec["config_json"]
+    assert json.loads(plan.config_json)["instance_group"][0]["name"] == "m_0"
+
+
+def test_the_default_batch_size_is_the_backends_own_before_the_one_for_all(prepare: Prepare) -> None:
+    for_all, own = "--backend-config=default-max-batch-size=7", "--backend-config=onnxruntime,default-max-batch-size=9"
+    assert prepare(None, for_all).spec["max_batch_size"] == 7
+    assert prepare(None, for_all, own).spec["max_batch_size"] == 9
+
+
+def test_an_override_replaces_the_file(folder: Path, options: ServerOptions) -> None:
+    (folder / "config.pbtxt").write_text("max_batch_sise: 1")
+    assert poll_model(folder, "m", options, parse_override('{"max_batch_size": 3}')).max_batch_size == 3
+
+
+def test_polling_and_preparing_leave_what_they_were_given_alone(folder: Path, options: ServerOptions) -> None:
+    override = parse_override('{"backend": "onnxruntime"}')
+    before = copy_config(override)
+    polled = poll_model(folder, "m", options, override)
+    assert override == before
+    before = copy_config(polled)
+    prepare_version(polled, folder, 1, options, library_of=library_of, describe=lambda *_: json.dumps(SIGNATURE))
+    assert polled == before
+
+
+def test_strict_mode_needs_a_file(folder: Path) -> None:
+    strict = parse_flags(["models", "--disable-auto-complete-config"], {})
+    with pytest.raises(ConfigError, match="failed to open text file for read"):
+        poll_model(folder, "m", strict)
+
+
+def test_strict_mode_completes_nothing_from_the_model_file(prepare: Prepare) -> None:
+    with pytest.raises(ConfigError, match="configuration expects 0 inputs, model provides 1"):
+        prepare('backend: "onnxruntime"', "--disable-auto-complete-config")
+    assert prepare(COMPLETE, "--disable-auto-complete-config").config.default_model_filename == "model.onnx"
+
+
+def test_strict_mode_checks_tensors_while_polling(folder: Path) -> None:
+    (folder / "config.pbtxt").write_text('backend: "onnxruntime" input { name: "X" }')
+    strict = parse_flags(["models", "--disable-auto-complete-config"], {})
+    with pytest.raises(ConfigError, match="model input 'X' must specify 'data_type' for m"):
+        poll_model(folder, "m", strict)
+
+
+def test_the_named_configuration_is_used(folder: Path) -> None:
+    (folder / "configs").mkdir()
+    (folder / "configs" / "big.pbtxt").write_text("max_batch_size: 64")
+    options = parse_flags(["models", "--model-config-name=big"], {})
+    assert poll_model(folder, "m", options).max_batch_size == 64
+
+
+def test_a_group_for_gpus_follows_the_flag(prepare: Prepare) -> None:
+    text = COMPLETE.replace("KIND_CPU", "KIND_GPU")
+    assert prepare(text).notices == ("instance group m_0 of model m asks for a GPU and runs on the CPU",)
+    with pytest.raises(ConfigError) as caught:
+        prepare(text, "--gpu-fallback=refuse")
+    expected = "Invalid argument: instance group m_0 of model m has kind KIND_GPU but no GPUs are available"
+    assert caught.value.reason == expected
+
+
+def test_notices_of_fields_and_parameters_come_together(prepare: Prepare) -> None:
+    plan = prepare(
+        COMPLETE + 'parameters { key: "colour" value { string_value: "x" } } response_cache { enable: true }'
+    )
+    assert [notice.split(" of ")[0] for notice in plan.notices] == [
+        "field 'response_cache.enable'",
+        "parameter 'colour'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "said"),
+    [
+        (
+            "--rate-limit-resource=R1:1",
+            2,
+            'Resource count for "R1" is limited to 1 which will prevent scheduling of one or more model instances, '
+            "the minimum required count is 2",
+        ),
+        ("--rate-limit-resource=R1:2", 2, "field 'instance_group.rate_limiter' of model 'm' is not supported"),
+        ("--rate-limit-resource=R2:1", 2, "field 'instance_group.rate_limiter' of model 'm' is not supported"),
+    ],
+)
+def test_the_rate_limiter_is_checked_before_it_is_refused(prepare: Prepare, limit: str, count: int, said: str) -> None:
+    limiter = f'rate_limiter {{ resources [ {{ name: "R1" count: {count} }}, {{ name: "R1" count: 1 }} ] }}'
+    text = COMPLETE.replace("kind: KIND_CPU", f"kind: KIND_CPU {limiter}")
+    with pytest.raises(ConfigError) as caught:
+        prepare(text, "--rate-limit=execution_count", limit)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_missing_backend_is_said_before_anything_of_the_file(prepare: Prepare) -> None:
+    with pytest.raises(ModelLoadError, match="no backend mine"):
+        prepare('backend: "mine" input { name: "X" }')
+
+
+def test_an_ensemble_is_refused_by_name(prepare: Prepare) -> None:
+    text = """
+        platform: "ensemble"
+        input { name: "A" } output { name: "B" }
+        ensemble_scheduling { step { model_name: "n" input_map { key: "X" value: "A" }
+                                     output_map { key: "Y" value: "B" } } }
+    """
+    with pytest.raises(ConfigError, match="field 'ensemble_scheduling' of model 'm' is not supported"):
+        prepare(text)
+
+
+def test_an_absurd_number_of_instances_is_refused(prepare: Prepare) -> None:
+    with pytest.raises(ConfigError, match="ask for 2147483647 instances, more than the limit of 1024"):
+        prepare(COMPLETE.replace("count: 1", "count: 2147483647"))
+
+
+def test_the_model_file_is_described_once(folder: Path, options: ServerOptions) -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def describe(library: str, path: str) -> str:
+        calls.append((library, path))
+        return json.dumps(SIGNATURE)
+
+    prepare_version(poll_model(folder, "m", options), folder, 1, options, library_of=library_of, describe=describe)
+    assert calls == [(str(LIBRARY), str(folder / "1" / "model.onnx"))]

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from alipes.config.normalize import normalize, normalize_instance_groups
+from alipes.config.pbtxt import parse_pbtxt
+from alipes.config.support import check_support
+from alipes.errors import ConfigError
+
+LIMITED = 'name: "m" instance_group { rate_limiter { resources { name: "R" count: 1 } } }'
+
+
+def test_what_normalisation_adds_gives_no_notice(config: Any) -> None:
+    normalize(config)
+    normalize_instance_groups(config, "cpu")
+    assert check_support(config) == []
+
+
+def test_each_ignored_field_gives_its_notice_once() -> None:
+    config = parse_pbtxt("""
+        name: "m"
+        instance_group [ { host_policy: "a" }, { host_policy: "b" } ]
+        optimization { cuda { graphs: true busy_wait_events: true } }
+    """)
+    assert check_support(config) == [
+        "field 'instance_group.host_policy' of model 'm' is ignored: instances run where the system puts them",
+        "field 'optimization.cuda' of model 'm' is ignored: there is no GPU",
+    ]
+
+
+def test_a_refused_field_at_its_default_is_no_matter() -> None:
+    config = parse_pbtxt("""
+        name: "m" model_transaction_policy { decoupled: false } response_cache { enable: false }
+        dynamic_batching { preserve_ordering: false priority_levels: 0 } input { allow_ragged_batch: false }
+    """)
+    assert check_support(config) == []
+
+
+def test_samples_that_are_never_run_are_no_matter() -> None:
+    assert check_support(parse_pbtxt('name: "m" model_warmup { name: "w" batch_size: 0 }')) == []
+    with pytest.raises(ConfigError, match="field 'model_warmup' of model 'm' is not supported"):
+        check_support(parse_pbtxt('name: "m" model_warmup { name: "w" batch_size: 1 }'))
+
+
+def test_the_rate_limiter_counts_only_where_it_is_on() -> None:
+    assert check_support(parse_pbtxt(LIMITED)) == [
+        "field 'instance_group.rate_limiter' of model 'm' is ignored: it counts only with --rate-limit=execution_count"
+    ]
+    with pytest.raises(ConfigError, match="'instance_group.rate_limiter' of model 'm' is not supported: instances are"):
+        check_support(parse_pbtxt(LIMITED), rate_limit=True)
+
+
+def test_what_is_refused_wins_over_what_is_ignored() -> None:
+    config = parse_pbtxt('name: "m" cc_model_filenames { key: "7.5" value: "x" } model_warmup { batch_size: 1 }')
+    with pytest.raises(ConfigError, match="model_warmup"):
+        check_support(config)
