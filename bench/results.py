@@ -29,7 +29,7 @@ class RowResult:
 
     def figure(self, label: str) -> Spread:
         """A cell's own figure."""
-        return _spread([sample.value for sample in self.samples[label]])
+        return _spread(self._rounds(label))
 
     def comparison(self, target: Target) -> Spread | None:
         """A target's ratio, or the figure where it is compared with a constant; None where a contender is missing."""
@@ -40,8 +40,8 @@ class RowResult:
         if target.against not in self.samples:
             return None
         # Only figures of the same round are divided: what the machine did meanwhile happened to both.
-        pairs = zip(self.samples[target.of], self.samples[target.against], strict=False)
-        return _spread([one.value / other.value for one, other in pairs])
+        pairs = zip(self._rounds(target.of), self._rounds(target.against), strict=True)
+        return _spread([one / other for one, other in pairs])
 
     def reached(self, target: Target) -> bool | None:
         """Whether the median keeps the bound; None where there is no bound or nothing to judge."""
@@ -51,6 +51,12 @@ class RowResult:
         if self.facts.better is Better.MORE:
             return found.median >= target.bound
         return found.median <= target.bound
+
+    def _rounds(self, label: str) -> list[float]:
+        """A cell's figure in each round: the median of its pieces."""
+        values = [sample.value for sample in self.samples[label]]
+        step = 1 if self.facts.once else self.facts.pieces
+        return [statistics.median(values[start : start + step]) for start in range(0, len(values), step)]
 
 
 def _spread(values: Sequence[float]) -> Spread:

@@ -17,6 +17,7 @@ TRITON = "Triton, Python backend"
 IMAGE = "3x224x224 FP32"
 #: One thread of h2load cannot write images as fast as the floor reads them.
 IMAGE_STREAMS = Streams(4, 1, tool_threads=2)
+LATENCY_PIECES = 6
 
 
 def rows(soak_requests: int) -> list[Row]:
@@ -56,7 +57,7 @@ def _http_json() -> Row:
 def _http_json_latency() -> Row:
     mlp = work("mlp", JSON)
     targets = (Target(ALIPES, HYPER, 1.8), Target(ALIPES, MOSEC), Target(ALIPES, FASTAPI), Target(ALIPES, TRITON))
-    facts = Facts("http_json_latency", "HTTP JSON, 1 connection", MEDIAN, Better.LESS, targets, pieces=4)
+    facts = Facts("http_json_latency", "HTTP JSON, 1 connection", MEDIAN, Better.LESS, targets, pieces=LATENCY_PIECES)
     return LoadRow(facts, _beside(mlp, HYPER, mosec=MOSEC, fastapi=FASTAPI, triton=TRITON), Streams(1, 1))
 
 
@@ -68,7 +69,7 @@ def _grpc() -> Row:
 
 def _grpc_latency() -> Row:
     targets = (Target(ALIPES, TONIC, 1.4), Target(ALIPES, TRITON))
-    facts = Facts("grpc_latency", "gRPC, 1 connection x 1 stream", MEDIAN, Better.LESS, targets, pieces=4)
+    facts = Facts("grpc_latency", "gRPC, 1 connection x 1 stream", MEDIAN, Better.LESS, targets, pieces=LATENCY_PIECES)
     return LoadRow(facts, _beside(work("mlp", GRPC), TONIC, triton=TRITON), Streams(1, 1))
 
 

@@ -54,6 +54,8 @@ def check(port: int, work: Work, path: str | None = None) -> int:
         connection.request("POST", path or work.path, body=work.body, headers=work.headers)
         response = connection.getresponse()
         body = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise WrongAnswer(f"{work.name}: no answer: {error!r}") from error
     finally:
         connection.close()
     if response.status != http.client.OK:

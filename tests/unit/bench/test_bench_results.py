@@ -39,6 +39,16 @@ def test_without_a_second_contender_the_figure_itself_is_compared() -> None:
     assert result.reached(target) is True
 
 
+def test_the_pieces_of_a_round_count_as_their_median() -> None:
+    target = Target("alipes", "other", 1)
+    result = RowResult(Facts("row", "a row", "µs", Better.LESS, (target,), pieces=3))
+    # One piece in three had both threads on one core.
+    for ours, other in ((80, 20), (20, 80), (80, 80), (40, 80), (40, 80), (40, 20)):
+        result.add("alipes", Sample(ours))
+        result.add("other", Sample(other))
+    assert result.comparison(target) == Spread(median=0.75, least=0.5, greatest=1)
+
+
 @pytest.mark.parametrize("target", [Target("alipes", "absent", 1), Target("absent", None, 1)])
 def test_what_was_not_measured_is_neither_reached_nor_missed(target: Target) -> None:
     result = _result(Better.MORE, [1], [1], target)
