@@ -49,7 +49,7 @@ def install(repository: Path) -> None:
     """Replaces the Python models in a copy of a recorded repository."""
     for name in STAND_INS.get(repository.name, ()):
         recorded = (MODELS / repository.name / name / "config.pbtxt").read_text()
-        config = recorded.replace('backend: "python"', 'backend: "onnxruntime"')
+        config = recorded.replace('backend: "python"', 'backend: "onnxruntime"').replace(" optional: true", "")
         _write(repository / name, config, _MODELS[name]())
 
 
