@@ -24,7 +24,7 @@ def tables(page: str) -> list[list[list[str]]]:
     text = (REFERENCE / page).read_text(encoding="utf-8")
     found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     return [
-        [[cell.strip().strip("`") for cell in row[1:-1].split(" | ")] for row in one.splitlines()[2:]] for one in found
+        [[cell.strip().strip("`") for cell in row[1:-1].split("|")] for row in one.splitlines()[2:]] for one in found
     ]
 
 

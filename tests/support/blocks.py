@@ -67,6 +67,12 @@ def fits(expected: str, printed: str) -> bool:
 
 
 def pages(root: Path) -> list[Path]:
-    """Every page that a reader is sent to: those at the root, in `docs` and in `examples`."""
-    folders = [root / "docs", root / "examples", root / "bench"]
-    return sorted([*root.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))])
+    """Every page that a reader is sent to: those at the root, and those in `docs`, `examples` and `bench`.
+
+    What a tool put into a hidden folder there, such as an environment, is nobody's page.
+    """
+    found = [
+        *root.glob("*.md"),
+        *(page for name in ("docs", "examples", "bench") for page in (root / name).rglob("*.md")),
+    ]
+    return sorted(page for page in found if not any(part.startswith(".") for part in page.relative_to(root).parts))

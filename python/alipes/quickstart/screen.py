@@ -159,7 +159,7 @@ class Screen:
         if log_tail:
             self._console.print("the last lines of the server's log:", style="dim")
             self._console.print(Text(log_tail), soft_wrap=True)
-        self._console.print("To see the whole start, serve the same model by hand:")
+        self._console.print("To look into it, serve the same model by hand:")
         self._command("alipes quickstart --copy-to digits-demo\nalipes serve digits-demo/models --log-verbose=1")
 
     def _heading(self, text: str) -> None:
