@@ -185,3 +185,128 @@ fn config_name(datatype: Datatype) -> String {
         other => format!("TYPE_{other}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(ports: &[(&str, Datatype, &[i64])]) -> Vec<Port> {
+        let port = |&(name, datatype, shape): &(&str, Datatype, &[i64])| Port {
+            name: name.to_owned(),
+            datatype,
+            shape: shape.into(),
+        };
+        ports.iter().map(port).collect()
+    }
+
+    const fn port<'a>(name: &'a str, datatype: Datatype, dims: &'a [i64]) -> DeclaredPort<'a> {
+        DeclaredPort { name, datatype, dims, optional: false, ragged: false }
+    }
+
+    const X: DeclaredPort<'static> = port("X", Datatype::Fp32, &[2]);
+
+    /// The text that a configuration with these inputs gets from a batching model with FP32 X [-1,2] and Y [-1,-1].
+    fn refusal(inputs: &[DeclaredPort<'_>], outputs: &[DeclaredPort<'_>]) -> String {
+        let signature = Signature {
+            inputs: model(&[("X", Datatype::Fp32, &[-1, 2])]),
+            outputs: model(&[("Z", Datatype::Bytes, &[-1]), ("Y", Datatype::Fp32, &[-1, -1])]),
+        };
+        let declared = Declared { model_name: "m", max_batch_size: 4, inputs, outputs };
+        match check_against(&signature, &declared) {
+            Ok(()) => String::new(),
+            Err(error) => error.message,
+        }
+    }
+
+    #[test]
+    fn a_model_as_declared_is_fine() {
+        assert_eq!(refusal(&[X], &[port("Y", Datatype::Fp32, &[-1])]), "");
+        assert_eq!(refusal(&[X], &[]), "");
+    }
+
+    #[test]
+    fn the_number_of_inputs_must_agree() {
+        let text = "unable to load model 'm', configuration expects 2 inputs, model provides 1";
+        assert_eq!(refusal(&[X, X], &[]), text);
+    }
+
+    #[test]
+    fn names_must_be_the_models() {
+        let unknown = port("Q", Datatype::Fp32, &[2]);
+        assert_eq!(refusal(&[unknown], &[]), "unexpected inference input 'Q', allowed inputs are: X");
+        assert_eq!(refusal(&[X], &[unknown]), "unexpected inference output 'Q', allowed outputs are: Y, Z");
+    }
+
+    #[test]
+    fn datatypes_must_be_the_models() {
+        assert_eq!(
+            refusal(&[port("X", Datatype::Bytes, &[2])], &[]),
+            "unable to load model 'm', configuration expects datatype TYPE_STRING for input 'X', model provides TYPE_FP32"
+        );
+        assert_eq!(
+            refusal(&[X], &[port("Z", Datatype::Int32, &[])]),
+            "unable to load model 'm', configuration expects datatype TYPE_INT32 for output 'Z', model provides TYPE_BYTES"
+        );
+    }
+
+    #[test]
+    fn sizes_must_be_the_models() {
+        assert_eq!(
+            refusal(&[port("X", Datatype::Fp32, &[3])], &[]),
+            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration specifies 2 \
+             dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, \
+             making complete shape [-1,3])"
+        );
+        // An output may not promise what the model leaves open; an input may.
+        assert!(refusal(&[X], &[port("Y", Datatype::Fp32, &[5])]).contains("making complete shape [-1,5]"));
+    }
+
+    #[test]
+    fn optional_and_ragged_inputs_have_their_own_rules() {
+        assert_eq!(
+            refusal(&[DeclaredPort { optional: true, ..X }], &[]),
+            "unable to load model 'm', optional input 'X' is not supported for models that support batching"
+        );
+        assert_eq!(
+            refusal(&[DeclaredPort { ragged: true, ..X }], &[]),
+            "unable to load model 'm', configuration expects model provides input with shape [-1]  for ragged input 'X', \
+             model provides [-1,2]"
+        );
+    }
+
+    fn refusal_of_one(max_batch_size: u32, shape: &[i64], dims: &[i64]) -> String {
+        let signature = Signature { inputs: model(&[("X", Datatype::Fp32, shape)]), outputs: Vec::new() };
+        let inputs = [port("X", Datatype::Fp32, dims)];
+        let declared = Declared { model_name: "m", max_batch_size, inputs: &inputs, outputs: &[] };
+        check_against(&signature, &declared).map_or_else(|error| error.message, |()| String::new())
+    }
+
+    #[test]
+    fn a_batching_model_needs_an_open_first_dimension() {
+        assert_eq!(
+            refusal_of_one(4, &[3, 2], &[2]),
+            "model 'm', tensor 'X': for the model to support batching the shape should have at least 1 dimension and the \
+             first dimension must be -1; but shape expected by the model is [3,2]"
+        );
+    }
+
+    #[test]
+    fn without_batching_the_whole_shape_is_declared() {
+        assert_eq!(refusal_of_one(0, &[3, -1], &[3, 7]), "");
+        assert_eq!(
+            refusal_of_one(0, &[3, 2], &[2]),
+            "model 'm', tensor 'X': the model expects 2 dimensions (shape [3,2]) but the model configuration specifies 1 \
+             dimensions (shape [2])"
+        );
+    }
+
+    #[test]
+    fn a_scalar_is_declared_as_one_element() {
+        assert_eq!(refusal_of_one(0, &[], &[1]), "");
+        assert_eq!(
+            refusal_of_one(0, &[], &[2]),
+            "unable to load model 'm', scalar tensor 'X', should only provide 1 in the model configuration when the model \
+             doesn't support batching. Model configuration provided: [2]."
+        );
+    }
+}

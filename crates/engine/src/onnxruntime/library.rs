@@ -106,3 +106,35 @@ fn open(path: &Path) -> Result<Environment, EngineError> {
     environment.set_log_level(LogLevel::Fatal);
     Ok(environment)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    unsafe extern "system" fn no_api(_version: u32) -> *const sys::OrtApi {
+        ptr::null()
+    }
+
+    unsafe extern "system" fn old_version() -> *const c_char {
+        c"1.16.3".as_ptr()
+    }
+
+    unsafe extern "system" fn no_version() -> *const c_char {
+        ptr::null()
+    }
+
+    #[test]
+    fn a_library_without_the_api_that_we_need_is_too_old() {
+        let base = sys::OrtApiBase { GetApi: no_api, GetVersionString: old_version };
+        let error = check_version(&base, Path::new("/lib.so")).unwrap_err();
+        assert_eq!(
+            error.message,
+            "ONNX Runtime cannot be used: /lib.so is 1.16.3, which is too old. Install version 1.17 or newer with: pip \
+             install onnxruntime"
+        );
+        let base = sys::OrtApiBase { GetApi: no_api, GetVersionString: no_version };
+        assert!(check_version(&base, Path::new("/lib.so")).unwrap_err().message.contains("is of an unknown version"));
+    }
+}

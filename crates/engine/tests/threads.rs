@@ -1,0 +1,55 @@
+//! Sessions and threads: many sessions run at once, and a session of one thread starts none.
+
+mod common;
+
+use std::thread;
+
+use alipes_engine::onnxruntime::{OnnxSession, SessionOptions};
+use alipes_protocol::Datatype;
+use common::{floats, golden, input, load_with, run};
+
+const FP32: Datatype = Datatype::Fp32;
+
+fn mlp(intra_op_threads: u32) -> OnnxSession {
+    let options = SessionOptions { intra_op_threads, ..SessionOptions::default() };
+    load_with(options, &golden("mlp"), 16, &[("x", FP32, &[8])], &[("y", FP32, &[4])]).unwrap()
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+#[test]
+fn sessions_run_side_by_side_and_start_only_the_threads_they_were_given() {
+    // The library has a thread of its own from the first session on.
+    drop(mlp(1));
+    let before = threads();
+    let mut alone = mlp(1);
+    run(&mut alone, &[input(0, FP32, &[1, 8], &floats(&[0.5; 8]))], &[0]).unwrap();
+    assert_eq!(threads(), before);
+    let three = mlp(3);
+    assert_eq!(threads(), before + 2);
+    drop(three);
+    assert_eq!(threads(), before);
+    side_by_side(alone);
+}
+
+/// Each thread loads, runs and drops sessions of its own while the others run theirs; all agree on the answer.
+fn side_by_side(mut alone: OnnxSession) {
+    let row = floats(&[0.25; 8]);
+    let answer =
+        |session: &mut OnnxSession| run(session, &[input(0, FP32, &[1, 8], &row)], &[0]).unwrap()[0].data.clone();
+    let expected = answer(&mut alone);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    let mut session = mlp(1);
+                    for _ in 0..200 {
+                        assert_eq!(answer(&mut session), expected);
+                    }
+                }
+            });
+        }
+    });
+}
