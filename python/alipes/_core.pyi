@@ -5,6 +5,8 @@ Documents cross as JSON with a ``schema`` number; unknown fields are refused. Lo
 
 from typing import final
 
+__all__ = ["Control", "ModelVersion", "Server", "describe_onnx", "descriptor_set", "version"]
+
 @final
 class Server:
     """The doors of one server and the registry behind them."""

@@ -182,6 +182,10 @@ class Lifecycle:
             except (ConfigError, ModelLoadError) as error:
                 failures[version] = error.reason
                 log.error("failed to load '%s' version %d: %s", folder.name, version, error.reason)
+            except Exception as error:
+                # Ours to mend, and still the failure of this version alone: it must not stay LOADING for ever.
+                failures[version] = f"Internal: {type(error).__name__}: {error}"
+                log.exception("failed to load '%s' version %d: %s", folder.name, version, failures[version])
         return built, failures
 
     def _build_one(self, folder: ModelFolder, config: ModelConfig, version: int) -> _core.ModelVersion:

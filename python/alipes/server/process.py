@@ -16,6 +16,9 @@ from alipes.server.signals import Event, Wakeup
 
 EXPIRED = "Exit timeout expired. Exiting immediately."
 
+# Signals this close together are one wish: `timeout`, shells and supervisors signal the process and then its group.
+ONE_WISH_S = 0.25
+
 
 def run(options: ServerOptions) -> int:
     """Serves until SIGTERM or SIGINT.
@@ -64,12 +67,13 @@ def _wait_for_signal(wakeup: Wakeup, start: _Background) -> int:
 
 def _wait_for_stop(wakeup: Wakeup, stop: _Background, timeout_s: float) -> bool:
     """True once everything has ended; false at a second signal or when the time is up."""
-    deadline = time.monotonic() + timeout_s
+    begun = time.monotonic()
     while True:
-        seen = wakeup.wait(max(0.0, deadline - time.monotonic()))
+        seen = wakeup.wait(max(0.0, begun + timeout_s - time.monotonic()))
         if Event.STOPPED in seen:
             return stop.result is True
-        if not seen or any(number < Event.STARTED for number in seen):
+        again = any(number < Event.STARTED for number in seen) and time.monotonic() > begun + ONE_WISH_S
+        if again or not seen:
             return False
 
 

@@ -270,3 +270,16 @@ def test_a_new_folder_shows_in_the_index_after_a_look(
     model("m")
     lifecycle.refresh()
     assert data_plane.index == [{"name": "m", "version": "", "state": "", "reason": ""}]
+
+
+def test_a_defect_of_ours_fails_the_version_and_nothing_else(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("m")
+
+    def broken(name: str, version: int) -> None:
+        raise ZeroDivisionError("nothing to divide by")
+
+    data_plane.before_build = broken
+    assert failure_of(lambda: lifecycle.load("m"))[0] == "INVALID_ARG"
+    assert states(data_plane) == {"1": ("UNAVAILABLE", "Internal: ZeroDivisionError: nothing to divide by")}
