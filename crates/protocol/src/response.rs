@@ -17,6 +17,6 @@ pub struct InferResponse {
     pub model_version: i64,
     /// Parameters that the model attached.
     pub parameters: Vec<(String, Parameter)>,
-    /// Outputs in the order asked for, or in the model's order where none was asked for.
+    /// Outputs in the order in which the backend gave them; callers find theirs by name.
     pub outputs: Vec<Tensor>,
 }

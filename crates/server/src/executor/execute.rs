@@ -68,7 +68,7 @@ fn withdraw_cancelled(model: &ModelVersion, batch: &mut Vec<Pending>, now: Insta
 /// Gathers the inputs and runs the engine; the outputs are left in the state.
 fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes, EngineError> {
     let began = Instant::now();
-    union_of_wanted(&state.batch, &mut state.wanted);
+    union_of_wanted(model, &state.batch, &mut state.wanted);
     let datatypes = |index: usize| model.spec.inputs[index].datatype;
     let members = state.batch.iter().map(|pending| {
         let inputs = &pending.checked.inputs;
@@ -81,15 +81,17 @@ fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes
     Ok(ExecutionTimes { input: gathered - began, infer: gathered.elapsed(), output: Duration::ZERO })
 }
 
-/// Outputs that any request of the batch wants.
-fn union_of_wanted(batch: &[Pending], wanted: &mut Vec<usize>) {
+/// Outputs that any request of the batch wants, by name: the order in which Triton answers the outputs of ONNX models,
+/// whatever order was asked for.
+fn union_of_wanted(model: &ModelVersion, batch: &[Pending], wanted: &mut Vec<usize>) {
     wanted.clear();
     for &index in batch.iter().flat_map(|pending| &pending.checked.outputs) {
         if !wanted.contains(&index) {
             wanted.push(index);
         }
     }
-    wanted.sort_unstable();
+    let name = |index: usize| model.spec.outputs[index].name.as_str();
+    wanted.sort_unstable_by(|&one, &other| name(one).cmp(name(other)));
 }
 
 fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut times: ExecutionTimes) {
