@@ -82,8 +82,8 @@ fn options(engine: &OnnxruntimeSpec) -> Result<SessionOptions, EngineError> {
     })
 }
 
-fn threads(count: i32, what: &str) -> Result<u16, EngineError> {
-    u16::try_from(count).map_err(|_| EngineError::invalid(format!("{count} {what} threads are out of range")))
+fn threads(count: i32, what: &str) -> Result<u32, EngineError> {
+    u32::try_from(count).map_err(|_| EngineError::invalid(format!("{count} {what} threads are out of range")))
 }
 
 #[derive(Serialize)]

@@ -47,8 +47,14 @@ impl ControlCall {
 /// Control requests on their way from the wire to the control plane.
 #[derive(Default)]
 pub struct ControlQueue {
-    calls: Mutex<VecDeque<ControlCall>>,
-    arrived: Condvar,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    calls: VecDeque<ControlCall>,
+    closed: bool,
 }
 
 impl ControlQueue {
@@ -56,29 +62,42 @@ impl ControlQueue {
     ///
     /// # Errors
     ///
-    /// `Unavailable` where too many wait already.
+    /// `Unavailable` where too many wait already, or the queue is closed.
     pub fn ask(&self, request: ControlRequest) -> Result<oneshot::Receiver<Result<(), InferError>>, InferError> {
         let (caller, outcome) = oneshot::channel();
-        let mut calls = self.calls.lock();
-        if calls.len() >= MAX_WAITING {
+        let mut waiting = self.waiting.lock();
+        if waiting.closed {
+            return Err(InferError::new(Code::Unavailable, "Server is stopping"));
+        }
+        if waiting.calls.len() >= MAX_WAITING {
             let text = format!("{MAX_WAITING} repository requests wait already, try again later");
             return Err(InferError::new(Code::Unavailable, text));
         }
-        calls.push_back(ControlCall { request, caller });
-        drop(calls);
-        self.arrived.notify_one();
+        waiting.calls.push_back(ControlCall { request, caller });
+        drop(waiting);
+        self.changed.notify_one();
         Ok(outcome)
     }
 
-    /// The next request, or none where the deadline came first.
+    /// The next request, or none where the deadline came first or the queue is closed.
     pub fn next(&self, deadline: Instant) -> Option<ControlCall> {
-        let mut calls = self.calls.lock();
-        while calls.is_empty() {
-            if self.arrived.wait_until(&mut calls, deadline).timed_out() {
+        let mut waiting = self.waiting.lock();
+        while waiting.calls.is_empty() && !waiting.closed {
+            if self.changed.wait_until(&mut waiting, deadline).timed_out() {
                 break;
             }
         }
-        calls.pop_front()
+        waiting.calls.pop_front()
+    }
+
+    /// Takes no more requests, drops those that wait, and wakes whoever waits for one.
+    pub fn close(&self) {
+        let mut waiting = self.waiting.lock();
+        waiting.closed = true;
+        let dropped = std::mem::take(&mut waiting.calls);
+        drop(waiting);
+        self.changed.notify_all();
+        drop(dropped);
     }
 }
 
@@ -96,5 +115,15 @@ mod tests {
         call.reply(Ok(()));
         assert_eq!(outcome.try_recv(), Ok(Ok(())));
         assert!(queue.next(Instant::now()).is_none());
+    }
+    #[test]
+    fn a_closed_queue_takes_nothing_and_holds_nobody() {
+        let queue = ControlQueue::default();
+        let request = ControlRequest { kind: ControlKind::Unload, model: "m".into(), parameters: Vec::new() };
+        let mut outcome = queue.ask(request.clone()).unwrap();
+        queue.close();
+        assert!(outcome.try_recv().is_err());
+        assert!(queue.next(Instant::now() + std::time::Duration::from_secs(3600)).is_none());
+        assert_eq!(queue.ask(request).unwrap_err().code, Code::Unavailable);
     }
 }

@@ -112,6 +112,7 @@ impl Server {
 
     /// Ends everything.
     pub fn stop(&self) {
+        self.service.control.close();
         let state = std::mem::replace(&mut *self.state.lock(), State::Stopped);
         if let State::Running(network) = state {
             network.close();

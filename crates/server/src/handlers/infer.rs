@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use alipes_protocol::{InferError, InferRequest, InferResponse};
+use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, Tensor};
 
 use super::Service;
+use super::classification::{Classified, best_classes};
 use crate::model::ModelVersion;
+use crate::spec::ModelSpec;
 
 impl Service {
     /// Runs a request and gives the model's answer.
@@ -19,11 +21,14 @@ impl Service {
     pub async fn infer(&self, model: &Arc<ModelVersion>, request: InferRequest) -> Result<InferResponse, InferError> {
         let arrived = Instant::now();
         let _inflight = self.inflight.enter()?;
-        let id = request.id.clone();
+        let (id, classified) = (request.id.clone(), classified(&request));
         let answer = model.submit(request, arrived)?;
-        let outputs = answer.await.unwrap_or_else(|_| {
+        let mut outputs = answer.await.unwrap_or_else(|_| {
             Err(InferError::internal(format!("model '{}' dropped the request without an answer", model.name)))
         })?;
+        for wanted in classified {
+            give_classes(&model.spec, &wanted, &mut outputs).map_err(|error| error.at(Origin::Model))?;
+        }
         Ok(InferResponse {
             id,
             model_name: Arc::clone(&model.name),
@@ -32,4 +37,19 @@ impl Service {
             outputs,
         })
     }
+}
+
+/// The outputs of which classes are asked for; almost always none.
+fn classified(request: &InferRequest) -> Vec<Classified> {
+    let asked = request.outputs.iter().filter(|output| output.classification > 0);
+    asked.map(|output| Classified { name: output.name.clone(), classes: output.classification as usize }).collect()
+}
+
+/// Puts the best classes of an output in its place.
+fn give_classes(spec: &ModelSpec, wanted: &Classified, outputs: &mut [Tensor]) -> Result<(), InferError> {
+    let Some(tensor) = outputs.iter_mut().find(|tensor| tensor.name == wanted.name) else { return Ok(()) };
+    let port = spec.outputs.iter().find(|port| port.name == wanted.name.as_str());
+    let labels = port.map_or(&[][..], |port| &port.labels);
+    *tensor = best_classes(tensor, spec.max_batch_size > 0, wanted.classes, labels)?;
+    Ok(())
 }

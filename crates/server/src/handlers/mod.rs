@@ -1,5 +1,6 @@
 //! What can be asked of the server, whichever door the question came through.
 
+mod classification;
 mod infer;
 mod metadata;
 mod repository;

@@ -1,6 +1,7 @@
 //! Which request a path and a method name. Source: reference section 1.1.
 
 use hyper::Method;
+use smallvec::SmallVec;
 
 /// A request, as its path and method name it. An empty version asks for the highest.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,23 +50,20 @@ impl<'a> Route<'a> {
         if rest == "stats" {
             return get(method, false, Route::Statistics { model: "", version: "" });
         }
-        let (model, rest) = rest.split_once('/').unwrap_or((rest, ""));
-        let (version, action) = match rest.strip_prefix("versions/") {
-            Some(rest) => rest.split_once('/').unwrap_or((rest, "")),
-            None => ("", rest),
+        let segments: SmallVec<[&str; 6]> = rest.split('/').collect();
+        let (model, version, action) = match segments[..] {
+            [model, "versions", version, ref action @ ..] if is_number(version) => (model, version, action),
+            [_, "versions", ..] | [""] | [] => return Route::Unknown,
+            [model, ref action @ ..] => (model, "", action),
         };
-        let named = !version.is_empty() || !rest.starts_with("versions/");
-        if model.is_empty() || !named || !version.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Route::Unknown;
-        }
         match action {
-            "infer" => post(method, true, Route::Infer { model, version }),
-            "ready" => get(method, true, Route::ModelReady { model, version }),
-            "" if !rest.ends_with('/') => get(method, false, Route::ModelMetadata { model, version }),
-            "config" => get(method, false, Route::ModelConfig { model, version }),
-            "stats" => get(method, false, Route::Statistics { model, version }),
-            "generate" | "generate_stream" => post(method, true, Route::Later("generate")),
-            "trace/setting" if version.is_empty() => Route::Later("trace settings"),
+            ["infer"] => post(method, true, Route::Infer { model, version }),
+            ["ready"] => get(method, true, Route::ModelReady { model, version }),
+            [] => get(method, false, Route::ModelMetadata { model, version }),
+            ["config"] => get(method, false, Route::ModelConfig { model, version }),
+            ["stats"] => get(method, false, Route::Statistics { model, version }),
+            ["generate" | "generate_stream"] => post(method, true, Route::Later("generate")),
+            ["trace", "setting"] if version.is_empty() => Route::Later("trace settings"),
             _ => Route::Unknown,
         }
     }
@@ -79,6 +77,10 @@ impl<'a> Route<'a> {
             _ => Route::Unknown,
         }
     }
+}
+
+fn is_number(version: &str) -> bool {
+    !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn get<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {

@@ -1,0 +1,185 @@
+//! Requests through the queue, the drivers and an engine of our own: nothing lost, nothing answered twice.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
+use alipes_server::ModelVersion;
+use alipes_server::executor::answer::Answer;
+use alipes_server::executor::desk::Desk;
+use alipes_server::spec::ModelSpec;
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Gives its input back. A first value of 13 makes it fail, of 66 makes it panic.
+#[derive(Clone, Default)]
+struct Echo {
+    batches: Arc<Mutex<Vec<i64>>>,
+    pause: Duration,
+}
+
+impl Engine for Echo {
+    fn run(
+        &mut self,
+        inputs: &[InputView<'_>],
+        wanted: &[usize],
+        outputs: &mut Vec<OutputTensor>,
+    ) -> Result<(), EngineError> {
+        let input = &inputs[0];
+        self.batches.lock().unwrap().push(input.shape[0]);
+        thread::sleep(self.pause);
+        match input.data[0] {
+            13 => Err(EngineError::internal("thirteen")),
+            66 => panic!("sixty-six"),
+            _ => {
+                let data = Bytes::copy_from_slice(input.data);
+                let shape = input.shape.iter().copied().collect();
+                outputs.extend(wanted.iter().map(|&index| OutputTensor {
+                    index,
+                    datatype: input.datatype,
+                    shape: Clone::clone(&shape),
+                    data: data.clone(),
+                }));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn spec(max_batch_size: u32, scheduling: &str, instances: usize) -> ModelSpec {
+    let names = vec!["i"; instances];
+    let document = format!(
+        r#"{{"schema":1,"name":"echo","version":1,"platform":"p","max_batch_size":{max_batch_size},
+        "inputs":[{{"name":"X","datatype":"UINT8","dims":[1]}}],"outputs":[{{"name":"Y","datatype":"UINT8","dims":[1]}}],
+        "scheduling":{scheduling},"instances":{names:?},
+        "engine":{{"kind":"onnxruntime","library":"","model_path":"","intra_op_threads":1,"inter_op_threads":1,
+        "execution_mode":"sequential","graph_optimization":"all","session_config":{{}},"memory_arena":true}},
+        "config_json":"","config_proto":"","metric_tags":{{}}}}"#
+    );
+    serde_json::from_str(&document).unwrap()
+}
+
+const DYNAMIC: &str =
+    r#"{"kind":"dynamic","preferred_batch_sizes":[],"max_queue_delay_us":0,"preserve_ordering":false}"#;
+const DIRECT: &str = r#"{"kind":"direct"}"#;
+
+fn model(engine: &Echo, scheduling: &str, instances: usize) -> Arc<ModelVersion> {
+    let engines = (0..instances).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect();
+    Arc::new(ModelVersion::new(spec(8, scheduling, instances), engines).unwrap())
+}
+
+fn submit(model: &Arc<ModelVersion>, value: u8) -> oneshot::Receiver<Answer> {
+    let shape = [1, 1].into_iter().collect();
+    let tensor = Tensor { name: "X".into(), datatype: Datatype::Uint8, shape, data: Bytes::from(vec![value]) };
+    let request = InferRequest { inputs: vec![tensor], ..InferRequest::default() };
+    model.submit(request, Instant::now()).unwrap()
+}
+
+fn wait(answer: oneshot::Receiver<Answer>) -> Answer {
+    answer.blocking_recv().expect("every request is answered")
+}
+
+/// Ends once nothing is executed any more, so that the books are complete.
+fn settle(model: &ModelVersion) {
+    let deadline = Instant::now() + PATIENCE;
+    while !model.queue.lock().is_quiet() {
+        assert!(Instant::now() < deadline, "the instances never came to rest");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn every_request_gets_its_own_answer_whatever_the_number_of_callers_and_instances() {
+    for (scheduling, instances) in [(DIRECT, 1), (DIRECT, 3), (DYNAMIC, 1), (DYNAMIC, 3)] {
+        let engine = Echo::default();
+        let model = model(&engine, scheduling, instances);
+        let answered = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for caller in 0..4_u8 {
+                let (model, answered) = (&model, &answered);
+                scope.spawn(move || {
+                    for round in 0..250_u8 {
+                        // 13 and 66 have a meaning of their own.
+                        let value = 100 + (round.wrapping_mul(4).wrapping_add(caller)) % 100;
+                        let outputs = wait(submit(model, value)).unwrap();
+                        assert_eq!(outputs[0].data[..], [value]);
+                        answered.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        settle(&model);
+        let books = model.statistics.snapshot();
+        assert_eq!((answered.into_inner(), books.success.count, books.inference_count), (1000, 1000, 1000));
+        assert_eq!(books.execution_count, engine.batches.lock().unwrap().len() as u64);
+        assert_eq!(books.fail.count, 0);
+    }
+}
+
+#[test]
+fn a_failing_model_fails_its_batch_and_nothing_else() {
+    let model = model(&Echo::default(), DIRECT, 1);
+    let error = wait(submit(&model, 13)).unwrap_err();
+    assert_eq!((error.code, error.origin, error.message.as_str()), (Code::Internal, Origin::Model, "thirteen"));
+    assert!(wait(submit(&model, 1)).is_ok());
+    settle(&model);
+    let books = model.statistics.snapshot();
+    assert_eq!((books.fail.count, books.success.count, books.failures), (1, 1, [0, 0, 1, 0]));
+}
+
+#[test]
+fn a_panicking_engine_answers_with_an_error_and_serves_on() {
+    let model = model(&Echo::default(), DIRECT, 1);
+    assert!(wait(submit(&model, 66)).unwrap_err().message.contains("panicked"));
+    assert_eq!(wait(submit(&model, 5)).unwrap()[0].data[..], [5]);
+}
+
+#[test]
+fn a_request_withdrawn_while_it_waits_never_reaches_the_model() {
+    let engine = Echo { pause: Duration::from_millis(50), ..Echo::default() };
+    let model = model(&engine, DIRECT, 1);
+    let first = submit(&model, 1);
+    drop(submit(&model, 2));
+    let last = submit(&model, 3);
+    assert!(wait(first).is_ok());
+    assert!(wait(last).is_ok());
+    settle(&model);
+    assert_eq!(engine.batches.lock().unwrap().len(), 2);
+    assert_eq!(model.statistics.snapshot().failures, [0, 1, 0, 0]);
+}
+
+#[test]
+fn requests_of_one_turn_of_a_network_thread_form_one_batch() {
+    let engine = Echo::default();
+    let model = model(&engine, DYNAMIC, 1);
+    // Only a model whose executions are known to be short runs on a network thread.
+    wait(submit(&model, 1)).unwrap();
+    settle(&model);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let desk = Desk::open();
+        tokio::spawn(desk.serve());
+        let answers: Vec<_> = (0..8).map(|value| submit(&model, value)).collect();
+        for (value, answer) in (0..8).zip(answers) {
+            assert_eq!(answer.await.unwrap().unwrap()[0].data[..], [value]);
+        }
+        Desk::close();
+    });
+    assert_eq!(engine.batches.lock().unwrap()[..], [1, 8]);
+}
+
+#[test]
+fn a_version_is_gone_when_its_last_holder_lets_go() {
+    let model = model(&Echo::default(), DIRECT, 1);
+    let departure = model.departure();
+    wait(submit(&model, 1)).unwrap();
+    settle(&model);
+    assert!(!departure.wait_until(Instant::now()));
+    drop(model);
+    assert!(departure.wait_until(Instant::now() + PATIENCE));
+}
