@@ -20,7 +20,7 @@ CODE_ROW = re.compile(r'^ *row\(Code::(\w+), (\d+), (\d+), "[^"]*", "(\w+)", "([
 
 
 def tables(page: str) -> list[list[list[str]]]:
-    """The tables of a reference page: rows of cells, without the heading; a cell that is all code comes without marks."""
+    """The tables of a reference page: rows of cells, without the heading; code alone in a cell loses its marks."""
     text = (REFERENCE / page).read_text(encoding="utf-8")
     found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     return [[[_cell(cell) for cell in row[1:-1].split("|")] for row in one.splitlines()[2:]] for one in found]
