@@ -41,8 +41,13 @@ impl Service {
 
 /// The outputs of which classes are asked for; almost always none.
 fn classified(request: &InferRequest) -> Vec<Classified> {
-    let asked = request.outputs.iter().filter(|output| output.classification > 0);
-    asked.map(|output| Classified { name: output.name.clone(), classes: output.classification as usize }).collect()
+    let mut found: Vec<Classified> = Vec::new();
+    for output in request.outputs.iter().filter(|output| output.classification > 0) {
+        if !found.iter().any(|earlier| earlier.name == output.name) {
+            found.push(Classified { name: output.name.clone(), classes: output.classification as usize });
+        }
+    }
+    found
 }
 
 /// Puts the best classes of an output in its place.

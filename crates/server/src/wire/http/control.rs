@@ -1,5 +1,6 @@
 //! Control requests over HTTP.
 
+use alipes_protocol::codec::json::value::Value;
 use alipes_protocol::{InferError, Parameter};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -50,8 +51,8 @@ impl<'a> From<&'a IndexEntry> for IndexDocument<'a> {
 
 /// The repository index.
 pub async fn index(service: &Service, body: Incoming) -> Response<Reply> {
-    let ready_only = match read(service, body).await.and_then(|text| read_flag(&text, "ready")) {
-        Ok(flag) => flag.unwrap_or(false),
+    let ready_only = match read(service, body).await.and_then(|text| self::ready_only(&text)) {
+        Ok(flag) => flag,
         Err(error) => return reply::error(&error),
     };
     let entries = service.repository_index(ready_only);
@@ -79,6 +80,63 @@ pub async fn unload(service: &Service, model: &str, body: Incoming) -> Response<
 async fn read(service: &Service, body: Incoming) -> Result<Bytes, InferError> {
     body::read(body, 0, service.config.http_max_input_bytes as u64).await
 }
-fn read_flag(_text: &[u8], _key: &str) -> Result<Option<bool>, InferError> { Ok(None) }
-fn load_parameters(_text: &[u8]) -> Result<Vec<(String, Parameter)>, InferError> { Ok(Vec::new()) }
-fn unload_dependents(_text: &[u8]) -> Result<bool, InferError> { Ok(false) }
+
+/// Whether the body of an index request asks for ready models alone. No body asks for all.
+fn ready_only(text: &[u8]) -> Result<bool, InferError> {
+    if text.is_empty() {
+        return Ok(false);
+    }
+    Value::parse(text)?.find("ready").map_or(Ok(false), Value::as_bool)
+}
+
+/// The parameters of a load request: the configuration and files, each a string.
+fn load_parameters(text: &[u8]) -> Result<Vec<(String, Parameter)>, InferError> {
+    let Some(parameters) = parameters(text)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (key, value) in parameters.members()? {
+        let key = String::from_utf8_lossy(&key).into_owned();
+        if key != "config" && !key.starts_with("file:") {
+            return Err(InferError::internal("unexpected error on creating Triton parameter"));
+        }
+        found.push((key, Parameter::String(value.as_text()?.into_owned())));
+    }
+    Ok(found)
+}
+
+/// Whether an unload request takes the dependents along; a value of another type is passed over, as in Triton.
+fn unload_dependents(text: &[u8]) -> Result<bool, InferError> {
+    let flag = parameters(text)?.and_then(|parameters| parameters.find("unload_dependents"));
+    Ok(flag.and_then(|flag| flag.as_bool().ok()).unwrap_or(false))
+}
+
+fn parameters(text: &[u8]) -> Result<Option<Value<'_>>, InferError> {
+    if text.is_empty() { Ok(None) } else { Ok(Value::parse(text)?.find("parameters")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_takes_a_truth_value() {
+        assert_eq!(ready_only(b""), Ok(false));
+        assert_eq!(ready_only(br#"{"ready":true}"#), Ok(true));
+        let refused = ready_only(br#"{"ready":"yes"}"#).unwrap_err();
+        assert_eq!(refused.message, "attempt to access JSON non-boolean as boolean");
+    }
+
+    #[test]
+    fn a_load_takes_a_configuration_and_files_as_strings() {
+        let parameters = load_parameters(br#"{"parameters":{"config":"{}","file:1/m":"AA=="}}"#).unwrap();
+        assert_eq!(parameters[1], ("file:1/m".to_owned(), Parameter::String("AA==".to_owned())));
+        assert!(load_parameters(br#"{"parameters":{"other":"x"}}"#).is_err());
+        assert!(load_parameters(br#"{"parameters":{"config":1}}"#).is_err());
+    }
+
+    #[test]
+    fn an_unload_passes_over_a_flag_of_another_type() {
+        assert_eq!(unload_dependents(br#"{"parameters":{"unload_dependents":true}}"#), Ok(true));
+        assert_eq!(unload_dependents(br#"{"parameters":{"unload_dependents":1}}"#), Ok(false));
+        assert_eq!(unload_dependents(b"{}"), Ok(false));
+    }
+}
