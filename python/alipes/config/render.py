@@ -71,7 +71,9 @@ def _number(field: FieldDescriptor, value: float) -> Any:
         return "Infinity" if value > 0 else "-Infinity"
     if field.type == field.TYPE_FLOAT:
         value = _shortest(value)
-    return int(value) if value.is_integer() and abs(value) < _WHOLE_BELOW else value
+    is_whole = value.is_integer() and abs(value) < _WHOLE_BELOW
+    # An integer cannot be the negative zero.
+    return int(value) if is_whole and (value != 0 or math.copysign(1, value) > 0) else value
 
 
 def _shortest(value: float) -> float:

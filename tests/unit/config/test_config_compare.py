@@ -47,29 +47,30 @@ def test_what_fits_is_accepted(text: str) -> None:
         ),
         (
             x("TYPE_INT32"),
-            "unable to load model 'm', configuration expects datatype TYPE_INT32 for input 'X', model provides TYPE_FP32",
+            "unable to load model 'm', configuration expects datatype TYPE_INT32 for input 'X', model provides "
+            "TYPE_FP32",
         ),
         (
             "max_batch_size: 4 " + x(dims="3"),
-            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration specifies "
-            "2 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, "
-            "making complete shape [-1,3])",
+            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration "
+            "specifies 2 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit "
+            "tensor shape, making complete shape [-1,3])",
         ),
         (
             "max_batch_size: 4 " + x(dims="2, 1"),
-            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration specifies "
-            "3 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, "
-            "making complete shape [-1,2,1])",
+            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration "
+            "specifies 3 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit "
+            "tensor shape, making complete shape [-1,2,1])",
         ),
         (
             x(dims="2"),
-            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration specifies "
-            "1 dimensions (shape [2])",
+            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration "
+            "specifies 1 dimensions (shape [2])",
         ),
         (
             x(dims="-1, -1"),
-            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration specifies "
-            "2 dimensions (shape [-1,-1])",
+            "model 'm', tensor 'X': the model expects 2 dimensions (shape [-1,2]) but the model configuration "
+            "specifies 2 dimensions (shape [-1,-1])",
         ),
     ],
 )

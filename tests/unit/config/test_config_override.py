@@ -31,7 +31,8 @@ def test_null_is_not_given() -> None:
         ),
         (
             '{"dynamic_batching": {}, "sequence_batching": {}}',
-            ": invalid value oneof field 'scheduling_choice' is already set. Cannot set 'sequence_batching' for type oneof",
+            ": invalid value oneof field 'scheduling_choice' is already set. Cannot set 'sequence_batching' for type "
+            "oneof",
         ),
         ('{"max_batch_sise": 2}', ": invalid name max_batch_sise: Cannot find field."),
         ('{"parameters": {"k": {"value": "v"}}}', '(parameters["k"]): invalid name value: Cannot find field.'),

@@ -15,7 +15,7 @@ def sample(row: Parameter) -> tuple[str, str]:
 
 
 def test_nothing_given_leaves_the_choice_to_the_server() -> None:
-    assert DEFAULTS == EngineParameters(0, 0, parallel=False, memory_arena=True, session_config={}, notices=())
+    assert EngineParameters(0, 0, parallel=False, memory_arena=True, session_config={}, notices=()) == DEFAULTS
 
 
 @pytest.mark.parametrize("row", [row for row in PARAMETERS if row.status == "works"], ids=lambda row: row.key)

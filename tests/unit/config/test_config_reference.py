@@ -8,7 +8,7 @@ from alipes.config.reference import main, pages
 FOLDER = Path(__file__).parents[3] / "docs" / "reference"
 
 
-@pytest.mark.parametrize("name", pages())
+@pytest.mark.parametrize("name", list(pages()))
 def test_the_page_is_fresh(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == pages()[name]
 

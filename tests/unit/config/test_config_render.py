@@ -68,7 +68,15 @@ def test_an_enumeration_is_its_name_and_an_unknown_one_its_number() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("0", "0"), ("1", "1"), ("0.3", "0.3"), ("0.1", "0.1"), ("1e-7", "1e-07"), ("16777217", "16777216")],
+    [
+        ("0", "0"),
+        ("-0.0", "-0.0"),
+        ("1", "1"),
+        ("0.3", "0.3"),
+        ("0.1", "0.1"),
+        ("1e-7", "1e-07"),
+        ("16777217", "16777216"),
+    ],
 )
 def test_a_float_is_written_with_its_fewest_digits(value: str, expected: str) -> None:
     config = parse_pbtxt(f"sequence_batching {{ direct {{ minimum_slot_utilization: {value} }} }}")

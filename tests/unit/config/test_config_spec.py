@@ -129,7 +129,7 @@ def test_a_label_file_must_exist(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../labels.txt", "a/../../b"])
 def test_a_label_file_lies_in_the_models_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="'output.label_filename' must name a file inside the model's folder"):
+    with pytest.raises(ConfigError, match=r"'output\.label_filename' must name a file inside the model's folder"):
         spec(tmp_path, TENSORS.replace("labels.txt", name))
 
 

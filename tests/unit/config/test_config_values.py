@@ -28,9 +28,9 @@ def test_a_text_is_read_as_its_kind(kind: Kind, text: str, expected: Value) -> N
     assert parse_value("--x", kind, text) == expected
 
 
-@pytest.mark.parametrize("text", ["", " 1", "1_000", "1.0", "0x10", "１", "2147483648", "9" * 5000, "-1", "--1"])
+@pytest.mark.parametrize("text", ["", " 1", "1_000", "1.0", "0x10", "\uff11", "2147483648", "9" * 5000, "-1", "--1"])
 def test_an_integer_is_ascii_digits_in_range(text: str) -> None:
-    with pytest.raises(ConfigError, match='Bad option: "--x".\nexpected an integer from 0 to 2147483647, got'):
+    with pytest.raises(ConfigError, match="expected an integer from 0 to 2147483647, got"):
         parse_value("--x", "int", text)
 
 
