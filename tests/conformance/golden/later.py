@@ -43,5 +43,4 @@ LATER: Mapping[str, str] = {
     ),
     "http_infer.json.optional_only": "the model raises: needs the Python backend",
     "grpc_infer.basics.deadline": "the model sleeps: needs the Python backend",
-    "lifecycle.start.resource_small": "resources of instances: needs the rate limiter",
 }
