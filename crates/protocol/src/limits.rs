@@ -31,3 +31,6 @@ pub const GRPC_MAX_CONCURRENT_CALLS: u32 = 4096;
 
 /// Longest error text in bytes, escaped, that leaves as gRPC metadata: clients refuse metadata beyond 8 KiB by default.
 pub const GRPC_MAX_STATUS_BYTES: usize = 4096;
+
+/// Most elements of an output of which the best classes are given. Source: Triton refuses to sort more.
+pub const CLASSIFICATION_MAX_ELEMENTS: usize = 1_000_000;

@@ -1,0 +1,135 @@
+//! `data` of an input, value by value, as Triton reads it: nesting is forgotten and only the number of values counts.
+
+use super::Context;
+use super::error::Within;
+use super::value::{Leaves, Value};
+use crate::codec::elements;
+use crate::shape::element_count;
+use crate::{Code, Datatype, InferError};
+
+/// The bytes of a tensor from its `data`.
+///
+/// # Errors
+///
+/// A shape without end, a datatype that JSON cannot carry, values of another type, too few or too many of them, more
+/// bytes than one input may have.
+pub(super) fn read(
+    data: Option<Value<'_>>,
+    datatype: Option<Datatype>,
+    shape: &[i64],
+    input: &str,
+    context: Context<'_>,
+) -> Result<Vec<u8>, InferError> {
+    let count = element_count(shape).ok_or_else(|| too_many_elements(input))?;
+    // Triton does not look at the data of an empty tensor.
+    let (Some(data), true) = (data, count > 0) else { return Ok(Vec::new()) };
+    let leaves = Leaves::of(data).within("Unable to parse 'data'")?;
+    let bytes = match datatype {
+        None => return Err(unknown_datatype(input)),
+        Some(Datatype::Bytes) => read_strings(leaves)?,
+        Some(datatype) => {
+            let size = byte_size(count, datatype, input)?;
+            let push = pusher(datatype).ok_or_else(|| unsupported(datatype, input))?;
+            check_limit(size, input, context)?;
+            // Each value takes a byte and a comma, so a shape that lies reserves no more than the text justifies.
+            let most_values = data.text().len() / 2 + 1;
+            let bytes = Vec::with_capacity(size / count * count.min(most_values));
+            read_values(leaves, count, push, bytes).within("Unable to parse 'data'")?
+        }
+    };
+    check_limit(bytes.len(), input, context)?;
+    Ok(bytes)
+}
+
+/// Elements of `BYTES` tensors; their number is checked against the shape later, together with those of binary tensors.
+fn read_strings(leaves: Leaves<'_>) -> Result<Vec<u8>, InferError> {
+    let mut bytes = Vec::new();
+    for leaf in leaves {
+        elements::push(&mut bytes, &leaf.as_bytes().within("Unable to parse JSON bytes array")?);
+    }
+    Ok(bytes)
+}
+
+/// Appends a value to a tensor's bytes.
+type Push = fn(&mut Vec<u8>, Value<'_>) -> Result<(), InferError>;
+
+/// How values of a datatype are appended; `None` where JSON does not carry them.
+///
+/// Integers are read as 64 bits and cut to the tensor's width; FP32 is the nearest to the double.
+fn pusher(datatype: Datatype) -> Option<Push> {
+    let push: Push = match datatype {
+        Datatype::Bool => |bytes, leaf| Ok(bytes.push(u8::from(leaf.as_bool()?))),
+        Datatype::Uint8 => |bytes, leaf| Ok(bytes.push(leaf.as_u64()? as u8)),
+        Datatype::Uint16 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_u64()? as u16).to_le_bytes())),
+        Datatype::Uint32 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_u64()? as u32).to_le_bytes())),
+        Datatype::Uint64 => |bytes, leaf| Ok(bytes.extend_from_slice(&leaf.as_u64()?.to_le_bytes())),
+        Datatype::Int8 => |bytes, leaf| Ok(bytes.push(leaf.as_i64()? as u8)),
+        Datatype::Int16 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_i64()? as i16).to_le_bytes())),
+        Datatype::Int32 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_i64()? as i32).to_le_bytes())),
+        Datatype::Int64 => |bytes, leaf| Ok(bytes.extend_from_slice(&leaf.as_i64()?.to_le_bytes())),
+        Datatype::Fp32 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_f64()? as f32).to_le_bytes())),
+        Datatype::Fp64 => |bytes, leaf| Ok(bytes.extend_from_slice(&leaf.as_f64()?.to_le_bytes())),
+        Datatype::Fp16 | Datatype::Bf16 | Datatype::Bytes => return None,
+    };
+    Some(push)
+}
+
+fn read_values(leaves: Leaves<'_>, count: usize, push: Push, mut bytes: Vec<u8>) -> Result<Vec<u8>, InferError> {
+    let mut read = 0;
+    for leaf in leaves {
+        if read == count {
+            return Err(wrong_count());
+        }
+        push(&mut bytes, leaf)?;
+        read += 1;
+    }
+    if read == count { Ok(bytes) } else { Err(wrong_count()) }
+}
+
+fn byte_size(count: usize, datatype: Datatype, input: &str) -> Result<usize, InferError> {
+    let size = datatype.size().unwrap_or(1);
+    count.checked_mul(size).filter(|&bytes| i64::try_from(bytes).is_ok()).ok_or_else(|| {
+        InferError::invalid(format!(
+            "byte size overflow for input '{input}': element count ({count}) * data type size ({size}) exceeds maximum \
+             allowed size ({})",
+            i64::MAX
+        ))
+    })
+}
+
+fn unsupported(datatype: Datatype, input: &str) -> InferError {
+    InferError::invalid(format!(
+        "receiving {datatype} data via JSON is not supported. Please use the binary data format for input {input}"
+    ))
+}
+
+fn check_limit(bytes: usize, input: &str, context: Context<'_>) -> Result<(), InferError> {
+    if bytes <= context.max_input_bytes {
+        return Ok(());
+    }
+    Err(InferError::new(
+        Code::TooLarge,
+        format!(
+            "JSON input '{input}' has a byte_size ({bytes} bytes) that exceeds the maximum allowed input size of {} \
+             bytes. Use --http-max-input-size to increase the limit.",
+            context.max_input_bytes
+        ),
+    ))
+}
+
+fn wrong_count() -> InferError {
+    InferError::internal("Shape does not match true shape of 'data' field")
+}
+
+/// The answer to a datatype that the protocol does not have.
+pub(super) fn unknown_datatype(input: &str) -> InferError {
+    InferError::invalid(format!("invalid datatype for input {input}"))
+}
+
+/// The answer to a shape whose elements 64 bits cannot count.
+pub(super) fn too_many_elements(input: &str) -> InferError {
+    InferError::invalid(format!(
+        "shape of input '{input}' causes total element count to exceed maximum size of {}",
+        i64::MAX
+    ))
+}

@@ -1,0 +1,222 @@
+//! A request in one pass: the envelope is walked once, numbers go straight into tensors.
+//!
+//! Every function gives up with `None` at what is wrong or merely unusual (a name given twice, an escape in a name, a
+//! shared-memory region, data where Triton would not look at it); the exact way then finds the answer or the error.
+
+use bytes::Bytes;
+use compact_str::CompactString;
+
+use super::Context;
+use super::exact::read_outputs;
+use super::fill;
+use super::parameters::{self, InputParameters};
+use super::parse::{ENVELOPE_DEPTH, peek, skip_space, skip_value};
+use super::text;
+use super::value::Value;
+use crate::codec::binary::Tail;
+use crate::limits::MAX_DIMENSIONS;
+use crate::shape::element_count;
+use crate::{Datatype, InferRequest, Shape, Tensor};
+
+/// Reads the request where nothing about it is unusual; `tail` is what follows the JSON.
+pub(super) fn decode(text: &[u8], tail: Tail, context: Context<'_>) -> Option<InferRequest> {
+    let mut reader = Reader { cursor: Cursor { text, at: skip_space(text, 0) }, tail, context };
+    let request = reader.request()?;
+    reader.tail.finish(context.model).ok()?;
+    (skip_space(text, reader.cursor.at) == text.len()).then_some(request)
+}
+
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    tail: Tail,
+    context: Context<'a>,
+}
+
+/// Where the data of an input was met.
+#[derive(Default)]
+enum Data {
+    #[default]
+    Absent,
+    /// In front of the shape or the datatype, at this offset; read when both are known.
+    Waiting(usize),
+    Read(Vec<u8>),
+}
+
+/// What was read of an input so far.
+#[derive(Default)]
+struct Input<'a> {
+    name: Option<CompactString>,
+    datatype: Option<Datatype>,
+    shape: Option<Shape>,
+    parameters: Option<Value<'a>>,
+    data: Data,
+}
+
+impl<'a> Reader<'a> {
+    fn request(&mut self) -> Option<InferRequest> {
+        let mut request = InferRequest::default();
+        let mut seen = [false; 4];
+        let mut members = self.cursor.open(b'{')?;
+        while let Some(name) = self.cursor.next_name(&mut members)? {
+            let index = [&b"id"[..], b"parameters", b"inputs", b"outputs"].iter().position(|known| *known == name);
+            if let Some(index) = index
+                && std::mem::replace(&mut seen[index], true)
+            {
+                return None;
+            }
+            match index {
+                Some(0) => request.id = self.cursor.string()?,
+                Some(1) => parameters::read_request(self.cursor.value(1)?, &mut request).ok()?,
+                Some(2) => request.inputs = self.inputs()?,
+                Some(_) => request.outputs = read_outputs(self.cursor.value(1)?).ok()?,
+                None => drop(self.cursor.value(1)?),
+            }
+        }
+        seen[2].then_some(request)
+    }
+
+    fn inputs(&mut self) -> Option<Vec<Tensor>> {
+        let mut inputs = Vec::with_capacity(1);
+        let mut elements = self.cursor.open(b'[')?;
+        while self.cursor.next_element(&mut elements)? {
+            inputs.push(self.input()?);
+        }
+        Some(inputs)
+    }
+
+    fn input(&mut self) -> Option<Tensor> {
+        let mut input = Input::default();
+        let mut members = self.cursor.open(b'{')?;
+        while let Some(name) = self.cursor.next_name(&mut members)? {
+            match name {
+                b"name" => set(&mut input.name, self.cursor.string()?)?,
+                b"datatype" => set(&mut input.datatype, Datatype::from_name(&self.cursor.string()?)?)?,
+                b"shape" => set(&mut input.shape, self.cursor.shape()?)?,
+                b"parameters" => set(&mut input.parameters, self.cursor.value(ENVELOPE_DEPTH)?)?,
+                b"data" => self.data(&mut input)?,
+                _ => drop(self.cursor.value(ENVELOPE_DEPTH)?),
+            }
+        }
+        self.tensor(input)
+    }
+
+    /// Reads data that follows its shape and datatype, and steps over other data.
+    fn data(&mut self, input: &mut Input<'a>) -> Option<()> {
+        let start = self.cursor.at;
+        input.data = match (&input.data, input.datatype, &input.shape) {
+            (Data::Absent, Some(datatype), Some(shape)) => {
+                let (bytes, end) = self.read_data(start, datatype, shape)?;
+                self.cursor.at = end;
+                Data::Read(bytes)
+            }
+            (Data::Absent, ..) => {
+                self.cursor.value(ENVELOPE_DEPTH)?;
+                Data::Waiting(start)
+            }
+            _ => return None,
+        };
+        Some(())
+    }
+
+    fn read_data(&self, start: usize, datatype: Datatype, shape: &[i64]) -> Option<(Vec<u8>, usize)> {
+        let count = element_count(shape).filter(|&count| count > 0)?;
+        fill::read(self.cursor.text, start, datatype, count, self.context.max_input_bytes)
+    }
+
+    fn tensor(&mut self, input: Input<'a>) -> Option<Tensor> {
+        let (name, datatype, shape) = (input.name?, input.datatype?, input.shape?);
+        let parameters = InputParameters::of(input.parameters);
+        parameters.check_region().ok()?;
+        let data = match (input.data, parameters.binary_data_size) {
+            (Data::Absent, Some(size)) => self.tail.take(size.as_u64().ok()?, &name, self.context.model).ok()?,
+            (Data::Waiting(start), None) => Bytes::from(self.read_data(start, datatype, &shape)?.0),
+            (Data::Read(bytes), None) => Bytes::from(bytes),
+            _ => return None,
+        };
+        Some(Tensor { name, datatype, shape, data })
+    }
+}
+
+/// Fills a field that may be given once.
+fn set<T>(field: &mut Option<T>, value: T) -> Option<()> {
+    field.replace(value).is_none().then_some(())
+}
+
+/// A place in the document.
+struct Cursor<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+/// A list or an object that is being walked over.
+struct Walk {
+    close: u8,
+    first: bool,
+}
+
+impl<'a> Cursor<'a> {
+    fn open(&mut self, bracket: u8) -> Option<Walk> {
+        if peek(self.text, self.at) != bracket {
+            return None;
+        }
+        self.at += 1;
+        Some(Walk { close: if bracket == b'{' { b'}' } else { b']' }, first: true })
+    }
+
+    /// Goes to the next element; `Some(false)` behind the last.
+    fn next_element(&mut self, walk: &mut Walk) -> Option<bool> {
+        self.at = skip_space(self.text, self.at);
+        let first = std::mem::replace(&mut walk.first, false);
+        match peek(self.text, self.at) {
+            byte if byte == walk.close => {
+                self.at += 1;
+                return Some(false);
+            }
+            b',' if !first => self.at = skip_space(self.text, self.at + 1),
+            _ if first => {}
+            _ => return None,
+        }
+        // A comma in front of the closing bracket is an error.
+        (peek(self.text, self.at) != walk.close).then_some(true)
+    }
+
+    /// Goes to the value of the next member; `Some(None)` behind the last.
+    fn next_name(&mut self, walk: &mut Walk) -> Option<Option<&'a [u8]>> {
+        if !self.next_element(walk)? {
+            return Some(None);
+        }
+        let (name, value) = super::parse::name(self.text, self.at).ok()?;
+        self.at = value;
+        if name.escaped { None } else { Some(Some(name.raw)) }
+    }
+
+    fn string(&mut self) -> Option<CompactString> {
+        if peek(self.text, self.at) != b'"' {
+            return None;
+        }
+        let (quoted, end) = text::lex(self.text, self.at).ok()?;
+        self.at = end;
+        if quoted.escaped { None } else { CompactString::from_utf8(quoted.raw).ok() }
+    }
+
+    /// Any value, which lies below `outer` open brackets.
+    fn value(&mut self, outer: usize) -> Option<Value<'a>> {
+        let start = self.at;
+        self.at = skip_value(self.text, start, outer).ok()?;
+        Some(Value::checked(self.text, start, self.at))
+    }
+
+    fn shape(&mut self) -> Option<Shape> {
+        let mut shape = Shape::new();
+        let mut sizes = self.open(b'[')?;
+        while self.next_element(&mut sizes)? {
+            if shape.len() == MAX_DIMENSIONS {
+                return None;
+            }
+            let (size, end) = fill::unsigned(self.text, self.at)?;
+            self.at = end;
+            shape.push(i64::try_from(size).ok()?);
+        }
+        Some(shape)
+    }
+}

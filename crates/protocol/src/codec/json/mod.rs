@@ -1,0 +1,74 @@
+//! Inference requests and responses as JSON, with binary tensors behind it where a header says so.
+//!
+//! A request is read by one of two ways that agree wherever both answer. [`fast`] walks the document once and parses
+//! numbers straight into the tensor; at anything unusual it gives up. [`exact`] then checks the grammar, reads the
+//! document field by field in Triton's order, and so finds the answer or the very error that Triton gives.
+
+mod data;
+mod digits;
+mod error;
+mod exact;
+mod fast;
+mod fill;
+mod number;
+mod parameters;
+mod parse;
+mod response;
+mod text;
+pub mod value;
+mod write;
+
+#[cfg(test)]
+mod agreement;
+
+use bytes::Bytes;
+
+pub use response::{EncodedResponse, encode_response};
+
+use crate::codec::binary::{self, Tail};
+use crate::{Code, InferError, InferRequest};
+
+/// What a decoder is told about the request it reads.
+#[derive(Clone, Copy, Debug)]
+struct Context<'a> {
+    /// Named in error texts.
+    model: &'a str,
+    /// Largest JSON text, and largest tensor from it, in bytes.
+    max_input_bytes: usize,
+}
+
+/// The request that a body carries: all of it is JSON, or `header_length` bytes of JSON are followed by tensors.
+///
+/// Tensors behind the JSON stay slices of `body`. What can only be judged against the model is left to the one who
+/// knows it. A raw body, whose header length is 0, is no JSON and not for this function.
+///
+/// `max_input_bytes` bounds the JSON text and each tensor that is read from it.
+///
+/// # Errors
+///
+/// Triton's code and text for the first thing that is wrong, in Triton's order; most of them are `Internal`.
+pub fn decode_request(
+    body: &Bytes,
+    header_length: Option<usize>,
+    model_name: &str,
+    max_input_bytes: usize,
+) -> Result<InferRequest, InferError> {
+    let length = header_length.unwrap_or(body.len());
+    let Some(text) = body.get(..length) else {
+        return Err(binary::out_of_range(length.to_string().as_bytes(), body.len() as u64));
+    };
+    if length > max_input_bytes {
+        return Err(InferError::new(
+            Code::TooLarge,
+            format!(
+                "request JSON size of {length} bytes exceeds the maximum allowed input size of {max_input_bytes} bytes. \
+                 Use --http-max-input-size to increase the limit."
+            ),
+        ));
+    }
+    let context = Context { model: model_name, max_input_bytes };
+    match fast::decode(text, Tail::behind(body, length), context) {
+        Some(request) => Ok(request),
+        None => exact::decode(text, Tail::behind(body, length), context),
+    }
+}
