@@ -7,6 +7,8 @@ from collections.abc import Mapping
 _SEES_REQUEST = "the model tells what it sees of its request: needs the Python backend"
 _OPTIONAL = "the model runs without one of its inputs: needs the Python backend"
 _CONFIG = "the configuration of a Python model: needs the Python backend"
+_LOG = "log settings cannot be read or changed at run time yet"
+_TRACE = "tracing is not there yet"
 
 LATER: Mapping[str, str] = {
     **dict.fromkeys(
@@ -40,6 +42,28 @@ LATER: Mapping[str, str] = {
             "grpc_control.metadata.config_optional",
         ),
         _CONFIG,
+    ),
+    **dict.fromkeys(
+        (
+            "grpc_control.metadata.log_get",
+            "grpc_control.metadata.log_set",
+            "grpc_control.metadata.log_format",
+            "grpc_control.metadata.log_format_bad",
+            "grpc_control.metadata.log_file",
+            "grpc_control.metadata.log_kind",
+        ),
+        _LOG,
+    ),
+    **dict.fromkeys(
+        (
+            "grpc_control.metadata.trace_get",
+            "grpc_control.metadata.trace_unknown_model",
+            "grpc_control.metadata.trace_rate",
+            "grpc_control.metadata.trace_rate_two",
+            "grpc_control.metadata.trace_level_no_file",
+            "grpc_control.metadata.trace_file",
+        ),
+        _TRACE,
     ),
     "http_infer.json.optional_only": "the model raises: needs the Python backend",
     "grpc_infer.basics.deadline": "the model sleeps: needs the Python backend",
