@@ -19,7 +19,7 @@ MEGABYTE = 1e6
 CONNECTIONS = 64
 PARTS = 10
 #: A piece of load between two looks at the count.
-SLICE_S = 1.0
+SLICE_S = 0.3
 AFTER = "resident after the load"
 GROWTH = "growth over the load"
 

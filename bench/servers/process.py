@@ -83,6 +83,14 @@ class Process:
         """The end of what it printed."""
         return self.log.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
 
+    def cpu_seconds(self) -> float:
+        """Processor time that the server and its children have used so far."""
+        import psutil
+
+        server = psutil.Process(self.pid)
+        times = [part.cpu_times() for part in [server, *server.children(recursive=True)]]
+        return float(sum(time.user + time.system for time in times))
+
     def resident_bytes(self) -> int:
         """Resident memory of the server and its children."""
         import psutil
