@@ -5,7 +5,7 @@ This is the only place that looks at the environment, and it looks once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Final
 
@@ -54,22 +54,25 @@ def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOption
             print after the usage; the exit code is 1.
     """
     given, positional = split_arguments(argv)
+    repositories = [(_row("model-repository"), text) for text in positional]
+    sources: list[tuple[Origin, list[tuple[Flag, str]]]] = [
+        ("environment", _from_environment(environ)),
+        ("flag", [*repositories, *given]),
+    ]
     texts: dict[str, list[str]] = {}
     origins: dict[str, Origin] = {}
-    notices = _unknown_variables(environ)
-    for flag, text in _from_environment(environ):
-        texts.setdefault(flag.name, []).append(text)
-        origins[flag.name] = "environment"
-    for flag, text in [*((_repository(), text) for text in positional), *given]:
-        name = flag.alias or flag.name
-        if origins.get(name) != "flag":
-            texts[name] = []
-        texts[name].append(text)
-        origins[name] = "flag"
-    values = {flag.name: _value(flag, texts.get(flag.name)) for flag in FLAGS if not flag.alias}
-    notices += [f"--{name} is ignored: {row.ignored}" for name in texts if (row := _row(name)).ignored]
-    origins = {flag.name: origins.get(flag.name, "default") for flag in FLAGS if not flag.alias}
-    return _options(values, origins, notices)
+    for origin, pairs in sources:
+        for flag, text in pairs:
+            name = flag.alias or flag.name
+            if origins.get(name) != origin:
+                texts[name] = []  # what a weaker source said counts no more
+            texts[name].append(text)
+            origins[name] = origin
+    rows = [flag for flag in FLAGS if not flag.alias]
+    values = {flag.name: _value(flag, texts.get(flag.name)) for flag in rows}
+    notices = [f"--{flag.name} is ignored: {flag.ignored}" for flag in rows if flag.ignored and flag.name in texts]
+    notices += _unknown_variables(environ)
+    return _options(values, {flag.name: origins.get(flag.name, "default") for flag in rows}, notices)
 
 
 def _row(name: str) -> Flag:
@@ -78,15 +81,9 @@ def _row(name: str) -> Flag:
     return flag
 
 
-def _repository() -> Flag:
-    return _row("model-repository")
-
-
-def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[Flag, str]]:
-    for flag in FLAGS:
-        text = environ.get(environment_name(flag))
-        if text is not None and not flag.alias:
-            yield from ((flag, word) for word in (text.split() if flag.kind == "list" else [text]))
+def _from_environment(environ: Mapping[str, str]) -> list[tuple[Flag, str]]:
+    given = [(flag, environ[environment_name(flag)]) for flag in FLAGS if environment_name(flag) in environ]
+    return [(flag, word) for flag, text in given for word in (text.split() if flag.kind == "list" else [text])]
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
@@ -144,13 +141,12 @@ def _words(value: Value) -> tuple[str, ...]:
 
 def _resource(text: str) -> Resource:
     """Read `<name>:<count>[:<device>]`."""
+    flag = "rate-limit-resource"
     name, *numbers = text.split(":")
-    if not name or len(numbers) not in (1, 2) or not all(number.isascii() and number.isdigit() for number in numbers):
-        raise ConfigError(
-            f"Bad option: \"--rate-limit-resource\".\nexpected <name>:<count>[:<device>], got '{text}'",
-            key="rate-limit-resource",
-        )
-    return Resource(name, int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else None)
+    if not name or len(numbers) not in (1, 2):
+        raise ConfigError(f"Bad option: \"--{flag}\".\nexpected <name>:<count>[:<device>], got '{text}'", key=flag)
+    count, *device = (int(str(parse_value(f"--{flag}", "int", number))) for number in numbers)
+    return Resource(name, count, device[0] if device else None)
 
 
 def _check(options: ServerOptions) -> None:

@@ -1,4 +1,4 @@
-"""Writes the reference pages that are read from the tables: `python -m alipes.config.reference docs/reference`."""
+"""Writes the reference pages from the tables: `python -m alipes.config.reference` in the project's folder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from alipes.config.settings import SETTINGS
 
 __all__ = ["main", "pages"]
 
+_FOLDER: Final = "docs/reference"
+
 _HEAD: Final = """\
 # {title}
 
-<!-- Written by `python -m alipes.config.reference docs/reference`; change the tables, not this page. -->
+<!-- Written by `make docs`; change the tables in python/alipes/config, not this page. -->
 
 {text}
 
@@ -50,15 +52,15 @@ def pages() -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages into a folder.
+    """Write the pages into a folder, `docs/reference` where none is given.
 
     Returns:
-        The exit code: 2 where the arguments are not one folder.
+        The exit code: 2 where more than one folder is given.
     """
-    if len(arguments) != 1:
-        print("usage: python -m alipes.config.reference FOLDER", file=sys.stderr)
+    if len(arguments) > 1:
+        print("usage: python -m alipes.config.reference [FOLDER]", file=sys.stderr)
         return 2
-    folder = Path(arguments[0])
+    folder = Path(arguments[0] if arguments else _FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -38,8 +38,10 @@ def test_repositories_come_from_all_three_spellings_each_once_in_order() -> None
     assert "model-store" not in options.origins
 
 
-def test_an_alias_fills_the_same_option() -> None:
+def test_an_alias_fills_the_same_option_from_either_source() -> None:
     assert parse_flags(["models", "--strict-model-config=true"], {}).model.strict_config
+    assert parse_flags(["models"], {"ALIPES_STRICT_MODEL_CONFIG": "true"}).model.strict_config
+    assert parse_flags([], {"ALIPES_MODEL_STORE": "models"}).repository.paths == ("models",)
 
 
 def test_a_variable_that_stands_for_no_flag_gives_a_notice() -> None:
@@ -113,7 +115,7 @@ def test_resources_of_the_rate_limiter_are_read() -> None:
     assert options.model.resources == (Resource("R1", 2), Resource("R2", 3, 0))
 
 
-@pytest.mark.parametrize("text", ["R1", ":1", "R1:x", "R1:1:2:3", "R1:-1"])
+@pytest.mark.parametrize("text", ["R1", ":1", "R1:x", "R1:1:2:3", "R1:-1", "R1:" + "9" * 5000])
 def test_a_resource_of_another_form_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="expected <name>:<count>"):
+    with pytest.raises(ConfigError, match='Bad option: "--rate-limit-resource"'):
         parse_flags(["models", f"--rate-limit-resource={text}"], {})

@@ -18,8 +18,14 @@ def test_pages_are_written_into_a_folder(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "new").iterdir()} == set(pages())
 
 
+def test_the_projects_own_folder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == 0
+    assert (tmp_path / "docs" / "reference" / "cli-serve.md").exists()
+
+
 def test_another_number_of_arguments_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
+    assert main(["one", "two"]) == 2
     assert "usage" in capsys.readouterr().err
 
 
