@@ -8,6 +8,7 @@ interpreter lock is never near a call, and a broken Python part of the wheel doe
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -17,6 +18,18 @@ INSTALL_HINT = "install it with: pip install onnxruntime (or onnxruntime-gpu, on
 
 _PATTERNS = {"darwin": "libonnxruntime*.dylib", "win32": "onnxruntime.dll"}
 _DEFAULT_PATTERN = "libonnxruntime.so*"
+
+
+def silence_telemetry() -> None:
+    """Keeps ONNX Runtime from reporting to its maker, unless the environment says otherwise.
+
+    Recent official builds report over the network by default and leave an identifier in the folder for temporary
+    files. They read this variable once, when the library is opened; the API's own switch comes after the first report.
+    To be called early: another thread must not read the environment at the same time.
+
+    Source: Privacy.md of the onnxruntime wheel, "Disabling Telemetry".
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def find_library() -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from alipes import _core
+from alipes.backends.onnxruntime import silence_telemetry
 from alipes.backends.registry import library_of
 from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
@@ -27,6 +28,7 @@ class Planner:
         describe: Callable[[str, str], str] = _core.describe_onnx,
     ) -> None:
         """Takes what `alipes.config.plan.prepare_version` needs to know of engines."""
+        silence_telemetry()  # before any engine is opened, and before there are threads
         self._options = options
         self._library_of = library_of
         self._describe = describe

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
-from alipes.backends.onnxruntime import find_library
+from alipes.backends.onnxruntime import find_library, silence_telemetry
 from alipes.backends.registry import library_of
 from alipes.errors import ModelLoadError
 
@@ -63,3 +64,14 @@ def test_an_unknown_backend_has_the_text_of_triton() -> None:
 def test_a_backend_that_is_not_offered_is_named() -> None:
     with pytest.raises(ModelLoadError, match="backend 'pytorch' is not offered by this release; offered: onnxruntime"):
         library_of("pytorch")
+
+
+@pytest.mark.parametrize(("given", "then"), [(None, "1"), ("0", "0")])
+def test_telemetry_is_off_unless_the_environment_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, then: str
+) -> None:
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    if given is not None:
+        monkeypatch.setenv("ORT_DISABLE_TELEMETRY", given)
+    silence_telemetry()
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == then
