@@ -67,9 +67,7 @@ instance_group [
     count: 1
   }}
 ]
-dynamic_batching {{
-  max_queue_delay_microseconds: 100
-}}
+dynamic_batching {{ }}
 """
 
 

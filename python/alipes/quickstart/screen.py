@@ -113,9 +113,13 @@ class Screen:
             f"[bold]{result.per_second:,.0f} requests/s[/]   p50 {result.percentile_ms(50):.2f} ms"
             f"   p99 {result.percentile_ms(99):.2f} ms   {result.failures} failed"
         )
-        busy = f"The load comes from one Python thread, {min(result.client_busy, 1):.0%} busy"
-        verdict = ": it is the limit, not the server." if result.client_busy >= _BUSY else "."
-        self._console.print(f"{busy}{verdict} `make bench` measures with wrk and h2load.", style="dim")
+        busy = f"One Python thread sent them and used {min(result.client_busy, 1):.0%} of a core"
+        verdict = (
+            "; it was the limit,\nnot the server: `make bench` measures with wrk and h2load."
+            if result.client_busy >= _BUSY
+            else "."
+        )
+        self._console.print(f"{busy}{verdict}", style="dim")
 
     def batches(self, batches: Sequence[BatchStatistic]) -> None:
         """How the server grouped those requests."""
