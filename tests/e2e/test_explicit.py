@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,8 @@ def test_a_failed_reload_leaves_the_old_version_serving(repository: Path, server
             client.load_model("scaled")
         assert client.is_model_ready("scaled")
         assert client.is_server_ready()
-    assert answer_of(http.client.HTTPConnection(server.http, timeout=PATIENCE_S)) == 2.0
+    with closing(http.client.HTTPConnection(server.http, timeout=PATIENCE_S)) as connection:
+        assert answer_of(connection) == 2.0
 
 
 def test_model_control_is_refused_in_the_default_mode(repository: Path, serve: Serve) -> None:
@@ -111,11 +113,10 @@ def test_no_request_is_lost_while_the_model_is_reloaded(repository: Path, server
         answers: list[list[float]] = [[] for _ in range(CALLERS)]
 
         def ask(mine: list[float]) -> None:
-            connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
-            while not finished.is_set():
+            with closing(http.client.HTTPConnection(server.http, timeout=PATIENCE_S)) as connection:
+                while not finished.is_set():
+                    mine.append(answer_of(connection))
                 mine.append(answer_of(connection))
-            mine.append(answer_of(connection))
-            connection.close()
 
         failures: list[BaseException] = []
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 # Triton's text in every mode but `explicit`, odd as it is.
 NOT_ALLOWED = "explicit model load / unload is not allowed if polling is enabled"
 
-# How often the thread looks up from the wire: bounds how late a new model folder shows in the index, and the stop.
-WAIT_S = 0.25
+# How often the thread looks up from the wire: bounds how late a new model folder shows in the index.
+WAIT_S = 1.0
 
 
 class Control:
