@@ -16,6 +16,13 @@ pub struct InputView<'a> {
     pub data: &'a [u8],
 }
 
+impl InputView<'_> {
+    /// Whether engines may read the elements where they are. No bytes are aligned anywhere.
+    pub fn is_aligned(&self) -> bool {
+        self.data.is_empty() || self.data.as_ptr().addr().is_multiple_of(self.datatype.size().unwrap_or(1))
+    }
+}
+
 /// An output of one execution, or one request's rows of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputTensor {

@@ -90,7 +90,7 @@ proptest! {
         for _ in 0..2 {
             let views = gather.gather(members(&requests)).unwrap();
             for view in &views {
-                prop_assert!(view.data.as_ptr().addr().is_multiple_of(view.datatype.size().unwrap_or(1)));
+                prop_assert!(view.is_aligned());
             }
             let rows = requests.iter().map(|request| usize::try_from(request[0].shape[0]).unwrap());
             let outputs: Vec<OutputTensor> = views.iter().map(output).collect();
@@ -115,16 +115,25 @@ fn a_lone_aligned_request_is_not_copied() {
 }
 
 #[test]
-fn a_lone_misaligned_request_is_copied_once_and_counted() {
-    let bytes = [7_u8; 32];
-    let odd = bytes.as_ptr().align_offset(4) + 1;
-    let member = Member { index: 0, datatype: Datatype::Fp32, shape: &[1, 2], data: &bytes[odd..odd + 8] };
+fn lone_misaligned_requests_are_copied_once_each_and_counted() {
+    let bytes: Vec<u8> = (0..64).collect();
+    let odd = &bytes[bytes.as_ptr().align_offset(4) + 1..];
     let mut gather = Gather::default();
-    let views = gather.gather([[member]]).unwrap();
-    assert!(views[0].data.as_ptr().addr().is_multiple_of(64));
-    assert_eq!(views[0].data, member.data);
-    drop(views);
-    assert_eq!(gather.copies(), 1);
+    for (shape, data) in [([1, 4], &odd[..16]), ([1, 2], &odd[16..24])] {
+        let views = gather.gather([[Member { index: 0, datatype: Datatype::Fp32, shape: &shape, data }]]).unwrap();
+        assert!(views[0].data.as_ptr().addr().is_multiple_of(64));
+        assert_eq!((views[0].shape, views[0].data), (&shape[..], data));
+    }
+    assert_eq!(gather.copies(), 2);
+}
+
+#[test]
+fn a_request_without_bytes_is_aligned_wherever_it_is() {
+    let bytes = [0_u8; 8];
+    let odd = &bytes[bytes.as_ptr().align_offset(4) + 1..][..0];
+    let mut gather = Gather::default();
+    drop(gather.gather([[Member { index: 0, datatype: Datatype::Fp32, shape: &[0, 2], data: odd }]]).unwrap());
+    assert_eq!(gather.copies(), 0);
 }
 
 #[test]

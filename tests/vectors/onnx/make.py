@@ -70,12 +70,8 @@ def main() -> None:
     )
 
     # An output that is the input itself.
-    save(
-        "same",
-        [node("Neg", ["X"], ["Y"])],
-        [tensor("X", FP32, ["b"])],
-        [tensor("X", FP32, ["b"]), tensor("Y", FP32, ["b"])],
-    )
+    row = tensor("X", FP32, ["b"])
+    save("same", [node("Neg", ["X"], ["Y"])], [row], [row, tensor("Y", FP32, ["b"])])
 
     # Fails while it runs: an index beyond the table.
     save(

@@ -56,14 +56,14 @@ impl Gather {
     fn gather_one<'a>(&'a mut self, mut request: Views<'a>) -> Views<'a> {
         self.make_room(request.len());
         for (column, member) in self.columns.iter_mut().zip(&request) {
-            if !is_aligned(member) {
+            if !member.is_aligned() {
                 column.data.clear();
                 column.data.extend(member.data);
                 self.copies += 1;
             }
         }
         for (column, member) in self.columns.iter().zip(&mut request) {
-            if !is_aligned(member) {
+            if !member.is_aligned() {
                 member.data = column.data.bytes();
             }
         }
@@ -135,10 +135,6 @@ impl Column {
         self.data.extend(member.data);
         Ok(())
     }
-}
-
-fn is_aligned(member: &Member<'_>) -> bool {
-    member.data.as_ptr().addr().is_multiple_of(member.datatype.size().unwrap_or(1))
 }
 
 fn mixed(member: &Member<'_>, why: &str) -> EngineError {

@@ -112,7 +112,7 @@ impl SessionOptions {
     /// Loads the model at `path`.
     pub(super) fn build(&self, library: &Library, path: &Path) -> Result<Session, EngineError> {
         let mut builder = self.builder(library)?;
-        // `ort` asserts that it knows every value type that a model may have; a model with another one must not end us.
+        // `ort` asserts that it knows each kind of value that a model may have; a newer library may know another one.
         let built = catch_unwind(AssertUnwindSafe(|| builder.commit_from_file(path)));
         let built = built.map_err(|_| EngineError::internal("the model has an input or output of an unknown kind"))?;
         Ok(built?)
@@ -131,5 +131,42 @@ impl SessionOptions {
             builder = builder.with_config_entry(key, value)?;
         }
         Ok(builder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ort::{AsPointer, ortsys};
+
+    use super::super::library;
+    use super::*;
+
+    /// What the library holds for an entry of a session that is set up with these options.
+    fn entry(options: &SessionOptions, key: &std::ffi::CStr) -> String {
+        let library = std::env::var_os("ALIPES_ONNXRUNTIME_LIBRARY");
+        let library = library.expect("ALIPES_ONNXRUNTIME_LIBRARY names the libonnxruntime.so of an installed wheel");
+        let builder = options.builder(library::load(Path::new(&library)).unwrap()).unwrap();
+        let mut value = [0_u8; 16];
+        let mut len = value.len();
+        // SAFETY: the builder is valid, and the library writes at most `len` bytes and how many.
+        ortsys![unsafe GetSessionConfigEntry(builder.ptr(), key.as_ptr(), value.as_mut_ptr().cast(), &mut len).expect("reads")];
+        String::from_utf8(value[..len - 1].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn threads_do_not_spin_unless_the_model_says_so() {
+        let mut options = SessionOptions::default();
+        assert_eq!(entry(&options, c"session.intra_op.allow_spinning"), "0");
+        options.session_config.push(("session.intra_op.allow_spinning".into(), "1".into()));
+        assert_eq!(entry(&options, c"session.intra_op.allow_spinning"), "1");
+        assert_eq!(entry(&options, c"session.inter_op.allow_spinning"), "0");
+    }
+
+    #[test]
+    fn names_lead_to_modes_and_levels() {
+        assert_eq!(ExecutionMode::from_name("parallel"), Some(ExecutionMode::Parallel));
+        assert_eq!(GraphOptimization::from_name("basic"), Some(GraphOptimization::Basic));
+        assert_eq!(ExecutionMode::from_name("Parallel"), None);
+        assert_eq!(GraphOptimization::from_name("99"), None);
     }
 }

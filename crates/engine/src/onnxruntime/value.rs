@@ -51,7 +51,7 @@ impl Value {
     ) -> Result<Value, EngineError> {
         let Some(size) = view.datatype.size() else { return Value::of_strings(view, shape) };
         let expected = shape::element_count(shape).and_then(|count| count.checked_mul(size));
-        if expected != Some(view.data.len()) || !view.data.as_ptr().addr().is_multiple_of(size) {
+        if expected != Some(view.data.len()) || !view.is_aligned() {
             return Err(misfit(view, shape));
         }
         let mut value = ptr::null_mut();
