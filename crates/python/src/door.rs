@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use alipes_protocol::{Code, InferError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// Why a call failed, in the terms of `alipes.errors`.
 pub enum Failure {
@@ -40,11 +41,12 @@ fn exception(py: Python<'_>, failure: Failure) -> PyErr {
     }
 }
 
-/// `alipes.errors.ModelLoadError`, with Triton's word for the kind of error in front, as its load failures have it.
+/// `alipes.errors.ModelLoadError` with its code; the class knows Triton's word for it.
 fn load_error(py: Python<'_>, error: &InferError) -> PyResult<PyErr> {
     let class = py.import("alipes.errors")?.getattr("ModelLoadError")?;
-    let text = format!("{}: {}", error.code.row().word, error.message);
-    Ok(PyErr::from_value(class.call1((text,))?))
+    let named = PyDict::new(py);
+    named.set_item("code", name(error.code))?;
+    Ok(PyErr::from_value(class.call((error.message.as_str(),), Some(&named))?))
 }
 
 fn text(panic: &(dyn std::any::Any + Send)) -> String {
@@ -52,17 +54,24 @@ fn text(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown panic".to_owned())
 }
 
-/// The code with this name of Triton's error enumeration.
+/// Names of Triton's error enumeration, as Python says them.
+const NAMES: [(&str, Code); 8] = [
+    ("UNKNOWN", Code::Unknown),
+    ("INTERNAL", Code::Internal),
+    ("NOT_FOUND", Code::NotFound),
+    ("INVALID_ARG", Code::InvalidArgument),
+    ("UNAVAILABLE", Code::Unavailable),
+    ("UNSUPPORTED", Code::Unsupported),
+    ("ALREADY_EXISTS", Code::AlreadyExists),
+    ("CANCELLED", Code::Cancelled),
+];
+
+/// The code with this name.
 pub fn code(name: &str) -> Option<Code> {
-    Some(match name {
-        "UNKNOWN" => Code::Unknown,
-        "INTERNAL" => Code::Internal,
-        "NOT_FOUND" => Code::NotFound,
-        "INVALID_ARG" => Code::InvalidArgument,
-        "UNAVAILABLE" => Code::Unavailable,
-        "UNSUPPORTED" => Code::Unsupported,
-        "ALREADY_EXISTS" => Code::AlreadyExists,
-        "CANCELLED" => Code::Cancelled,
-        _ => return None,
-    })
+    NAMES.iter().find(|(known, _)| *known == name).map(|(_, code)| *code)
+}
+
+/// The name of a code; one that Triton does not know is the caller's fault.
+fn name(code: Code) -> &'static str {
+    NAMES.iter().find(|(_, known)| *known == code).map_or("INVALID_ARG", |(name, _)| name)
 }

@@ -32,18 +32,16 @@ pub fn build(spec: ModelSpec) -> Result<ModelVersion, InferError> {
 fn onnx_sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec) -> Result<Vec<Box<dyn Engine>>, EngineError> {
     let model = OnnxModel::open(Path::new(&engine.library), Path::new(&engine.model_path), options(engine)?)?;
     let (inputs, outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
-    let declared = Declared {
-        model_name: &spec.name,
-        max_batch_size: spec.max_batch_size,
-        inputs: &inputs,
-        outputs: &outputs,
-    };
+    let declared =
+        Declared { model_name: &spec.name, max_batch_size: spec.max_batch_size, inputs: &inputs, outputs: &outputs };
     thread::scope(|scope| {
         let load = || model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>);
         let further: Vec<_> = spec.instances[1..].iter().map(|_| scope.spawn(load)).collect();
         let first = load();
         let panicked = |_| Err(EngineError::internal("loading an instance panicked, please report it"));
-        std::iter::once(first).chain(further.into_iter().map(|loading| loading.join().unwrap_or_else(panicked))).collect()
+        std::iter::once(first)
+            .chain(further.into_iter().map(|loading| loading.join().unwrap_or_else(panicked)))
+            .collect()
     })
 }
 

@@ -54,9 +54,11 @@ const DURATIONS: [(&str, &str, Reading); 5] = [
     ("nv_inference_compute_infer_duration_us", "Cumulative compute inference duration in microseconds", |row| {
         micros(row.books.compute.compute_infer)
     }),
-    ("nv_inference_compute_output_duration_us", "Cumulative inference compute output duration in microseconds", |row| {
-        micros(row.books.compute.compute_output)
-    }),
+    (
+        "nv_inference_compute_output_duration_us",
+        "Cumulative inference compute output duration in microseconds",
+        |row| micros(row.books.compute.compute_output),
+    ),
 ];
 
 fn micros(tally: Tally) -> f64 {
@@ -66,7 +68,12 @@ fn micros(tally: Tally) -> f64 {
 /// The whole exposition; `durations` leaves the latency counters out where it is false.
 pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, durations: bool) -> String {
     let mut text = String::with_capacity(1024 + rows.len() * 2048);
-    family(&mut text, "nv_inference_request_success", "Number of successful inference requests, all batch sizes", "counter");
+    family(
+        &mut text,
+        "nv_inference_request_success",
+        "Number of successful inference requests, all batch sizes",
+        "counter",
+    );
     for row in rows {
         sample(&mut text, "nv_inference_request_success", &row.labels, row.books.success.count as f64);
     }
@@ -78,12 +85,22 @@ pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, durations: bool) ->
         series(&mut text, name, help, "counter", rows, reading);
     }
     let pending = "nv_inference_pending_request_count";
-    series(&mut text, pending, "Instantaneous number of pending requests awaiting execution per-model.", "gauge", rows, |row| {
-        row.waiting as f64
-    });
+    series(
+        &mut text,
+        pending,
+        "Instantaneous number of pending requests awaiting execution per-model.",
+        "gauge",
+        rows,
+        |row| row.waiting as f64,
+    );
     if let Some(cpu) = cpu {
         gauge(&mut text, "nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", cpu.utilization);
-        gauge(&mut text, "nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", cpu.memory_total_bytes as f64);
+        gauge(
+            &mut text,
+            "nv_cpu_memory_total_bytes",
+            "CPU total memory (RAM), in bytes",
+            cpu.memory_total_bytes as f64,
+        );
         gauge(&mut text, "nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", cpu.memory_used_bytes as f64);
     }
     text

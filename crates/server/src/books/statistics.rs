@@ -165,7 +165,8 @@ mod tests {
     fn an_execution_counts_rows_requests_and_its_batch_size() {
         let statistics = Statistics::default();
         let times = ExecutionTimes { infer: Duration::from_nanos(10), ..Default::default() };
-        let execution = Execution { rows: 5, requests: 2, total: Duration::from_nanos(100), queued: Duration::ZERO, times };
+        let execution =
+            Execution { rows: 5, requests: 2, total: Duration::from_nanos(100), queued: Duration::ZERO, times };
         statistics.executed(&execution);
         let books = statistics.snapshot();
         assert_eq!((books.inference_count, books.execution_count), (5, 1));

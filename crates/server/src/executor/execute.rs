@@ -48,7 +48,9 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     match outcome {
         Ok(Ok(times)) => succeed(model, state, taken, times),
         Ok(Err(error)) => fail(model, state, &InferError::new(error.code, error.message)),
-        Err(_) => fail(model, state, &InferError::internal(format!("model '{}' panicked, please report it", model.name))),
+        Err(_) => {
+            fail(model, state, &InferError::internal(format!("model '{}' panicked, please report it", model.name)))
+        }
     }
     state.parcels.send();
     model.pace.note(taken.elapsed());
@@ -72,7 +74,12 @@ fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes
     let datatypes = |index: usize| model.spec.inputs[index].datatype;
     let members = state.batch.iter().map(|pending| {
         let inputs = &pending.checked.inputs;
-        inputs.iter().map(|input| Member { index: input.index, datatype: datatypes(input.index), shape: &input.shape, data: &input.data })
+        inputs.iter().map(|input| Member {
+            index: input.index,
+            datatype: datatypes(input.index),
+            shape: &input.shape,
+            data: &input.data,
+        })
     });
     let inputs = state.gather.gather(members)?;
     let gathered = Instant::now();

@@ -4,14 +4,6 @@ use alipes_protocol::shape::{self, Shape};
 use alipes_protocol::{Datatype, InferError, Tensor, limits};
 use bytes::{BufMut, BytesMut};
 
-/// An output of which the best classes were asked for.
-pub struct Classified {
-    /// Its name.
-    pub name: compact_str::CompactString,
-    /// How many classes of each row, at least one.
-    pub classes: usize,
-}
-
 /// The best classes of each row as BYTES elements `value:index`, with `:label` where the class has one, best first.
 ///
 /// The shape is `[rows, classes]`, without the rows where the model does not batch; a row with fewer elements gives
@@ -22,7 +14,10 @@ pub struct Classified {
 /// `InvalidArgument` for a datatype whose values have no order here, or for too many elements.
 pub fn best_classes(tensor: &Tensor, batches: bool, classes: usize, labels: &[String]) -> Result<Tensor, InferError> {
     let sorted = sorter(tensor.datatype).ok_or_else(|| {
-        InferError::invalid(format!("class result not available for output due to unsupported type '{}'", tensor.datatype))
+        InferError::invalid(format!(
+            "class result not available for output due to unsupported type '{}'",
+            tensor.datatype
+        ))
     })?;
     let elements = shape::element_count(&tensor.shape).unwrap_or(usize::MAX);
     if elements > limits::CLASSIFICATION_MAX_ELEMENTS {
@@ -52,7 +47,8 @@ fn sorter(datatype: Datatype) -> Option<Sorter> {
                 const SIZE: usize = size_of::<$element>();
                 let (elements, _) = row.as_chunks::<SIZE>();
                 let values: Vec<$element> = elements.iter().map(|bytes| <$element>::from_le_bytes(*bytes)).collect();
-                let descending = |&one: &usize, &other: &usize| $order(&values[other], &values[one]).then(one.cmp(&other));
+                let descending =
+                    |&one: &usize, &other: &usize| $order(&values[other], &values[one]).then(one.cmp(&other));
                 let mut indexes: Vec<usize> = (0..values.len()).collect();
                 if kept < indexes.len() {
                     indexes.select_nth_unstable_by(kept, descending);
@@ -129,7 +125,10 @@ mod tests {
     fn a_model_without_batching_has_one_row_and_equal_values_keep_their_order() {
         let tensor = tensor(Datatype::Int8, &[2, 2], vec![5, 7, 5, 0xff]);
         let classes = best_classes(&tensor, false, 9, &[]).unwrap();
-        assert_eq!((&classes.shape[..], texts(&classes)), (&[4][..], ["7:1", "5:0", "5:2", "-1:3"].map(str::to_owned).to_vec()));
+        assert_eq!(
+            (&classes.shape[..], texts(&classes)),
+            (&[4][..], ["7:1", "5:0", "5:2", "-1:3"].map(str::to_owned).to_vec())
+        );
     }
 
     #[test]

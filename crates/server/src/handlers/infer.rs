@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, Tensor};
+use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, RequestedOutput, Tensor};
 
 use super::Service;
-use super::classification::{Classified, best_classes};
+use super::classification::best_classes;
 use crate::model::ModelVersion;
 use crate::spec::ModelSpec;
 
@@ -26,8 +26,8 @@ impl Service {
         let mut outputs = answer.await.unwrap_or_else(|_| {
             Err(InferError::internal(format!("model '{}' dropped the request without an answer", model.name)))
         })?;
-        for wanted in classified {
-            give_classes(&model.spec, &wanted, &mut outputs).map_err(|error| error.at(Origin::Model))?;
+        for tensor in &mut outputs {
+            classify(&model.spec, &classified, tensor).map_err(|error| error.at(Origin::Model))?;
         }
         Ok(InferResponse {
             id,
@@ -39,22 +39,16 @@ impl Service {
     }
 }
 
-/// The outputs of which classes are asked for; almost always none.
-fn classified(request: &InferRequest) -> Vec<Classified> {
-    let mut found: Vec<Classified> = Vec::new();
-    for output in request.outputs.iter().filter(|output| output.classification > 0) {
-        if !found.iter().any(|earlier| earlier.name == output.name) {
-            found.push(Classified { name: output.name.clone(), classes: output.classification as usize });
-        }
-    }
-    found
+/// The outputs of which the best classes are asked for; almost always none.
+fn classified(request: &InferRequest) -> Vec<RequestedOutput> {
+    request.outputs.iter().filter(|output| output.classification > 0).cloned().collect()
 }
 
-/// Puts the best classes of an output in its place.
-fn give_classes(spec: &ModelSpec, wanted: &Classified, outputs: &mut [Tensor]) -> Result<(), InferError> {
-    let Some(tensor) = outputs.iter_mut().find(|tensor| tensor.name == wanted.name) else { return Ok(()) };
-    let port = spec.outputs.iter().find(|port| port.name == wanted.name.as_str());
+/// Puts the best classes in the place of an output of which they were asked for.
+fn classify(spec: &ModelSpec, asked: &[RequestedOutput], tensor: &mut Tensor) -> Result<(), InferError> {
+    let Some(output) = asked.iter().find(|output| output.name == tensor.name) else { return Ok(()) };
+    let port = spec.outputs.iter().find(|port| port.name == tensor.name.as_str());
     let labels = port.map_or(&[][..], |port| &port.labels);
-    *tensor = best_classes(tensor, spec.max_batch_size > 0, wanted.classes, labels)?;
+    *tensor = best_classes(tensor, spec.max_batch_size > 0, output.classification as usize, labels)?;
     Ok(())
 }

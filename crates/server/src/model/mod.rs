@@ -1,9 +1,9 @@
 //! One version of a model: its declaration, its queue, its instances and its books.
 
 pub mod check;
+mod gone;
 pub mod nap;
 pub mod pace;
-mod gone;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,8 +23,8 @@ use crate::executor::answer::{Answer, Responder};
 use crate::executor::{self, Run, execute::InstanceState};
 use crate::spec::{ModelSpec, Scheduling};
 use check::{Checked, check_request};
-use gone::Gone;
 pub use gone::Departure;
+use gone::Gone;
 use nap::Nap;
 use pace::Pace;
 
@@ -89,10 +89,9 @@ impl ModelVersion {
     pub fn new(spec: ModelSpec, engines: Vec<Box<dyn Engine>>) -> Result<ModelVersion, InferError> {
         let config_proto = BASE64.decode(&spec.config_proto);
         let config_proto = config_proto.map_err(|error| InferError::internal(format!("config_proto: {error}")))?;
-        let instances = engines.into_iter().map(|engine| InstanceSlot {
-            state: Mutex::new(InstanceState::new(engine)),
-            nap: Nap::default(),
-        });
+        let instances = engines
+            .into_iter()
+            .map(|engine| InstanceSlot { state: Mutex::new(InstanceState::new(engine)), nap: Nap::default() });
         let instances: Vec<InstanceSlot> = instances.collect();
         Ok(ModelVersion {
             name: spec.name.as_str().into(),

@@ -55,6 +55,7 @@ pub fn check_request(model: &ModelSpec, request: InferRequest) -> Result<Checked
     if request.raw {
         asked.name_raw_input(&mut tensors)?;
     }
+    asked.check_names_differ(&tensors)?;
     let outputs = asked.check_outputs(request.outputs.iter().map(|output| output.name.as_str()))?;
     asked.check_input_count(&tensors)?;
     let rows = asked.check_rows(&tensors)?;
@@ -121,7 +122,20 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn check_outputs<'r>(&self, names: impl ExactSizeIterator<Item = &'r str>) -> Result<SmallVec<[usize; 4]>, InferError> {
+    fn check_names_differ(&self, tensors: &[Tensor]) -> Result<(), InferError> {
+        let mut names: SmallVec<[&str; 8]> = tensors.iter().map(|tensor| tensor.name.as_str()).collect();
+        // Sorted, because a hostile request names a million inputs and comparing each with each would take hours.
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(self.refuse(format!("input '{}' already exists in request", pair[0]))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_outputs<'r>(
+        &self,
+        names: impl ExactSizeIterator<Item = &'r str>,
+    ) -> Result<SmallVec<[usize; 4]>, InferError> {
         if names.len() == 0 {
             return Ok((0..self.model.outputs.len()).collect());
         }
@@ -284,7 +298,8 @@ impl Asked<'_> {
     fn backend_shape(&self, port: &Port, given: Shape) -> Shape {
         let Some(reshape) = &port.reshape else { return given };
         let batch = usize::from(self.batches());
-        let mut open = port.dims.iter().zip(&given[batch..]).filter(|(declared, _)| **declared < 0).map(|(_, &size)| size);
+        let mut open =
+            port.dims.iter().zip(&given[batch..]).filter(|(declared, _)| **declared < 0).map(|(_, &size)| size);
         let mut shape: Shape = given[..batch].iter().copied().collect();
         shape.extend(reshape.iter().map(|&size| if size < 0 { open.next().unwrap_or(size) } else { size }));
         shape

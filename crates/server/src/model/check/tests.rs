@@ -67,7 +67,10 @@ fn a_wrong_shape_names_what_was_expected_and_got() {
     let text = refusal(&two_inputs(), vec![tensor("A", &[1, 5]), tensor("B", &[1, 4])]);
     assert!(text.starts_with("[request id: <id_unknown>] unexpected shape for input 'A' for model 'm'. Expected [-1,4], got [1,5]. NOTE: "), "{text}");
     let text = refusal(&model(0, &[port("A", "INT32", &[2, 3], "")]), vec![tensor("A", &[3, 2])]);
-    assert_eq!(text, "[request id: <id_unknown>] unexpected shape for input 'A' for model 'm'. Expected [2,3], got [3,2]. ");
+    assert_eq!(
+        text,
+        "[request id: <id_unknown>] unexpected shape for input 'A' for model 'm'. Expected [2,3], got [3,2]. "
+    );
 }
 
 #[test]
@@ -75,6 +78,12 @@ fn the_requests_id_stands_in_front() {
     let asked = InferRequest { id: "seven".into(), ..request(vec![tensor("A", &[9, 4]), tensor("B", &[9, 4])]) };
     let refused = check_request(&two_inputs(), asked).unwrap_err();
     assert_eq!(refused.message, "[request id: seven] inference request batch-size must be <= 8 for 'm'");
+}
+
+#[test]
+fn an_input_may_be_given_once() {
+    let text = refusal(&two_inputs(), vec![tensor("B", &[1, 4]), tensor("A", &[1, 4]), tensor("B", &[1, 4])]);
+    assert_eq!(text, "[request id: <id_unknown>] input 'B' already exists in request");
 }
 
 #[test]
@@ -106,13 +115,18 @@ fn an_absurd_shape_is_refused_without_being_believed() {
 fn bytes_must_fit_the_shape() {
     let short = Tensor { data: Bytes::from_static(&[0; 12]), ..tensor("A", &[1, 4]) };
     let text = refusal(&two_inputs(), vec![short, tensor("B", &[1, 4])]);
-    assert_eq!(text, "[request id: <id_unknown>] input byte size mismatch for input 'A' for model 'm'. Expected 16, got 12");
+    assert_eq!(
+        text,
+        "[request id: <id_unknown>] input byte size mismatch for input 'A' for model 'm'. Expected 16, got 12"
+    );
 }
 
 #[test]
 fn the_number_of_inputs_is_checked_before_their_names() {
     let text = refusal(&two_inputs(), vec![tensor("A", &[1, 4])]);
-    assert!(text.contains("expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['A'], but missing required input(s) ['B']."));
+    assert!(text.contains(
+        "expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['A'], but missing required input(s) ['B']."
+    ));
     let text = refusal(&two_inputs(), vec![tensor("A", &[1, 4]), tensor("OTHER", &[1, 4])]);
     assert_eq!(text, "unexpected inference input 'OTHER' for model 'm'");
 }
@@ -149,7 +163,10 @@ fn a_raw_body_takes_name_shape_and_datatype_from_the_model() {
     };
     assert_eq!(check_request(&model, raw(24)).unwrap().inputs[0].shape[..], [1, 2, 3]);
     let text = check_request(&model, raw(25)).unwrap_err().message;
-    assert!(text.ends_with("input byte size mismatch for input 'raw_input' for model 'm'. Expected 24, got 25"), "{text}");
+    assert!(
+        text.ends_with("input byte size mismatch for input 'raw_input' for model 'm'. Expected 24, got 25"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -160,6 +177,12 @@ fn strings_are_counted() {
         refusal(&model, vec![tensor])
     };
     assert!(text(&[0; 4]).ends_with("expected 2 string elements for inference input 'T' for model 'm', got 1"));
-    assert!(text(&[0; 16]).ends_with("unexpected number of string elements 3 for inference input 'T' for model 'm', expecting 2"));
-    assert_eq!(text(&[9, 0, 0, 0, 1]), "incomplete string data for inference input 'T', expecting string of length 9 but only 1 bytes available");
+    assert!(
+        text(&[0; 16])
+            .ends_with("unexpected number of string elements 3 for inference input 'T' for model 'm', expecting 2")
+    );
+    assert_eq!(
+        text(&[9, 0, 0, 0, 1]),
+        "incomplete string data for inference input 'T', expecting string of length 9 but only 1 bytes available"
+    );
 }

@@ -1,12 +1,11 @@
 //! The body of an HTTP request, received once into memory that suits tensors.
 
-use alipes_protocol::{Code, InferError, limits};
-use bytes::{Bytes, BytesMut};
+use alipes_protocol::{Code, InferError};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
-/// Alignment in bytes that tensor data is received with: the widest vector loads of today's processors.
-const ALIGNMENT: usize = 64;
+use crate::wire::aligned::AlignedBytes;
 
 /// Reads a whole body of at most `max_bytes`.
 ///
@@ -28,20 +27,17 @@ pub async fn read(mut body: Incoming, aligned_at: usize, max_bytes: u64) -> Resu
     if announced.exact() == Some(first.len() as u64) {
         return Ok(first);
     }
-    let reserve = usize::try_from(lower).unwrap_or(usize::MAX).clamp(first.len(), limits::BODY_RESERVE_BYTES.max(first.len()));
-    let mut buffer = BytesMut::with_capacity(reserve + ALIGNMENT);
-    let start = (buffer.as_ptr() as usize).wrapping_add(aligned_at).wrapping_neg() % ALIGNMENT;
-    buffer.resize(start, 0);
-    buffer.extend_from_slice(&first);
+    let mut received = AlignedBytes::with_capacity(usize::try_from(lower).unwrap_or(usize::MAX), aligned_at);
+    received.extend(&first);
     drop(first);
     while let Some(piece) = next(&mut body).await? {
-        let length = (buffer.len() - start + piece.len()) as u64;
+        let length = (received.len() + piece.len()) as u64;
         if length > max_bytes {
             return Err(too_large(length, max_bytes));
         }
-        buffer.extend_from_slice(&piece);
+        received.extend(&piece);
     }
-    Ok(buffer.freeze().slice(start..))
+    Ok(received.freeze())
 }
 
 /// The next piece of data; trailers are passed over.

@@ -45,7 +45,8 @@ async fn answer(
     // The answer's form is the request's choice; the rest of the request moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
     let response = service.infer(&model, request).await?;
-    let encoded = json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
+    let encoded =
+        json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
     Ok(respond(encoded))
 }
 

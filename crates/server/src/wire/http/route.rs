@@ -9,18 +9,39 @@ pub enum Route<'a> {
     Live,
     Ready,
     Server,
-    ModelReady { model: &'a str, version: &'a str },
-    ModelMetadata { model: &'a str, version: &'a str },
-    ModelConfig { model: &'a str, version: &'a str },
-    Statistics { model: &'a str, version: &'a str },
-    Infer { model: &'a str, version: &'a str },
+    ModelReady {
+        model: &'a str,
+        version: &'a str,
+    },
+    ModelMetadata {
+        model: &'a str,
+        version: &'a str,
+    },
+    ModelConfig {
+        model: &'a str,
+        version: &'a str,
+    },
+    Statistics {
+        model: &'a str,
+        version: &'a str,
+    },
+    Infer {
+        model: &'a str,
+        version: &'a str,
+    },
     Index,
-    Load { model: &'a str },
-    Unload { model: &'a str },
+    Load {
+        model: &'a str,
+    },
+    Unload {
+        model: &'a str,
+    },
     /// A route of Triton that this release does not offer yet, and what it belongs to.
     Later(&'static str),
     /// The path exists, under another method; `plain` is how Triton labels the answer.
-    WrongMethod { plain: bool },
+    WrongMethod {
+        plain: bool,
+    },
     Unknown,
 }
 
