@@ -46,12 +46,14 @@ class ServerProcess:
     """`alipes serve` on a repository. A context manager: after its block the process has ended and its log is gone."""
 
     def __init__(self, repository: Path) -> None:
+        """Starts nothing yet."""
         self._repository = repository
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.log_path = Path()
 
     def __enter__(self) -> Self:
+        """Starts the process and does not wait for it."""
         self._folder = tempfile.TemporaryDirectory(prefix="alipes-quickstart-")
         self.log_path = Path(self._folder.name) / "server.log"
         with self.log_path.open("wb") as log:
@@ -70,6 +72,7 @@ class ServerProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Stops the process."""
         self.stop()
         if self._folder is not None:
             self._folder.cleanup()

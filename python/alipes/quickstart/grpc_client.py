@@ -27,6 +27,7 @@ class GrpcClient:
     """One channel to the gRPC door. Use as a context manager; needs grpcio."""
 
     def __init__(self, address: str) -> None:
+        """Connects with the first request, to `host:port`."""
         import grpc  # type: ignore[import-untyped]
 
         self._request, response = _message("ModelInferRequest"), _message("ModelInferResponse")
@@ -37,11 +38,13 @@ class GrpcClient:
         )
 
     def __enter__(self) -> Self:
+        """The client itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Closes the channel."""
         self._channel.close()
 
     def classify(self, scan: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:

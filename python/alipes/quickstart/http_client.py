@@ -46,14 +46,17 @@ class HttpClient:
     """One connection to the HTTP door. Use as a context manager."""
 
     def __init__(self, address: str) -> None:
+        """Connects with the first request, to `host:port`."""
         self._connection = HTTPConnection(address, timeout=_TIMEOUT_S)
 
     def __enter__(self) -> Self:
+        """The client itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Closes the connection."""
         self._connection.close()
 
     def ready(self, model: str) -> bool:

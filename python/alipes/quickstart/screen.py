@@ -36,6 +36,7 @@ class Screen:
     """Prints each part of the tour."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
+        """Prints to `stream`, or to standard output."""
         stream = stream if stream is not None else sys.stdout
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(

@@ -3,7 +3,6 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
-
 from alipes.errors import RepositoryError
 from alipes.quickstart import digits
 

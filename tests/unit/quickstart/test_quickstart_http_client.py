@@ -2,7 +2,6 @@ import json
 
 import numpy as np
 import pytest
-
 from alipes.errors import TransportError
 from alipes.quickstart import digits
 from alipes.quickstart.http_client import HttpClient, binary_parts, json_body

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 from alipes.errors import TransportError
 from alipes.quickstart.load import LoadResult, answer_length, http_request
 

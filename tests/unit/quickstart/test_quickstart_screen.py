@@ -2,7 +2,6 @@ import io
 
 import numpy as np
 import pytest
-
 from alipes.errors import ServerStartError
 from alipes.quickstart import digits
 from alipes.quickstart.child import Addresses
