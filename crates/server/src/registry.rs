@@ -50,18 +50,14 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Serves these versions, and no others, under the name. None takes the model out of service.
+    /// Serves these versions, and no others, under the name. None takes the model out of service; its name stays known.
     ///
     /// Requests that have found an old version keep it until they are answered.
     pub fn publish(&self, name: &str, versions: Vec<Arc<ModelVersion>>) {
         let served = Served { versions: versions.into_iter().map(|version| (version.spec.version, version)).collect() };
         self.models.rcu(|models| {
             let mut models = HashMap::clone(models);
-            if served.versions.is_empty() {
-                models.remove(name);
-            } else {
-                models.insert(name.to_owned(), served.clone());
-            }
+            models.insert(name.to_owned(), served.clone());
             models
         });
     }
@@ -95,19 +91,20 @@ impl Registry {
     pub fn find(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
         let number = if version.is_empty() { None } else { Some(version_number(version)?) };
         let models = self.models.load();
-        let served = models.get(name);
-        match number {
-            None => served.and_then(Served::latest).cloned().ok_or_else(|| unknown(format!("'{name}'"))),
-            Some(number) => served
-                .and_then(|served| served.versions.get(&number))
-                .cloned()
-                .ok_or_else(|| unknown(format!("'{name}' version {number}"))),
-        }
+        let served = models.get(name).ok_or_else(|| unknown(format!("'{name}' is not found")))?;
+        let found = match number {
+            None => served.latest().ok_or_else(|| unknown(format!("'{name}' has no available versions")))?,
+            Some(number) => {
+                let version = served.versions.get(&number);
+                version.ok_or_else(|| unknown(format!("'{name}' version {number} is not found")))?
+            }
+        };
+        Ok(Arc::clone(found))
     }
 }
 
 fn unknown(what: String) -> InferError {
-    InferError::new(Code::NotFound, format!("Request for unknown model: {what} is not found"))
+    InferError::new(Code::NotFound, format!("Request for unknown model: {what}"))
 }
 
 fn version_number(text: &str) -> Result<i64, InferError> {
