@@ -53,10 +53,11 @@ def test_grpc_loads_and_unloads_too(server: ServerProcess) -> None:
         assert not client.is_model_ready("scaled")
 
 
-def test_a_configuration_in_the_request_takes_effect(server: ServerProcess) -> None:
+def test_a_configuration_in_the_request_takes_effect(repository: Path, server: ServerProcess) -> None:
     with http_client.InferenceServerClient(server.http) as client:
         client.load_model("scaled", config=json.dumps({"backend": "onnxruntime", "max_batch_size": 3}))
         assert client.get_model_config("scaled")["max_batch_size"] == 3
+        touch(repository / "scaled")
         client.load_model("scaled")
         assert client.get_model_config("scaled")["max_batch_size"] == 4
 

@@ -65,7 +65,7 @@ class Index:
         """Records that a model failed before any of its versions was known; known versions keep their state."""
         with self._lock:
             versions = self._models.setdefault(model, {})
-            if not any(status.state is ModelState.READY for status in versions.values()):
+            if not versions.keys() - {None}:
                 versions[None] = Status(ModelState.UNAVAILABLE, reason)
             self._changed()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alipes.config.schema import ModelConfig
@@ -53,11 +54,11 @@ class Served:
 
     Attributes:
         versions: The loaded versions. Held here, they outlive their last request.
-        origin: Where the files were, when they last changed, and the configuration that came with the request.
+        origin: Where the files were, and when they last changed.
     """
 
     versions: dict[int, _core.ModelVersion]
-    origin: tuple[object, ...]
+    origin: tuple[Path, int]
 
 
 class Lifecycle:
@@ -103,20 +104,23 @@ class Lifecycle:
         return True
 
     def load(self, model: str, override: str | None = None) -> None:
-        """Loads a model, or loads it again; returns once it serves. Does nothing where nothing has changed.
+        """Loads a model, or loads it again; returns once it serves.
+
+        A folder that has not changed since its last load is not loaded again, so that an override stays in force until
+        the folder changes or the model is unloaded.
 
         Args:
             model: Name of its folder.
-            override: Configuration as JSON, in place of the folder's own.
+            override: Configuration as JSON, in place of the folder's own; with one the model is loaded anyway.
 
         Raises:
             LoadFailed: If it does not serve now what its folder says; the text is the one that clients see.
         """
         self.refresh()
         folder, config = self._poll(model, override)
-        origin = (folder.path, folder.modified_ns(), override)
+        origin = (folder.path, folder.modified_ns())
         served = self._served.get(model)
-        if served is not None and served.origin == origin:
+        if override is None and served is not None and served.origin == origin:
             return
         versions = self._choose(folder, config)
         built, failures = self._build(folder, config, versions)

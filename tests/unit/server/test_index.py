@@ -117,6 +117,12 @@ def test_a_failed_reload_does_not_touch_what_serves(index: Index) -> None:
     assert index.entries()[0] == IndexEntry("a", "1", ModelState.READY)
 
 
+def test_a_version_that_broke_says_enough(index: Index) -> None:
+    index.set("a", {1: BROKEN})
+    index.fail("a", "version 1 broke")
+    assert index.entries()[0] == IndexEntry("a", "1", ModelState.UNAVAILABLE, "Internal: it broke")
+
+
 def test_giving_a_broken_model_up_makes_the_server_ready(index: Index) -> None:
     index.set("a", {1: BROKEN})
     index.fail("b", "no backend")

@@ -142,10 +142,10 @@ def test_a_load_that_failed_is_tried_again_without_change(
     assert served(data_plane) == [1]
 
 
-def test_an_override_replaces_the_file_until_the_next_load(
+def test_an_override_stays_in_force_until_the_folder_changes(
     lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
 ) -> None:
-    model("m")
+    folder = model("m")
     port = {"data_type": "TYPE_FP32", "dims": [2]}
     override = {"backend": "onnxruntime", "max_batch_size": 2}
     override |= {"input": [{"name": "X", **port}], "output": [{"name": "Y", **port}]}
@@ -153,7 +153,10 @@ def test_an_override_replaces_the_file_until_the_next_load(
     for config in (None, json.dumps(override), None):
         lifecycle.load("m", config)
         sizes.append(data_plane.published["m"][0].spec["max_batch_size"])
-    assert sizes == [4, 2, 4]
+    touch(folder)
+    lifecycle.load("m")
+    sizes.append(data_plane.published["m"][0].spec["max_batch_size"])
+    assert sizes == [4, 2, 2, 4]
 
 
 def test_a_new_version_takes_the_place_of_the_old(
