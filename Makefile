@@ -63,7 +63,7 @@ test: test-rust test-python
 
 test-rust: $(VENV)/tests
 	@tools/say "testing the Rust crates"
-	@ALIPES_ONNXRUNTIME_LIBRARY="$$(tools/onnxruntime-library $(BIN)/python)" \
+	@ALIPES_ONNXRUNTIME_LIBRARY="$$(tools/onnxruntime-library $(BIN)/python)" ORT_DISABLE_TELEMETRY=1 \
 		cargo test --workspace --exclude alipes-core --locked
 
 test-python: $(VENV)/tests

@@ -48,7 +48,8 @@ fn compare(library: &str, model: &str, rows: &str) -> Result<(), Box<dyn Error>>
     let mut samples: [Vec<u64>; 3] = Default::default();
     for _ in 0..ROUNDS {
         for (way, samples) in WAYS.into_iter().zip(&mut samples) {
-            let child = Command::new(&program).args([way, library, model, rows]).output()?;
+            let child =
+                Command::new(&program).args([way, library, model, rows]).env("ORT_DISABLE_TELEMETRY", "1").output()?;
             let text = String::from_utf8_lossy(&child.stdout);
             samples.push(text.trim().parse().map_err(|_| String::from_utf8_lossy(&child.stderr).into_owned())?);
         }

@@ -100,6 +100,8 @@ fn check_version(base: &sys::OrtApiBase, path: &Path) -> Result<(), EngineError>
 
 fn open(path: &Path) -> Result<Environment, EngineError> {
     let builder = ort::init_from(path).map_err(|error| unusable(path, format!("does not load: {error}")))?;
+    // This switch comes after the environment's first report; whoever hands the path in sets `ORT_DISABLE_TELEMETRY` in
+    // the process's environment, which counts from the start.
     let environment = builder.with_name("alipes").with_telemetry(false).build()?;
     // Every error comes back as a value and is told once, by us; a second telling on stderr could be provoked at will
     // by whoever sends bad requests.

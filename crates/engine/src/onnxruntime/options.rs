@@ -19,17 +19,6 @@ pub enum ExecutionMode {
     Parallel,
 }
 
-impl ExecutionMode {
-    /// The mode with this name, for example `sequential`.
-    pub fn from_name(name: &str) -> Option<ExecutionMode> {
-        match name {
-            "sequential" => Some(ExecutionMode::Sequential),
-            "parallel" => Some(ExecutionMode::Parallel),
-            _ => None,
-        }
-    }
-}
-
 /// How far the graph is rewritten at load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphOptimization {
@@ -44,17 +33,6 @@ pub enum GraphOptimization {
 }
 
 impl GraphOptimization {
-    /// The level with this name, for example `extended`.
-    pub fn from_name(name: &str) -> Option<GraphOptimization> {
-        match name {
-            "disable" => Some(GraphOptimization::Disable),
-            "basic" => Some(GraphOptimization::Basic),
-            "extended" => Some(GraphOptimization::Extended),
-            "all" => Some(GraphOptimization::All),
-            _ => None,
-        }
-    }
-
     fn level(self) -> GraphOptimizationLevel {
         match self {
             GraphOptimization::Disable => GraphOptimizationLevel::Disable,
@@ -160,13 +138,5 @@ mod tests {
         options.session_config.push(("session.intra_op.allow_spinning".into(), "1".into()));
         assert_eq!(entry(&options, c"session.intra_op.allow_spinning"), "1");
         assert_eq!(entry(&options, c"session.inter_op.allow_spinning"), "0");
-    }
-
-    #[test]
-    fn names_lead_to_modes_and_levels() {
-        assert_eq!(ExecutionMode::from_name("parallel"), Some(ExecutionMode::Parallel));
-        assert_eq!(GraphOptimization::from_name("basic"), Some(GraphOptimization::Basic));
-        assert_eq!(ExecutionMode::from_name("Parallel"), None);
-        assert_eq!(GraphOptimization::from_name("99"), None);
     }
 }
