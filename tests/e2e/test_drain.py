@@ -10,10 +10,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
+import tritonclient.grpc as grpc_client
 from support.models import add_model, busy
 from support.server import ServerProcess
 
@@ -94,6 +97,50 @@ def test_a_running_request_is_answered_and_the_exit_code_is_0(start: Callable[..
     server.signal(number)
     assert call.answer() == (200, [STEPS])
     assert server.wait() == 0
+
+
+def test_a_running_grpc_call_is_answered(start: Callable[..., ServerProcess]) -> None:
+    server = start()
+    with grpc_client.InferenceServerClient(server.grpc) as client:
+        tensor = grpc_client.InferInput("STEPS", [1], "INT64")
+        tensor.set_data_from_numpy(np.array([STEPS]))
+        answered = threading.Event()
+        answers: list[object] = []
+
+        def keep(result: grpc_client.InferResult, error: object) -> None:
+            answers.append(error or result.as_numpy("DONE").tolist())
+            answered.set()
+
+        before = processor_s(server)
+        client.async_infer("busy", [tensor], keep)
+        until(lambda: processor_s(server) > before + 0.05)
+        server.signal()
+        assert answered.wait(PATIENCE_S)
+        assert answers == [[STEPS]]
+        assert server.wait() == 0
+
+
+def test_a_connection_from_before_gets_no_new_work_done(start: Callable[..., ServerProcess]) -> None:
+    server = start("--exit-timeout-secs=600")
+    with closing(connect(server)) as kept:
+        kept.request("GET", "/v2/health/ready")
+        assert kept.getresponse().read() == b""
+        Call(server, ENDLESS)
+        server.signal()
+        server.wait_for_output("Waiting for in-flight requests to complete.")
+        until(lambda: is_refused(server.http))
+        assert status_of(kept) in (None, 503)
+    server.kill()
+
+
+def status_of(connection: http.client.HTTPConnection) -> int | None:
+    """Status of one more inference on a connection; ``None`` if the server closes it instead."""
+    connection.auto_open = 0  # or the client would open another connection
+    try:
+        connection.request("POST", "/v2/models/busy/infer", body(1))
+        return connection.getresponse().status
+    except (ConnectionError, http.client.HTTPException):
+        return None
 
 
 def test_new_connections_are_refused_while_a_request_runs(start: Callable[..., ServerProcess]) -> None:

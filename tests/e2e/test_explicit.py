@@ -43,6 +43,10 @@ def test_nothing_is_loaded_until_it_is_asked_for(server: ServerProcess) -> None:
         assert client.is_model_ready("scaled")
         client.unload_model("scaled")
         assert not client.is_model_ready("scaled")
+        with pytest.raises(InferenceServerException, match="'scaled' has no available versions"):
+            client.get_model_metadata("scaled")
+        index = [{"name": "scaled", "version": "1", "state": "UNAVAILABLE", "reason": "unloaded"}]
+        assert client.get_model_repository_index() == index
 
 
 def test_grpc_loads_and_unloads_too(server: ServerProcess) -> None:

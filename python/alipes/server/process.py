@@ -36,7 +36,7 @@ def run(options: ServerOptions) -> int:
     with Wakeup() as wakeup:
         try:
             server = Server(options)  # binds: a port in use is said before any model is loaded
-        except (AlipesError, OSError) as error:
+        except AlipesError as error:
             return _refuse(str(error))
         return _serve(server, wakeup, options.exit_timeout_s)
 
@@ -103,7 +103,7 @@ class _Background:
         try:
             self.result = self._call()
         except BaseException as error:
-            if not isinstance(error, AlipesError | OSError):
+            if not isinstance(error, AlipesError):
                 log.exception("the server failed")
             self.error = error
         self._done()

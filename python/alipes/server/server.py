@@ -49,12 +49,12 @@ class Server:
             core: The data plane, if it is not to be made from ``options``.
 
         Raises:
-            ServerStartError: If a repository is absent.
-            OSError: If an address is in use or not ours.
+            RepositoryError: If a repository is absent.
+            ServerStartError: If an address is in use or not ours.
         """
         self._options = options
         repository = Repository(options.repository.paths)
-        self._core = core if core is not None else _core.Server(server_config(options))
+        self._core = core if core is not None else _bind(options)
         self._index = Index(self._core.set_index, strict_readiness=options.repository.strict_readiness)
         self._lifecycle = Lifecycle(self._core, repository, Planner(options), self._index)
         self._pool = LoaderPool(options.repository.load_threads)
@@ -69,7 +69,7 @@ class Server:
         """Loads the models of the start and then accepts requests.
 
         Raises:
-            ServerStartError: If a model fails and the options say to leave then.
+            ServerStartError: If a model fails and the options say to leave then, or an address was taken meanwhile.
         """
         try:
             failed = self._load_models()
@@ -82,7 +82,7 @@ class Server:
             if self._stopping:
                 raise ServerStartError("stopped before the models were loaded")
             self._index.open()
-            addresses = Addresses(**json.loads(self._core.start()))
+            addresses = self._accept()
             self._control.start()
             self._started = True
         _log_addresses(addresses)
@@ -107,6 +107,12 @@ class Server:
         done &= self._control.stop(_remaining(deadline))
         done &= self._pool.stop(_remaining(deadline))
         return done
+
+    def _accept(self) -> Addresses:
+        try:
+            return Addresses(**json.loads(self._core.start()))
+        except OSError as error:
+            raise ServerStartError(str(error)) from error
 
     def _load_models(self) -> tuple[str, ...]:
         """Loads what the start asks for, several at a time; returns the names that failed."""
@@ -141,6 +147,13 @@ class Server:
             print_table(entries)
         else:
             log_table(text_table(HEADINGS, model_rows(entries)))
+
+
+def _bind(options: ServerOptions) -> _core.Server:
+    try:
+        return _core.Server(server_config(options))
+    except OSError as error:
+        raise ServerStartError(str(error)) from error
 
 
 def _log_addresses(addresses: Addresses) -> None:
