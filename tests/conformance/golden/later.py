@@ -37,6 +37,28 @@ LATER: Mapping[str, str] = {
     **dict.fromkeys(("http_infer.json.optional_absent", "grpc_infer.basics.optional"), _OPTIONAL),
     **dict.fromkeys(
         (
+            "grpc_control.metadata.log_get",
+            "grpc_control.metadata.log_set",
+            "grpc_control.metadata.log_format",
+            "grpc_control.metadata.log_format_bad",
+            "grpc_control.metadata.log_file",
+            "grpc_control.metadata.log_kind",
+        ),
+        "log settings at run time are not offered yet",
+    ),
+    **dict.fromkeys(
+        (
+            "grpc_control.metadata.trace_get",
+            "grpc_control.metadata.trace_unknown_model",
+            "grpc_control.metadata.trace_rate",
+            "grpc_control.metadata.trace_rate_two",
+            "grpc_control.metadata.trace_level_no_file",
+            "grpc_control.metadata.trace_file",
+        ),
+        "traces are not offered yet",
+    ),
+    **dict.fromkeys(
+        (
             "http_control.metadata.config_optional",
             "http_control.metadata.config_verbatim",
             "grpc_control.metadata.config_optional",
