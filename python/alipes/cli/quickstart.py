@@ -27,12 +27,12 @@ def quickstart(
 
 def _copy(folder: Path) -> int:
     from alipes.errors import RepositoryError
-    from alipes.quickstart import digits
+    from alipes.quickstart import digits, next_steps
 
     try:
         digits.copy_to(folder)
     except (RepositoryError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"copied the digit model to {folder}; now type: alipes serve {folder / 'models'}")
+    print(f"copied the digit model to {folder}; now type: {next_steps.serve(folder / 'models')}")
     return 0

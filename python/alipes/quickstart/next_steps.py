@@ -1,7 +1,9 @@
-"""What to type next: commands and a program that work as they are printed."""
+"""What to type next: commands and a program that work here as they are printed."""
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Final
@@ -11,46 +13,83 @@ from alipes.quickstart.digits import INPUT, MODEL, OUTPUT, REQUEST
 
 DOCS: Final = "docs/index.md in the sources"
 
-_FOLDER: Final = "digits-demo"
+_FOLDER: Final = Path("digits-demo")
+_DEFAULT_HTTP: Final = "localhost:8000"
 
 
 def commands(kept: Addresses | None) -> list[tuple[str, str]]:
     """Commands, each with the reason to type it.
 
     Args:
-        kept: Where the server stays reachable; `None` if it is stopped, and then the first command starts one.
+        kept: Where the server stays reachable; `None` if it is stopped, and then the commands start one.
     """
     if kept is not None:
         return [
-            ("ask the running server", curl(kept.http, REQUEST)),
+            ("ask the running server", _curl(kept.http, REQUEST)),
             ("what it has done so far", f"curl -s {kept.http}/v2/models/{MODEL}/stats"),
             ("the same for Prometheus", f"curl -s {kept.metrics}/metrics"),
         ]
     return [
-        ("this tour, with the server left running", "alipes quickstart --keep"),
-        ("its model, its scans and a request, as files of your own", f"alipes quickstart --copy-to {_FOLDER}"),
-        ("serve them, or a folder with your models", f"alipes serve {_FOLDER}/models"),
-        ("ask that server, from another terminal", curl("localhost:8000", Path(_FOLDER) / REQUEST.name)),
+        ("this tour, with the server left running", f"{tool()} quickstart --keep"),
+        ("its model, its scans and a request, as files of your own", copy()),
+        ("serve them, or a folder with your models", serve(_FOLDER / "models")),
+        ("ask that server, from another terminal", _curl(_DEFAULT_HTTP, _FOLDER / REQUEST.name)),
     ]
 
 
-def curl(address: str, request: Path) -> str:
-    """A command that sends one scan to the model."""
-    return f"curl -s {address}/v2/models/{MODEL}/infer -d @{request}"
-
-
-def program(address: str) -> str:
-    """A Python program that reads one scan's digit through Triton's own client."""
+def program(kept: Addresses | None) -> str:
+    """A Python program that reads a scan's digit through Triton's own client; `kept` as for `commands`."""
+    address, request = (kept.http, REQUEST) if kept is not None else (_DEFAULT_HTTP, _FOLDER / REQUEST.name)
     return f"""\
+import json
 import numpy as np
 import tritonclient.http as triton
 
-client = triton.InferenceServerClient("{address}")
+pixels = json.load(open("{_short(request)}"))["inputs"][0]["data"]
 scan = triton.InferInput("{INPUT}", [1, 8, 8], "FP32")
-scan.set_data_from_numpy(np.eye(8, dtype=np.float32)[None] * 16)
+scan.set_data_from_numpy(np.array([pixels], np.float32))
+client = triton.InferenceServerClient("{address}")
 print(client.infer("{MODEL}", [scan]).as_numpy("{OUTPUT}").argmax())"""
 
 
+def by_hand() -> str:
+    """The commands that serve the model without the tour, and tell more."""
+    return f"{copy()}\n{serve(_FOLDER / 'models')} --log-verbose=1"
+
+
+def copy() -> str:
+    """The command that copies the example."""
+    return f"{tool()} quickstart --copy-to {_FOLDER}"
+
+
+def serve(repository: Path) -> str:
+    """The command that serves a repository."""
+    return f"{tool()} serve {_quoted(repository)}"
+
+
 def install(package: str) -> str:
-    """The command that adds a package to this interpreter."""
-    return f"{sys.executable} -m pip install {package}"
+    """The command that adds a package to this installation."""
+    return f"{_quoted(Path(sys.executable))} -m pip install {shlex.quote(package)}"
+
+
+def tool() -> str:
+    """How to type `alipes` here: by its name where that finds this installation, else by its path."""
+    own = Path(sys.executable).with_name("alipes")
+    if not own.is_file():
+        return f"{_quoted(Path(sys.executable))} -m alipes"
+    found = shutil.which("alipes")
+    return "alipes" if found is not None and own.samefile(found) else _quoted(own)
+
+
+def _curl(address: str, request: Path) -> str:
+    return f"curl -s {address}/v2/models/{MODEL}/infer -d @{_quoted(request)}"
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(_short(path))
+
+
+def _short(path: Path) -> str:
+    """A path seen from the current folder, where it lies in it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -145,8 +145,9 @@ class Screen:
         for reason, command in next_steps.commands(kept):
             self._remark(reason)
             self._command(command)
-        self._remark("from Python, with Triton's client: pip install 'tritonclient[http]'")
-        self._command(next_steps.program(kept.http if kept is not None else "localhost:8000"))
+        self._remark("Triton's client, and a program for it")
+        self._command(next_steps.install("tritonclient[http]"))
+        self._command(next_steps.program(kept))
         self._remark(f"your own models, every option, the reasons: {next_steps.DOCS}")
 
     def kept(self, pid: int) -> None:
@@ -165,7 +166,7 @@ class Screen:
             self._console.print("the last lines of the server's log:", style="dim")
             self._console.print(Text(log_tail), soft_wrap=True)
         self._console.print("To look into it, serve the same model by hand:")
-        self._command("alipes quickstart --copy-to digits-demo\nalipes serve digits-demo/models --log-verbose=1")
+        self._command(next_steps.by_hand())
 
     def _heading(self, text: str) -> None:
         self._console.print()

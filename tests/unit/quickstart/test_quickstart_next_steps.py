@@ -1,9 +1,26 @@
+import shlex
+import sys
 from pathlib import Path
 
+import pytest
 from alipes.quickstart import digits, next_steps
 from alipes.quickstart.child import Addresses
 
 KEPT = Addresses("127.0.0.1:41001", "127.0.0.1:41002", "127.0.0.1:41003")
+
+
+@pytest.fixture(autouse=True)
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an installation whose commands are found by name; the current folder is another one."""
+    folder = tmp_path / "an environment" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("python", "alipes"):
+        (folder / name).touch(mode=0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setenv("PATH", str(folder))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return folder
 
 
 def test_a_kept_server_is_asked_at_its_real_addresses() -> None:
@@ -31,7 +48,34 @@ def test_commands_name_files_that_a_copy_holds(tmp_path: Path) -> None:
     assert (tmp_path / asked).is_file()
 
 
-def test_the_printed_program_is_python() -> None:
-    program = next_steps.program("localhost:8000")
+@pytest.mark.parametrize("kept", [KEPT, None])
+def test_the_printed_program_is_python(kept: Addresses | None) -> None:
+    program = next_steps.program(kept)
     compile(program, "<printed>", "exec")
-    assert '"localhost:8000"' in program
+    assert f'"{kept.http if kept is not None else "localhost:8000"}"' in program
+
+
+def test_a_command_that_is_not_found_by_name_is_typed_by_its_path(
+    installation: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert next_steps.tool() == "alipes"
+    monkeypatch.setenv("PATH", "")
+    assert shlex.split(next_steps.tool()) == [str(installation / "alipes")]
+    monkeypatch.chdir(installation.parent)
+    assert next_steps.tool() == "bin/alipes"
+    (installation / "alipes").unlink()
+    assert next_steps.tool() == "bin/python -m alipes"
+
+
+def test_another_installation_of_that_name_is_not_taken_for_this_one(
+    installation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "alipes").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(other))
+    assert shlex.split(next_steps.tool()) == [str(installation / "alipes")]
+
+
+def test_paths_with_spaces_are_quoted() -> None:
+    assert shlex.split(next_steps.serve(Path("my models"))) == ["alipes", "serve", "my models"]
