@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use alipes_protocol::codec::elements;
 use alipes_protocol::shape::{self, Shape};
-use alipes_protocol::{Datatype, InferError, InferRequest, Tensor};
+use alipes_protocol::{Datatype, InferError, InferRequest, Origin, Tensor};
 use bytes::{BufMut, Bytes, BytesMut};
 use smallvec::SmallVec;
 
@@ -278,7 +278,9 @@ impl Asked<'_> {
 
     fn check_elements(&self, shown: &str, expected: usize, data: &[u8]) -> Result<(), InferError> {
         let name = &self.model.name;
-        let found = elements::count(data).map_err(|broken| InferError::invalid(broken.text(shown)))?;
+        let found = elements::count(data)
+            // Triton leaves this one to the backend, and labels the answer accordingly.
+            .map_err(|broken| InferError::invalid(broken.text(shown)).at(Origin::Model))?;
         if found < expected {
             Err(self.refuse(format!(
                 "expected {expected} string elements for inference input '{shown}' for model '{name}', got {found}"

@@ -1,7 +1,7 @@
 //! Control requests over HTTP.
 
 use alipes_protocol::codec::json::value::Value;
-use alipes_protocol::{InferError, Parameter};
+use alipes_protocol::{Code, InferError, Parameter};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
@@ -66,6 +66,11 @@ pub async fn load(service: &Service, model: &str, body: Incoming) -> Response<Re
         service.load_model(model, parameters).await
     };
     reply::empty_or(outcome.await)
+}
+
+/// A load or unload that names the repository too: Triton takes neither.
+pub fn named_repository() -> Response<Reply> {
+    reply::error(&InferError::new(Code::Unsupported, "'repository_name' specification is not supported"))
 }
 
 /// Takes a model out of service.

@@ -69,6 +69,7 @@ async fn handle(service: &Service, request: Request<Incoming>) -> Response<Reply
             let model = model.to_owned();
             control::unload(service, &model, request.into_body()).await
         }
+        Route::NamedRepository => control::named_repository(),
         Route::Later(feature) => reply::later(feature),
         Route::WrongMethod { plain } => reply::wrong_method(plain),
         Route::Unknown => reply::not_found(),

@@ -36,6 +36,8 @@ pub enum Route<'a> {
     Unload {
         model: &'a str,
     },
+    /// A load or unload that names the repository too, which Triton refuses.
+    NamedRepository,
     /// A route of Triton that this release does not offer yet, and what it belongs to.
     Later(&'static str),
     /// The path exists, under another method; `plain` is how Triton labels the answer.
@@ -56,14 +58,21 @@ impl<'a> Route<'a> {
             "/v2" => get(method, false, Route::Server),
             "/v2/health/live" => get(method, true, Route::Live),
             "/v2/health/ready" => get(method, true, Route::Ready),
-            "/v2/logging" => Route::Later("log settings"),
-            "/v2/trace/setting" => Route::Later("trace settings"),
-            _ => match path.strip_prefix("/v2/repository/") {
-                Some(rest) => Route::of_repository(method, rest),
-                None if path.starts_with("/v2/systemsharedmemory/") => Route::Later("system shared memory"),
-                None if path.starts_with("/v2/cudasharedmemory/") => Route::Later("CUDA shared memory"),
-                None => Route::Unknown,
-            },
+            "/v2/logging" => setting(method, "log settings"),
+            "/v2/trace/setting" => setting(method, "trace settings"),
+            _ => Route::of_prefix(method, path),
+        }
+    }
+
+    fn of_prefix(method: &Method, path: &'a str) -> Route<'a> {
+        if let Some(rest) = path.strip_prefix("/v2/repository/") {
+            Route::of_repository(method, rest)
+        } else if let Some(rest) = path.strip_prefix("/v2/systemsharedmemory/") {
+            region(method, rest, "system shared memory")
+        } else if let Some(rest) = path.strip_prefix("/v2/cudasharedmemory/") {
+            region(method, rest, "CUDA shared memory")
+        } else {
+            Route::Unknown
         }
     }
 
@@ -83,8 +92,8 @@ impl<'a> Route<'a> {
             [] => get(method, false, Route::ModelMetadata { model, version }),
             ["config"] => get(method, false, Route::ModelConfig { model, version }),
             ["stats"] => get(method, false, Route::Statistics { model, version }),
-            ["generate" | "generate_stream"] => post(method, true, Route::Later("generate")),
-            ["trace", "setting"] if version.is_empty() => Route::Later("trace settings"),
+            ["generate" | "generate_stream"] => post(method, false, Route::Later("generate")),
+            ["trace", "setting"] if version.is_empty() => setting(method, "trace settings"),
             _ => Route::Unknown,
         }
     }
@@ -95,6 +104,7 @@ impl<'a> Route<'a> {
             ["index"] | [_, "index"] => post(method, false, Route::Index),
             ["models", model, "load"] if !model.is_empty() => post(method, false, Route::Load { model }),
             ["models", model, "unload"] if !model.is_empty() => post(method, false, Route::Unload { model }),
+            [_, "models", _, "load" | "unload"] => post(method, false, Route::NamedRepository),
             _ => Route::Unknown,
         }
     }
@@ -110,6 +120,20 @@ fn get<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
 
 fn post<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
     if method == Method::POST { route } else { Route::WrongMethod { plain } }
+}
+
+/// Settings are read with GET and changed with POST.
+fn setting<'a>(method: &Method, feature: &'static str) -> Route<'a> {
+    if method == Method::POST { Route::Later(feature) } else { get(method, false, Route::Later(feature)) }
+}
+
+/// Shared memory: the last segment says what is to be done.
+fn region<'a>(method: &Method, rest: &str, feature: &'static str) -> Route<'a> {
+    match rest.rsplit('/').next() {
+        Some("status") => get(method, false, Route::Later(feature)),
+        Some("register" | "unregister") => post(method, false, Route::Later(feature)),
+        _ => Route::Unknown,
+    }
 }
 
 #[cfg(test)]
@@ -140,6 +164,28 @@ mod tests {
     fn another_method_is_told_as_such() {
         assert_eq!(get_route("/v2/models/m/infer"), Route::WrongMethod { plain: true });
         assert_eq!(Route::of(&Method::POST, "/v2"), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn routes_that_are_not_offered_yet_still_have_their_methods() {
+        let wrong = Route::WrongMethod { plain: false };
+        for path in
+            ["/v2/systemsharedmemory/region/x/register", "/v2/cudasharedmemory/unregister", "/v2/models/m/generate"]
+        {
+            assert_eq!(get_route(path), wrong, "{path}");
+            assert!(matches!(Route::of(&Method::POST, path), Route::Later(_)), "{path}");
+        }
+        for path in ["/v2/logging", "/v2/trace/setting", "/v2/models/m/trace/setting"] {
+            assert_eq!(Route::of(&Method::PUT, path), wrong, "{path}");
+            assert!(matches!(get_route(path), Route::Later(_)), "{path}");
+        }
+        assert!(matches!(get_route("/v2/systemsharedmemory/status"), Route::Later(_)));
+        assert_eq!(get_route("/v2/systemsharedmemory/other"), Route::Unknown);
+    }
+
+    #[test]
+    fn a_named_repository_is_known_and_refused() {
+        assert_eq!(Route::of(&Method::POST, "/v2/repository/some/models/m/load"), Route::NamedRepository);
     }
 
     #[test]
