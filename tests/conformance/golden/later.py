@@ -88,5 +88,6 @@ LATER: Mapping[str, str] = {
         _TRACE,
     ),
     "http_infer.json.optional_only": "the model raises: needs the Python backend",
+    "http_infer.strings.python_not_utf8_json": "the bytes of its answer name the model: needs the Python backend",
     "grpc_infer.basics.deadline": "the model sleeps: needs the Python backend",
 }
