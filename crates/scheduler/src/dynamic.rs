@@ -22,9 +22,6 @@ pub struct DynamicPolicy {
     pub preferred_batch_sizes: Vec<u32>,
     /// Longest wait for company, counted from the entry of the oldest waiting request. Zero never waits.
     pub max_queue_delay: Duration,
-    /// Whether answers leave in the order of arrival. Batches are always taken in that order; whoever sends the
-    /// answers keeps it with [`Order`](crate::Order).
-    pub preserve_ordering: bool,
 }
 
 /// The dynamic batcher of one model.

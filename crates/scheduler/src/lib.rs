@@ -8,13 +8,11 @@
 //! - [`Instances`] is the book of which instances are idle.
 //! - [`ModelQueue`] joins both for one version of a model. Its owner holds it under one short mutex and carries out
 //!   the [`Effect`]s that it returns after the mutex is released.
-//! - [`Order`] gives batches that finish in any order their answers in the order in which they were taken.
 
 mod direct;
 mod dynamic;
 mod instances;
 mod model_queue;
-mod order;
 mod scheduler;
 mod work;
 
@@ -22,6 +20,5 @@ pub use direct::Direct;
 pub use dynamic::{Dynamic, DynamicPolicy};
 pub use instances::Instances;
 pub use model_queue::{Effect, ModelQueue};
-pub use order::Order;
 pub use scheduler::{Next, Scheduler};
 pub use work::{Reason, Refused, Work};

@@ -8,7 +8,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use alipes_scheduler::{DynamicPolicy, Order};
+use alipes_scheduler::DynamicPolicy;
 use common::stage::Stage;
 use common::{Request, ms, policy};
 use proptest::collection::vec;
@@ -98,16 +98,5 @@ proptest! {
             prop_assert!(batch.len() == 1 || batch.iter().map(|(rows, _)| rows).sum::<u64>() <= u64::from(max));
             prop_assert!(batch.iter().all(|(_, key)| *key == batch[0].1));
         }
-    }
-
-    #[test]
-    fn answers_leave_in_order_however_the_batches_finish(finishing in Just((0..20u64).collect::<Vec<_>>()).prop_shuffle()) {
-        let mut order = Order::default();
-        let tickets: Vec<u64> = finishing.iter().map(|_| order.taken()).collect();
-        let mut released = Vec::new();
-        for &batch in &finishing {
-            order.answered(tickets[usize::try_from(batch).expect("small")], batch, &mut released);
-        }
-        prop_assert_eq!(released, (0..20u64).collect::<Vec<_>>());
     }
 }

@@ -105,8 +105,6 @@ pub enum Scheduling {
         preferred_batch_sizes: Vec<u32>,
         /// Longest wait for company, in microseconds.
         max_queue_delay_us: u64,
-        /// Answers leave in the order of arrival.
-        preserve_ordering: bool,
     },
 }
 

@@ -64,8 +64,7 @@ fn spec(max_batch_size: u32, scheduling: &str, instances: usize) -> ModelSpec {
     serde_json::from_str(&document).unwrap()
 }
 
-const DYNAMIC: &str =
-    r#"{"kind":"dynamic","preferred_batch_sizes":[],"max_queue_delay_us":0,"preserve_ordering":false}"#;
+const DYNAMIC: &str = r#"{"kind":"dynamic","preferred_batch_sizes":[],"max_queue_delay_us":0}"#;
 const DIRECT: &str = r#"{"kind":"direct"}"#;
 
 fn model(engine: &Echo, scheduling: &str, instances: usize) -> Arc<ModelVersion> {

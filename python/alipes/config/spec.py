@@ -122,7 +122,6 @@ def _scheduling(config: ModelConfig) -> dict[str, Any]:
         "kind": "dynamic",
         "preferred_batch_sizes": list(batching.preferred_batch_size),
         "max_queue_delay_us": batching.max_queue_delay_microseconds,
-        "preserve_ordering": batching.preserve_ordering,
     }
 
 

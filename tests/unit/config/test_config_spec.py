@@ -64,7 +64,6 @@ def test_the_whole_specification(tmp_path: Path) -> None:
             "kind": "dynamic",
             "preferred_batch_sizes": [4],
             "max_queue_delay_us": 100,
-            "preserve_ordering": False,
         },
         "instances": ["m_0_0", "m_0_1"],
         "engine": {

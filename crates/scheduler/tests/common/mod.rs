@@ -35,7 +35,7 @@ pub fn ms(milliseconds: u64) -> Duration {
 
 pub fn policy(max_batch_size: u32, preferred_batch_sizes: &[u32], max_queue_delay: Duration) -> DynamicPolicy {
     let preferred_batch_sizes = preferred_batch_sizes.to_vec();
-    DynamicPolicy { max_batch_size, preferred_batch_sizes, max_queue_delay, preserve_ordering: false }
+    DynamicPolicy { max_batch_size, preferred_batch_sizes, max_queue_delay }
 }
 
 pub fn ids(batch: &[Request]) -> Vec<usize> {

@@ -161,13 +161,10 @@ const STOPPING: &str = "Server is stopping, scheduler for model has stopped acce
 fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
     match &spec.scheduling {
         Scheduling::Direct {} => Scheduler::direct(),
-        Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us, preserve_ordering } => {
-            Scheduler::dynamic(DynamicPolicy {
-                max_batch_size: spec.max_batch_size.max(1),
-                preferred_batch_sizes: preferred_batch_sizes.clone(),
-                max_queue_delay: Duration::from_micros(*max_queue_delay_us),
-                preserve_ordering: *preserve_ordering,
-            })
-        }
+        Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us } => Scheduler::dynamic(DynamicPolicy {
+            max_batch_size: spec.max_batch_size.max(1),
+            preferred_batch_sizes: preferred_batch_sizes.clone(),
+            max_queue_delay: Duration::from_micros(*max_queue_delay_us),
+        }),
     }
 }
