@@ -5,7 +5,6 @@ use std::sync::Arc;
 use alipes_protocol::codec::proto::first_raw_tensor;
 use alipes_protocol::codec::proto::inference::{ServerLiveResponse, ServerReadyResponse};
 use alipes_protocol::{Code, InferError};
-use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -97,14 +96,8 @@ fn find(path: &str) -> Result<Method, InferError> {
 }
 
 async fn call(service: &Service, method: Method, body: Incoming) -> Result<Answer, InferError> {
-    if method == Method::ModelInfer {
-        return infer::model_infer(service, read_message(body, first_raw_tensor).await?).await;
-    }
-    let message = read_message(body, |_| None).await?;
-    control(service, method, message).await
-}
-
-async fn control(service: &Service, method: Method, message: Bytes) -> Result<Answer, InferError> {
+    let tensor = if method == Method::ModelInfer { first_raw_tensor } else { |_: &[u8]| None };
+    let message = read_message(body, tensor).await?;
     match method {
         Method::ModelInfer => infer::model_infer(service, message).await,
         Method::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),

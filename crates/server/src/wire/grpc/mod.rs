@@ -1,10 +1,10 @@
 //! The gRPC door.
 //!
 //! A unary call is one message in, one message out and a status behind it, which hyper's HTTP/2 carries as it is. The
-//! framing around it is ours, because a general gRPC stack costs here what it is made of: with the same message types
-//! and the same fixed answer, `bench/floors` answers 160 k calls/s through tonic and 178 k/s this way (5.7 against
-//! 5.0 µs of CPU a call, 8 connections × 8 streams, two shared cores), and tensors can be received where engines
-//! want them.
+//! framing around it is ours, because a general gRPC stack costs here what it is made of. With it in the place of tonic
+//! in the floor of `bench/`, and everything else the same, a call cost 5.0 instead of 5.7 µs of CPU and the rate rose
+//! from 160 k to 178 k calls/s (8 connections × 8 streams, two shared cores, November 2026). It also receives tensors
+//! at the addresses that engines want, sends large answers without a copy, and believes no announced length.
 
 mod answer;
 mod connection;
