@@ -17,11 +17,14 @@ _SAME: list[tuple[Any, Any]] = [
     ({"$any": "digits"}, "163"),
     ({"$any": "number"}, 0.5),
     ({"$any": "string"}, ""),
+    ({"$any": "object"}, {}),
     ({"$any": "any"}, None),
     ({"$re": r"\d+\.\d+"}, "0.1"),
     ({"$oneof": [500, 400]}, 400),
     ({"$set": [1, {"$any": "string"}]}, ["x", 1]),
     ({"$subset": {"a": 1}}, {"a": 1, "b": 2}),
+    ({"a": {"$optional": 1}}, {"a": 1}),
+    ({"a": {"$optional": 1}}, {}),
 ]
 
 _DIFFERENT: list[tuple[Any, Any]] = [
@@ -40,6 +43,7 @@ _DIFFERENT: list[tuple[Any, Any]] = [
     ({"$any": "int"}, 0.5),
     ({"$any": "digits"}, 163),
     ({"$any": "string"}, None),
+    ({"$any": "object"}, []),
     ({"$re": r"\d+"}, "1x"),
     ({"$oneof": [500, 400]}, 200),
     ({"$set": [1, 1]}, [1, 2]),
@@ -47,6 +51,7 @@ _DIFFERENT: list[tuple[Any, Any]] = [
     ({"$set": [1]}, {"a": 1}),
     ({"$subset": {"a": 1}}, {"b": 1}),
     ({"$subset": {}}, None),
+    ({"a": {"$optional": 1}}, {"a": 2}),
 ]
 
 

@@ -87,6 +87,27 @@ LATER: Mapping[str, str] = {
         ),
         _TRACE,
     ),
+    **dict.fromkeys(
+        (
+            "lifecycle.explicit.python",
+            "lifecycle.failures.init_raises",
+            "lifecycle.failures.grpc",
+            "lifecycle.mixed.index",
+        ),
+        "a Python model is loaded: needs the Python backend",
+    ),
+    **dict.fromkeys(
+        (
+            "lifecycle.explicit.ensemble",
+            "lifecycle.explicit.ensemble_dependents",
+            "lifecycle.failures.chain_broken",
+            "lifecycle.failures.chain_missing",
+            "lifecycle.failures.chain_unmapped",
+            "lifecycle.failures.chain_shape",
+        ),
+        "ensembles are not offered yet",
+    ),
+    "lifecycle.explicit.load_file": "files that come with a load request are not offered yet",
     "http_infer.json.optional_only": "the model raises: needs the Python backend",
     "http_infer.strings.python_not_utf8_json": "the bytes of its answer name the model: needs the Python backend",
     "grpc_infer.basics.deadline": "the model sleeps: needs the Python backend",

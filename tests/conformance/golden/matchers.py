@@ -17,6 +17,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "digits": lambda value: isinstance(value, str) and value.isdecimal(),
     "number": lambda value: _is_number(value, (int, float)),
     "string": lambda value: isinstance(value, str),
+    "object": lambda value: isinstance(value, dict),
     "any": lambda value: True,
 }
 
@@ -50,7 +51,7 @@ def _subset(wanted: Mapping[str, Any], actual: Any, at: str) -> Iterator[str]:
     for key, value in wanted.items():
         if key in actual:
             yield from differences(value, actual[key], f"{at}.{key}")
-        else:
+        elif not (isinstance(value, dict) and "$optional" in value):
             yield f"{at}.{key}: missing, expected {_shown(value)}"
 
 
@@ -87,6 +88,7 @@ def _set(wanted: list[Any], actual: Any, at: str) -> Iterator[str]:
 _MATCHERS: dict[str, Callable[[Any, Any, str], Iterator[str]]] = {
     "$any": _any,
     "$oneof": _one_of,
+    "$optional": differences,
     "$re": _pattern,
     "$set": _set,
     "$subset": _subset,

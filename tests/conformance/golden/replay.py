@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,16 @@ from typing import Any
 from support.server import ServerProcess
 
 from . import stand_ins
-from .exchange import grpc, http
+from .exchange import grpc, http, metrics
 from .matchers import differences
 from .scenarios import Group, Scenario, Step
 from .server import copy_repository, launch, running
 
 # What a step may expect; `response` and `error` exclude each other.
-_EXPECTATIONS = ("response", "error", "answers", "status", "exit_code", "output")
+_EXPECTATIONS = ("response", "error", "answers", "status", "exit_code", "output", "samples", "types", "text")
+
+# How long a line of the log may take from the server to us after the answer that it belongs to.
+_LOG_PATIENCE_S = 5.0
 
 Differences = Mapping[str, list[str]]
 
@@ -31,45 +36,70 @@ def replay(group: Group, folder: Path) -> Differences:
     """
     scenarios = [stand_ins.with_typed_echo(scenario) for scenario in group.scenarios]
     if group.repository is None:
-        stage = Stage(folder, None)
+        stage = Stage(folder, folder, None)
         return {scenario.id: stage.play(scenario) for scenario in scenarios}
     repository = copy_repository(group.repository, folder)
     stand_ins.install(repository)
     if scenarios != list(group.scenarios):
         stand_ins.install_typed_echoes(repository)
-    with running(repository, group.args) as server:
-        stage = Stage(folder, server)
+    with running(repository, group.args, group.awaited) as server:
+        stage = Stage(folder, repository, server)
         return {scenario.id: stage.play(scenario) for scenario in scenarios}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where steps are played: a folder for what they leave behind, and the server, unless they start their own."""
+    """Where steps are played: a folder for what they leave behind, the live repository and its server, if any."""
 
     folder: Path
+    repository: Path
     server: ServerProcess | None
 
     def play(self, scenario: Scenario) -> list[str]:
         """The differences of one scenario."""
+        return self._play(scenario.steps, "step")
+
+    def _play(self, steps: Sequence[Step], at: str) -> list[str]:
         found: list[str] = []
-        for number, step in enumerate(scenario.steps):
+        for number, step in enumerate(steps):
+            here = f"{at} {number}"
             try:
-                answer = self._perform(step)
+                found += self._parallel(step, here) if "parallel" in step else _compare(step, self._perform(step), here)
             except OSError as error:
-                found.append(f"step {number}: {error!r}")
-            else:
-                found += _compare(step, answer, f"step {number}")
+                found.append(f"{here}: {error!r}")
+        return found
+
+    def _parallel(self, step: Step, at: str) -> list[str]:
+        found: list[str] = []
+
+        def play(number: int, branch: Mapping[str, Any]) -> None:
+            time.sleep(branch["at_ms"] / 1000)
+            found.extend(self._play(branch["steps"], f"{at} branch {number} step"))
+
+        branches = [threading.Thread(target=play, args=item) for item in enumerate(step["parallel"])]
+        for branch in branches:
+            branch.start()
+        for branch in branches:
+            branch.join()
         return found
 
     def _perform(self, step: Step) -> dict[str, Any]:
         if "sleep_ms" in step:
             time.sleep(step["sleep_ms"] / 1000)
             return {}
+        if "fs" in step:
+            return self._replace(step["fs"])
         if "start_fails" in step:
             return self._start_fails(step["start_fails"])
         assert self.server is not None, f"no server for {step}"
         door = next(door for kind, door in _DOORS.items() if kind in step)
         return door(self.server, step)
+
+    def _replace(self, spec: Mapping[str, str]) -> dict[str, Any]:
+        assert spec["op"] == "replace", f"unknown operation {spec}"
+        file = self.repository / spec["path"]
+        file.write_text(file.read_text().replace(spec["old"], spec["new"]))
+        return {}
 
     def _start_fails(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         folder = self.folder / f"start_{len(list(self.folder.iterdir()))}"
@@ -84,10 +114,24 @@ class Stage:
             return {"exit_code": exit_code, "output": {text: text in server.output for text in spec["texts"]}}
 
 
+def _log_after(server: ServerProcess, step: Step) -> dict[str, Any]:
+    """What the last line of the log with a text says behind it, without the closing quote."""
+    deadline = time.monotonic() + _LOG_PATIENCE_S
+    while True:
+        lines: list[str] = re.findall(re.escape(step["log_after"]) + '(.*)"', server.output)
+        text = lines[-1] if lines else None
+        if not list(differences(step["text"], text)) or time.monotonic() > deadline:
+            return {"text": text}
+        time.sleep(0.02)
+
+
 # `rpc` stands before `request`, because a call has both.
 _DOORS: dict[str, Callable[[ServerProcess, Step], dict[str, Any]]] = {
     "rpc": lambda server, step: grpc.exchange(server.grpc, step),
     "raw": lambda server, step: http.raw(server.http, step),
+    "metrics": lambda server, step: metrics.exchange(server.metrics, step),
+    "metrics_request": lambda server, step: metrics.request(server.metrics, step),
+    "log_after": _log_after,
     "until": lambda server, step: http.until(server.http, step),
     "request": lambda server, step: http.exchange(server.http, step),
 }

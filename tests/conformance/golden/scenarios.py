@@ -38,12 +38,14 @@ class Group:
         name: ``chapter.group``.
         repository: The folder under ``models`` that is served; None where the steps start servers themselves.
         args: Further arguments of the server.
+        awaited: What the server has to be before the first step, ``ready`` or ``live``.
         scenarios: The scenarios.
     """
 
     name: str
     repository: str | None
     args: Sequence[str]
+    awaited: str
     scenarios: Sequence[Scenario]
 
 
@@ -58,4 +60,5 @@ def _load(path: Path) -> Group:
     data = json.loads(path.read_text(encoding="utf-8"))
     scenarios = [Scenario(entry["id"], entry["title"], entry["steps"]) for entry in data["scenarios"]]
     server = data["server"]
-    return Group(f"{data['chapter']}.{data['group']}", server["repository"], server["args"], scenarios)
+    name, awaited = f"{data['chapter']}.{data['group']}", server.get("wait", "ready")
+    return Group(name, server["repository"], server["args"], awaited, scenarios)

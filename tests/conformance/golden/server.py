@@ -28,22 +28,22 @@ def launch(repository: Path, args: Sequence[str]) -> ServerProcess:
 
 
 @contextmanager
-def running(repository: Path, args: Sequence[str]) -> Iterator[ServerProcess]:
-    """A server that is ready, for as long as the context lasts; then it is stopped as an operator does.
+def running(repository: Path, args: Sequence[str], awaited: str) -> Iterator[ServerProcess]:
+    """A server that is ``ready`` or ``live``, for as long as the context lasts; then an operator's signal stops it.
 
     Raises:
         ServerDidNotStart: If it ends instead.
-        TimeoutError: If it does not get ready.
+        TimeoutError: If it does not get there.
     """
     with launch(repository, args) as server:
-        _wait_until_ready(server.wait_until_started())
+        _wait_until(awaited, server.wait_until_started())
         yield server
         server.stop()
 
 
-def _wait_until_ready(server: ServerProcess) -> None:
+def _wait_until(awaited: str, server: ServerProcess) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while http.send(server.http, {"method": "GET", "path": "/v2/health/ready"})[0] != 200:
+    while http.send(server.http, {"method": "GET", "path": f"/v2/health/{awaited}"})[0] != 200:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"not ready:\n{server.output}")
+            raise TimeoutError(f"not {awaited}:\n{server.output}")
         time.sleep(0.02)
