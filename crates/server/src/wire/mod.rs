@@ -1,4 +1,4 @@
-//! The doors: sockets, HTTP, gRPC. Everything that knows hyper or tonic lives here, and nothing here decides
+//! The doors: sockets, HTTP, gRPC. Everything that knows hyper lives here, and nothing here decides
 //! anything that another door would also have to decide.
 
 mod aligned;
