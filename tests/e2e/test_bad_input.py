@@ -171,6 +171,14 @@ def test_an_announced_body_past_the_limit_is_refused_before_it_is_sent(server: S
     assert head.startswith(b"HTTP/1.1 400"), head
 
 
+@pytest.mark.parametrize("path", ["/v2/models/absent/infer", "/v2/models/double/versions/7/infer"])
+def test_a_refusal_is_read_even_by_who_is_still_sending(connection: http.client.HTTPConnection, path: str) -> None:
+    connection.request("POST", path, b" " * 5_000_000)
+    answer = connection.getresponse()
+    assert (answer.status, "is not found" in answer.read().decode()) == (404, True)
+    assert_serves(connection)
+
+
 @pytest.mark.parametrize("message", [b"\xff\xff\xff", b"", struct.pack(">I", 7) * 9], ids=["noise", "empty", "numbers"])
 def test_a_message_that_is_none_ends_its_own_call_only(server: ServerProcess, message: bytes) -> None:
     with grpc.insecure_channel(server.grpc) as channel:

@@ -1,5 +1,7 @@
 //! Every bound on what comes from outside, with its default and its reason.
 
+use std::time::Duration;
+
 /// Largest HTTP body in bytes that is read as JSON, or as one raw input. Source: Triton's `--http-max-input-size`, 64 MiB.
 pub const HTTP_MAX_INPUT_BYTES: usize = 1 << 26;
 
@@ -34,3 +36,9 @@ pub const GRPC_MAX_STATUS_BYTES: usize = 4096;
 
 /// Most elements of an output of which the best classes are given. Source: Triton refuses to sort more.
 pub const CLASSIFICATION_MAX_ELEMENTS: usize = 1_000_000;
+
+/// Most bytes of a refused body that are taken off a connection so that its client can read the refusal.
+pub const HTTP_DISCARD_BYTES: usize = 1 << 26;
+
+/// Longest time that is spent on it.
+pub const HTTP_DISCARD_TIME: Duration = Duration::from_secs(10);

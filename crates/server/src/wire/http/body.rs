@@ -1,11 +1,30 @@
 //! The body of an HTTP request, received once into memory that suits tensors.
 
-use alipes_protocol::{Code, InferError};
+use alipes_protocol::{Code, InferError, limits};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
 use crate::wire::aligned::AlignedBytes;
+
+/// Takes what is left of a refused request's body off the connection while the refusal is already on its way.
+///
+/// A client that is still sending would otherwise find the connection closed before it has read why, and the
+/// connection could not serve on. Past `HTTP_DISCARD_BYTES` or `HTTP_DISCARD_TIME` the connection is given up.
+pub fn discard(mut body: Incoming) {
+    if body.is_end_stream() {
+        return;
+    }
+    tokio::spawn(tokio::time::timeout(limits::HTTP_DISCARD_TIME, async move {
+        let mut discarded = 0;
+        while let Ok(Some(piece)) = next(&mut body).await {
+            discarded += piece.len();
+            if discarded > limits::HTTP_DISCARD_BYTES {
+                break;
+            }
+        }
+    }));
+}
 
 /// Reads a whole body of at most `max_bytes`.
 ///
@@ -17,20 +36,20 @@ use crate::wire::aligned::AlignedBytes;
 ///
 /// `TooLarge` beyond the limit, which is checked against the announced length before anything is read;
 /// `InvalidArgument` where the connection breaks off.
-pub async fn read(mut body: Incoming, aligned_at: usize, max_bytes: u64) -> Result<Bytes, InferError> {
+pub async fn read(body: &mut Incoming, aligned_at: usize, max_bytes: u64) -> Result<Bytes, InferError> {
     let announced = body.size_hint();
     let lower = announced.lower();
     if lower > max_bytes {
         return Err(too_large(lower, max_bytes));
     }
-    let Some(first) = next(&mut body).await? else { return Ok(Bytes::new()) };
+    let Some(first) = next(body).await? else { return Ok(Bytes::new()) };
     if announced.exact() == Some(first.len() as u64) {
         return Ok(first);
     }
     let mut received = AlignedBytes::with_capacity(usize::try_from(lower).unwrap_or(usize::MAX), aligned_at);
     received.extend(&first);
     drop(first);
-    while let Some(piece) = next(&mut body).await? {
+    while let Some(piece) = next(body).await? {
         let length = (received.len() + piece.len()) as u64;
         if length > max_bytes {
             return Err(too_large(length, max_bytes));

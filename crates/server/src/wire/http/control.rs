@@ -82,8 +82,8 @@ pub async fn unload(service: &Service, model: &str, body: Incoming) -> Response<
     reply::empty_or(outcome.await)
 }
 
-async fn read(service: &Service, body: Incoming) -> Result<Bytes, InferError> {
-    body::read(body, 0, service.config.http_max_input_bytes as u64).await
+async fn read(service: &Service, mut body: Incoming) -> Result<Bytes, InferError> {
+    body::read(&mut body, 0, service.config.http_max_input_bytes as u64).await
 }
 
 /// Whether the body of an index request asks for ready models alone. No body asks for all.

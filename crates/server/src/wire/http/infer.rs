@@ -16,14 +16,13 @@ const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-cont
 
 /// Answers an inference request.
 pub async fn infer(service: &Service, model: &str, version: &str, request: Request<Incoming>) -> Response<Reply> {
-    let (head, body) = request.into_parts();
-    if let Some(refused) = refuse_encoding(&head.headers) {
-        return refused;
-    }
-    match answer(service, model, version, &head.headers, body).await {
-        Ok(response) => response,
-        Err(error) => reply::infer_error(&error),
-    }
+    let (head, mut body) = request.into_parts();
+    let outcome = match refuse_encoding(&head.headers) {
+        Some(refused) => Ok(refused),
+        None => answer(service, model, version, &head.headers, &mut body).await,
+    };
+    body::discard(body);
+    outcome.unwrap_or_else(|error| reply::infer_error(&error))
 }
 
 async fn answer(
@@ -31,7 +30,7 @@ async fn answer(
     name: &str,
     version: &str,
     headers: &HeaderMap,
-    body: Incoming,
+    body: &mut Incoming,
 ) -> Result<Response<Reply>, InferError> {
     let model = service.lookup(name, version).map_err(|error| error.at(Origin::Door))?;
     let announced = body.size_hint().exact();
