@@ -50,12 +50,14 @@ class ServerProcess:
         self._repository = repository
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._started = 0.0
         self.log_path = Path()
 
     def __enter__(self) -> Self:
         """Starts the process and does not wait for it."""
         self._folder = tempfile.TemporaryDirectory(prefix="alipes-quickstart-")
         self.log_path = Path(self._folder.name) / "server.log"
+        self._started = time.perf_counter()
         with self.log_path.open("wb") as log:
             self._process = subprocess.Popen(
                 serve_command(self._repository),
@@ -81,6 +83,11 @@ class ServerProcess:
     def pid(self) -> int:
         """The server's process id."""
         return self._running().pid
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the process was started."""
+        return time.perf_counter() - self._started
 
     def wait_ready(self, model: str) -> Addresses:
         """Returns once the model answers.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -46,12 +45,12 @@ def run(screen: Screen, seconds: float, *, keep: bool) -> int:
 
 def _show(screen: Screen, server: ServerProcess, seconds: float) -> Addresses:
     """Everything between start and stop; returns where the server is."""
-    scans = digits.held_out()
-    screen.title(len(scans.labels))
-    started = time.perf_counter()
     with screen.waiting("starting the server"):
         addresses = server.wait_ready(digits.MODEL)
-    screen.ready(addresses, time.perf_counter() - started)
+        ready_after_s = server.age_s
+    scans = digits.held_out()
+    screen.title(len(scans.labels))
+    screen.ready(addresses, ready_after_s)
 
     results = ask_every_door(addresses, scans)
     screen.drawings(scans, results[0].probabilities)
