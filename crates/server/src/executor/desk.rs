@@ -72,31 +72,27 @@ impl Desk {
         let mut open = Inbox::default();
         loop {
             self.arrived.notified().await;
-            while self.take(&mut open) {
-                for delivery in open.deliveries.drain(..) {
-                    delivery.hand_over();
-                }
-                for run in open.runs.drain(..) {
-                    self.step(run);
-                }
+            mem::swap(&mut *self.inbox.lock(), &mut open);
+            open.deliveries.drain(..).for_each(Delivery::hand_over);
+            open.runs.drain(..).for_each(step);
+            if self.has_mail() {
                 // Answers go out and new requests come in before the next batch is formed.
                 tokio::task::yield_now().await;
             }
         }
     }
 
-    fn take(&self, open: &mut Inbox) -> bool {
-        let mut inbox = self.inbox.lock();
-        mem::swap(&mut *inbox, open);
-        !(open.deliveries.is_empty() && open.runs.is_empty())
+    fn has_mail(&self) -> bool {
+        let inbox = self.inbox.lock();
+        !(inbox.deliveries.is_empty() && inbox.runs.is_empty())
     }
+}
 
-    /// One batch at a time, so that the network waits for no more than one execution of a quick model.
-    fn step(&self, run: Run) {
-        match run.step() {
-            Step::Again if run.model.pace.is_quick() => self.inbox.lock().runs.push(run),
-            Step::Again | Step::Wait(_) => pool::drive(run),
-            Step::Idle => {}
-        }
+/// One batch at a time, so that the network waits for no more than one execution of a quick model.
+fn step(run: Run) {
+    match run.step() {
+        Step::Again => run.finish(),
+        Step::Wait(_) => pool::drive(run),
+        Step::Idle => {}
     }
 }

@@ -47,6 +47,12 @@ impl Run {
             Next::Idle => Step::Idle,
         }
     }
+
+    /// Gives the instance back after a batch. If requests wait, an instance is started for them anew, where it suits.
+    pub fn finish(self) {
+        let effect = self.model.queue.lock().finish(Instant::now(), self.instance);
+        self.model.carry_out(effect);
+    }
 }
 
 /// Has a claimed instance driven: on this network thread where the model is quick, else in the pool.
