@@ -55,7 +55,8 @@ fn number() -> impl Strategy<Value = String> {
         any::<f32>().prop_map(|value| format!("{:?}", f64::from(value))),
         (-1.0..1.0_f64).prop_map(|value| format!("{value:?}")),
         any::<i16>().prop_map(|value| value.to_string()),
-        prop_oneof![Just("NaN"), Just("-Infinity"), Just("Inf"), Just("-0"), Just("-0.0"), Just("0e309")]
+        prop::sample::select(vec!["NaN", "-Infinity", "Inf", "-0", "-0.0", "0e309"]).prop_map(str::to_owned),
+        prop::sample::select(vec!["007", "000000000012", "01.5", "00", "1.", ".5", "-", "--1", "+1", "1e", "0x1"])
             .prop_map(str::to_owned),
     ]
 }
@@ -117,7 +118,7 @@ fn document() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn requests_are_read_alike(text in document()) {
@@ -145,10 +146,20 @@ proptest! {
     }
 
     #[test]
-    fn every_number_is_read_alike(text in number(), datatype in prop::sample::select(vec!["FP32", "FP64", "INT64", "UINT64", "INT8"])) {
-        let text = format!(r#"{{"inputs":[{{"name":"X","datatype":"{datatype}","shape":[1],"data":[{text}]}}]}}"#);
-        agree(text.as_bytes())?;
+    fn every_number_is_read_alike(
+        text in number(),
+        datatype in prop::sample::select(vec!["FP32", "FP64", "INT64", "UINT64", "INT8"]),
+    ) {
+        agree(request(datatype, &text).as_bytes())?;
     }
+}
+
+/// A request whose number stands before much other text once, and near its end once.
+fn request(datatype: &str, number: &str) -> String {
+    let input = |rest: &str| {
+        format!(r#"{{"name":"X","datatype":"{datatype}","shape":[3],"data":[{number},{number},1]{rest}}}"#)
+    };
+    format!(r#"{{"inputs":[{},{}]}}"#, input(r#","note":"so that the reader may look ahead""#), input(""))
 }
 
 #[test]
@@ -167,13 +178,19 @@ fn the_fast_way_takes_common_requests() {
 /// FP32 is the nearest to the nearest double, also where that lies next to the middle between two FP32.
 #[test]
 fn fp32_is_rounded_twice_as_triton_does() {
-    let middle = f64::from(1.0_f32) + f64::from(f32::EPSILON) / 2.0;
-    for ulps in -40..40_i64 {
-        let double = f64::from_bits(middle.to_bits().wrapping_add_signed(ulps));
-        for text in [format!("{double:?}"), format!("{double:.18}"), format!("{:.16}", double * 1024.0)] {
-            let request = format!(r#"{{"inputs":[{{"name":"X","datatype":"FP32","shape":[1],"data":[{text}]}}]}}"#);
-            let read = agree(request.as_bytes()).unwrap().unwrap();
-            assert_eq!(*read.inputs[0].data, (text.parse::<f64>().unwrap() as f32).to_le_bytes(), "{text}");
+    for below in [1.0_f32, 0.1, 0.000_123, 1.23e-13, 7.654_321, 1_000.0] {
+        let middle = f64::from(below) + (f64::from(below.next_up()) - f64::from(below)) / 2.0;
+        for ulps in -40..40_i64 {
+            let double = f64::from_bits(middle.to_bits().wrapping_add_signed(ulps));
+            for places in 1..=24 {
+                let text = format!("-{double:.places$}");
+                let read = agree(request("FP32", &text).as_bytes()).unwrap().unwrap();
+                let expected = (text.parse::<f64>().unwrap() as f32).to_le_bytes();
+                assert!(
+                    read.inputs.iter().all(|input| *input.data == [expected, expected, 1.0_f32.to_le_bytes()].concat()),
+                    "{text}"
+                );
+            }
         }
     }
 }

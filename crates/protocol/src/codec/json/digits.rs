@@ -1,113 +1,153 @@
-//! Numbers at speed: eight digits at a time, and no more rounding than an answer needs.
+//! The numbers that tensors mostly hold, at speed: eight digits at a time, and no more rounding than an answer needs.
 //!
-//! Only the common forms are read here; every function may answer "not mine", and then [`number`](super::number), which
-//! knows the whole grammar, decides.
+//! Only the most common forms are read here, those with a comma behind them and enough text to look at without minding
+//! its end. Every function may answer "not mine"; then [`decimal`](super::decimal) looks, and at last the grammar.
 
-/// Bytes that one look takes in: more than the longest number that is read here.
-const WINDOW: usize = 64;
+use super::decimal::{EXACT, POWERS};
 
-/// Powers of ten that a double holds exactly.
-const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-    1e21, 1e22,
-];
+/// Bytes from the first digit on: more than the longest number that is read here and its comma.
+const WINDOW: usize = 32;
 
-/// Powers of ten that up to eight digits more multiply a mantissa with.
+/// The digits of a number and what follows them.
+pub(super) type Window = [u8; WINDOW];
+
+/// Reciprocals of powers of ten, each rounded once.
+const RECIPROCALS: [f64; 17] =
+    [1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16];
+
+/// Powers of ten that up to eight more digits multiply a mantissa with.
 const SHIFTS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Integers up to here are exact as doubles.
-const EXACT: u64 = 1 << 53;
-
-/// Longest integer part in digits; more would leave too little of the window.
-const INTEGER_DIGITS: usize = 19;
-
-/// A number whose digits were read: `mantissa * 10^exponent`, with a sign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Decimal {
-    pub negative: bool,
-    /// Below 2^63 where there is a fraction or an exponent.
-    pub mantissa: u64,
-    exponent: i32,
-    /// There is neither a fraction nor an exponent.
-    pub integer: bool,
-    /// Bytes that the number takes.
-    pub length: usize,
+/// The digits of the number at `at`, and whether a minus sign stands in front of them; `None` near the end of the text.
+#[inline(always)]
+pub(super) fn window(text: &[u8], at: usize) -> Option<(&Window, bool)> {
+    let look: &[u8; WINDOW + 1] = text.get(at..)?.first_chunk()?;
+    // Behind the sign, so that all that follows stands at the same places whether there is one or not.
+    let negative = look[0] == b'-';
+    Some((if negative { look.last_chunk() } else { look.first_chunk() }?, negative))
 }
 
-/// The number that begins at `at`, in one of the common forms. What follows it is for the caller to judge.
-#[inline]
-pub(super) fn decimal(text: &[u8], at: usize) -> Option<Decimal> {
-    let rest = text.get(at..)?;
-    match rest.first_chunk() {
-        Some(window) => read(window),
-        None => {
-            // Near the end of the text; zero bytes end a number as anything else does.
-            let mut window = [0; WINDOW];
-            window[..rest.len()].copy_from_slice(rest);
-            read(&window)
-        }
+/// An integer of up to 15 digits, and its length.
+#[inline(always)]
+pub(super) fn integer(window: &Window) -> Option<(u64, usize)> {
+    let first = word(window, 0);
+    let count = leading_digits(first);
+    if count < 8 {
+        // A zero in front of other digits is no number.
+        let plain = count == 1 || (count > 1 && window[0] != b'0');
+        return plain.then(|| (first_digits(first, count), count));
+    }
+    let second = word(window, 8);
+    let more = leading_digits(second);
+    let value = first_digits(first, 8) * SHIFTS[more] + first_digits(second, more);
+    (more < 8 && window[0] != b'0').then_some((value, 8 + more))
+}
+
+/// What a number with a point is read as.
+pub(super) trait Real: Copy {
+    /// `mantissa / 10^places` for a mantissa up to [`EXACT`].
+    fn exact(mantissa: u64, places: usize) -> Self;
+
+    /// `mantissa / 10^places` for any mantissa of 16 digits.
+    fn long(mantissa: u64, places: usize, token: &[u8]) -> Option<Self>;
+
+    /// A number of which `mantissa / 10^16` is the beginning; `token` is the number.
+    fn cut(mantissa: u64, token: &[u8]) -> Option<Self>;
+}
+
+/// A number with one digit in front of the point and up to 23 behind it, without its sign, and its length.
+///
+/// Whether a word of eight digits is full decides a branch, so that the next word is loaded, and the number behind looked
+/// for, before the digits of this one are counted.
+#[inline(always)]
+pub(super) fn real<R: Real>(window: &Window) -> Option<(R, usize)> {
+    let integer = window[0].wrapping_sub(b'0');
+    if integer > 9 || window[1] != b'.' {
+        return None;
+    }
+    let first = word(window, 2);
+    let count = leading_digits(first);
+    if count < 8 {
+        let mantissa = u64::from(integer) * SHIFTS[count] + first_digits(first, count);
+        return (count > 0).then(|| (R::exact(mantissa, count), 2 + count));
+    }
+    let mantissa = u64::from(integer) * SHIFTS[8] + first_digits(first, 8);
+    let second = word(window, 10);
+    let count = leading_digits(second);
+    if count < 8 {
+        let mantissa = mantissa * SHIFTS[count] + first_digits(second, count);
+        let length = 10 + count;
+        return Some((R::long(mantissa, 8 + count, &window[..length])?, length));
+    }
+    let mantissa = mantissa * SHIFTS[8] + first_digits(second, 8);
+    let count = leading_digits(word(window, 18));
+    let length = 18 + count;
+    if count == 0 {
+        return Some((R::long(mantissa, 16, &window[..length])?, length));
+    }
+    (count < 8).then(|| R::cut(mantissa, &window[..length]))?.map(|value| (value, length))
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn exact(mantissa: u64, places: usize) -> f64 {
+        to_double(mantissa) / POWERS[places]
+    }
+
+    #[inline(always)]
+    fn long(mantissa: u64, places: usize, token: &[u8]) -> Option<f64> {
+        if mantissa <= EXACT { Some(f64::exact(mantissa, places)) } else { f64::cut(mantissa, token) }
+    }
+
+    #[inline(never)]
+    fn cut(_: u64, token: &[u8]) -> Option<f64> {
+        fast_float2::parse(token).ok()
     }
 }
 
-#[inline]
-fn read(window: &[u8; WINDOW]) -> Option<Decimal> {
-    let negative = window[0] == b'-';
-    let mut at = usize::from(negative);
-    let start = at;
-    let mut mantissa = u64::from(digit(window, at)?);
-    at += 1;
-    if mantissa != 0 {
-        while let Some(more) = digit(window, at) {
-            if at - start == INTEGER_DIGITS {
-                return None;
-            }
-            mantissa = mantissa * 10 + u64::from(more);
-            at += 1;
+/// FP32 is what the nearest double rounds to.
+///
+/// A double that is off by a few units rounds to the same FP32, unless it lies so near to the middle between two FP32 that
+/// it may be on the wrong side. What is read here is zero or lies between 1e-23 and 10, so the bits that FP32 does not have
+/// are the lowest 29 of the double's.
+impl Real for f32 {
+    #[inline(always)]
+    fn exact(mantissa: u64, places: usize) -> f32 {
+        f64::exact(mantissa, places) as f32
+    }
+
+    #[inline(always)]
+    fn long(mantissa: u64, places: usize, _: &[u8]) -> Option<f32> {
+        // Mantissa, reciprocal and product are rounded: two units off at most.
+        round_unless_near_middle(to_double(mantissa) * RECIPROCALS[places], 8)
+    }
+
+    #[inline(always)]
+    fn cut(mantissa: u64, _: &[u8]) -> Option<f32> {
+        // What was cut off changes a mantissa of 2^40 or more by less than 2^-40 of it, which is 2^13 units of a double.
+        if mantissa < 1 << 40 {
+            return None;
         }
+        round_unless_near_middle(to_double(mantissa) * RECIPROCALS[16], 1 << 14)
     }
-    let mut number = Decimal { negative, mantissa, exponent: 0, integer: true, length: at };
-    if window[at] == b'.' {
-        read_fraction(window, &mut number)?;
-    }
-    if window[number.length] | 0x20 == b'e' {
-        read_exponent(window, &mut number)?;
-    }
-    Some(number)
 }
 
-#[inline]
-fn digit(window: &[u8; WINDOW], at: usize) -> Option<u8> {
-    let value = window[at].wrapping_sub(b'0');
-    (value < 10).then_some(value)
+#[inline(always)]
+fn round_unless_near_middle(double: f64, units: u64) -> Option<f32> {
+    const CUT: u64 = (1 << 29) - 1;
+    let from_middle = (double.to_bits() & CUT).abs_diff(1 << 28);
+    (from_middle > units).then_some(double as f32)
 }
 
-#[inline]
-fn read_fraction(window: &[u8; WINDOW], number: &mut Decimal) -> Option<()> {
-    number.integer = false;
-    number.length += 1;
-    let first = number.length;
-    // Three words hold the longest fraction that a shortest form of a double has in front of an exponent.
-    for _ in 0..3 {
-        let word = u64::from_le_bytes(*window[number.length..].first_chunk()?);
-        let digits = leading_digits(word);
-        if digits > 0 {
-            // Below 2^63 even after this, so that the mantissa converts to a double in one instruction.
-            if number.mantissa > (i64::MAX as u64 - SHIFTS[digits]) / SHIFTS[digits] {
-                return None;
-            }
-            number.mantissa = number.mantissa * SHIFTS[digits] + first_digits(word, digits);
-            number.length += digits;
-        }
-        if digits < 8 {
-            break;
-        }
-    }
-    number.exponent = -((number.length - first) as i32);
-    (number.length > first && digit(window, number.length).is_none()).then_some(())
+#[inline(always)]
+fn word(window: &Window, at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&window[at..at + 8]);
+    u64::from_le_bytes(bytes)
 }
 
 /// How many of the eight bytes, from the lowest on, are digits.
-#[inline]
+#[inline(always)]
 fn leading_digits(word: u64) -> usize {
     const HIGH: u64 = u64::from_ne_bytes([0xF0; 8]);
     const THREES: u64 = u64::from_ne_bytes([0x30; 8]);
@@ -117,82 +157,58 @@ fn leading_digits(word: u64) -> usize {
     others.trailing_zeros() as usize / 8
 }
 
-/// The value of the first `digits` bytes of a word, which are 1 to 8 digits.
-#[inline]
+/// The value of the first `digits` bytes of a word, which are up to 8 digits.
+#[inline(always)]
 fn first_digits(word: u64, digits: usize) -> u64 {
     const LOW: u64 = u64::from_ne_bytes([0x0F; 8]);
     const PAIRS: u64 = 0x0000_00FF_0000_00FF;
     // Digits move to the end and zeros take their place; then neighbours join: two, four, eight digits.
-    let word = (word << (64 - 8 * digits)) & LOW;
+    let word = word.unbounded_shl(64 - 8 * digits as u32) & LOW;
     let word = word.wrapping_mul(10).wrapping_add(word >> 8);
     let upper = (word & PAIRS).wrapping_mul(100 + (1_000_000 << 32));
     let lower = ((word >> 16) & PAIRS).wrapping_mul(1 + (10_000 << 32));
     upper.wrapping_add(lower) >> 32
 }
 
-fn read_exponent(window: &[u8; WINDOW], number: &mut Decimal) -> Option<()> {
-    if number.mantissa > i64::MAX as u64 {
-        return None;
-    }
-    number.integer = false;
-    let mut at = number.length + 1;
-    let negative = window[at] == b'-';
-    at += usize::from(negative || window[at] == b'+');
-    let mut value = i32::from(digit(window, at)?);
-    at += 1;
-    while let Some(more) = digit(window, at) {
-        if value > 99 {
-            return None;
-        }
-        value = value * 10 + i32::from(more);
-        at += 1;
-    }
-    number.exponent += if negative { -value } else { value };
-    number.length = at;
-    Some(())
+/// The double nearest to an integer, as `as f64` gives it.
+///
+/// By hand, because on x86 the instruction for it keeps half of its destination, so that each number would wait for the
+/// division of the number before.
+#[inline(always)]
+fn to_double(integer: u64) -> f64 {
+    const TWO_52: f64 = (1_u64 << 52) as f64;
+    const TWO_84: f64 = TWO_52 * (1_u64 << 32) as f64;
+    // Both halves become the low bits of a double whose high bits are known; only the sum is rounded.
+    let upper = f64::from_bits(TWO_84.to_bits() | integer >> 32) - (TWO_84 + TWO_52);
+    let lower = f64::from_bits(TWO_52.to_bits() | integer & 0xFFFF_FFFF);
+    upper + lower
 }
 
-impl Decimal {
-    /// The nearest double, where at most one rounding yields it.
-    ///
-    /// Source: W. D. Clinger, "How to Read Floating Point Numbers Accurately", 1990.
-    #[inline]
-    pub(super) fn to_f64(self) -> Option<f64> {
-        if self.mantissa > EXACT {
-            return None;
-        }
-        self.scaled()
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// The FP32 that the nearest double rounds to.
-    ///
-    /// A mantissa beyond 53 bits takes two roundings more, which put the double off by two units at most. That is
-    /// harmless unless it lies so near to the middle between two FP32 that it may be on the wrong side.
-    #[inline]
-    pub(super) fn to_f32(self) -> Option<f32> {
-        const CUT: u64 = (1 << 29) - 1;
-        let double = self.scaled()?;
-        if self.mantissa > EXACT {
-            let from_middle = (double.to_bits() & CUT).abs_diff(1 << 28);
-            // Without a positive exponent the value is a normal FP32, whose bits below the cut are the 29 just looked at.
-            if from_middle < 8 || self.exponent > 0 {
-                return None;
+    #[test]
+    fn integers_become_the_nearest_double() {
+        for shift in 0..64 {
+            for offset in [-3, -2, -1, 0, 1, 2, 3] {
+                let integer = (1_u64 << shift).wrapping_add_signed(offset);
+                assert_eq!(to_double(integer).to_bits(), (integer as f64).to_bits(), "{integer}");
             }
         }
-        Some(double as f32)
     }
 
-    /// `mantissa * 10^exponent`, rounded once for each factor that is no double and once for the product.
-    #[inline]
-    fn scaled(self) -> Option<f64> {
-        if self.integer {
-            let value = self.mantissa as f64;
-            // Minus zero is an integer, and integers have one zero.
-            return Some(if self.negative { 0.0 - value } else { value });
+    #[test]
+    fn digits_are_counted_up_to_the_first_other_byte() {
+        for byte in 0..=u8::MAX {
+            for place in 0..8 {
+                let mut bytes = *b"12345678";
+                bytes[place] = byte;
+                let count = if byte.is_ascii_digit() { 8 } else { place };
+                assert_eq!(leading_digits(u64::from_le_bytes(bytes)), count);
+                let value = bytes[..count].iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
+                assert_eq!(first_digits(u64::from_le_bytes(bytes), count), value);
+            }
         }
-        let mantissa = self.mantissa as i64 as f64;
-        let power = *POWERS.get(self.exponent.unsigned_abs() as usize)?;
-        let value = if self.exponent < 0 { mantissa / power } else { mantissa * power };
-        Some(if self.negative { -value } else { value })
     }
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use compact_str::CompactString;
 
 use super::Context;
+use super::decimal;
 use super::exact::read_outputs;
 use super::fill;
 use super::parameters::{self, InputParameters};
@@ -213,9 +214,9 @@ impl<'a> Cursor<'a> {
             if shape.len() == MAX_DIMENSIONS {
                 return None;
             }
-            let (size, end) = fill::unsigned(self.text, self.at)?;
-            self.at = end;
-            shape.push(i64::try_from(size).ok()?);
+            let size = decimal::read(self.text, self.at).filter(|size| size.integer && !size.negative)?;
+            self.at = size.end;
+            shape.push(i64::try_from(size.mantissa).ok()?);
         }
         Some(shape)
     }

@@ -1,6 +1,7 @@
 //! `data` of an input in one pass: from the text straight into the tensor's bytes.
 
-use super::digits::{self, Decimal};
+use super::decimal;
+use super::digits::{self, Window};
 use super::number::{self, Number};
 use super::parse::{peek, skip_space};
 use super::text;
@@ -47,8 +48,11 @@ type ReadElement = fn(&[u8], usize, usize) -> Option<(Vec<u8>, usize)>;
 trait Element: Sized {
     const SIZE: usize;
 
-    /// The element that begins at `at`, and the offset behind it.
-    fn read(text: &[u8], at: usize) -> Option<(Self, usize)>;
+    /// The element whose digits begin the window, where it has one of the most common forms, and its length there.
+    fn quick(window: &Window, negative: bool) -> Option<(Self, usize)>;
+
+    /// The element that begins at `at`, of any form, and the offset behind it.
+    fn any(text: &[u8], at: usize) -> Option<(Self, usize)>;
 
     /// Writes the element, little-endian, into exactly its bytes.
     fn put(self, slot: &mut [u8]);
@@ -57,8 +61,13 @@ trait Element: Sized {
 fn fill<E: Element>(text: &[u8], start: usize, count: usize) -> Option<(Vec<u8>, usize)> {
     let mut bytes = vec![0; count * E::SIZE];
     let mut slots = bytes.chunks_exact_mut(E::SIZE);
-    let end = walk(text, start, |at| {
-        let (element, end) = E::read(text, at)?;
+    let end = walk(text, start, |mut at| {
+        // A run of common elements with commas behind them, which is nearly all of a tensor.
+        while let Some((element, behind)) = quick::<E>(text, at) {
+            element.put(slots.next()?);
+            at = skip_space(text, behind);
+        }
+        let (element, end) = E::any(text, at)?;
         element.put(slots.next()?);
         Some(end)
     })?;
@@ -66,6 +75,14 @@ fn fill<E: Element>(text: &[u8], start: usize, count: usize) -> Option<(Vec<u8>,
         return None;
     }
     Some((bytes, end))
+}
+
+/// The element that begins at `at`, where it is common and followed by a comma, and the offset behind that.
+#[inline(always)]
+fn quick<E: Element>(text: &[u8], at: usize) -> Option<(E, usize)> {
+    let (window, negative) = digits::window(text, at)?;
+    let (element, length) = E::quick(window, negative)?;
+    (window.get(length) == Some(&b',')).then_some((element, at + usize::from(negative) + length + 1))
 }
 
 fn strings(text: &[u8], start: usize, most_bytes: usize) -> Option<(Vec<u8>, usize)> {
@@ -82,7 +99,7 @@ fn strings(text: &[u8], start: usize, most_bytes: usize) -> Option<(Vec<u8>, usi
 }
 
 /// Walks over a list and the lists within it; `leaf` reads the value at an offset and gives the offset behind it.
-#[inline]
+#[inline(always)]
 fn walk(text: &[u8], start: usize, mut leaf: impl FnMut(usize) -> Option<usize>) -> Option<usize> {
     if peek(text, start) != b'[' {
         return None;
@@ -119,7 +136,16 @@ fn walk(text: &[u8], start: usize, mut leaf: impl FnMut(usize) -> Option<usize>)
 impl Element for bool {
     const SIZE: usize = 1;
 
-    fn read(text: &[u8], at: usize) -> Option<(bool, usize)> {
+    #[inline(always)]
+    fn quick(window: &Window, negative: bool) -> Option<(bool, usize)> {
+        match window {
+            [b't', b'r', b'u', b'e', ..] if !negative => Some((true, 4)),
+            [b'f', b'a', b'l', b's', b'e', ..] if !negative => Some((false, 5)),
+            _ => None,
+        }
+    }
+
+    fn any(text: &[u8], at: usize) -> Option<(bool, usize)> {
         match text.get(at..)? {
             [b't', b'r', b'u', b'e', ..] => Some((true, at + 4)),
             [b'f', b'a', b'l', b's', b'e', ..] => Some((false, at + 5)),
@@ -132,19 +158,25 @@ impl Element for bool {
     }
 }
 
-/// Integers are read as 64 bits and cut to the tensor's width, as Triton does.
-macro_rules! integer_element {
-    ($($type:ty: $read:ident),*) => {$(
+/// Numbers that are read as a wider type and cut to the tensor's width, as Triton does.
+macro_rules! number_elements {
+    ($($type:ty: $wide:ty),*) => {$(
         impl Element for $type {
             const SIZE: usize = size_of::<$type>();
 
-            #[inline]
-            fn read(text: &[u8], at: usize) -> Option<($type, usize)> {
-                let (value, end) = $read(text, at)?;
+            #[inline(always)]
+            fn quick(window: &Window, negative: bool) -> Option<($type, usize)> {
+                let (value, length) = <$wide as Wide>::quick(window, negative)?;
+                Some((value as $type, length))
+            }
+
+            #[inline(never)]
+            fn any(text: &[u8], at: usize) -> Option<($type, usize)> {
+                let (value, end) = <$wide as Wide>::any(text, at)?;
                 Some((value as $type, end))
             }
 
-            #[inline]
+            #[inline(always)]
             fn put(self, slot: &mut [u8]) {
                 slot.copy_from_slice(&self.to_le_bytes());
             }
@@ -152,86 +184,75 @@ macro_rules! integer_element {
     )*};
 }
 
-integer_element!(u8: unsigned, u16: unsigned, u32: unsigned, u64: unsigned);
-integer_element!(i8: signed, i16: signed, i32: signed, i64: signed);
+number_elements!(u8: u64, u16: u64, u32: u64, u64: u64, i8: i64, i16: i64, i32: i64, i64: i64, f32: f32, f64: f64);
 
-/// The non-negative integer of 64 bits that begins at `at`, and the offset behind it.
-#[inline]
-pub(super) fn unsigned(text: &[u8], at: usize) -> Option<(u64, usize)> {
-    match digits::decimal(text, at) {
-        Some(Decimal { integer: true, negative: false, mantissa, length, .. }) => Some((mantissa, at + length)),
-        _ => match number::lex(text, at).ok()? {
+/// What numbers are read as; the functions are those of [`Element`].
+trait Wide: Sized {
+    fn quick(window: &Window, negative: bool) -> Option<(Self, usize)>;
+
+    fn any(text: &[u8], at: usize) -> Option<(Self, usize)>;
+}
+
+impl Wide for u64 {
+    #[inline(always)]
+    fn quick(window: &Window, negative: bool) -> Option<(u64, usize)> {
+        if negative { None } else { digits::integer(window) }
+    }
+
+    fn any(text: &[u8], at: usize) -> Option<(u64, usize)> {
+        match number::lex(text, at).ok()? {
             (Number::Unsigned(value), end) => Some((value, end)),
             _ => None,
-        },
+        }
     }
 }
 
-#[inline]
-fn signed(text: &[u8], at: usize) -> Option<(i64, usize)> {
-    match digits::decimal(text, at) {
-        Some(Decimal { integer: true, negative, mantissa, length, .. }) if mantissa <= i64::MAX as u64 => {
-            let value = mantissa as i64;
-            Some((if negative { -value } else { value }, at + length))
-        }
-        _ => match number::lex(text, at).ok()? {
+impl Wide for i64 {
+    #[inline(always)]
+    fn quick(window: &Window, negative: bool) -> Option<(i64, usize)> {
+        let (value, length) = digits::integer(window)?;
+        // Up to 15 digits fit either way.
+        Some((if negative { -(value as i64) } else { value as i64 }, length))
+    }
+
+    fn any(text: &[u8], at: usize) -> Option<(i64, usize)> {
+        match number::lex(text, at).ok()? {
             (Number::Unsigned(value), end) => Some((i64::try_from(value).ok()?, end)),
             (Number::Negative(value), end) => Some((value, end)),
             (Number::Double(_), _) => None,
-        },
+        }
     }
 }
 
-impl Element for f32 {
-    const SIZE: usize = 4;
+impl Wide for f64 {
+    #[inline(always)]
+    fn quick(window: &Window, negative: bool) -> Option<(f64, usize)> {
+        let (value, length) = digits::real::<f64>(window)?;
+        Some((f64::from_bits(value.to_bits() | u64::from(negative) << 63), length))
+    }
 
-    #[inline]
-    fn read(text: &[u8], at: usize) -> Option<(f32, usize)> {
-        if let Some(decimal) = digits::decimal(text, at)
-            && let Some(value) = decimal.to_f32()
+    fn any(text: &[u8], at: usize) -> Option<(f64, usize)> {
+        if let Some(decimal) = decimal::read(text, at)
+            && let Some(value) = decimal.to_f64()
         {
-            return Some((value, at + decimal.length));
+            return Some((value, decimal.end));
         }
-        double(text, at).map(|(value, end)| (value as f32, end))
-    }
-
-    #[inline]
-    fn put(self, slot: &mut [u8]) {
-        slot.copy_from_slice(&self.to_le_bytes());
+        match number::lex(text, at).ok()? {
+            (Number::Unsigned(value), end) => Some((value as f64, end)),
+            (Number::Negative(value), end) => Some((value as f64, end)),
+            (Number::Double(value), end) => Some((value, end)),
+        }
     }
 }
 
-impl Element for f64 {
-    const SIZE: usize = 8;
-
-    #[inline]
-    fn read(text: &[u8], at: usize) -> Option<(f64, usize)> {
-        if let Some(decimal) = digits::decimal(text, at) {
-            if let Some(value) = decimal.to_f64() {
-                return Some((value, at + decimal.length));
-            }
-            // A zero is left to the grammar, which refuses some exponents whatever they apply to.
-            if !decimal.integer && decimal.mantissa > 0 {
-                let end = at + decimal.length;
-                let value = fast_float2::parse(&text[at..end]).ok().filter(|value: &f64| value.is_finite());
-                return value.map(|value| (value, end));
-            }
-        }
-        double(text, at)
+impl Wide for f32 {
+    #[inline(always)]
+    fn quick(window: &Window, negative: bool) -> Option<(f32, usize)> {
+        let (value, length) = digits::real::<f32>(window)?;
+        Some((f32::from_bits(value.to_bits() | u32::from(negative) << 31), length))
     }
 
-    #[inline]
-    fn put(self, slot: &mut [u8]) {
-        slot.copy_from_slice(&self.to_le_bytes());
-    }
-}
-
-/// Any number, by the whole grammar.
-#[cold]
-fn double(text: &[u8], at: usize) -> Option<(f64, usize)> {
-    match number::lex(text, at).ok()? {
-        (Number::Unsigned(value), end) => Some((value as f64, end)),
-        (Number::Negative(value), end) => Some((value as f64, end)),
-        (Number::Double(value), end) => Some((value, end)),
+    fn any(text: &[u8], at: usize) -> Option<(f32, usize)> {
+        <f64 as Wide>::any(text, at).map(|(value, end)| (value as f32, end))
     }
 }
