@@ -12,8 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-# Works from any folder, also with spaces in the path: every recipe starts in this file's folder and names it relatively.
-override ROOT := $(subst /Makefile,,$(subst $(eval) ,\ ,$(abspath $(lastword $(MAKEFILE_LIST)))))
+# Every path here is relative to this file's folder, so a space in the path above it does no harm.
 PYTHON ?= $(shell tools/find-python 3.11 3.12 3.13 3.14)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -63,7 +62,8 @@ test: test-rust test-python
 
 test-rust: $(VENV)/tests
 	@tools/say "testing the Rust crates"
-	@ALIPES_ONNXRUNTIME_LIBRARY="$$(tools/onnxruntime-library $(BIN)/python)" ORT_DISABLE_TELEMETRY=1 \
+	@library=$$(tools/onnxruntime-library $(BIN)/python) && \
+		ALIPES_ONNXRUNTIME_LIBRARY="$$library" ORT_DISABLE_TELEMETRY=1 \
 		cargo test --workspace --exclude alipes-core --locked
 
 test-python: $(VENV)/tests

@@ -6,3 +6,4 @@ pub mod bind;
 pub mod grpc;
 pub mod http;
 pub mod network;
+mod slice;

@@ -15,7 +15,7 @@ use tokio::runtime;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::{grpc, http};
+use super::{grpc, http, slice};
 use crate::executor::desk::Desk;
 use crate::handlers::Service;
 
@@ -86,6 +86,8 @@ impl Network {
             };
             let handle = thread::Builder::new().name(format!("alipes-net-{number}"));
             network.threads.push(handle.spawn(move || {
+                // Without a short slice everything works, only less promptly beside busy engines.
+                let _ = slice::shorten();
                 runtime.block_on(thread.run());
                 Desk::close();
             })?);
