@@ -28,13 +28,10 @@ pub(super) fn read(
         None => return Err(unknown_datatype(input)),
         Some(Datatype::Bytes) => read_strings(leaves)?,
         Some(datatype) => {
-            let size = byte_size(count, datatype, input)?;
-            let push = pusher(datatype).ok_or_else(|| unsupported(datatype, input))?;
-            check_limit(size, input, context)?;
-            // Each value takes a byte and a comma, so a shape that lies reserves no more than the text justifies.
-            let most_values = data.text().len() / 2 + 1;
-            let bytes = Vec::with_capacity(size / count * count.min(most_values));
-            read_values(leaves, count, push, bytes).within("Unable to parse 'data'")?
+            let size = element_size(count, datatype, input)?;
+            let read = reader(datatype).ok_or_else(|| unsupported(datatype, input))?;
+            check_limit(count * size, input, context)?;
+            read_values(leaves, count, size, read).within("Unable to parse 'data'")?
         }
     };
     check_limit(bytes.len(), input, context)?;
@@ -50,51 +47,52 @@ fn read_strings(leaves: Leaves<'_>) -> Result<Vec<u8>, InferError> {
     Ok(bytes)
 }
 
-/// Appends a value to a tensor's bytes.
-type Push = fn(&mut Vec<u8>, Value<'_>) -> Result<(), InferError>;
+/// Reads a value as 64 bits, little-endian; a tensor keeps as many of the first bytes as its elements have.
+type Read = fn(Value<'_>) -> Result<[u8; 8], InferError>;
 
-/// How values of a datatype are appended; `None` where JSON does not carry them.
+/// How values of a datatype are read; `None` where JSON does not carry them.
 ///
-/// Integers are read as 64 bits and cut to the tensor's width; FP32 is the nearest to the double.
-fn pusher(datatype: Datatype) -> Option<Push> {
-    let push: Push = match datatype {
-        Datatype::Bool => |bytes, leaf| Ok(bytes.push(u8::from(leaf.as_bool()?))),
-        Datatype::Uint8 => |bytes, leaf| Ok(bytes.push(leaf.as_u64()? as u8)),
-        Datatype::Uint16 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_u64()? as u16).to_le_bytes())),
-        Datatype::Uint32 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_u64()? as u32).to_le_bytes())),
-        Datatype::Uint64 => |bytes, leaf| Ok(bytes.extend_from_slice(&leaf.as_u64()?.to_le_bytes())),
-        Datatype::Int8 => |bytes, leaf| Ok(bytes.push(leaf.as_i64()? as u8)),
-        Datatype::Int16 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_i64()? as i16).to_le_bytes())),
-        Datatype::Int32 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_i64()? as i32).to_le_bytes())),
-        Datatype::Int64 => |bytes, leaf| Ok(bytes.extend_from_slice(&leaf.as_i64()?.to_le_bytes())),
-        Datatype::Fp32 => |bytes, leaf| Ok(bytes.extend_from_slice(&(leaf.as_f64()? as f32).to_le_bytes())),
-        Datatype::Fp64 => |bytes, leaf| Ok(bytes.extend_from_slice(&leaf.as_f64()?.to_le_bytes())),
-        Datatype::Fp16 | Datatype::Bf16 | Datatype::Bytes => return None,
-    };
-    Some(push)
+/// Integers that are too large are cut to the tensor's width, as Triton does; FP32 is the nearest to the double.
+fn reader(datatype: Datatype) -> Option<Read> {
+    match datatype {
+        Datatype::Bool => Some(|leaf| leaf.as_bool().map(|value| u64::from(value).to_le_bytes())),
+        Datatype::Uint8 | Datatype::Uint16 | Datatype::Uint32 | Datatype::Uint64 => {
+            Some(|leaf| leaf.as_u64().map(u64::to_le_bytes))
+        }
+        Datatype::Int8 | Datatype::Int16 | Datatype::Int32 | Datatype::Int64 => {
+            Some(|leaf| leaf.as_i64().map(i64::to_le_bytes))
+        }
+        Datatype::Fp32 => Some(|leaf| leaf.as_f64().map(|value| u64::from((value as f32).to_bits()).to_le_bytes())),
+        Datatype::Fp64 => Some(|leaf| leaf.as_f64().map(f64::to_le_bytes)),
+        Datatype::Fp16 | Datatype::Bf16 | Datatype::Bytes => None,
+    }
 }
 
-fn read_values(leaves: Leaves<'_>, count: usize, push: Push, mut bytes: Vec<u8>) -> Result<Vec<u8>, InferError> {
-    let mut read = 0;
+fn read_values(leaves: Leaves<'_>, count: usize, size: usize, read: Read) -> Result<Vec<u8>, InferError> {
+    // Each value takes a byte and a comma, so a shape that lies reserves no more than the text justifies.
+    let mut bytes = Vec::with_capacity(count.min(leaves.most()) * size);
+    let mut values = 0;
     for leaf in leaves {
-        if read == count {
+        if values == count {
             return Err(wrong_count());
         }
-        push(&mut bytes, leaf)?;
-        read += 1;
+        bytes.extend_from_slice(&read(leaf)?[..size]);
+        values += 1;
     }
-    if read == count { Ok(bytes) } else { Err(wrong_count()) }
+    if values == count { Ok(bytes) } else { Err(wrong_count()) }
 }
 
-fn byte_size(count: usize, datatype: Datatype, input: &str) -> Result<usize, InferError> {
+/// Bytes of an element, after a check that `count` of them can be counted.
+fn element_size(count: usize, datatype: Datatype, input: &str) -> Result<usize, InferError> {
     let size = datatype.size().unwrap_or(1);
-    count.checked_mul(size).filter(|&bytes| i64::try_from(bytes).is_ok()).ok_or_else(|| {
-        InferError::invalid(format!(
+    match count.checked_mul(size) {
+        Some(bytes) if i64::try_from(bytes).is_ok() => Ok(size),
+        _ => Err(InferError::invalid(format!(
             "byte size overflow for input '{input}': element count ({count}) * data type size ({size}) exceeds maximum \
              allowed size ({})",
             i64::MAX
-        ))
-    })
+        ))),
+    }
 }
 
 fn unsupported(datatype: Datatype, input: &str) -> InferError {

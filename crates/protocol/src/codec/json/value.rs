@@ -38,11 +38,6 @@ impl<'a> Value<'a> {
         Value { text: &text[start..end] }
     }
 
-    /// The value's own text.
-    pub(super) fn text(self) -> &'a [u8] {
-        self.text
-    }
-
     fn starts_with(self, byte: u8) -> bool {
         parse::peek(self.text, 0) == byte
     }
@@ -275,6 +270,11 @@ impl<'a> Leaves<'a> {
     pub(super) fn of(list: Value<'a>) -> Result<Leaves<'a>, InferError> {
         // One pass over the brackets, however deep: walking lists within lists would read the inner ones again and again.
         list.elements().map(|elements| Leaves { text: elements.text, at: 0 })
+    }
+
+    /// No more values can there be, because each takes a byte and a comma or bracket.
+    pub(super) fn most(&self) -> usize {
+        self.text.len() / 2
     }
 }
 
