@@ -11,6 +11,7 @@ use alipes_protocol::{Code, InferError};
 use serde::Serialize;
 
 use crate::model::ModelVersion;
+use crate::slice;
 use crate::spec::{EngineSpec, ModelSpec, OnnxruntimeSpec, Port};
 
 /// Loads every instance of a model version.
@@ -34,14 +35,15 @@ fn onnx_sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec) -> Result<Vec<Box<d
     let (inputs, outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
     let declared =
         Declared { model_name: &spec.name, max_batch_size: spec.max_batch_size, inputs: &inputs, outputs: &outputs };
+    let load = || {
+        // The engine's own threads inherit the slice from the one that loads it.
+        let _ = slice::set(slice::ENGINE);
+        model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>)
+    };
     thread::scope(|scope| {
-        let load = || model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>);
-        let further: Vec<_> = spec.instances[1..].iter().map(|_| scope.spawn(load)).collect();
-        let first = load();
+        let loading: Vec<_> = spec.instances.iter().map(|_| scope.spawn(load)).collect();
         let panicked = |_| Err(EngineError::internal("loading an instance panicked, please report it"));
-        std::iter::once(first)
-            .chain(further.into_iter().map(|loading| loading.join().unwrap_or_else(panicked)))
-            .collect()
+        loading.into_iter().map(|loading| loading.join().unwrap_or_else(panicked)).collect()
     })
 }
 

@@ -9,6 +9,7 @@ pub mod inflight;
 pub mod model;
 pub mod registry;
 pub mod server;
+mod slice;
 pub mod spec;
 pub mod wire;
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::{Run, Step};
+use crate::slice;
 
 /// How long an idle thread waits for work before it ends: long enough to bridge pauses between requests, short enough
 /// that a thousand idle models own no thread.
@@ -44,6 +45,8 @@ pub fn drive(run: Run) {
 }
 
 fn work() {
+    // Without it everything works, only less evenly where threads outnumber cores.
+    let _ = slice::set(slice::ENGINE);
     while let Some(run) = next_run() {
         finish(&run);
     }

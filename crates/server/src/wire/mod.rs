@@ -6,4 +6,3 @@ pub mod bind;
 pub mod grpc;
 pub mod http;
 pub mod network;
-mod slice;
