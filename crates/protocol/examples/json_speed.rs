@@ -23,6 +23,10 @@ fn main() {
             json::decode_request(&body, None, "m", HTTP_MAX_INPUT_BYTES).map(|request| request.inputs.len())
         });
     }
+    let (body, length) = binary_request();
+    report("picture FP32 in, binary behind a header", PICTURE, || {
+        json::decode_request(&body, Some(length), "m", HTTP_MAX_INPUT_BYTES).map(|request| request.inputs.len())
+    });
     for (what, count) in [("64 FP32 out", 64), ("picture FP32 out", PICTURE)] {
         let response = response(count);
         report(what, count, || json::encode_response(&response, &[], false).map(|encoded| encoded.head.len()));
@@ -31,7 +35,7 @@ fn main() {
 
 type Text = fn(f64) -> String;
 
-fn requests() -> [(&'static str, &'static str, usize, Text); 7] {
+fn requests() -> [(&'static str, &'static str, usize, Text); 10] {
     [
         ("64 FP32 in, 6 decimals", "FP32", 64, |value| format!("{value:.6}")),
         ("picture FP32 in, 4 decimals", "FP32", PICTURE, |value| format!("{value:.4}")),
@@ -39,6 +43,11 @@ fn requests() -> [(&'static str, &'static str, usize, Text); 7] {
             format!("{:?}", f64::from(value as f32))
         }),
         ("picture FP32 in, doubles of 16 to 17 digits", "FP32", PICTURE, |value| format!("{value:?}")),
+        ("picture FP32 in, 0.0 to 255.0, spaced", "FP32", PICTURE, |value| {
+            format!(" {:.1}", (value.abs() * 255.0).floor())
+        }),
+        ("picture FP32 in, 0 to 255", "FP32", PICTURE, |value| format!("{:.0}", value.abs() * 255.0)),
+        ("picture FP32 in, doubles up to 1000", "FP32", PICTURE, |value| format!("{:?}", value * 1e3)),
         ("picture FP64 in, 4 decimals", "FP64", PICTURE, |value| format!("{value:.4}")),
         ("picture FP64 in, doubles of 16 to 17 digits", "FP64", PICTURE, |value| format!("{value:?}")),
         ("picture UINT8 in", "UINT8", PICTURE, |value| format!("{}", (value.abs() * 255.0) as u8)),
@@ -61,6 +70,16 @@ fn request(datatype: &str, values: &[String]) -> Bytes {
     let count = values.len();
     let data = values.join(",");
     format!(r#"{{"inputs":[{{"name":"x","shape":[1,{count}],"datatype":"{datatype}","data":[{data}]}}]}}"#).into()
+}
+
+/// What the binary tensor extension sends, and the length of its JSON.
+fn binary_request() -> (Bytes, usize) {
+    let size = 4 * PICTURE;
+    let header = format!(
+        r#"{{"id":"","parameters":{{"binary_data_output":true}},"inputs":[{{"name":"x","shape":[1,{PICTURE}],"datatype":"FP32","parameters":{{"binary_data_size":{size}}}}}]}}"#
+    );
+    let length = header.len();
+    ([header.into_bytes(), vec![0; size]].concat().into(), length)
 }
 
 fn response(count: usize) -> InferResponse {

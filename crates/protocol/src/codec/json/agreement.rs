@@ -54,6 +54,7 @@ fn number() -> impl Strategy<Value = String> {
         any::<f64>().prop_map(|value| format!("{value:e}")),
         any::<f32>().prop_map(|value| format!("{:?}", f64::from(value))),
         (-1.0..1.0_f64).prop_map(|value| format!("{value:?}")),
+        (-3e3..3e3_f64).prop_map(|value| format!("{value:?}")),
         any::<i16>().prop_map(|value| value.to_string()),
         prop::sample::select(vec!["NaN", "-Infinity", "Inf", "-0", "-0.0", "0e309"]).prop_map(str::to_owned),
         prop::sample::select(vec!["007", "000000000012", "01.5", "00", "1.", ".5", "-", "--1", "+1", "1e", "0x1"])
@@ -181,7 +182,7 @@ fn the_fast_way_takes_common_requests() {
 /// FP32 is the nearest to the nearest double, also where that lies next to the middle between two FP32.
 #[test]
 fn fp32_is_rounded_twice_as_triton_does() {
-    for below in [1.0_f32, 0.1, 0.000_123, 1.23e-13, 7.654_321, 1_000.0] {
+    for below in [1.0_f32, 0.1, 0.000_123, 1.23e-13, 7.654_321, 123.456, 1_000.0] {
         let middle = f64::from(below) + (f64::from(below.next_up()) - f64::from(below)) / 2.0;
         for ulps in -40..40_i64 {
             let double = f64::from_bits(middle.to_bits().wrapping_add_signed(ulps));

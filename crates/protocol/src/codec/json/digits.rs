@@ -48,21 +48,27 @@ pub(super) trait Real: Copy {
     /// `mantissa / 10^places` for a mantissa up to [`EXACT`].
     fn exact(mantissa: u64, places: usize) -> Self;
 
-    /// `mantissa / 10^places` for any mantissa of 16 digits.
+    /// `mantissa / 10^places` for a mantissa of up to 18 digits; `token` is the number.
     fn long(mantissa: u64, places: usize, token: &[u8]) -> Option<Self>;
 
     /// A number of which `mantissa / 10^16` is the beginning; `token` is the number.
     fn cut(mantissa: u64, token: &[u8]) -> Option<Self>;
 }
 
-/// A number with one digit in front of the point and up to 23 behind it, without its sign, and its length.
+/// A number without its sign, and its length.
+#[inline(always)]
+pub(super) fn real<R: Real>(window: &Window, negative: bool) -> Option<(R, usize)> {
+    if window[1] == b'.' { one_digit(window) } else { several_digits(window, negative) }
+}
+
+/// A number with one digit in front of the point and up to 23 behind it: all offsets are constant.
 ///
 /// Whether a word of eight digits is full decides a branch, so that the next word is loaded, and the number behind looked
 /// for, before the digits of this one are counted.
 #[inline(always)]
-pub(super) fn real<R: Real>(window: &Window) -> Option<(R, usize)> {
+fn one_digit<R: Real>(window: &Window) -> Option<(R, usize)> {
     let integer = window[0].wrapping_sub(b'0');
-    if integer > 9 || window[1] != b'.' {
+    if integer > 9 {
         return None;
     }
     let first = word(window, 2);
@@ -88,10 +94,41 @@ pub(super) fn real<R: Real>(window: &Window) -> Option<(R, usize)> {
     (count < 8).then(|| R::cut(mantissa, &window[..length]))?.map(|value| (value, length))
 }
 
+/// A number with up to seven digits in front of the point, or without a point; how many they are decides no branch.
+#[inline(always)]
+fn several_digits<R: Real>(window: &Window, negative: bool) -> Option<(R, usize)> {
+    let first = word(window, 0);
+    let count = leading_digits(first);
+    let integer = first_digits(first, count);
+    // A zero in front of other digits is no number.
+    if !(1..8).contains(&count) || (count > 1 && window[0] == b'0') {
+        return None;
+    }
+    if window[count] != b'.' {
+        // Minus zero is an integer, and integers have one zero: not read here, because the sign is set afterwards.
+        return (integer > 0 || !negative).then(|| (R::exact(integer, 0), count));
+    }
+    let start = count + 1;
+    let second = word(window, start);
+    let places = leading_digits(second);
+    let mantissa = integer * SHIFTS[places] + first_digits(second, places);
+    if places < 8 {
+        return (places > 0).then(|| (R::exact(mantissa, places), start + places));
+    }
+    let third = word(window, start + 8);
+    let more = leading_digits(third);
+    if integer > 999 || more == 8 {
+        return None;
+    }
+    let length = start + 8 + more;
+    let mantissa = mantissa * SHIFTS[more] + first_digits(third, more);
+    Some((R::long(mantissa, 8 + more, &window[..length])?, length))
+}
+
 impl Real for f64 {
     #[inline(always)]
     fn exact(mantissa: u64, places: usize) -> f64 {
-        to_double(mantissa) / POWERS[places]
+        mantissa as f64 / POWERS[places]
     }
 
     #[inline(always)]
@@ -108,8 +145,8 @@ impl Real for f64 {
 /// FP32 is what the nearest double rounds to.
 ///
 /// A double that is off by a few units rounds to the same FP32, unless it lies so near to the middle between two FP32 that
-/// it may be on the wrong side. What is read here is zero or lies between 1e-23 and 10, so the bits that FP32 does not have
-/// are the lowest 29 of the double's.
+/// it may be on the wrong side. What is read here is zero or lies between 1e-23 and 1e7, so the bits that FP32 does not
+/// have are the lowest 29 of the double's.
 impl Real for f32 {
     #[inline(always)]
     fn exact(mantissa: u64, places: usize) -> f32 {
@@ -119,7 +156,7 @@ impl Real for f32 {
     #[inline(always)]
     fn long(mantissa: u64, places: usize, _: &[u8]) -> Option<f32> {
         // Mantissa, reciprocal and product are rounded: two units off at most.
-        round_unless_near_middle(to_double(mantissa) * RECIPROCALS[places], 8)
+        round_unless_near_middle(mantissa as f64 * RECIPROCALS[places], 8)
     }
 
     #[inline(always)]
@@ -128,7 +165,7 @@ impl Real for f32 {
         if mantissa < 1 << 40 {
             return None;
         }
-        round_unless_near_middle(to_double(mantissa) * RECIPROCALS[16], 1 << 14)
+        round_unless_near_middle(mantissa as f64 * RECIPROCALS[16], 1 << 14)
     }
 }
 
@@ -170,33 +207,9 @@ fn first_digits(word: u64, digits: usize) -> u64 {
     upper.wrapping_add(lower) >> 32
 }
 
-/// The double nearest to an integer, as `as f64` gives it.
-///
-/// By hand, because on x86 the instruction for it keeps half of its destination, so that each number would wait for the
-/// division of the number before.
-#[inline(always)]
-fn to_double(integer: u64) -> f64 {
-    const TWO_52: f64 = (1_u64 << 52) as f64;
-    const TWO_84: f64 = TWO_52 * (1_u64 << 32) as f64;
-    // Both halves become the low bits of a double whose high bits are known; only the sum is rounded.
-    let upper = f64::from_bits(TWO_84.to_bits() | integer >> 32) - (TWO_84 + TWO_52);
-    let lower = f64::from_bits(TWO_52.to_bits() | integer & 0xFFFF_FFFF);
-    upper + lower
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn integers_become_the_nearest_double() {
-        for shift in 0..64 {
-            for offset in [-3, -2, -1, 0, 1, 2, 3] {
-                let integer = (1_u64 << shift).wrapping_add_signed(offset);
-                assert_eq!(to_double(integer).to_bits(), (integer as f64).to_bits(), "{integer}");
-            }
-        }
-    }
 
     #[test]
     fn digits_are_counted_up_to_the_first_other_byte() {

@@ -227,7 +227,7 @@ impl Wide for i64 {
 impl Wide for f64 {
     #[inline(always)]
     fn quick(window: &Window, negative: bool) -> Option<(f64, usize)> {
-        let (value, length) = digits::real::<f64>(window)?;
+        let (value, length) = digits::real::<f64>(window, negative)?;
         Some((f64::from_bits(value.to_bits() | u64::from(negative) << 63), length))
     }
 
@@ -248,7 +248,7 @@ impl Wide for f64 {
 impl Wide for f32 {
     #[inline(always)]
     fn quick(window: &Window, negative: bool) -> Option<(f32, usize)> {
-        let (value, length) = digits::real::<f32>(window)?;
+        let (value, length) = digits::real::<f32>(window, negative)?;
         Some((f32::from_bits(value.to_bits() | u32::from(negative) << 31), length))
     }
 

@@ -1,7 +1,7 @@
 //! Inference requests and responses as JSON, with binary tensors behind it where a header says so.
 //!
-//! A request is read by one of two ways that agree wherever both answer. [`fast`] walks the document once and parses
-//! numbers straight into the tensor; at anything unusual it gives up. [`exact`] then checks the grammar, reads the
+//! A request is read by one of two ways that agree wherever both answer. `fast` walks the document once and parses
+//! numbers straight into the tensor; at anything unusual it gives up. `exact` then checks the grammar, reads the
 //! document field by field in Triton's order, and so finds the answer or the very error that Triton gives.
 
 mod data;
