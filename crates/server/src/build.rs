@@ -11,7 +11,7 @@ use alipes_protocol::{Code, InferError};
 use serde::Serialize;
 
 use crate::model::ModelVersion;
-use crate::slice;
+use crate::priority::{self, Priority};
 use crate::spec::{EngineSpec, ModelSpec, OnnxruntimeSpec, Port};
 
 /// Loads every instance of a model version.
@@ -36,8 +36,8 @@ fn onnx_sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec) -> Result<Vec<Box<d
     let declared =
         Declared { model_name: &spec.name, max_batch_size: spec.max_batch_size, inputs: &inputs, outputs: &outputs };
     let load = || {
-        // The engine's own threads inherit the slice from the one that loads it.
-        let _ = slice::set(slice::ENGINE);
+        // The engine's own threads inherit the priority of the one that loads it.
+        priority::set(Priority::Engine);
         model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>)
     };
     thread::scope(|scope| {

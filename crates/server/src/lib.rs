@@ -7,9 +7,9 @@ pub mod executor;
 pub mod handlers;
 pub mod inflight;
 pub mod model;
+mod priority;
 pub mod registry;
 pub mod server;
-mod slice;
 pub mod spec;
 pub mod wire;
 

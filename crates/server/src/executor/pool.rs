@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::{Run, Step};
-use crate::slice;
+use crate::priority::{self, Priority};
 
 /// How long an idle thread waits for work before it ends: long enough to bridge pauses between requests, short enough
 /// that a thousand idle models own no thread.
@@ -45,8 +45,7 @@ pub fn drive(run: Run) {
 }
 
 fn work() {
-    // Without it everything works, only less evenly where threads outnumber cores.
-    let _ = slice::set(slice::ENGINE);
+    priority::set(Priority::Engine);
     while let Some(run) = next_run() {
         finish(&run);
     }

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use super::{grpc, http};
 use crate::executor::desk::Desk;
 use crate::handlers::Service;
-use crate::slice;
+use crate::priority::{self, Priority};
 
 /// Pause after a failed accept, which mostly means that descriptors have run out: the loop must not spin on it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -87,8 +87,7 @@ impl Network {
             };
             let handle = thread::Builder::new().name(format!("alipes-net-{number}"));
             network.threads.push(handle.spawn(move || {
-                // Without a short slice everything works, only less promptly beside busy engines.
-                let _ = slice::set(slice::NETWORK);
+                priority::set(Priority::Network);
                 runtime.block_on(thread.run());
                 Desk::close();
             })?);
