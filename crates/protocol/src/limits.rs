@@ -24,8 +24,11 @@ pub const MAX_DIMENSIONS: usize = 64;
 /// connection, whose buffer grows only with what it receives, stays small.
 pub const HTTP_READ_BUFFER_BYTES: usize = 1 << 20;
 
-/// Most bytes that are set aside for a body before any of it has come: a length is only a claim until then.
-pub const BODY_RESERVE_BYTES: usize = 1 << 24;
+/// Most bytes that are set aside for a body of which little has come: a length is only a claim until then.
+pub const BODY_RESERVE_BYTES: usize = 1 << 18;
+
+/// How many times what has arrived of a body is set aside for the rest of its announced length.
+pub const BODY_TRUST: usize = 16;
 
 /// Most calls that one gRPC connection may have open: clients that multiplex a whole load over one connection reach
 /// a few hundred, and each open call costs memory.

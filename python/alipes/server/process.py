@@ -45,6 +45,7 @@ def _serve(server: Server, wakeup: Wakeup, exit_timeout_s: float) -> int:
     start = _Background(server.start, lambda: wakeup.notify(Event.STARTED))
     signalled = _wait_for_signal(wakeup, start)
     if signalled:
+        server.abandon_start()
         log.info("Signal (%d) Received.", signalled)
     stop = _Background(lambda: server.stop(exit_timeout_s), lambda: wakeup.notify(Event.STOPPED))
     if not _wait_for_stop(wakeup, stop, exit_timeout_s):

@@ -88,6 +88,11 @@ class Server:
         _log_addresses(addresses)
         return addresses
 
+    def abandon_start(self) -> None:
+        """From now on a start that is still loading opens no door; one that has opened them is left as it is."""
+        with self._phase:
+            self._stopping = True
+
     def stop(self, timeout_s: float) -> bool:
         """Refuses what is new, finishes what is in, and closes.
 
@@ -95,10 +100,9 @@ class Server:
             True if everything ended within ``timeout_s`` seconds.
         """
         deadline = time.monotonic() + timeout_s
+        self.abandon_start()
         self._lifecycle.cancel()
         done = self._settled.wait(_remaining(deadline))
-        with self._phase:
-            self._stopping = True
         if self._started:
             log.info("Waiting for in-flight requests to complete.")
             self._index.close()

@@ -111,11 +111,14 @@ impl Network {
 
 type Connection = (Door, std::net::TcpStream);
 
+/// What the accepting thread has on top: the doors, and the way to every thread.
+type Accepting = (Vec<(Door, TcpListener)>, Vec<mpsc::UnboundedSender<Connection>>);
+
 struct NetworkThread {
     service: Arc<Service>,
     phase: watch::Receiver<Phase>,
     receiver: mpsc::UnboundedReceiver<Connection>,
-    accepting: Option<(Vec<(Door, TcpListener)>, Vec<mpsc::UnboundedSender<Connection>>)>,
+    accepting: Option<Accepting>,
 }
 
 impl NetworkThread {

@@ -104,7 +104,7 @@ impl Asked<'_> {
         let fixed: i64 = port.dims.iter().filter(|&&size| size >= 0).product();
         if let Some(size) = port.datatype.size() {
             let row_bytes = usize::try_from(fixed).unwrap_or(0).saturating_mul(size);
-            let deduced = if row_bytes == 0 { 0 } else { tensor.data.len() / row_bytes };
+            let deduced = tensor.data.len().checked_div(row_bytes).unwrap_or(0);
             let deduced = i64::try_from(deduced).unwrap_or(i64::MAX);
             tensor.shape = port.dims.iter().map(|&dim| if dim < 0 { deduced } else { dim }).collect();
         } else if wildcards == 0 && fixed == 1 {

@@ -2,18 +2,17 @@
 
 use std::error::Error;
 
-use alipes_protocol::limits::{BODY_RESERVE_BYTES, GRPC_MAX_MESSAGE_BYTES};
+use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
 use alipes_protocol::{Code, InferError};
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt;
 use prost::Message;
 
+use crate::wire::aligned::AlignedBytes;
+
 /// Bytes in front of a message: a flag for compression and the length.
 pub(super) const PREFIX_BYTES: usize = 5;
-
-/// Address that engines like their tensors at a multiple of.
-const TENSOR_ALIGNMENT: usize = 64;
 
 /// The message of a unary call.
 ///
@@ -60,10 +59,9 @@ enum Arrived {
     Prefix(BytesMut),
     /// The message, as it came.
     Whole(Bytes),
-    /// The message's beginning, behind `skip` bytes that align its tensor.
+    /// The message's beginning.
     Part {
-        buffer: BytesMut,
-        skip: usize,
+        received: AlignedBytes,
         length: usize,
     },
 }
@@ -81,12 +79,12 @@ impl Arrived {
                 Arrived::begin(prefix.freeze(), tensor)
             }
             Arrived::Whole(_) => Err(more_than_one()),
-            Arrived::Part { mut buffer, skip, length } => {
-                if piece.len() > length - (buffer.len() - skip) {
+            Arrived::Part { mut received, length } => {
+                if piece.len() > length - received.len() {
                     return Err(more_than_one());
                 }
-                buffer.extend_from_slice(&piece);
-                Ok(Arrived::Part { buffer, skip, length })
+                received.extend(&piece);
+                Ok(Arrived::Part { received, length })
             }
         }
     }
@@ -97,29 +95,17 @@ impl Arrived {
         match piece.len() {
             arrived if arrived == length => Ok(Arrived::Whole(piece)),
             arrived if arrived > length => Err(more_than_one()),
-            _ => Ok(Arrived::gather(&piece, length, tensor(&piece))),
+            _ => {
+                let received = AlignedBytes::begin(&piece, length, tensor(&piece).unwrap_or(0));
+                Ok(Arrived::Part { received, length })
+            }
         }
-    }
-
-    fn gather(piece: &[u8], length: usize, tensor: Option<usize>) -> Arrived {
-        let mut buffer = BytesMut::with_capacity(length.min(BODY_RESERVE_BYTES) + TENSOR_ALIGNMENT);
-        let skip = tensor.map_or(0, |start| {
-            let address = buffer.as_ptr() as usize + start;
-            address.next_multiple_of(TENSOR_ALIGNMENT) - address
-        });
-        buffer.resize(skip, 0);
-        buffer.extend_from_slice(piece);
-        Arrived::Part { buffer, skip, length }
     }
 
     fn into_message(self) -> Result<Bytes, InferError> {
         match self {
             Arrived::Whole(message) => Ok(message),
-            Arrived::Part { buffer, skip, length } if buffer.len() - skip == length => {
-                let mut message = buffer.freeze();
-                message.advance(skip);
-                Ok(message)
-            }
+            Arrived::Part { received, length } if received.len() == length => Ok(received.freeze()),
             Arrived::Nothing => Err(InferError::internal("the call ended without a request message")),
             Arrived::Prefix(_) | Arrived::Part { .. } => {
                 Err(InferError::internal("the call ended within its request message"))
@@ -153,6 +139,8 @@ fn broken(error: &impl Error) -> InferError {
 
 #[cfg(test)]
 mod tests {
+    use alipes_protocol::limits::BODY_RESERVE_BYTES;
+
     use super::*;
 
     fn framed(message: &[u8]) -> Vec<u8> {
@@ -196,7 +184,7 @@ mod tests {
                 64 => arrive(&wire, 1000, |_| Some(64)),
                 _ => arrive(&wire, 1000, |_| Some(77)),
             };
-            assert_eq!((message.unwrap().as_ptr() as usize + start) % TENSOR_ALIGNMENT, 0);
+            assert_eq!((message.unwrap().as_ptr() as usize + start) % 64, 0);
         }
     }
 
@@ -218,7 +206,7 @@ mod tests {
         let error = arrive(&[0, 0xff, 0xff, 0xff, 0xff], 8, |_| None).unwrap_err();
         assert_eq!(error, "request message of 4294967295 bytes exceeds the limit of 2147483647 bytes");
         match Arrived::Nothing.with(Bytes::from_static(&[0, 0x7f, 0xff, 0xff, 0xff, 1]), |_| None) {
-            Ok(Arrived::Part { buffer, .. }) => assert!(buffer.capacity() <= 2 * BODY_RESERVE_BYTES),
+            Ok(Arrived::Part { received, .. }) => assert!(received.capacity() <= 2 * BODY_RESERVE_BYTES),
             _ => panic!("a message that has only begun"),
         }
     }

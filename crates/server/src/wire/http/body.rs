@@ -46,8 +46,7 @@ pub async fn read(body: &mut Incoming, aligned_at: usize, max_bytes: u64) -> Res
     if announced.exact() == Some(first.len() as u64) {
         return Ok(first);
     }
-    let mut received = AlignedBytes::with_capacity(usize::try_from(lower).unwrap_or(usize::MAX), aligned_at);
-    received.extend(&first);
+    let mut received = AlignedBytes::begin(&first, usize::try_from(lower).unwrap_or(usize::MAX), aligned_at);
     drop(first);
     while let Some(piece) = next(body).await? {
         let length = (received.len() + piece.len()) as u64;
