@@ -2,6 +2,7 @@
 #
 #   make quickstart   a model served and asked, in one command
 #   make test         everything that `.ci/run` tests first: Rust, then Python on each interpreter found
+#   make test-extras  the tests of what is installed on request
 #   make lint         formatting, lints, types
 #   make bench        ratios against the floors and the peers (see docs/benchmarks.md)
 #   make docs         the generated reference pages
@@ -19,7 +20,7 @@ BIN := $(VENV)/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates proto python -type f \
 	-not -name '*.pyc' -not -name '*.so' -not -path '*/target/*' 2>/dev/null | sed 's/ /\\ /g')
 
-.PHONY: help quickstart test test-rust test-python lint docs wheel venv clean
+.PHONY: help quickstart test test-rust test-python test-extras lint docs wheel venv clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -70,6 +71,10 @@ test-python: $(VENV)/tests
 	@tools/say "testing on $$($(BIN)/python --version)"
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 	@tools/test-interpreters 3.11 3.12 3.13
+
+# Each extra in an environment of its own, so that what the base install lacks is noticed.
+test-extras: $(VENV)/tests
+	@tools/test-extra examples tests/e2e/test_digits_example.py
 
 lint: $(VENV)/tests
 	@tools/say "formatting and lints"
