@@ -6,8 +6,8 @@ from bench.report.lines import figure
 from bench.report.run import Run
 from bench.results import RowResult
 
-WIDTH = 860
-LABEL_WIDTH = 250
+WIDTH = 910
+LABEL_WIDTH = 300
 BAR_WIDTH = 420
 BAR_HEIGHT = 16
 BAR_STEP = 22
