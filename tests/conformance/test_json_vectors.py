@@ -10,22 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from golden.bodies import NUMPY_TYPES
 from tritonclient.http import InferResult
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "json"
-NUMPY_TYPES = {
-    "BOOL": "?",
-    "UINT8": "u1",
-    "UINT16": "<u2",
-    "UINT32": "<u4",
-    "UINT64": "<u8",
-    "INT8": "i1",
-    "INT16": "<i2",
-    "INT32": "<i4",
-    "INT64": "<i8",
-    "FP32": "<f4",
-    "FP64": "<f8",
-}
 
 # Where Python's own reader follows other rules than RapidJSON.
 PYTHON_DIFFERS = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-_NUMPY_TYPES = {
+NUMPY_TYPES = {
     "BOOL": "?",
     "UINT8": "u1",
     "UINT16": "<u2",
@@ -78,7 +78,7 @@ def _tensor(value: tuple[str, Sequence[Any]]) -> bytes:
     if datatype == "BF16":
         upper_halves = np.asarray(elements, "<f4").view("<u4") >> 16
         return upper_halves.astype("<u2").tobytes()
-    return np.array(elements, _NUMPY_TYPES[datatype]).tobytes()
+    return np.array(elements, NUMPY_TYPES[datatype]).tobytes()
 
 
 # The recording sent exactly this JSON text: content lengths in the scenarios count its bytes.

@@ -1,6 +1,5 @@
 //! One execution: gather, run, split, answer, book.
 
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -47,9 +46,9 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
     match outcome {
         Ok(Ok(times)) => succeed(model, state, taken, times),
-        Ok(Err(error)) => fail(model, state, &InferError::new(error.code, error.message)),
+        Ok(Err(error)) => fail(model, state, error.into()),
         Err(_) => {
-            fail(model, state, &InferError::internal(format!("model '{}' panicked, please report it", model.name)))
+            fail(model, state, InferError::internal(format!("model '{}' panicked, please report it", model.name)))
         }
     }
     state.parcels.send();
@@ -83,7 +82,6 @@ fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes
     });
     let inputs = state.gather.gather(members)?;
     let gathered = Instant::now();
-    state.outputs.clear();
     state.engine.run(&inputs, &state.wanted, &mut state.outputs)?;
     Ok(ExecutionTimes { input: gathered - began, infer: gathered.elapsed(), output: Duration::ZERO })
 }
@@ -108,7 +106,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     let split = Split::new(&state.outputs, batches.then_some(rows as usize));
     let mut split = match split {
         Ok(split) => split,
-        Err(error) => return fail(model, state, &InferError::new(error.code, error.message)),
+        Err(error) => return fail(model, state, error.into()),
     };
     let requests = state.batch.len() as u64;
     let (mut total, mut queued) = (Duration::ZERO, Duration::ZERO);
@@ -145,11 +143,11 @@ fn outputs_of(model: &ModelVersion, pending: &Pending, split: &mut Split<'_>) ->
         .collect()
 }
 
-fn fail(model: &ModelVersion, state: &mut InstanceState, error: &InferError) {
-    let error = error.clone().at(Origin::Model);
+fn fail(model: &ModelVersion, state: &mut InstanceState, error: InferError) {
+    let error = error.at(Origin::Model);
     model.statistics.execution_failed();
     let now = Instant::now();
-    for pending in mem::take(&mut state.batch) {
+    for pending in state.batch.drain(..) {
         model.statistics.failed(FailureReason::Backend, now.duration_since(pending.arrived));
         state.parcels.add(pending.responder, Err(error.clone()));
     }
