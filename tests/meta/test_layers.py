@@ -31,8 +31,9 @@ CRATES = {
     "protocol": set(),
     "scheduler": set(),
     "engine": {"protocol"},
-    "server": {"protocol", "scheduler", "engine"},
-    "python": {"protocol", "scheduler", "engine", "server"},
+    "link": {"protocol"},
+    "server": {"protocol", "scheduler", "engine", "link"},
+    "python": {"protocol", "scheduler", "engine", "link", "server"},
 }
 
 
