@@ -116,6 +116,15 @@ pub enum EngineSpec {
     Onnxruntime(OnnxruntimeSpec),
 }
 
+impl EngineSpec {
+    /// Whether what runs the model looks at more of a request than its tensors.
+    pub fn sees_requests(&self) -> bool {
+        match self {
+            EngineSpec::Onnxruntime(_) => false,
+        }
+    }
+}
+
 /// How ONNX Runtime runs a model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -159,6 +168,9 @@ pub struct ModelSpec {
     pub outputs: Vec<Port>,
     /// How requests are brought together.
     pub scheduling: Scheduling,
+    /// A request may have any number of responses.
+    #[serde(default)]
+    pub decoupled: bool,
     /// Names of the instances.
     pub instances: Vec<String>,
     /// What runs it.

@@ -105,8 +105,8 @@ fn every_request_gets_its_own_answer_whatever_the_number_of_callers_and_instance
                     for round in 0..250_u8 {
                         // 13 and 66 have a meaning of their own.
                         let value = 100 + (round.wrapping_mul(4).wrapping_add(caller)) % 100;
-                        let outputs = wait(submit(model, value)).unwrap();
-                        assert_eq!(outputs[0].data[..], [value]);
+                        let reply = wait(submit(model, value)).unwrap();
+                        assert_eq!(reply.outputs[0].data[..], [value]);
                         answered.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -135,7 +135,7 @@ fn a_failing_model_fails_its_batch_and_nothing_else() {
 fn a_panicking_engine_answers_with_an_error_and_serves_on() {
     let model = model(&Echo::default(), DIRECT, 1);
     assert!(wait(submit(&model, 66)).unwrap_err().message.contains("panicked"));
-    assert_eq!(wait(submit(&model, 5)).unwrap()[0].data[..], [5]);
+    assert_eq!(wait(submit(&model, 5)).unwrap().outputs[0].data[..], [5]);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn requests_of_one_turn_of_a_network_thread_form_one_batch() {
         tokio::spawn(desk.serve());
         let answers: Vec<_> = (0..8).map(|value| submit(&model, value)).collect();
         for (value, answer) in (0..8).zip(answers) {
-            assert_eq!(answer.await.unwrap().unwrap()[0].data[..], [value]);
+            assert_eq!(answer.await.unwrap().unwrap().outputs[0].data[..], [value]);
         }
         Desk::close();
     });

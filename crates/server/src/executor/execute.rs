@@ -7,7 +7,7 @@ use alipes_engine::batch::{Gather, Member, Split};
 use alipes_engine::{Engine, EngineError, OutputTensor};
 use alipes_protocol::{InferError, Origin, Tensor};
 
-use super::answer::Parcels;
+use super::answer::{Parcels, Reply};
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::model::{ModelVersion, Pending};
 
@@ -124,7 +124,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     // Booked before the answers leave: who asks for statistics after an answer finds it in them.
     model.statistics.executed(&Execution { rows, requests, total, queued, times });
     for (pending, answer) in state.batch.drain(..).zip(answers) {
-        state.parcels.add(pending.responder, Ok(answer));
+        state.parcels.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }
     state.outputs.clear();
 }

@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod desk;
 pub mod execute;
+pub mod mailbox;
 pub mod pool;
 mod reshape;
 

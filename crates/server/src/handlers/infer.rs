@@ -7,6 +7,7 @@ use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, Requested
 
 use super::Service;
 use super::classification::best_classes;
+use crate::executor::answer::Reply;
 use crate::model::ModelVersion;
 use crate::spec::ModelSpec;
 
@@ -23,7 +24,7 @@ impl Service {
         let _inflight = self.inflight.enter()?;
         let (id, classified) = (request.id.clone(), classified(&request));
         let answer = model.submit(request, arrived)?;
-        let mut outputs = answer.await.unwrap_or_else(|_| {
+        let Reply { mut outputs, parameters } = answer.await.unwrap_or_else(|_| {
             Err(InferError::internal(format!("model '{}' dropped the request without an answer", model.name)))
         })?;
         for tensor in &mut outputs {
@@ -33,7 +34,7 @@ impl Service {
             id,
             model_name: Arc::clone(&model.name),
             model_version: model.spec.version,
-            parameters: Vec::new(),
+            parameters,
             outputs,
         })
     }

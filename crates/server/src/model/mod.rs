@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::books::metrics;
 use crate::books::statistics::Statistics;
 use crate::executor::answer::{Answer, Responder};
+use crate::executor::mailbox::{Caller, Mailbox, Responses};
 use crate::executor::{self, Run, execute::InstanceState};
 use crate::spec::{ModelSpec, Scheduling};
 use check::{Checked, check_request};
@@ -126,7 +127,12 @@ impl ModelVersion {
         self.gone.departure()
     }
 
-    /// Checks a request and queues it; the answer arrives at the receiver.
+    /// Whether a request may have any number of responses.
+    pub fn is_decoupled(&self) -> bool {
+        self.spec.decoupled
+    }
+
+    /// Checks a request and queues it; its one answer arrives at the receiver.
     ///
     /// # Errors
     ///
@@ -137,13 +143,51 @@ impl ModelVersion {
         arrived: Instant,
     ) -> Result<oneshot::Receiver<Answer>, InferError> {
         let checked = check_request(&self.spec, request)?;
-        let (responder, answer) = Responder::new();
-        let submitted = self.queue.lock().submit(Instant::now(), Pending { checked, arrived, responder });
+        let (responder, answer) = Responder::unary();
+        self.enqueue(Pending { checked, arrived, responder })?;
+        Ok(answer)
+    }
+
+    /// Checks a request and queues it; its answers, as many as they are, arrive as responses.
+    ///
+    /// # Errors
+    ///
+    /// As for `submit`.
+    pub fn submit_stream(self: &Arc<Self>, request: InferRequest, arrived: Instant) -> Result<Responses, InferError> {
+        let checked = check_request(&self.spec, request)?;
+        let (responder, responses) = Responder::stream();
+        self.enqueue(Pending { checked, arrived, responder })?;
+        Ok(responses)
+    }
+
+    /// Checks a request and queues it; its answers arrive, marked with the tag, in a mailbox that others share.
+    ///
+    /// # Errors
+    ///
+    /// As for `submit`.
+    pub fn submit_into(
+        self: &Arc<Self>,
+        request: InferRequest,
+        arrived: Instant,
+        mailbox: &Arc<Mailbox>,
+        tag: u64,
+    ) -> Result<Caller, InferError> {
+        let checked = check_request(&self.spec, request)?;
+        let (responder, caller) = Responder::into_mailbox(mailbox, tag);
+        self.enqueue(Pending { checked, arrived, responder })?;
+        Ok(caller)
+    }
+
+    fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<(), InferError> {
+        let submitted = self.queue.lock().submit(Instant::now(), pending);
         match submitted {
             Ok(effect) => self.carry_out(effect),
-            Err(_) => return Err(InferError::new(Code::Unavailable, STOPPING)),
+            Err(refused) => {
+                refused.work.responder.dismiss();
+                return Err(InferError::new(Code::Unavailable, STOPPING));
+            }
         }
-        Ok(answer)
+        Ok(())
     }
 
     /// Does what the queue asked for, now that its lock is released.

@@ -7,8 +7,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use alipes_protocol::codec::elements;
 use alipes_protocol::shape::{self, Shape};
-use alipes_protocol::{Datatype, InferError, InferRequest, Origin, Tensor};
+use alipes_protocol::{Datatype, InferError, InferRequest, Origin, Parameter, SequenceInfo, Tensor};
 use bytes::{BufMut, Bytes, BytesMut};
+use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use crate::spec::{ModelSpec, Port};
@@ -42,6 +43,23 @@ pub struct Checked {
     pub rows: u32,
     /// Requests with different keys never share a batch.
     pub key: u64,
+    /// What the model sees of the request besides its tensors; only models that look have it.
+    pub context: Option<Box<RequestContext>>,
+}
+
+/// What a request says about itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RequestContext {
+    /// The caller's id; empty where none was given.
+    pub id: CompactString,
+    /// Parameters that are the model's business, in the caller's order.
+    pub parameters: Vec<(String, Parameter)>,
+    /// Sequence membership.
+    pub sequence: SequenceInfo,
+    /// 1 is highest; 0 means the model's default level.
+    pub priority: u64,
+    /// Longest wait in the queue in microseconds; 0 means none was given.
+    pub timeout_us: u64,
 }
 
 /// Checks a request against a model's declaration.
@@ -65,7 +83,16 @@ pub fn check_request(model: &ModelSpec, request: InferRequest) -> Result<Checked
     }
     inputs.sort_unstable_by_key(|input| input.index);
     let key = batching_key(model, &inputs);
-    Ok(Checked { inputs, outputs, rows, key })
+    let context = model.engine.sees_requests().then(|| {
+        Box::new(RequestContext {
+            id: request.id,
+            parameters: request.parameters,
+            sequence: request.sequence,
+            priority: request.priority,
+            timeout_us: request.timeout_us,
+        })
+    });
+    Ok(Checked { inputs, outputs, rows, key, context })
 }
 
 /// The request's side of the checks: which model was asked, and under which id.
