@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace, console: Console) -> Run:
 
 def _choose(known: Sequence[Row], names: str) -> list[Row]:
     if names == ALL:
-        return [row for row in known if not row.facts.extra]
+        return list(known)
     by_name = {row.facts.name: row for row in known}
     return [by_name[name] for name in _named(names, list(by_name), "row")]
 

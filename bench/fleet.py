@@ -1,10 +1,11 @@
 """The servers of a run: each started when a row first needs it, checked, and stopped at the end."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from bench.models.repository import repository
+from bench.models.repository import SERVED_TOGETHER, repository
 from bench.servers import alipes, floors, peers
 from bench.servers.endpoint import Endpoint
 from bench.servers.process import StartFailed
@@ -15,7 +16,7 @@ FLOOR = "floor"
 
 
 class Fleet:
-    """Running servers by name: ``alipes``, ``floor`` (one for each work) and the names of peers."""
+    """Running servers by name: ``alipes`` (one for each backend), ``floor`` (one for each work), names of peers."""
 
     def __init__(self, wanted_peers: frozenset[str]) -> None:
         """Remembers which peers may be started; starts nothing."""
@@ -50,25 +51,31 @@ class Fleet:
         """Bytes of the body of the server's checked answer."""
         return self._answer_bytes[server, work.name]
 
-    def _running(self, server: str, work: Work) -> Endpoint | None:
-        key = f"{server}:{work.name}" if server == FLOOR else server
-        if key not in self._endpoints:
-            started = self._start(server, work)
-            if started is None:
-                return None
-            self._stack.enter_context(started.process)
-            self._endpoints[key] = started
-        return self._endpoints[key]
+    def alipes(self, *models: str) -> Endpoint:
+        """alipes with these models and no others; nothing is checked.
 
-    def _start(self, server: str, work: Work) -> Endpoint | None:
+        Raises:
+            StartFailed: If it does not start.
+        """
+        name = f"{ALIPES}_{'_'.join(models)}"
+        return self._once(name, lambda: alipes.start(repository(*models), name))
+
+    def _running(self, server: str, work: Work) -> Endpoint | None:
         if server == ALIPES:
-            return alipes.start(repository())
+            return self.alipes(*SERVED_TOGETHER[work.model.backend])
         if server == FLOOR:
-            return floors.start(work)
+            return self._once(f"{FLOOR}_{work.name}", lambda: floors.start(work))
         if server not in self._wanted_peers or server in self.skipped:
             return None
         try:
-            return peers.ALL[server].start(peers.environment(server))
+            return self._once(server, lambda: peers.ALL[server].start(peers.environment(server)))
         except StartFailed as error:
             self.skipped[server] = str(error)
             return None
+
+    def _once(self, name: str, start: Callable[[], Endpoint]) -> Endpoint:
+        if name not in self._endpoints:
+            started = start()
+            self._stack.enter_context(started.process)
+            self._endpoints[name] = started
+        return self._endpoints[name]

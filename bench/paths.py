@@ -13,3 +13,8 @@ RESULTS = BENCH / "results"
 #: Published figures.
 DOCS = PROJECT / "docs"
 FLOORS = BENCH / "floors"
+
+
+def compiled(program: str) -> Path:
+    """A program of the floors' workspace, which `bench.servers.floors` compiles."""
+    return FLOORS / "target" / "release" / program

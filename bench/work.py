@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 from tritonclient.grpc import service_pb2
 
-from bench.models.repository import MODELS, Array, Model, input_row, reference_answer
+from bench.models.model import Array, Model
+from bench.models.python_models import RESPONSES
+from bench.models.repository import MODELS, reference_answer
 from bench.paths import WORK
 
 #: Numbers with the digits that a float32 needs, as Python prints it: ``0.49019608``.
@@ -19,8 +21,14 @@ JSON = "json"
 JSON_DOUBLES = "json_doubles"
 BINARY = "binary"
 GRPC = "grpc"
+#: A request on a gRPC stream, answered by `RESPONSES` responses.
+STREAM = "stream"
 
-GRPC_PATH = "/inference.GRPCInferenceService/ModelInfer"
+#: Where the forms of gRPC are posted.
+GRPC_PATHS = {
+    GRPC: "/inference.GRPCInferenceService/ModelInfer",
+    STREAM: "/inference.GRPCInferenceService/ModelStreamInfer",
+}
 #: A gRPC message is preceded by one byte that says "not compressed" and four that give its length.
 GRPC_PREFIX_BYTES = 5
 #: The engines may order their sums differently.
@@ -47,7 +55,17 @@ class Work:
     @property
     def path(self) -> str:
         """Where it is posted."""
-        return GRPC_PATH if self.form == GRPC else f"/v2/models/{self.model.name}/infer"
+        return GRPC_PATHS.get(self.form, f"/v2/models/{self.model.name}/infer")
+
+    @property
+    def is_grpc(self) -> bool:
+        """Whether it is a gRPC message."""
+        return self.form in GRPC_PATHS
+
+    @property
+    def responses(self) -> int:
+        """Responses to one request."""
+        return RESPONSES if self.form == STREAM else 1
 
     @property
     def is_json(self) -> bool:
@@ -59,7 +77,7 @@ class Work:
         """Request headers beside host and length."""
         if self.is_json:
             return {"Content-Type": "application/json"}
-        if self.form == GRPC:
+        if self.is_grpc:
             return {"Content-Type": "application/grpc", "TE": "trailers"}
         length = len(_binary_header(self.model))
         return {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(length)}
@@ -67,18 +85,27 @@ class Work:
     @cached_property
     def body(self) -> bytes:
         """The request's body; for gRPC the framed message."""
-        row = input_row(self.model)
+        row = self.model.row()
         if self.is_json:
             return _json_request(row, digits=str if self.form == JSON else _double_digits)
         if self.form == BINARY:
             return _binary_header(self.model) + row.tobytes()
-        message: bytes = _infer_request(self.model, row).SerializeToString()
-        return struct.pack(">BI", 0, len(message)) + message
+        return struct.pack(">BI", 0, len(self.message)) + self.message
+
+    @cached_property
+    def message(self) -> bytes:
+        """The gRPC message, without its frame."""
+        return bytes(_infer_request(self.model, self.model.row()).SerializeToString())
 
     @cached_property
     def body_file(self) -> Path:
         """A file with the body, for the load tools."""
         return _file(f"{self.name}.request", self.body)
+
+    @cached_property
+    def message_file(self) -> Path:
+        """A file with the message, for the load tool of streams."""
+        return _file(f"{self.name}.message", self.message)
 
     @cached_property
     def answer(self) -> bytes:
@@ -120,7 +147,7 @@ class Work:
         """
         expected = reference_answer(self.model).ravel()
         try:
-            values = self._values(body, headers)
+            values = self.values(body, headers)
         except Exception as error:
             raise WrongAnswer(f"{self.name}: cannot read the answer {body[:200]!r}: {error!r}") from error
         close = values.shape == expected.shape and np.allclose(
@@ -129,8 +156,22 @@ class Work:
         if not close:
             raise WrongAnswer(f"{self.name}: expected {expected[:4]}…, got {values[:4]}…")
 
-    def _values(self, body: bytes, headers: dict[str, str]) -> Array:
-        if self.form == GRPC:
+    def check_stream(self, messages: Sequence[bytes]) -> None:
+        """Compares the responses to one request on a stream with what they must be: all of them, in order.
+
+        Raises:
+            WrongAnswer: If one is missing, wrong or too many.
+        """
+        answers = [service_pb2.ModelStreamInferResponse.FromString(message) for message in messages]
+        errors = [answer.error_message for answer in answers if answer.error_message]
+        raw = [part for answer in answers for part in answer.infer_response.raw_output_contents]
+        found = np.frombuffer(b"".join(raw), np.float32).tolist()
+        if errors or found != list(range(self.responses)):
+            raise WrongAnswer(f"{self.name}: expected 0 to {self.responses - 1}, got {found} and errors {errors}")
+
+    def values(self, body: bytes, headers: dict[str, str]) -> Array:
+        """The numbers of an answer, as `check` takes it."""
+        if self.is_grpc:
             return np.frombuffer(service_pb2.ModelInferResponse.FromString(body).raw_output_contents[0], np.float32)
         length = headers.get("inference-header-content-length")
         if length is not None:
@@ -158,7 +199,7 @@ def _double_digits(value: np.float32) -> str:
 
 
 def _binary_header(model: Model) -> bytes:
-    row = input_row(model)
+    row = model.row()
     inputs = [{**_tensor("x", row), "parameters": {"binary_data_size": row.nbytes}}]
     return json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
 

@@ -6,12 +6,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     println!("cargo:rerun-if-changed={}", folder.display());
     let mut descriptors = protox::compile([folder.join("inference.proto")], [&folder])?;
-    // The floor answers one call; the others need not be written to say that they are not there.
+    // The floor answers these calls; the others need not be written to say that they are not there.
     for service in descriptors.file.iter_mut().flat_map(|file| &mut file.service) {
-        service.method.retain(|method| method.name() == "ModelInfer");
+        service.method.retain(|method| matches!(method.name(), "ModelInfer" | "ModelStreamInfer"));
     }
     tonic_prost_build::configure()
-        .build_client(false)
         .build_transport(false)
         // Tensor bytes stay slices of the network buffer, as in alipes.
         .bytes(".inference.ModelInferRequest.raw_input_contents")

@@ -1,6 +1,9 @@
 """Drives `wrk`: HTTP/1.1, a closed loop of connections that each wait for their answer."""
 
 import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench.load.tool import LoadFailed, Measurement, run
@@ -14,8 +17,7 @@ MARK = "FIGURES "
 
 def post(port: int, work: Work, connections: int, duration_s: float, path: str | None = None) -> Measurement:
     """Posts a request over and over on each of ``connections``."""
-    arguments = [str(work.body_file), *(f"{name}:{value}" for name, value in work.headers.items())]
-    return _measure(port, path or work.path, arguments, connections, duration_s)
+    return _measure(port, path or work.path, _request(work), connections, duration_s)
 
 
 def get(port: int, path: str, connections: int, duration_s: float) -> Measurement:
@@ -23,10 +25,26 @@ def get(port: int, path: str, connections: int, duration_s: float) -> Measuremen
     return _measure(port, path, ["-"], connections, duration_s)
 
 
+@contextmanager
+def saturated(port: int, work: Work, connections: int) -> Iterator[None]:
+    """Keeps a model busy, with requests waiting, while the block runs."""
+    load = command(port, work.path, _request(work), connections, limit_s=600)
+    tool = subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        tool.terminate()
+        tool.wait()
+
+
 def command(port: int, path: str, arguments: list[str], connections: int, limit_s: float) -> list[str]:
     """The command line of one run that ends by itself after ``limit_s``."""
     options = [f"-c{connections}", "-t1", f"-d{int(limit_s) + 1}s", "--timeout", TIMEOUT, "--latency"]
     return ["wrk", *options, "-s", str(SCRIPT), f"http://127.0.0.1:{port}{path}", "--", *arguments]
+
+
+def _request(work: Work) -> list[str]:
+    return [str(work.body_file), *(f"{name}:{value}" for name, value in work.headers.items())]
 
 
 def _measure(port: int, path: str, arguments: list[str], connections: int, duration_s: float) -> Measurement:

@@ -17,7 +17,6 @@ IMAGE_CLASSES = 8
 CONV_SHAPE = (3, 32, 32)
 #: Output channels and stride of each convolution: about 0.1 GFLOP a row, so a batch takes milliseconds.
 CONV_LAYERS = ((32, 1), (64, 1), (64, 2), (128, 1), (128, 2))
-IDENTITY_WIDTH = 1024
 SLOW_WIDTH = 16
 #: Side and number of the matrix products of `slow`: about 19 GFLOP a request, some 200 ms on one core.
 SLOW_SIDE = 1024
@@ -91,12 +90,6 @@ def slow(seed: int = 4) -> onnx.ModelProto:
     nodes += [helper.make_node("MatMul", [f"m{step}", "w"], [f"m{step + 1}"]) for step in range(SLOW_PRODUCTS)]
     nodes.append(helper.make_node("ReduceMax", [f"m{SLOW_PRODUCTS}"], ["y"], axes=[0, 1], keepdims=1))
     return _model("slow", nodes, [1, SLOW_WIDTH], [1, 1], weights)
-
-
-def identity() -> onnx.ModelProto:
-    """1,024 floats that come back as they are."""
-    nodes = [helper.make_node("Identity", ["x"], ["y"])]
-    return _model("identity", nodes, ["N", IDENTITY_WIDTH], ["N", IDENTITY_WIDTH], {})
 
 
 def _normal(random: np.random.Generator, shape: tuple[int, ...], scale: float = 1.0) -> NDArray[np.float32]:

@@ -24,7 +24,7 @@ alipes beside three kinds of company, all started, asked and checked by one comm
   network threads and the same compiler settings as alipes (`hyper` for HTTP, `tonic` for gRPC). Nothing that answers
   over these libraries can be faster; the ratio says what everything between the sockets costs;
 - **peers** from the package registry, each in an environment of its own: FastAPI, Mosec, and the real Triton of the
-  `nvidia-pytriton` wheel, whose only backend is Python (its models are numpy);
+  `nvidia-pytriton` wheel, whose only backend is Python (where alipes runs a graph, Triton runs numpy);
 - **the engine itself**: a bare ONNX Runtime loop.
 
 Server and load tool share the machine, so only ratios taken in one run mean anything: contenders are measured in turn
@@ -45,6 +45,12 @@ METHOD = """\
 - JSON against binary is the experiment of the KFServing talk of 2020, which sent 128 images of 3x224x224 both ways
   and found the binary form 17 times as fast.
 - The raw loop runs batches of the sizes, and in the proportions, that alipes formed in the same round.
+- Python models are the same `model.py` and `config.pbtxt` for alipes and for Triton, out of the same folder
+  (`bench/models/python`), one instance of each. A gRPC stream is read by a client of our own that compares every
+  response and its place with what must come; the floor of that row says what this client can take.
+- The worker is killed with SIGKILL by the process id that it answers; the time ends with the first answer that carries
+  another one, and what the new worker's `initialize` took is subtracted. Each request is followed to its end.
+- The busy Python model has one thread of work, so the fair share of the others is all cores but one.
 - Latencies of one connection depend on where the system puts two threads, and stay as they are for as long as the
   connection lives; so they are taken in many short pieces.
 
@@ -53,13 +59,14 @@ METHOD = """\
 ```bash
 make bench-tools                                  # installs wrk and h2load where they are missing (Debian, Ubuntu)
 make bench                                        # everything; the first time it makes the peers' environments
-make bench PEERS=none                             # alipes and the floors, under three minutes
+make bench PEERS=none                             # alipes and the floors, some six minutes
 make bench ROWS=http_json,grpc PEERS=mosec ROUNDS=3 SECONDS=2
 make bench ROWS=memory SOAK=10000000              # ten million requests
 make bench WRITE_DOCS=1                           # this page
 ```
 
-Raw data of each run is left in `bench/results`. `bench/profile.sh ROW` records where alipes spends its time.
+Raw data of each run is left in `bench/results`. `bench/profile.sh ROW` records where alipes and its
+workers spend their time.
 """
 
 

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from bench.fleet import Fleet
-from bench.load import h2load, wrk
+from bench.load import h2load, stream, wrk
 from bench.load.h2load import Streams
 from bench.load.tool import Measurement
 from bench.rows.row import Cell, Facts, Sample
 from bench.servers.endpoint import Endpoint
-from bench.work import GRPC, Work
+from bench.work import GRPC, STREAM, Work
 
 RATE = "requests/s"
+RESPONSE_RATE = "responses/s"
 MEDIAN = "µs, median"
+LATENCY_PIECES = 6
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,12 @@ class LoadRow:
         # Steadier than any rate where others use the machine too.
         cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
         detail = {**measurement.as_json(), "server_cpu_us_per_request": cpu_us}
-        return Sample(measurement.p50_us if latency else measurement.rate, dict(detail))
+        return Sample(measurement.p50_us if latency else measurement.rate * work.responses, dict(detail))
 
     def _load(self, work: Work, endpoint: Endpoint, answer_bytes: int, seconds: float, *, latency: bool) -> Measurement:
         port = endpoint.port(work)
+        if work.form == STREAM:
+            return stream.post(port, work, self.streams.per_connection, seconds)
         if work.form == GRPC:
             return h2load.post(port, work, self.streams, seconds, answer_bytes, latency=latency)
         return wrk.post(port, work, self.streams.connections, seconds, endpoint.path(work))

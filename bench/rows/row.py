@@ -56,8 +56,6 @@ class Facts:
     pieces: int = 1
     #: Measured once, however many rounds there are.
     once: bool = False
-    #: Measured only where asked for by name.
-    extra: bool = False
 
 
 class Row(Protocol):

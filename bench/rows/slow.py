@@ -1,8 +1,7 @@
 """A model that takes some 200 ms, saturated: does the rest of the server notice?"""
 
-import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from bench.fleet import ALIPES, Fleet
@@ -62,18 +61,8 @@ def _busy_live(endpoint: Endpoint, seconds: float) -> Sample:
         return _sample(wrk.get(endpoint.http_port, "/v2/health/live", 1, seconds))
 
 
-@contextmanager
-def _saturated(endpoint: Endpoint) -> Iterator[None]:
-    """Keeps the slow model busy with requests waiting."""
-    slow = work("slow", JSON)
-    arguments = [str(slow.body_file), *(f"{name}:{value}" for name, value in slow.headers.items())]
-    command = wrk.command(endpoint.http_port, slow.path, arguments, SLOW_CONNECTIONS, limit_s=600)
-    load = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        load.terminate()
-        load.wait()
+def _saturated(endpoint: Endpoint) -> AbstractContextManager[None]:
+    return wrk.saturated(endpoint.http_port, work("slow", JSON), SLOW_CONNECTIONS)
 
 
 def _sample(measurement: Measurement) -> Sample:

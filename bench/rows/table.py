@@ -1,23 +1,19 @@
 """The table: what is measured, with which contenders, and what alipes must reach."""
 
-from bench.fleet import ALIPES, FLOOR
+from bench.fleet import ALIPES
 from bench.load.h2load import Streams
+from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
 from bench.rows.conv import ConvRow
-from bench.rows.load import MEDIAN, RATE, Contender, LoadRow
+from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
+from bench.rows.python import python_rows
 from bench.rows.row import Better, Facts, Row, Target
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
-from bench.work import BINARY, GRPC, JSON, JSON_DOUBLES, Work, work
+from bench.work import BINARY, GRPC, JSON, JSON_DOUBLES, work
 
-HYPER = "hyper floor"
-TONIC = "tonic floor"
-MOSEC = "Mosec"
-FASTAPI = "FastAPI"
-TRITON = "Triton, Python backend"
 IMAGE = "3x224x224 FP32"
 #: One thread of h2load cannot write images as fast as the floor reads them.
 IMAGE_STREAMS = Streams(4, 1, tool_threads=2)
-LATENCY_PIECES = 6
 
 
 def rows(soak_requests: int) -> list[Row]:
@@ -38,7 +34,7 @@ def rows(soak_requests: int) -> list[Row]:
         SlowRow(),
         StartRow(),
         MemoryRow(soak_requests),
-        _identity(),
+        *python_rows(),
     ]
 
 
@@ -51,38 +47,38 @@ def _http_json() -> Row:
         Target(ALIPES, TRITON),
     )
     facts = Facts("http_json", "HTTP JSON, 64 connections", RATE, Better.MORE, targets)
-    return LoadRow(facts, _beside(mlp, HYPER, mosec=MOSEC, fastapi=FASTAPI, triton=TRITON), Streams(64, 1))
+    return LoadRow(facts, beside(mlp, HYPER, mosec=MOSEC, fastapi=FASTAPI, triton=TRITON), Streams(64, 1))
 
 
 def _http_json_latency() -> Row:
     mlp = work("mlp", JSON)
     targets = (Target(ALIPES, HYPER, 1.8), Target(ALIPES, MOSEC), Target(ALIPES, FASTAPI), Target(ALIPES, TRITON))
     facts = Facts("http_json_latency", "HTTP JSON, 1 connection", MEDIAN, Better.LESS, targets, pieces=LATENCY_PIECES)
-    return LoadRow(facts, _beside(mlp, HYPER, mosec=MOSEC, fastapi=FASTAPI, triton=TRITON), Streams(1, 1))
+    return LoadRow(facts, beside(mlp, HYPER, mosec=MOSEC, fastapi=FASTAPI, triton=TRITON), Streams(1, 1))
 
 
 def _grpc() -> Row:
     targets = (Target(ALIPES, TONIC, 0.65), Target(ALIPES, TRITON))
     facts = Facts("grpc", "gRPC, 8 connections x 8 streams", RATE, Better.MORE, targets)
-    return LoadRow(facts, _beside(work("mlp", GRPC), TONIC, triton=TRITON), Streams(8, 8))
+    return LoadRow(facts, beside(work("mlp", GRPC), TONIC, triton=TRITON), Streams(8, 8))
 
 
 def _grpc_latency() -> Row:
     targets = (Target(ALIPES, TONIC, 1.4), Target(ALIPES, TRITON))
     facts = Facts("grpc_latency", "gRPC, 1 connection x 1 stream", MEDIAN, Better.LESS, targets, pieces=LATENCY_PIECES)
-    return LoadRow(facts, _beside(work("mlp", GRPC), TONIC, triton=TRITON), Streams(1, 1))
+    return LoadRow(facts, beside(work("mlp", GRPC), TONIC, triton=TRITON), Streams(1, 1))
 
 
 def _image() -> Row:
     targets = (Target(ALIPES, HYPER, 0.55), Target(ALIPES, TRITON))
     facts = Facts("image", f"{IMAGE}, HTTP binary, 4 connections", RATE, Better.MORE, targets)
-    return LoadRow(facts, _beside(work("image", BINARY), HYPER, triton=TRITON), Streams(4, 1))
+    return LoadRow(facts, beside(work("image", BINARY), HYPER, triton=TRITON), Streams(4, 1))
 
 
 def _image_grpc() -> Row:
     targets = (Target(ALIPES, TONIC, 0.55), Target(ALIPES, TRITON))
     facts = Facts("image_grpc", f"{IMAGE}, gRPC, 4 connections", RATE, Better.MORE, targets)
-    return LoadRow(facts, _beside(work("image", GRPC), TONIC, triton=TRITON), IMAGE_STREAMS)
+    return LoadRow(facts, beside(work("image", GRPC), TONIC, triton=TRITON), IMAGE_STREAMS)
 
 
 def _image_json() -> Row:
@@ -102,16 +98,3 @@ def _image_json() -> Row:
     )
     facts = Facts("image_json", f"{IMAGE}, JSON against binary, 4 connections", RATE, Better.MORE, targets)
     return LoadRow(facts, tuple(contenders), Streams(4, 1))
-
-
-def _identity() -> Row:
-    """Not a fair fight, hence only on request: our model is native, Triton's is Python."""
-    targets = (Target(ALIPES, HYPER), Target(ALIPES, TRITON))
-    facts = Facts("identity", "1,024 floats, HTTP binary, 16 connections", RATE, Better.MORE, targets, extra=True)
-    return LoadRow(facts, _beside(work("identity", BINARY), HYPER, triton=TRITON), Streams(16, 1))
-
-
-def _beside(piece: Work, floor: str, **peers: str) -> tuple[Contender, ...]:
-    """alipes, its floor and peers (server name to label), all with the same work."""
-    others = [Contender(label, server, piece) for server, label in peers.items()]
-    return (Contender(ALIPES, ALIPES, piece), Contender(floor, FLOOR, piece), *others)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from bench.servers import probe
 from bench.servers.process import Process
-from bench.work import GRPC, Work
+from bench.work import Work
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Endpoint:
 
     def port(self, work: Work) -> int:
         """The port that takes this form of work."""
-        return self.grpc_port if work.form == GRPC else self.http_port
+        return self.grpc_port if work.is_grpc else self.http_port
 
     def path(self, work: Work) -> str:
         """Where this work is posted."""

@@ -2,14 +2,14 @@
 
 import subprocess
 
-from bench.paths import FLOORS
+from bench.paths import FLOORS, compiled
 from bench.servers.endpoint import Endpoint
 from bench.servers.process import Process, StartFailed
-from bench.work import GRPC, Work
+from bench.work import Work
 
 
 def build() -> None:
-    """Compiles both floors where they are missing or older than their sources.
+    """Compiles the floors, and the load tool beside them, where they are missing or older than their sources.
 
     Raises:
         StartFailed: If cargo is missing or fails.
@@ -26,9 +26,11 @@ def build() -> None:
 
 def start(work: Work) -> Endpoint:
     """Starts the floor for one piece of work; its fixed answer is the correct one."""
-    binary = "tonic-floor" if work.form == GRPC else "hyper-floor"
-    command: list[str] = [str(FLOORS / "target" / "release" / binary), "--answer", str(work.answer_file)]
-    if work.form != GRPC:
+    binary = "tonic-floor" if work.is_grpc else "hyper-floor"
+    command = [str(compiled(binary)), "--answer", str(work.answer_file)]
+    if work.is_grpc:
+        command += ["--responses", str(work.responses)]
+    else:
         for name, value in work.answer_headers.items():
             command += ["--header", f"{name}:{value}"]
     process = Process(f"{binary}_{work.name}", command)

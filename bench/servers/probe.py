@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from bench.work import GRPC, GRPC_PREFIX_BYTES, Work, WrongAnswer
+from bench.work import GRPC_PREFIX_BYTES, STREAM, Work, WrongAnswer
 
 TIMEOUT_S = 30.0
 
@@ -42,12 +42,12 @@ def check(port: int, work: Work, path: str | None = None) -> int:
         path: Where it is posted, if not where the protocol says.
 
     Returns:
-        Bytes of the answer's body; for gRPC with its prefix.
+        Bytes of the answer's body; for gRPC with its prefix, for a stream those of all responses.
 
     Raises:
         WrongAnswer: If the answer is not the model's.
     """
-    if work.form == GRPC:
+    if work.is_grpc:
         return _check_grpc(port, work)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
     try:
@@ -67,10 +67,22 @@ def check(port: int, work: Work, path: str | None = None) -> int:
 def _check_grpc(port: int, work: Work) -> int:
     options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
     with grpc.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
-        call = channel.unary_unary(work.path, request_serializer=None, response_deserializer=None)
         try:
-            answer = call(work.body[GRPC_PREFIX_BYTES:], timeout=TIMEOUT_S, wait_for_ready=True)
+            answers = _stream(channel, work) if work.form == STREAM else [_call(channel, work)]
         except grpc.RpcError as error:
             raise WrongAnswer(f"{work.name}: {error}") from error
-    work.check(answer, {})
-    return len(answer) + GRPC_PREFIX_BYTES
+    if work.form == STREAM:
+        work.check_stream(answers)
+    else:
+        work.check(answers[0], {})
+    return sum(len(answer) + GRPC_PREFIX_BYTES for answer in answers)
+
+
+def _call(channel: grpc.Channel, work: Work) -> bytes:
+    call = channel.unary_unary(work.path, request_serializer=None, response_deserializer=None)
+    return bytes(call(work.message, timeout=TIMEOUT_S, wait_for_ready=True))
+
+
+def _stream(channel: grpc.Channel, work: Work) -> list[bytes]:
+    call = channel.stream_stream(work.path, request_serializer=None, response_deserializer=None)
+    return list(call(iter([work.message]), timeout=TIMEOUT_S, wait_for_ready=True))

@@ -8,19 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from bench.models import graphs
-from bench.models.repository import MODELS, config_text
+from bench.models.repository import MODELS, SERVED_TOGETHER, repository
 from bench.paths import BENCH, WORK
 
-#: The wheel carries no ONNX Runtime backend, so the models are numpy.
-SERVED = ("identity", "mlp", "image")
+#: The wheel carries no ONNX Runtime backend, so the stand-ins for these models are numpy.
+STAND_INS = ("mlp", "image")
 
 
 def command(environment: Path, http_port: int, grpc_port: int) -> list[str | Path]:
-    """The command line that serves `SERVED`."""
+    """The command line that serves the stand-ins, and the Python models out of the very folder that alipes serves."""
     server = _server(environment)
     return [
         server / "bin" / "tritonserver",
-        f"--model-repository={_repository()}",
+        f"--model-repository={_stand_ins()}",
+        f"--model-repository={repository(*SERVED_TOGETHER['python'])}",
         f"--backend-directory={_backends(environment)}",
         "--http-address=127.0.0.1",
         f"--http-port={http_port}",
@@ -64,20 +65,14 @@ def _backends(environment: Path) -> Path:
     return folder.parent
 
 
-def _repository() -> Path:
+def _stand_ins() -> Path:
     root = WORK / "triton" / "repository"
     shutil.rmtree(root, ignore_errors=True)
-    for name in SERVED:
+    for name in STAND_INS:
         version = root / name / "1"
         version.mkdir(parents=True)
         shutil.copy(BENCH / "peers" / "triton" / f"{name}.py", version / "model.py")
-        (version.parent / "config.pbtxt").write_text(_config(name))
+        (version.parent / "config.pbtxt").write_text(MODELS[name].config_text("python"))
     np.savez(root / "mlp" / "1" / "weights.npz", allow_pickle=False, **graphs.mlp()[1])
     np.savez(root / "image" / "1" / "weights.npz", allow_pickle=False, **graphs.image()[1])
     return root
-
-
-def _config(name: str) -> str:
-    lines = config_text(MODELS[name]).splitlines()
-    kept = [line for line in lines if not line.startswith("parameters")]
-    return "\n".join(kept).replace('"onnxruntime"', '"python"') + "\n"

@@ -1,4 +1,5 @@
-//! The command line: `--answer FILE [--port N] [--threads N] [--content-type TYPE] [--header NAME:VALUE]...`.
+//! The command line: `--answer FILE [--port N] [--threads N] [--responses N]
+//! [--content-type TYPE] [--header NAME:VALUE]...`.
 
 use std::{env, fs, path::PathBuf, process, str::FromStr, thread};
 
@@ -12,6 +13,8 @@ pub struct Options {
     pub threads: usize,
     /// The body of every answer.
     pub answer: Bytes,
+    /// Responses to each request of a stream (gRPC only).
+    pub responses: u32,
     /// The answer's content type (HTTP only).
     pub content_type: String,
     /// Further headers of the answer (HTTP only).
@@ -32,6 +35,7 @@ impl Options {
             port: 0,
             threads: default_threads(),
             answer: Bytes::new(),
+            responses: 1,
             content_type: "application/json".to_owned(),
             headers: Vec::new(),
         };
@@ -40,6 +44,7 @@ impl Options {
             match name.as_str() {
                 "--port" => options.port = number(&name, &value)?,
                 "--threads" => options.threads = number::<usize>(&name, &value)?.max(1),
+                "--responses" => options.responses = number(&name, &value)?,
                 "--answer" => options.answer = read(&value)?,
                 "--content-type" => options.content_type = value,
                 "--header" => options.headers.push(header(&value)?),

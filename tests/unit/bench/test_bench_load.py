@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.load import h2load, wrk
+from bench.load import h2load, stream, wrk
 from bench.load.tool import LoadFailed, Measurement, run
+from bench.work import STREAM, work
 
 PRINTED = """\
 finished in 1.50s, {rate} req/s, 6.59MB/s
@@ -66,6 +67,13 @@ def test_wrk_failures_are_noticed(requests: int, errors: int, monkeypatch: pytes
     line = f'FIGURES {{"requests": {requests}, "duration_us": 1, "p50_us": 1, "p99_us": 1, "errors": {errors}}}'
     with pytest.raises(LoadFailed, match=f"{errors} errors in {requests} requests"):
         _wrk(f"{line}\n", monkeypatch)
+
+
+def test_figures_of_a_stream_are_those_of_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = '{"requests": 30, "duration_us": 1500000, "p50_us": 20, "p99_us": 90}'
+    monkeypatch.setattr(stream, "run", lambda command, duration_s, interrupt: printed)
+    measurement = stream.post(1, work("counts", STREAM), 1, 1.5)
+    assert measurement == Measurement(requests=30, duration_s=1.5, p50_us=20, p99_us=90)
 
 
 def test_a_tool_is_interrupted_and_heard_out() -> None:

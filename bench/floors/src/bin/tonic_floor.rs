@@ -1,24 +1,21 @@
-//! Decodes each `ModelInfer` request and answers a fixed response.
+//! Decodes each request and answers a fixed response; a request of a stream gets a number of them, counted.
 
 use std::future::Future;
 
-use floors::{options::Options, shards};
+use floors::{
+    inference::{
+        ModelInferRequest, ModelInferResponse,
+        grpc_inference_service_server::{GrpcInferenceService, GrpcInferenceServiceServer},
+    },
+    options::Options,
+    responses::Responses,
+    shards,
+};
 use hyper::{rt::Executor, server::conn::http2};
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use prost::Message;
 use tokio::{net::TcpStream, sync::mpsc::UnboundedReceiver};
-use tonic::{Request, Response, Status};
-
-/// Messages and service of the inference protocol.
-#[allow(dead_code, clippy::all, reason = "generated")]
-mod inference {
-    tonic::include_proto!("inference");
-}
-
-use inference::{
-    ModelInferRequest, ModelInferResponse,
-    grpc_inference_service_server::{GrpcInferenceService, GrpcInferenceServiceServer},
-};
+use tonic::{Request, Response, Status, Streaming};
 
 /// Flow-control window of a stream, in bytes: an image in one piece, without waiting for the window to grow.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
@@ -30,12 +27,25 @@ const FRAME_BYTES: u32 = 1 << 20;
 const MESSAGE_BYTES: usize = 64 << 20;
 
 /// The fixed answer.
-struct Floor(ModelInferResponse);
+struct Floor {
+    answer: ModelInferResponse,
+    /// How often a request of a stream gets it.
+    responses: u32,
+}
 
 #[tonic::async_trait]
 impl GrpcInferenceService for Floor {
     async fn model_infer(&self, _: Request<ModelInferRequest>) -> Result<Response<ModelInferResponse>, Status> {
-        Ok(Response::new(self.0.clone()))
+        Ok(Response::new(self.answer.clone()))
+    }
+
+    type ModelStreamInferStream = Responses;
+
+    async fn model_stream_infer(
+        &self,
+        request: Request<Streaming<ModelInferRequest>>,
+    ) -> Result<Response<Responses>, Status> {
+        Ok(Response::new(Responses::new(request.into_inner(), self.answer.clone(), self.responses)))
     }
 }
 
@@ -54,7 +64,7 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for SameThread {
 fn main() {
     let options = Options::from_command_line();
     let answer = ModelInferResponse::decode(options.answer).expect("--answer holds a serialized ModelInferResponse");
-    let service = Service::new(Floor(answer)).max_decoding_message_size(MESSAGE_BYTES);
+    let service = Service::new(Floor { answer, responses: options.responses }).max_decoding_message_size(MESSAGE_BYTES);
     shards::serve(options.port, options.threads, move |connections| shard(connections, service.clone()));
 }
 

@@ -1,0 +1,36 @@
+"""Drives the project's own load tool for gRPC streams, `stream-load`, which checks every response."""
+
+import json
+
+from bench.load.tool import LoadFailed, Measurement, run
+from bench.paths import compiled
+from bench.work import Work
+
+
+def post(port: int, work: Work, in_flight: int, duration_s: float) -> Measurement:
+    """Keeps a number of requests under way on one stream of one connection.
+
+    Args:
+        port: Where the server listens.
+        work: What is sent.
+        in_flight: Requests under way at any time.
+        duration_s: How long requests are sent, in seconds; the last ones are waited for.
+
+    Returns:
+        Requests, each with all of its responses; a request's time ends with its last response.
+
+    Raises:
+        LoadFailed: If a response was missing, wrong, out of order or too many.
+    """
+    numbers = [port, work.message_file, work.responses, in_flight, round(duration_s * 1000)]
+    command = [str(compiled("stream-load")), *map(str, numbers)]
+    try:
+        figures = json.loads(run(command, duration_s, interrupt=False))
+    except json.JSONDecodeError as error:
+        raise LoadFailed(f"stream-load printed no figures: {error}") from error
+    return Measurement(
+        requests=figures["requests"],
+        duration_s=figures["duration_us"] / 1e6,
+        p50_us=figures["p50_us"],
+        p99_us=figures["p99_us"],
+    )
