@@ -14,13 +14,21 @@
 //! the server can revoke it. What the worker writes is untrusted: the server copies a message before it reads it, and
 //! whatever does not fit is a [`Violation`], never a panic and never a read beside the mapping.
 
+mod arena;
 mod descriptors;
+mod frame;
+mod futex;
+mod lane;
+mod layout;
+mod lender;
 mod mail;
 mod memory;
 mod message;
 mod outgoing;
 mod request;
 mod request_arena;
+mod rings;
+mod sender;
 mod server_end;
 mod tensor;
 mod worker_end;

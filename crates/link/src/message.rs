@@ -3,6 +3,8 @@
 use alipes_protocol::{CorrelationId, Datatype, Parameter, Shape};
 use bytes::Bytes;
 
+use crate::frame::Malformed;
+use crate::frame::tensor::check_elements;
 use crate::{OwnedTensorName, Placed};
 
 /// The worker wrote something that no worker of ours writes. It is to be killed, like one that crashed.
@@ -16,6 +18,12 @@ pub struct Violation {
 impl Violation {
     pub(crate) fn new(text: impl Into<String>) -> Violation {
         Violation { text: text.into() }
+    }
+}
+
+impl From<Malformed> for Violation {
+    fn from(Malformed(expected): Malformed) -> Violation {
+        Violation::new(format!("a message of the worker is malformed: expected {expected}"))
     }
 }
 
@@ -132,8 +140,20 @@ impl Output {
     ///
     /// The bytes do not lie in the request's memory, or do not fit the shape.
     pub fn resolve(&self, request: &Placed) -> Result<Bytes, Violation> {
-        let _ = request;
-        todo!()
+        let (offset, len) = match &self.data {
+            OutputData::Bytes(bytes) => return Ok(bytes.clone()),
+            OutputData::Input { offset, len } => (*offset, *len),
+        };
+        let lent = request.slice(offset, len).ok_or_else(|| {
+            let text = format!("an output aliases {len} bytes at {offset}, which are not of its request's inputs");
+            Violation::new(text)
+        })?;
+        if self.datatype != Datatype::Bytes {
+            return Ok(lent);
+        }
+        let private = Bytes::copy_from_slice(&lent);
+        check_elements(&self.shape, &private)?;
+        Ok(private)
     }
 }
 

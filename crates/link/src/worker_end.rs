@@ -1,10 +1,22 @@
 //! The worker's end of its link.
 
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
 
-use crate::{OutMessage, ReceivedMail, Request, SendError, SharedMemory};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::frame::request::View;
+use crate::frame::{Malformed, Reader, mail, request};
+use crate::futex::Spin;
+use crate::lane::State;
+use crate::layout::{Header, Layout, Link, MAIL_ENTRIES};
+use crate::rings::{Consumer, Ring};
+use crate::sender::Sender;
+use crate::{Entry, OutAnswer, OutMessage, OutOutcome, ReceivedMail, Request, SendError, SharedMemory, monotonic_ns};
 
 /// What a claim brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +38,22 @@ pub enum Credit {
 
 /// The worker's end. Several threads use it at once; none of them may hold the interpreter in a call that blocks.
 #[derive(Debug)]
-pub struct WorkerEnd {}
+pub struct WorkerEnd {
+    link: Link,
+    memory: SharedMemory,
+    doorbell: OwnedFd,
+    requests: Mutex<Consumer<1>>,
+    request_spin: Spin,
+    mail: Mutex<Consumer<2>>,
+    mail_spin: Spin,
+    sender: Sender,
+}
+
+/// A worker without requests for this long gives idle memory back.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// The server is trusted by its workers.
+const SOUND: &str = "the server keeps the rings of the link in order";
 
 impl WorkerEnd {
     /// Most responses of one request that wait for its caller.
@@ -40,27 +67,122 @@ impl WorkerEnd {
     ///
     /// They are not, or the system has no address space left.
     pub fn open(link: OwnedFd, requests: OwnedFd, doorbell: OwnedFd) -> io::Result<WorkerEnd> {
-        let _ = (link, requests, doorbell);
-        todo!()
+        let link = Link::open(SharedMemory::open(link)?)?;
+        let memory = SharedMemory::open(requests)?;
+        let entries = Layout::request_entries(link.layout.geometry);
+        let requests = Ring::new(&link.memory, offset_of!(Header, requests) as u64, link.layout.requests, entries);
+        let mail = Ring::new(&link.memory, offset_of!(Header, mail) as u64, link.layout.mail, MAIL_ENTRIES);
+        Ok(WorkerEnd {
+            memory,
+            doorbell,
+            requests: Mutex::new(requests.consumer()),
+            request_spin: Spin::new(),
+            mail: Mutex::new(mail.consumer()),
+            mail_spin: Spin::new(),
+            sender: Sender::new(link.clone()),
+            link,
+        })
     }
 
     /// The longest spin before a sleep; zero turns spinning off. Where there are at most two cores it is off from the start.
     pub fn set_spin(&self, longest: Duration) {
-        let _ = longest;
-        todo!()
+        self.request_spin.set(longest);
+        self.mail_spin.set(longest);
     }
 
     /// Claims requests; blocks until there is one. Adds to `into` the first that waits and, where `max_rows` is not 0,
     /// those after it that may run with it while their rows fit.
     pub fn claim(&self, max_rows: u32, into: &mut Vec<Request>) -> Claimed {
-        let _ = (max_rows, into);
-        todo!()
+        let mut ring = self.requests.lock();
+        let before = into.len();
+        loop {
+            if self.wait_for_requests(&ring) == Claimed::Stop {
+                return Claimed::Stop;
+            }
+            let mut batch = Batch::new(max_rows);
+            while let Some(entry) = self.claim_next(&mut ring, &mut batch) {
+                into.extend(self.read_request(&entry));
+            }
+            if into.len() > before {
+                let now = monotonic_ns();
+                into[before..].iter_mut().for_each(|request| request.claimed_ns = now);
+                return Claimed::Requests;
+            }
+        }
+    }
+
+    fn wait_for_requests(&self, ring: &Consumer<1>) -> Claimed {
+        let header = self.link.header();
+        let ready = || {
+            if header.stop.0.load(Ordering::Acquire) != 0 {
+                return Some(Claimed::Stop);
+            }
+            (!ring.is_empty()).then_some(Claimed::Requests)
+        };
+        let bell = &header.request_bell;
+        let soon = self.request_spin.wait(bell, Some(Instant::now() + IDLE), ready);
+        soon.unwrap_or_else(|| {
+            self.sender.trim();
+            bell.wait(None, ready).expect("without a deadline a wait ends with what it waits for")
+        })
+    }
+
+    /// Takes the next request off the ring if it may run with the batch; passes by those that were revoked.
+    fn claim_next(&self, ring: &mut Consumer<1>, batch: &mut Batch) -> Option<Entry> {
+        while let Some([word]) = ring.peek().expect(SOUND) {
+            let (lane, ticket) = ((word & 0xffff) as u32, word >> 16);
+            let waiting = self.link.lane(lane).waiting(lane, ticket);
+            if waiting.as_ref().is_some_and(|entry| !batch.takes(entry)) {
+                return None;
+            }
+            let claimed = waiting.filter(|_| self.link.lane(lane).claim(ticket));
+            ring.advance();
+            if let Some(entry) = claimed {
+                batch.add(&entry);
+                return Some(entry);
+            }
+        }
+        None
+    }
+
+    /// Reads a claimed request. One that another worker of the model version has scribbled over is answered at once.
+    fn read_request(&self, entry: &Entry) -> Option<Request> {
+        match self.read_frame(entry.frame.0, entry.frame.1.into(), request::read) {
+            Ok(request) => Some(Request { lane: entry.lane, ticket: entry.ticket, rows: entry.rows, ..request }),
+            Err(Malformed(expected)) => {
+                let text = format!(
+                    "the request's memory was overwritten by another instance of the model: expected {expected}"
+                );
+                let outcome = OutOutcome::Error { code: 1, text: &text, backend: true };
+                let (lane, ticket) = (entry.lane, entry.ticket);
+                let answer = OutAnswer { lane, ticket, last: true, released: true, outcome };
+                self.send(&OutMessage::Answer(&answer)).expect("an error fits the link");
+                None
+            }
+        }
+    }
+
+    /// Reads a frame of the request arena out of a private copy, since models write to the arena.
+    fn read_frame<T>(
+        &self,
+        offset: u64,
+        len: u64,
+        read: impl FnOnce(&mut Reader<'_>, &View) -> Result<T, Malformed>,
+    ) -> Result<T, Malformed> {
+        let outside = Malformed("a frame within the request arena");
+        let len = usize::try_from(len).map_err(|_| outside)?;
+        let address = self.memory.at(offset, len).ok_or(outside)?;
+        // SAFETY: in the mapping. Whatever a model writes there meanwhile, the copy is read as one that may hold anything.
+        let shared = unsafe { std::slice::from_raw_parts(address.as_ptr(), len) };
+        let copy: SmallVec<[u8; 512]> = SmallVec::from_slice(shared);
+        let (mut reader, data) = Reader::new(&copy)?;
+        let view = View { data: offset + data as u64, arena_len: self.memory.len() as u64 };
+        read(&mut reader, &view)
     }
 
     /// Whether nobody waits for the request any more.
     pub fn is_cancelled(&self, lane: u32, ticket: u64) -> bool {
-        let _ = (lane, ticket);
-        todo!()
+        self.link.lane(lane).is_cancelled(ticket)
     }
 
     /// Sends a message: copies its tensors into the response arena once, and rings the doorbell if the server asked for
@@ -70,26 +192,80 @@ impl WorkerEnd {
     ///
     /// It is larger than the link could ever carry; nothing was sent.
     pub fn send(&self, message: &OutMessage<'_>) -> Result<(), SendError> {
-        let _ = message;
-        todo!()
+        self.sender.send(message)?;
+        let armed = &self.link.header().armed.0;
+        // With the fence of the server: either we see that it wants to be rung for, or it sees the message.
+        fence(Ordering::SeqCst);
+        if armed.load(Ordering::Relaxed) != 0 && armed.swap(0, Ordering::Relaxed) != 0 {
+            // Full only where the server has not heard the last 2^64 rings.
+            let _ = rustix::io::write(&self.doorbell, &1u64.to_ne_bytes());
+        }
+        Ok(())
     }
 
     /// Blocks until a further response may be sent for a request of which so many responses and bytes were sent: until
     /// fewer than [`WorkerEnd::MAX_WAITING_RESPONSES`] and [`WorkerEnd::MAX_WAITING_BYTES`] of them wait for the caller.
     pub fn wait_credit(&self, lane: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Credit {
-        let _ = (lane, ticket, sent_responses, sent_bytes);
-        todo!()
+        let lane = self.link.lane(lane);
+        let ready = || {
+            if lane.is_cancelled(ticket) || !lane.is(ticket, State::Claimed) {
+                return Some(Credit::Cancelled);
+            }
+            let (responses, bytes) = lane.taken();
+            let go = sent_responses.saturating_sub(responses) < WorkerEnd::MAX_WAITING_RESPONSES
+                && sent_bytes.saturating_sub(bytes) < WorkerEnd::MAX_WAITING_BYTES;
+            go.then_some(Credit::Go)
+        };
+        ready().unwrap_or_else(|| lane.credit().wait(None, ready).expect("without a deadline"))
     }
 
     /// The next answer to a call; waits at most this long, or for ever. Several threads may wait: each mail goes to one
     /// of them, whichever call it is for.
+    ///
+    /// # Panics
+    ///
+    /// If a model has scribbled over the mail: its call could not be told any more.
     pub fn next_mail(&self, timeout: Option<Duration>) -> Option<ReceivedMail> {
-        let _ = timeout;
-        todo!()
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let pop = || self.mail.lock().pop().expect(SOUND);
+        let [offset, len] = self.mail_spin.wait(&self.link.header().mail_bell, deadline, pop)?;
+        let read = self.read_frame(offset, len, mail::read);
+        Some(read.unwrap_or_else(|Malformed(expected)| {
+            panic!("an answer to a call was overwritten by another instance of the model: expected {expected}")
+        }))
     }
 
     /// The request arena, to make views of it and to see whether an address lies in it.
     pub fn memory(&self) -> &SharedMemory {
-        todo!()
+        &self.memory
+    }
+}
+
+/// What is claimed together.
+struct Batch {
+    max_rows: u32,
+    /// Rows so far, with the first request's key and group.
+    first: Option<(u64, u64)>,
+    rows: u32,
+}
+
+impl Batch {
+    fn new(max_rows: u32) -> Batch {
+        Batch { max_rows, first: None, rows: 0 }
+    }
+
+    fn takes(&self, entry: &Entry) -> bool {
+        let Some((key, group)) = self.first else {
+            return true;
+        };
+        if self.max_rows == 0 || entry.group != group {
+            return false;
+        }
+        group != 0 || (entry.key == key && self.rows.saturating_add(entry.rows) <= self.max_rows)
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        self.first.get_or_insert((entry.key, entry.group));
+        self.rows = self.rows.saturating_add(entry.rows);
     }
 }

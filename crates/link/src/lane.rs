@@ -1,0 +1,158 @@
+//! A request's place in a link: whose it is, where it lies, and what its senders may do.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::futex::Bell;
+use crate::memory::Shared;
+use crate::server_end::Entry;
+
+/// What is the case with a lane. The numbers stand in shared memory; 0, with ticket 0, is a lane that was never used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum State {
+    /// Published, and the server's to take back.
+    Waiting = 1,
+    /// The worker's, up to its last answer.
+    Claimed = 2,
+    /// Taken back.
+    Revoked = 3,
+}
+
+/// A state and the ticket that it is about in one word, so that one exchange settles whose the request is.
+pub(crate) const fn word(ticket: u64, state: State) -> u64 {
+    ticket << 2 | state as u64
+}
+
+/// An entry of the lane table.
+#[repr(C, align(128))]
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    state: AtomicU64,
+    /// The ticket that nobody waits for any more; a ticket rather than a flag, so that it needs no reset.
+    cancelled: AtomicU64,
+    frame_offset: AtomicU64,
+    frame_len: AtomicU32,
+    rows: AtomicU32,
+    key: AtomicU64,
+    group: AtomicU64,
+    /// What the caller took of its responses, since the request was published.
+    consumed_responses: AtomicU64,
+    consumed_bytes: AtomicU64,
+    credit: Bell,
+}
+
+// SAFETY: atomics, and a structure of atomics.
+unsafe impl Shared for Lane {}
+
+impl Lane {
+    /// Puts a request into the lane. It waits from now on.
+    pub fn publish(&self, entry: &Entry) {
+        self.frame_offset.store(entry.frame.0, Ordering::Relaxed);
+        self.frame_len.store(entry.frame.1, Ordering::Relaxed);
+        self.rows.store(entry.rows, Ordering::Relaxed);
+        self.key.store(entry.key, Ordering::Relaxed);
+        self.group.store(entry.group, Ordering::Relaxed);
+        self.consumed_responses.store(0, Ordering::Relaxed);
+        self.consumed_bytes.store(0, Ordering::Relaxed);
+        self.state.store(word(entry.ticket, State::Waiting), Ordering::Release);
+    }
+
+    /// Whether a ticket is in this state.
+    pub fn is(&self, ticket: u64, state: State) -> bool {
+        self.state.load(Ordering::Acquire) == word(ticket, state)
+    }
+
+    /// The server takes the request back.
+    pub fn revoke(&self, ticket: u64) -> bool {
+        self.turn(ticket, State::Revoked)
+    }
+
+    /// The worker takes the request.
+    pub fn claim(&self, ticket: u64) -> bool {
+        self.turn(ticket, State::Claimed)
+    }
+
+    fn turn(&self, ticket: u64, state: State) -> bool {
+        let waiting = word(ticket, State::Waiting);
+        self.state.compare_exchange(waiting, word(ticket, state), Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The request that waits in the lane, if it has this ticket. Its lane and ticket being the same before a
+    /// successful [`Lane::claim`], so was everything else.
+    pub fn waiting(&self, lane: u32, ticket: u64) -> Option<Entry> {
+        self.is(ticket, State::Waiting).then(|| Entry {
+            lane,
+            ticket,
+            rows: self.rows.load(Ordering::Relaxed),
+            key: self.key.load(Ordering::Relaxed),
+            group: self.group.load(Ordering::Relaxed),
+            frame: (self.frame_offset.load(Ordering::Relaxed), self.frame_len.load(Ordering::Relaxed)),
+        })
+    }
+
+    pub fn cancel(&self, ticket: u64) {
+        self.cancelled.store(ticket, Ordering::Release);
+        self.credit.ring();
+    }
+
+    pub fn is_cancelled(&self, ticket: u64) -> bool {
+        self.cancelled.load(Ordering::Acquire) == ticket
+    }
+
+    pub fn consumed(&self, responses: u32, bytes: u64) {
+        self.consumed_responses.fetch_add(responses.into(), Ordering::Relaxed);
+        self.consumed_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.credit.ring();
+    }
+
+    /// Responses and bytes taken so far.
+    pub fn taken(&self) -> (u64, u64) {
+        (self.consumed_responses.load(Ordering::Relaxed), self.consumed_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Rings when something was consumed or cancelled.
+    pub fn credit(&self) -> &Bell {
+        &self.credit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENTRY: Entry = Entry { lane: 3, ticket: 77, rows: 4, key: 5, group: 6, frame: (64, 100) };
+
+    #[test]
+    fn a_request_is_claimed_or_revoked_but_never_both() {
+        let lane = Lane::default();
+        lane.publish(&ENTRY);
+        assert_eq!(lane.waiting(3, 77), Some(ENTRY));
+        assert!(lane.claim(77));
+        assert!(!lane.revoke(77) && !lane.claim(77));
+        lane.publish(&Entry { ticket: 78, ..ENTRY });
+        assert!(lane.revoke(78));
+        assert!(!lane.claim(78) && !lane.revoke(78));
+        assert_eq!(lane.waiting(3, 78), None);
+    }
+
+    #[test]
+    fn a_ticket_of_the_past_changes_nothing() {
+        let lane = Lane::default();
+        lane.publish(&ENTRY);
+        assert!(!lane.revoke(76) && !lane.claim(76));
+        assert!(lane.is(77, State::Waiting));
+        assert!(!lane.is_cancelled(77));
+    }
+
+    #[test]
+    fn counters_begin_anew_with_each_request() {
+        let lane = Lane::default();
+        lane.publish(&ENTRY);
+        lane.consumed(2, 100);
+        lane.cancel(77);
+        assert_eq!(lane.taken(), (2, 100));
+        lane.publish(&Entry { ticket: 78, ..ENTRY });
+        assert_eq!(lane.taken(), (0, 0));
+        assert!(!lane.is_cancelled(78) && lane.is_cancelled(77));
+    }
+}

@@ -1,0 +1,206 @@
+//! The response arena as the worker fills it: slots taken, written, sent, and collected when the server gives them back.
+
+use std::collections::HashMap;
+use std::mem::offset_of;
+
+use parking_lot::Mutex;
+
+use crate::OutMessage;
+use crate::SendError;
+use crate::arena::{Arena, Range, slot_bytes};
+use crate::frame::answer::Slots;
+use crate::frame::{MAX_FRAME_BYTES, Writer, message};
+use crate::layout::{ANSWER_ENTRIES, FREE_ENTRIES, Header, Link};
+use crate::rings::{Consumer, Producer, Ring};
+
+/// Most slots that the worker has with the server: fewer than the free ring holds, so that it never overflows.
+const MAX_SLOTS: usize = FREE_ENTRIES as usize - 1;
+
+/// The sending half of a worker's link. Threads take slots and post frames under a lock, and copy outside of it.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    link: Link,
+    books: Mutex<Books>,
+    /// Held by the one thread that may keep slots while it waits for more.
+    patience: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Books {
+    arena: Arena,
+    /// Slots that are being written or with the server, by offset.
+    slots: HashMap<u64, u64>,
+    free: Consumer<1>,
+    answers: Producer<2>,
+}
+
+/// The server is trusted by its workers.
+const SOUND: &str = "the server keeps the rings of the link in order";
+
+impl Books {
+    /// What the server gave back is free.
+    fn collect(&mut self, link: &Link) {
+        while let Some([offset]) = self.free.pop().expect(SOUND) {
+            let len = self.slots.remove(&offset).expect("the server gives back what it was given, once");
+            self.free_slot(link, Range { offset, len });
+        }
+    }
+
+    fn free_slot(&mut self, link: &Link, slot: Range) {
+        if let Some(range) = self.arena.free(slot) {
+            punch(link, range);
+            self.arena.restore(range);
+        }
+    }
+
+    fn allocate(&mut self, link: &Link, len: u64) -> Option<u64> {
+        self.collect(link);
+        if self.slots.len() >= MAX_SLOTS {
+            return None;
+        }
+        let slot = self.arena.allocate(len).or_else(|| {
+            self.trim(link);
+            self.arena.allocate(len)
+        })?;
+        self.slots.insert(slot.offset, slot.len);
+        Some(slot.offset)
+    }
+
+    fn trim(&mut self, link: &Link) {
+        for range in self.arena.drain() {
+            punch(link, range);
+            self.arena.restore(range);
+        }
+    }
+
+    /// A slot that was never sent.
+    fn give_up(&mut self, link: &Link, offset: u64) {
+        let len = self.slots.remove(&offset).expect("taken before");
+        self.free_slot(link, Range { offset, len });
+    }
+}
+
+fn punch(link: &Link, range: Range) {
+    link.memory.punch(link.layout.responses + range.offset, range.len);
+}
+
+/// Why a frame was not written.
+enum Refusal {
+    /// The link is full.
+    Full,
+    Never(SendError),
+}
+
+impl Sender {
+    pub fn new(link: Link) -> Sender {
+        let (memory, layout) = (&link.memory, &link.layout);
+        let free = Ring::new(memory, offset_of!(Header, free) as u64, layout.free, FREE_ENTRIES).consumer();
+        let answers = Ring::new(memory, offset_of!(Header, answers) as u64, layout.answers, ANSWER_ENTRIES).producer();
+        let arena = Arena::new(layout.geometry.response_bytes);
+        let books = Books { arena, slots: HashMap::new(), free, answers };
+        Sender { link, books: Mutex::new(books), patience: Mutex::new(()) }
+    }
+
+    /// Writes a message and posts it; blocks while the link is full.
+    pub fn send(&self, message: &OutMessage<'_>) -> Result<(), SendError> {
+        let frame = match self.write(message, false) {
+            Err(Refusal::Full) => {
+                // Threads that each held a part and waited for the rest could wait for each other.
+                let _patience = self.patience.lock();
+                self.write(message, true)
+            }
+            written => written,
+        };
+        match frame {
+            Ok(frame) => {
+                self.post(frame);
+                Ok(())
+            }
+            Err(Refusal::Never(error)) => Err(error),
+            Err(Refusal::Full) => unreachable!("a patient writer waits"),
+        }
+    }
+
+    fn write(&self, message: &OutMessage<'_>, patient: bool) -> Result<[u64; 2], Refusal> {
+        let mut slots = Taken { sender: self, patient, bytes: 0, offsets: Vec::new() };
+        let mut writer = Writer::new();
+        message::write(&mut writer, message, &mut slots)?;
+        let len = writer.len();
+        if len as u64 > MAX_FRAME_BYTES {
+            return Err(Refusal::Never(SendError::TooLarge { bytes: len, limit: MAX_FRAME_BYTES as usize }));
+        }
+        let offset = slots.take(len as u64)?;
+        writer.write_to(self.slot(offset, len));
+        // All of them are the server's to give back.
+        slots.offsets.clear();
+        Ok([offset, len as u64])
+    }
+
+    /// The memory of a slot.
+    #[allow(clippy::mut_from_ref, reason = "each slot is lent to the one who allocated it")]
+    fn slot(&self, offset: u64, len: usize) -> &mut [u8] {
+        let place = self.link.response(offset, len as u64).expect("slots lie in the arena");
+        let address = self.link.memory.at(place, len).expect("the arena lies in the memory");
+        // SAFETY: in the mapping; allocated, not yet sent, and asked for by the thread that allocated it.
+        unsafe { std::slice::from_raw_parts_mut(address.as_ptr(), len) }
+    }
+
+    fn post(&self, frame: [u64; 2]) {
+        let push = || self.books.lock().answers.push(frame).expect(SOUND).then_some(());
+        if push().is_none() {
+            self.link.header().room_bell.wait(None, push);
+        }
+    }
+
+    fn take(&self, len: u64, patient: bool) -> Option<u64> {
+        let take = || self.books.lock().allocate(&self.link, len);
+        take().or_else(|| if patient { self.link.header().room_bell.wait(None, take) } else { None })
+    }
+
+    /// Gives the memory of idle slots back to the system.
+    pub fn trim(&self) {
+        let mut books = self.books.lock();
+        books.collect(&self.link);
+        books.trim(&self.link);
+    }
+}
+
+/// Slots of a message that is being written; given up when dropped.
+struct Taken<'a> {
+    sender: &'a Sender,
+    patient: bool,
+    bytes: u64,
+    offsets: Vec<u64>,
+}
+
+impl Taken<'_> {
+    fn take(&mut self, len: u64) -> Result<u64, Refusal> {
+        let limit = self.sender.link.layout.geometry.response_bytes;
+        self.bytes = self.bytes.saturating_add(slot_bytes(len).unwrap_or(u64::MAX));
+        if self.bytes > limit || self.offsets.len() >= MAX_SLOTS {
+            return Err(Refusal::Never(SendError::TooLarge { bytes: self.bytes as usize, limit: limit as usize }));
+        }
+        let offset = self.sender.take(len, self.patient).ok_or(Refusal::Full)?;
+        self.offsets.push(offset);
+        Ok(offset)
+    }
+}
+
+impl Slots for Taken<'_> {
+    type Refusal = Refusal;
+
+    fn place(&mut self, bytes: &[u8]) -> Result<u64, Refusal> {
+        let offset = self.take(bytes.len() as u64)?;
+        self.sender.slot(offset, bytes.len()).copy_from_slice(bytes);
+        Ok(offset)
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.offsets.is_empty() {
+            let mut books = self.sender.books.lock();
+            self.offsets.iter().for_each(|&offset| books.give_up(&self.sender.link, offset));
+        }
+    }
+}
