@@ -18,8 +18,6 @@ mod arena;
 mod descriptors;
 mod frame;
 mod futex;
-#[cfg(test)]
-mod hostile;
 mod lane;
 mod layout;
 mod lender;

@@ -55,9 +55,9 @@ impl Server {
         detached(py, || {
             let spec: ModelSpec = serde_json::from_str(spec)?;
             let (name, version) = (spec.name.clone(), spec.version);
-            let built = alipes_server::build::build(spec).map_err(Failure::Load)?;
+            let built = alipes_server::build::build(&self.inner.service, spec).map_err(Failure::Load)?;
             let departure = built.departure();
-            Ok(ModelVersion { name, version, departure, built: Mutex::new(Some(Arc::new(built))) })
+            Ok(ModelVersion { name, version, departure, built: Mutex::new(Some(built)) })
         })
     }
 
@@ -81,6 +81,13 @@ impl Server {
     fn next_control(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Control>> {
         let deadline = deadline(timeout_s)?;
         detached(py, || Ok(self.inner.service.control.next(deadline).map(Control::new)))
+    }
+
+    fn next_event(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
+        let deadline = deadline(timeout_s)?;
+        detached(py, || {
+            self.inner.service.events.next(deadline).map(|event| Ok(serde_json::to_string(&event)?)).transpose()
+        })
     }
 
     fn metrics_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

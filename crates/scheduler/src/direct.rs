@@ -21,6 +21,10 @@ impl<W> Direct<W> {
         self.queue.push_back(work);
     }
 
+    pub(crate) fn put_back(&mut self, works: impl DoubleEndedIterator<Item = W>) {
+        works.rev().for_each(|work| self.queue.push_front(work));
+    }
+
     pub(crate) fn next(&mut self, batch: &mut Vec<W>) -> Next {
         match self.queue.pop_front() {
             Some(work) => {

@@ -79,6 +79,13 @@ impl<W: Work> Dynamic<W> {
         self.queue.push_back(Waiting { entered: now, work });
     }
 
+    /// They have waited once already, so they wait for no further company than what is there.
+    pub(crate) fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) {
+        let entered = now.checked_sub(self.policy.max_queue_delay).unwrap_or(now);
+        works.rev().for_each(|work| self.queue.push_front(Waiting { entered, work }));
+        self.pending = Pending::default();
+    }
+
     pub(crate) fn next(&mut self, now: Instant, stopping: bool, batch: &mut Vec<W>) -> Next {
         match self.decide(now, stopping) {
             Decision::Take { requests } => {

@@ -91,6 +91,13 @@ impl<W: Work> ModelQueue<W> {
         self.attend(now)
     }
 
+    /// Takes requests back that were taken but not executed, for instance because the process that was to execute them
+    /// has ended. They stand at the head again, in their order.
+    pub fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) -> Effect {
+        self.scheduler.put_back(now, works);
+        self.attend(now)
+    }
+
     /// Moves the waiting requests that `pick` names into `removed`. What remains may be due earlier without them.
     pub fn cancel(&mut self, now: Instant, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
         self.scheduler.remove_where(pick, removed);

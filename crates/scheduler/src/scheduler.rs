@@ -59,6 +59,15 @@ impl<W: Work> Scheduler<W> {
         Ok(())
     }
 
+    /// Puts requests that were taken, but not executed, at the head again, in their order. Never refused: they were taken
+    /// in before.
+    pub fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) {
+        match &mut self.rule {
+            Rule::Direct(direct) => direct.put_back(works),
+            Rule::Dynamic(dynamic) => dynamic.put_back(now, works),
+        }
+    }
+
     /// Fills `batch`, which the caller has cleared, if requests are to run at `now`.
     pub fn next(&mut self, now: Instant, batch: &mut Vec<W>) -> Next {
         match &mut self.rule {

@@ -1,6 +1,7 @@
 //! From a model's specification to a version that can run: the one long step of a load.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use alipes_engine::onnxruntime::{
@@ -10,23 +11,28 @@ use alipes_engine::{Engine, EngineError};
 use alipes_protocol::{Code, InferError};
 use serde::Serialize;
 
-use crate::model::ModelVersion;
+use crate::handlers::Service;
+use crate::model::{Drivers, ModelVersion};
 use crate::priority::{self, Priority};
 use crate::spec::{EngineSpec, ModelSpec, OnnxruntimeSpec, Port};
+use crate::workers::Workers;
 
 /// Loads every instance of a model version.
 ///
 /// # Errors
 ///
 /// What the engine refuses, with Triton's text where the model does not fit its configuration.
-pub fn build(spec: ModelSpec) -> Result<ModelVersion, InferError> {
+pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion>, InferError> {
     if spec.instances.is_empty() {
         return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
     }
-    let engines = match &spec.engine {
-        EngineSpec::Onnxruntime(engine) => onnx_sessions(&spec, engine)?,
+    let drivers = match &spec.engine {
+        EngineSpec::Onnxruntime(engine) => Drivers::native(onnx_sessions(&spec, engine)?),
+        EngineSpec::Worker(worker) => Drivers::Workers(Workers::new(&spec, worker, &Arc::downgrade(service))?),
     };
-    ModelVersion::new(spec, engines)
+    let model = Arc::new(ModelVersion::new(spec, drivers)?);
+    service.workers.start(service, &model)?;
+    Ok(model)
 }
 
 /// One session per instance, loaded side by side: reading and optimizing a model uses one thread each.

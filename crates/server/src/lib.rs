@@ -3,15 +3,18 @@
 pub mod books;
 pub mod build;
 pub mod control;
+pub mod events;
 pub mod executor;
 pub mod handlers;
 pub mod inflight;
 pub mod model;
 mod priority;
+pub mod reactors;
 pub mod registry;
 pub mod server;
 pub mod spec;
 pub mod wire;
+pub mod workers;
 
 pub use handlers::Service;
 pub use model::ModelVersion;

@@ -45,8 +45,18 @@ struct Sockets {
     metrics: Option<Bound>,
 }
 
+impl Sockets {
+    fn listen(self) -> Result<Listeners, BindError> {
+        Ok(Listeners {
+            http: self.http.map(Bound::listen).transpose()?,
+            grpc: self.grpc.map(Bound::listen).transpose()?,
+            metrics: self.metrics.map(Bound::listen).transpose()?,
+        })
+    }
+}
+
 enum State {
-    Bound(Sockets),
+    Bound(Sockets, Network),
     Running(Network),
     Stopped,
 }
@@ -59,45 +69,51 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the sockets, so that a port in use is told before any model is loaded.
+    /// Binds the sockets, so that a port in use is told before any model is loaded, and starts the network threads,
+    /// which watch worker processes from the first load on.
     ///
     /// # Errors
     ///
-    /// A port is taken, or an address is not one of this machine.
+    /// A port is taken, an address is not one of this machine, or the system refuses threads.
     pub fn bind(config: ServerConfig) -> Result<Server, StartError> {
         let sockets = Sockets {
             http: Bound::new(&config.http)?,
             grpc: Bound::new(&config.grpc)?,
             metrics: Bound::new(&config.metrics)?,
         };
-        Ok(Server { service: Arc::new(Service::new(config)), state: Mutex::new(State::Bound(sockets)) })
+        let service = Arc::new(Service::new(config));
+        let network = Network::start(&service, network_threads(&service.config))?;
+        Ok(Server { service, state: Mutex::new(State::Bound(sockets, network)) })
     }
 
     /// Begins to accept connections.
     ///
     /// # Errors
     ///
-    /// Another process took a port meanwhile, or the system refuses threads.
+    /// Another process took a port meanwhile.
     pub fn start(&self) -> Result<Addresses, StartError> {
         let mut state = self.state.lock();
-        let sockets = match std::mem::replace(&mut *state, State::Stopped) {
-            State::Bound(sockets) => sockets,
+        let (sockets, network) = match std::mem::replace(&mut *state, State::Stopped) {
+            State::Bound(sockets, network) => (sockets, network),
             other => {
                 *state = other;
                 return Err(StartError::Started);
             }
         };
-        let listeners = Listeners {
-            http: sockets.http.map(Bound::listen).transpose()?,
-            grpc: sockets.grpc.map(Bound::listen).transpose()?,
-            metrics: sockets.metrics.map(Bound::listen).transpose()?,
+        let listeners = match sockets.listen() {
+            Ok(listeners) => listeners,
+            Err(error) => {
+                network.close();
+                return Err(error.into());
+            }
         };
         let addresses = Addresses {
             http: local_address(listeners.http.as_ref()),
             grpc: local_address(listeners.grpc.as_ref()),
             metrics: local_address(listeners.metrics.as_ref()),
         };
-        *state = State::Running(Network::start(&self.service, listeners, network_threads(&self.service.config))?);
+        network.open(listeners);
+        *state = State::Running(network);
         Ok(addresses)
     }
 
@@ -107,16 +123,19 @@ impl Server {
         if let State::Running(network) = &*self.state.lock() {
             network.drain();
         }
-        self.service.inflight.wait_empty(deadline)
+        let empty = self.service.inflight.wait_empty(deadline);
+        self.service.workers.stop(deadline) && empty
     }
 
     /// Ends everything.
     pub fn stop(&self) {
         self.service.control.close();
+        self.service.workers.stop(Instant::now());
         let state = std::mem::replace(&mut *self.state.lock(), State::Stopped);
-        if let State::Running(network) = state {
+        if let State::Bound(_, network) | State::Running(network) = state {
             network.close();
         }
+        self.service.events.close();
     }
 }
 

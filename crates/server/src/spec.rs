@@ -114,6 +114,8 @@ pub enum Scheduling {
 pub enum EngineSpec {
     /// ONNX Runtime, through the library of the installed wheel.
     Onnxruntime(OnnxruntimeSpec),
+    /// Python, in a process per instance.
+    Worker(WorkerSpec),
 }
 
 impl EngineSpec {
@@ -121,6 +123,7 @@ impl EngineSpec {
     pub fn sees_requests(&self) -> bool {
         match self {
             EngineSpec::Onnxruntime(_) => false,
+            EngineSpec::Worker(_) => true,
         }
     }
 }
@@ -145,6 +148,28 @@ pub struct OnnxruntimeSpec {
     pub session_config: BTreeMap<String, String>,
     /// Whether the engine keeps its own memory arena.
     pub memory_arena: bool,
+}
+
+/// How the processes of a Python model are run. Limits of zero are none.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerSpec {
+    /// Interpreter and script, absolute.
+    pub command: Vec<String>,
+    /// Variables on top of the server's own.
+    pub environment: BTreeMap<String, String>,
+    /// What the process is told; passed on as it is.
+    pub setup: serde_json::Value,
+    /// Longest time until a worker is ready, in seconds.
+    pub start_timeout_s: f64,
+    /// Longest execution, in seconds.
+    pub execute_timeout_s: f64,
+    /// Longest time that a worker may take to finalize, in seconds.
+    pub stop_timeout_s: f64,
+    /// Most memory in RAM that a worker may use, in bytes.
+    pub max_memory_bytes: u64,
+    /// Most bytes of earlier inputs that a worker may keep in view.
+    pub max_leased_bytes: u64,
 }
 
 /// One version of a model, ready to be built.

@@ -10,6 +10,7 @@ use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_server::ModelVersion;
 use alipes_server::executor::answer::Answer;
 use alipes_server::executor::desk::Desk;
+use alipes_server::model::Drivers;
 use alipes_server::spec::ModelSpec;
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -68,7 +69,7 @@ const DYNAMIC: &str = r#"{"kind":"dynamic","preferred_batch_sizes":[],"max_queue
 const DIRECT: &str = r#"{"kind":"direct"}"#;
 
 fn model(engine: &Echo, scheduling: &str, instances: usize) -> Arc<ModelVersion> {
-    let engines = (0..instances).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect();
+    let engines = Drivers::native((0..instances).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect());
     Arc::new(ModelVersion::new(spec(8, scheduling, instances), engines).unwrap())
 }
 

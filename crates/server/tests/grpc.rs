@@ -13,6 +13,7 @@ use alipes_protocol::codec::proto::inference::{
     RepositoryModelLoadRequest, RepositoryModelLoadResponse, ServerLiveRequest, ServerLiveResponse,
     ServerMetadataRequest, ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
 };
+use alipes_server::model::Drivers;
 use alipes_server::wire::grpc::serve_connection;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
@@ -109,7 +110,8 @@ fn service() -> Service {
         // A ModelConfig whose name, field 1, is "echo".
         "config_json": "{}", "config_proto": "CgRlY2hv", "metric_tags": {},
     });
-    let version = ModelVersion::new(serde_json::from_value(spec).unwrap(), vec![Box::new(Echo)]).unwrap();
+    let version =
+        ModelVersion::new(serde_json::from_value(spec).unwrap(), Drivers::native(vec![Box::new(Echo)])).unwrap();
     service.registry.publish("echo", vec![Arc::new(version)]);
     service.registry.set_index(Vec::new(), true);
     service

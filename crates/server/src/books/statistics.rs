@@ -95,15 +95,13 @@ pub struct ExecutionTimes {
     pub output: Duration,
 }
 
-/// One execution whose requests were all answered.
-#[derive(Clone, Copy, Debug)]
+/// One execution that did not fail.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Execution {
     /// Size of the batch in rows.
     pub rows: u32,
     /// Requests in the batch.
     pub requests: u64,
-    /// Their times from arrival to answer, added up.
-    pub total: Duration,
     /// Their times in the queue, added up.
     pub queued: Duration,
     /// The parts of the execution.
@@ -118,15 +116,15 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Books an execution that answered its requests.
-    pub fn executed(&self, execution: &Execution) {
-        let Execution { rows, requests, total, queued, times } = *execution;
+    /// Books an execution, and the times from arrival to answer of the requests that it answered.
+    pub fn executed(&self, execution: &Execution, answered: impl IntoIterator<Item = Duration>) {
+        let Execution { rows, requests, queued, times } = *execution;
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mut books = self.inner.lock();
         books.last_inference_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
         books.inference_count += u64::from(rows);
         books.execution_count += 1;
-        books.success.add(requests, total);
+        answered.into_iter().for_each(|spent| books.success.add(1, spent));
         books.queue.add(requests, queued);
         // Every request of a batch waited for the whole of it.
         let sharers = u32::try_from(requests).unwrap_or(u32::MAX);
@@ -137,6 +135,11 @@ impl Statistics {
         batch.compute_input.add(1, times.input);
         batch.compute_infer.add(1, times.infer);
         batch.compute_output.add(1, times.output);
+    }
+
+    /// Books a request that was answered at another time than its execution ended.
+    pub fn succeeded(&self, spent: Duration) {
+        self.inner.lock().success.add(1, spent);
     }
 
     /// Books an execution that failed; its requests are booked one by one with `failed`.
@@ -165,9 +168,8 @@ mod tests {
     fn an_execution_counts_rows_requests_and_its_batch_size() {
         let statistics = Statistics::default();
         let times = ExecutionTimes { infer: Duration::from_nanos(10), ..Default::default() };
-        let execution =
-            Execution { rows: 5, requests: 2, total: Duration::from_nanos(100), queued: Duration::ZERO, times };
-        statistics.executed(&execution);
+        let execution = Execution { rows: 5, requests: 2, queued: Duration::ZERO, times };
+        statistics.executed(&execution, [40, 60].map(Duration::from_nanos));
         let books = statistics.snapshot();
         assert_eq!((books.inference_count, books.execution_count), (5, 1));
         assert_eq!(books.success, Tally { count: 2, ns: 100 });

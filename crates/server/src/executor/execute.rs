@@ -109,7 +109,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
         Err(error) => return fail(model, state, error.into()),
     };
     let requests = state.batch.len() as u64;
-    let (mut total, mut queued) = (Duration::ZERO, Duration::ZERO);
+    let mut queued = Duration::ZERO;
     let mut answers = Vec::with_capacity(state.batch.len());
     for pending in &state.batch {
         answers.push(outputs_of(model, pending, &mut split));
@@ -118,11 +118,9 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     times.output = began.elapsed();
     drop(split);
     let answered = Instant::now();
-    for pending in &state.batch {
-        total += answered.duration_since(pending.arrived);
-    }
     // Booked before the answers leave: who asks for statistics after an answer finds it in them.
-    model.statistics.executed(&Execution { rows, requests, total, queued, times });
+    let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
+    model.statistics.executed(&Execution { rows, requests, queued, times }, spent);
     for (pending, answer) in state.batch.drain(..).zip(answers) {
         state.parcels.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }

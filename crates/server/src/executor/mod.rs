@@ -5,14 +5,15 @@ pub mod desk;
 pub mod execute;
 pub mod mailbox;
 pub mod pool;
-mod reshape;
+pub mod reshape;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_scheduler::Next;
 
-use crate::model::ModelVersion;
+use crate::model::{Drivers, ModelVersion};
+use crate::workers::place;
 
 /// An instance that was claimed and has to be driven until it is idle again.
 pub struct Run {
@@ -35,7 +36,15 @@ pub enum Step {
 impl Run {
     /// Takes the next batch, if one is due, and executes it.
     pub fn step(&self) -> Step {
-        let slot = &self.model.instances[self.instance];
+        let slot = match &self.model.drivers {
+            Drivers::Native(slots) => &slots[self.instance],
+            Drivers::Workers(workers) => {
+                return match place::drive(&self.model, workers, self.instance) {
+                    Some(until) => Step::Wait(until),
+                    None => Step::Idle,
+                };
+            }
+        };
         let mut state = slot.state.lock();
         let (next, effect) = self.model.queue.lock().next(Instant::now(), self.instance, &mut state.batch);
         self.model.carry_out(effect);

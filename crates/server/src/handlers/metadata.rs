@@ -76,7 +76,7 @@ impl Service {
     /// `InvalidArgument` for a version that is no number. An unknown model is not ready, as in Triton 2.51.
     pub fn model_ready(&self, name: &str, version: &str) -> Result<bool, InferError> {
         match self.lookup(name, version) {
-            Ok(_) => Ok(true),
+            Ok(model) => Ok(model.is_ready()),
             Err(error) if error.code == alipes_protocol::Code::NotFound => Ok(false),
             Err(error) => Err(error),
         }

@@ -14,10 +14,13 @@ pub use statistics::ModelStatistics;
 
 use crate::books::cpu::CpuMeter;
 use crate::control::ControlQueue;
+use crate::events::EventQueue;
 use crate::inflight::Inflight;
 use crate::model::ModelVersion;
+use crate::reactors::Reactors;
 use crate::registry::Registry;
 use crate::spec::ServerConfig;
+use crate::workers::fleet::Fleet;
 
 /// The running service: both doors call it, and neither decides anything itself.
 pub struct Service {
@@ -29,6 +32,12 @@ pub struct Service {
     pub control: ControlQueue,
     /// Inference requests not yet answered.
     pub inflight: Inflight,
+    /// Where tasks of the network threads are started.
+    pub reactors: Reactors,
+    /// Every worker process.
+    pub workers: Fleet,
+    /// What the log is told.
+    pub events: EventQueue,
     cpu: CpuMeter,
 }
 
@@ -40,6 +49,9 @@ impl Service {
             registry: Registry::default(),
             control: ControlQueue::default(),
             inflight: Inflight::default(),
+            reactors: Reactors::default(),
+            workers: Fleet::default(),
+            events: EventQueue::default(),
             cpu: CpuMeter::default(),
         }
     }

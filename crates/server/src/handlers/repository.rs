@@ -10,11 +10,28 @@ use crate::spec::ControlMode;
 /// Triton's words for a server that loads nothing on request, whatever the reason.
 const NOT_ALLOWED: &str = "explicit model load / unload is not allowed if polling is enabled";
 
+/// State of a version that answers.
+const READY: &str = "READY";
+
 impl Service {
     /// The repository index.
     pub fn repository_index(&self, ready_only: bool) -> Vec<IndexEntry> {
         let index = self.registry.index();
-        index.iter().filter(|entry| !ready_only || entry.state == "READY").cloned().collect()
+        let entries = index.iter().map(|entry| self.as_it_is(entry));
+        entries.filter(|entry| !ready_only || entry.state == READY).collect()
+    }
+
+    /// The control plane knows what was loaded; whether its workers are up is known here.
+    fn as_it_is(&self, entry: &IndexEntry) -> IndexEntry {
+        let mut entry = entry.clone();
+        if entry.state == READY
+            && let Ok(model) = self.lookup(&entry.name, &entry.version)
+            && !model.is_ready()
+        {
+            entry.state = "UNAVAILABLE".to_owned();
+            entry.reason = "its worker processes are being started again".to_owned();
+        }
+        entry
     }
 
     /// Has the control plane load a model, and waits until it serves or has failed.

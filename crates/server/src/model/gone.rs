@@ -13,14 +13,15 @@ struct Sign {
 
 /// Held by a version; dropped with it.
 #[derive(Debug, Default)]
-pub(super) struct Gone(Arc<Sign>);
+pub struct Gone(Arc<Sign>);
 
 /// Tells those who hold it when the version is gone, without keeping it alive.
 #[derive(Clone, Debug)]
 pub struct Departure(Arc<Sign>);
 
 impl Gone {
-    pub(super) fn departure(&self) -> Departure {
+    /// For those who wait for the end.
+    pub fn departure(&self) -> Departure {
         Departure(Arc::clone(&self.0))
     }
 }

@@ -6,6 +6,7 @@ pub mod nap;
 pub mod pace;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use alipes_engine::Engine;
@@ -21,11 +22,14 @@ use crate::books::metrics;
 use crate::books::statistics::Statistics;
 use crate::executor::answer::{Answer, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Responses};
+use crate::executor::pool;
 use crate::executor::{self, Run, execute::InstanceState};
 use crate::spec::{ModelSpec, Scheduling};
+use crate::workers::chain::Chain;
+use crate::workers::{self, Workers, place};
 use check::{Checked, check_request};
 pub use gone::Departure;
-use gone::Gone;
+pub use gone::Gone;
 use nap::Nap;
 use pace::Pace;
 
@@ -37,6 +41,8 @@ pub struct Pending {
     pub arrived: Instant,
     /// Who waits for the answer.
     pub responder: Responder,
+    /// Whose calls led to it, where a model sent it.
+    pub chain: Option<Arc<Chain>>,
 }
 
 impl Work for Pending {
@@ -71,14 +77,40 @@ pub struct ModelVersion {
     pub pace: Pace,
     /// What waits and which instances come for it; held briefly, never while anything runs.
     pub queue: Mutex<ModelQueue<Pending>>,
-    /// Its instances.
-    pub instances: Vec<InstanceSlot>,
+    /// Who executes.
+    pub drivers: Drivers,
+    /// No worker is up, and the last start of one has failed.
+    pub failing: AtomicBool,
     config_proto: Bytes,
-    gone: Gone,
+    gone: Arc<Gone>,
+}
+
+/// Who executes a model's requests.
+pub enum Drivers {
+    /// Engines in this process, one per instance.
+    Native(Vec<InstanceSlot>),
+    /// Processes of their own.
+    Workers(Workers),
+}
+
+impl Drivers {
+    /// Instances around their loaded engines.
+    pub fn native(engines: Vec<Box<dyn Engine>>) -> Drivers {
+        let slot = |engine| InstanceSlot { state: Mutex::new(InstanceState::new(engine)), nap: Nap::default() };
+        Drivers::Native(engines.into_iter().map(slot).collect())
+    }
+
+    /// What the queue takes for instances.
+    fn count(&self) -> usize {
+        match self {
+            Drivers::Native(slots) => slots.len(),
+            Drivers::Workers(workers) => workers.turns(),
+        }
+    }
 }
 
 impl ModelVersion {
-    /// A version around its loaded engines, one for each instance.
+    /// A version around what executes it.
     ///
     /// # Errors
     ///
@@ -86,23 +118,20 @@ impl ModelVersion {
     ///
     /// # Panics
     ///
-    /// If there is no engine.
-    pub fn new(spec: ModelSpec, engines: Vec<Box<dyn Engine>>) -> Result<ModelVersion, InferError> {
+    /// If there is no instance.
+    pub fn new(spec: ModelSpec, drivers: Drivers) -> Result<ModelVersion, InferError> {
         let config_proto = BASE64.decode(&spec.config_proto);
         let config_proto = config_proto.map_err(|error| InferError::internal(format!("config_proto: {error}")))?;
-        let instances = engines
-            .into_iter()
-            .map(|engine| InstanceSlot { state: Mutex::new(InstanceState::new(engine)), nap: Nap::default() });
-        let instances: Vec<InstanceSlot> = instances.collect();
         Ok(ModelVersion {
             name: spec.name.as_str().into(),
             labels: metrics::labels(&spec.name, spec.version, &spec.metric_tags),
             statistics: Statistics::default(),
             pace: Pace::default(),
-            queue: Mutex::new(ModelQueue::new(scheduler(&spec), instances.len())),
-            instances,
+            queue: Mutex::new(ModelQueue::new(scheduler(&spec, &drivers), drivers.count())),
+            drivers,
+            failing: AtomicBool::new(false),
             config_proto: config_proto.into(),
-            gone: Gone::default(),
+            gone: Arc::default(),
             spec,
         })
     }
@@ -142,9 +171,9 @@ impl ModelVersion {
         request: InferRequest,
         arrived: Instant,
     ) -> Result<oneshot::Receiver<Answer>, InferError> {
-        let checked = check_request(&self.spec, request)?;
+        let checked = self.check(request)?;
         let (responder, answer) = Responder::unary();
-        self.enqueue(Pending { checked, arrived, responder })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None })?;
         Ok(answer)
     }
 
@@ -154,9 +183,23 @@ impl ModelVersion {
     ///
     /// As for `submit`.
     pub fn submit_stream(self: &Arc<Self>, request: InferRequest, arrived: Instant) -> Result<Responses, InferError> {
-        let checked = check_request(&self.spec, request)?;
+        self.submit_call(request, arrived, None)
+    }
+
+    /// The same for a request that a model sent, with those who wait for it.
+    ///
+    /// # Errors
+    ///
+    /// As for `submit`.
+    pub fn submit_call(
+        self: &Arc<Self>,
+        request: InferRequest,
+        arrived: Instant,
+        chain: Option<Arc<Chain>>,
+    ) -> Result<Responses, InferError> {
+        let checked = self.check(request)?;
         let (responder, responses) = Responder::stream();
-        self.enqueue(Pending { checked, arrived, responder })?;
+        self.enqueue(Pending { checked, arrived, responder, chain })?;
         Ok(responses)
     }
 
@@ -172,10 +215,17 @@ impl ModelVersion {
         mailbox: &Arc<Mailbox>,
         tag: u64,
     ) -> Result<Caller, InferError> {
-        let checked = check_request(&self.spec, request)?;
+        let checked = self.check(request)?;
         let (responder, caller) = Responder::into_mailbox(mailbox, tag);
-        self.enqueue(Pending { checked, arrived, responder })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None })?;
         Ok(caller)
+    }
+
+    fn check(&self, request: InferRequest) -> Result<Checked, InferError> {
+        if self.failing.load(Ordering::Acquire) {
+            return Err(InferError::new(Code::Unavailable, self.failing_text()));
+        }
+        check_request(&self.spec, request)
     }
 
     fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<(), InferError> {
@@ -194,15 +244,60 @@ impl ModelVersion {
     pub fn carry_out(self: &Arc<Self>, effect: Effect) {
         match effect {
             Effect::None => {}
-            Effect::Start(instance) => executor::start(Run { model: Arc::clone(self), instance }),
-            Effect::Wake(instance) => self.instances[instance].nap.end(),
+            Effect::Start(instance) => match &self.drivers {
+                Drivers::Native(_) => executor::start(Run { model: Arc::clone(self), instance }),
+                Drivers::Workers(_) => self.drive(instance),
+            },
+            Effect::Wake(instance) => self.nap(instance).end(),
         }
+    }
+
+    /// Drives a claimed turn of a worker on this thread, which has only to write and to wake.
+    pub fn drive(self: &Arc<Self>, turn: usize) {
+        let Drivers::Workers(workers) = &self.drivers else { return };
+        if place::drive(self, workers, turn).is_some() {
+            pool::drive(Run { model: Arc::clone(self), instance: turn });
+        }
+    }
+
+    /// Where the driver of an instance waits for a batch to become due.
+    pub fn nap(&self, instance: usize) -> &Nap {
+        match &self.drivers {
+            Drivers::Native(slots) => &slots[instance].nap,
+            Drivers::Workers(workers) => &workers.naps[instance],
+        }
+    }
+
+    /// Its workers, where it runs in processes of its own.
+    pub fn workers(&self) -> Option<&Workers> {
+        match &self.drivers {
+            Drivers::Native(_) => None,
+            Drivers::Workers(workers) => Some(workers),
+        }
+    }
+
+    /// Whether it can answer: every native model can, others as long as a worker is up or about to be.
+    pub fn is_ready(&self) -> bool {
+        self.workers().is_none_or(Workers::is_up)
+    }
+
+    /// What callers are told while no worker can be started.
+    pub fn failing_text(&self) -> String {
+        format!("Model '{}' is not ready: its worker processes could not be started again, see the log", self.name)
+    }
+
+    /// Kept by those whose end is the version's end as well.
+    pub fn gone(&self) -> Arc<Gone> {
+        Arc::clone(&self.gone)
     }
 }
 
 const STOPPING: &str = "Server is stopping, scheduler for model has stopped accepting new inference requests";
 
-fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
+fn scheduler(spec: &ModelSpec, drivers: &Drivers) -> Scheduler<Pending> {
+    if matches!(drivers, Drivers::Workers(_)) {
+        return workers::scheduler(spec);
+    }
     match &spec.scheduling {
         Scheduling::Direct {} => Scheduler::direct(),
         Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us } => Scheduler::dynamic(DynamicPolicy {

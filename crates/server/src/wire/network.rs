@@ -64,27 +64,24 @@ pub enum Phase {
 pub struct Network {
     phase: watch::Sender<Phase>,
     threads: Vec<JoinHandle<()>>,
+    loops: Vec<runtime::Handle>,
+    dealers: Vec<mpsc::UnboundedSender<Connection>>,
 }
 
 impl Network {
-    /// Starts the threads and begins to accept.
+    /// Starts the threads; nothing is accepted yet, but worker processes are watched from here on.
     ///
     /// # Errors
     ///
     /// The system refuses a thread or an event loop.
-    pub fn start(service: &Arc<Service>, listeners: Listeners, threads: usize) -> io::Result<Network> {
+    pub fn start(service: &Arc<Service>, threads: usize) -> io::Result<Network> {
         let (phase, watching) = watch::channel(Phase::Open);
-        let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
-        let mut accepting = Some((listeners.doors(), senders));
-        let mut network = Network { phase, threads: Vec::with_capacity(threads) };
+        let (dealers, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
+        let mut network = Network { phase, threads: Vec::with_capacity(threads), loops: Vec::new(), dealers };
         for (number, receiver) in receivers.into_iter().enumerate() {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-            let thread = NetworkThread {
-                service: Arc::clone(service),
-                phase: watching.clone(),
-                receiver,
-                accepting: accepting.take(),
-            };
+            network.loops.push(runtime.handle().clone());
+            let thread = NetworkThread { service: Arc::clone(service), phase: watching.clone(), receiver };
             let handle = thread::Builder::new().name(format!("alipes-net-{number}"));
             network.threads.push(handle.spawn(move || {
                 priority::set(Priority::Network);
@@ -92,7 +89,16 @@ impl Network {
                 Desk::close();
             })?);
         }
+        service.reactors.set(network.loops.clone());
         Ok(network)
+    }
+
+    /// Begins to accept.
+    pub fn open(&self, listeners: Listeners) {
+        let Some(accepting) = self.loops.first() else { return };
+        for (door, listener) in listeners.doors() {
+            accepting.spawn(accept(door, listener, self.dealers.clone(), self.phase.subscribe()));
+        }
     }
 
     /// Accepts nothing more and lets connections end after the request they are in.
@@ -111,25 +117,16 @@ impl Network {
 
 type Connection = (Door, std::net::TcpStream);
 
-/// What the accepting thread has on top: the doors, and the way to every thread.
-type Accepting = (Vec<(Door, TcpListener)>, Vec<mpsc::UnboundedSender<Connection>>);
-
 struct NetworkThread {
     service: Arc<Service>,
     phase: watch::Receiver<Phase>,
     receiver: mpsc::UnboundedReceiver<Connection>,
-    accepting: Option<Accepting>,
 }
 
 impl NetworkThread {
     async fn run(self) {
         let desk = Desk::open();
         tokio::spawn(desk.serve());
-        if let Some((doors, threads)) = self.accepting {
-            for (door, listener) in doors {
-                tokio::spawn(accept(door, listener, threads.clone(), self.phase.clone()));
-            }
-        }
         serve_connections(self.service, self.receiver, self.phase).await;
     }
 }

@@ -1,0 +1,158 @@
+//! What the data plane has to tell the person who watches the log: pulled by one Python thread, in order.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+use serde::Serialize;
+
+/// Most events that wait at a time. A model that logs faster than the log is written loses lines rather than memory.
+const MAX_WAITING: usize = 4096;
+
+/// Which instance an event is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// Name of the model.
+    pub model: String,
+    /// Its version.
+    pub version: i64,
+    /// Name of the instance.
+    pub instance: String,
+}
+
+/// What happened to a worker process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkerState {
+    /// It ended without being asked to.
+    Died,
+    /// It is started again.
+    Restarting,
+    /// It takes requests again.
+    Ready,
+    /// It could not be started.
+    Failed,
+}
+
+/// Something to be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Event {
+    /// A line that a model logged.
+    Log {
+        /// Who.
+        #[serde(flatten)]
+        source: Source,
+        /// 0 error, 1 warning, 2 information, 3 verbose.
+        level: u8,
+        /// File of the model.
+        file: String,
+        /// Line in it.
+        line: u32,
+        /// What.
+        text: String,
+    },
+    /// A turn in the life of a worker process.
+    Worker {
+        /// Whose.
+        #[serde(flatten)]
+        source: Source,
+        /// What happened.
+        state: WorkerState,
+        /// For people.
+        text: String,
+    },
+    /// Lines that were lost because they came faster than they were written.
+    Lost {
+        /// How many.
+        lines: u64,
+    },
+}
+
+/// Events on their way to the log.
+#[derive(Default)]
+pub struct EventQueue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Event>,
+    lost: u64,
+    closed: bool,
+}
+
+impl EventQueue {
+    /// Adds an event; beyond the bound log lines are counted instead of kept.
+    pub fn tell(&self, event: Event) {
+        let mut waiting = self.waiting.lock();
+        if waiting.closed {
+            return;
+        }
+        if waiting.events.len() >= MAX_WAITING && matches!(event, Event::Log { .. }) {
+            waiting.lost += 1;
+            return;
+        }
+        waiting.events.push_back(event);
+        drop(waiting);
+        self.changed.notify_one();
+    }
+
+    /// The next event, or none where the deadline came first or the queue is closed and empty.
+    pub fn next(&self, deadline: Instant) -> Option<Event> {
+        let mut waiting = self.waiting.lock();
+        while waiting.events.is_empty() && !waiting.closed {
+            if self.changed.wait_until(&mut waiting, deadline).timed_out() {
+                break;
+            }
+        }
+        match std::mem::take(&mut waiting.lost) {
+            0 => waiting.events.pop_front(),
+            lines => Some(Event::Lost { lines }),
+        }
+    }
+
+    /// Takes nothing more; what waits can still be pulled.
+    pub fn close(&self) {
+        self.waiting.lock().closed = true;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Event {
+        let source = Source { model: "m".into(), version: 1, instance: "m_0_0".into() };
+        Event::Log { source, level: 2, file: "model.py".into(), line: 3, text: text.into() }
+    }
+
+    #[test]
+    fn events_come_in_order_and_lost_lines_are_told() {
+        let queue = EventQueue::default();
+        (0..=MAX_WAITING).for_each(|number| queue.tell(line(&number.to_string())));
+        assert_eq!(queue.next(Instant::now()), Some(Event::Lost { lines: 1 }));
+        assert_eq!(queue.next(Instant::now()), Some(line("0")));
+        assert_eq!(queue.next(Instant::now()), Some(line("1")));
+    }
+
+    #[test]
+    fn a_closed_queue_gives_what_waits_and_then_nothing() {
+        let queue = EventQueue::default();
+        queue.tell(line("last"));
+        queue.close();
+        queue.tell(line("too late"));
+        assert_eq!(queue.next(Instant::now()), Some(line("last")));
+        assert_eq!(queue.next(Instant::now() + std::time::Duration::from_secs(3600)), None);
+    }
+
+    #[test]
+    fn an_event_is_one_flat_document() {
+        let document = serde_json::to_value(line("hello")).unwrap();
+        let expected = serde_json::json!({"kind": "log", "model": "m", "version": 1, "instance": "m_0_0", "level": 2,
+            "file": "model.py", "line": 3, "text": "hello"});
+        assert_eq!(document, expected);
+    }
+}

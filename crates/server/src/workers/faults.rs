@@ -1,0 +1,107 @@
+//! What is said and done when a worker process fails.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use alipes_protocol::{Code, InferError};
+
+/// Pause before the second start in a row; each further one waits twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Longest pause: a model that comes back, for instance because a mount does, serves within half a minute.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A worker that lived this long is healthy, and its next fault is the first again.
+pub const HEALTHY_AFTER: Duration = Duration::from_secs(10);
+
+/// Why a worker process is no more, or is about to be ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It ended by itself or was killed.
+    Ended(ExitStatus),
+    /// One execution took longer than allowed.
+    Stalled(Duration),
+    /// It kept more memory than allowed: bytes found, bytes allowed.
+    Memory(u64, u64),
+    /// What it wrote into the link makes no sense.
+    Violation(String),
+    /// It could not be started.
+    Start(String),
+}
+
+impl Fault {
+    /// What happened, as the end of a sentence that begins with the instance's name.
+    pub fn text(&self) -> String {
+        match self {
+            Fault::Ended(status) => ended(*status),
+            Fault::Stalled(limit) => {
+                format!("was ended because one execution took longer than {} s", limit.as_secs_f64())
+            }
+            Fault::Memory(found, allowed) => {
+                format!("was ended because it used {found} bytes of memory, more than the {allowed} that are allowed")
+            }
+            Fault::Violation(what) => format!("was ended because its link is damaged: {what}"),
+            Fault::Start(text) => format!("could not be started: {text}"),
+        }
+    }
+
+    /// What the requests are told that the worker was executing.
+    pub fn error(&self, instance: &str) -> InferError {
+        let text = format!(
+            "worker process of '{instance}' {} while it was executing this request; it is started again",
+            self.text()
+        );
+        InferError::new(Code::Unavailable, text)
+    }
+}
+
+fn ended(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was ended by signal {signal}{}", signal_name(signal)),
+        (None, Some(code)) => format!("left with exit code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGABRT => " (SIGABRT: aborted)",
+        libc::SIGBUS => " (SIGBUS: bus error)",
+        libc::SIGFPE => " (SIGFPE: arithmetic error)",
+        libc::SIGILL => " (SIGILL: illegal instruction)",
+        libc::SIGKILL => " (SIGKILL: killed, perhaps for want of memory)",
+        libc::SIGSEGV => " (SIGSEGV: segmentation fault)",
+        libc::SIGTERM => " (SIGTERM: terminated)",
+        _ => "",
+    }
+}
+
+/// Pause before the next start, after so many faults in a row: none after the first.
+pub fn pause(faults_in_a_row: u32) -> Duration {
+    match faults_in_a_row {
+        0 | 1 => Duration::ZERO,
+        many => FIRST_PAUSE.saturating_mul(1 << (many - 2).min(16)).min(LONGEST_PAUSE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_fault_costs_no_pause_and_later_ones_twice_as_much_each() {
+        let pauses: Vec<u128> = (0..6).map(|faults| pause(faults).as_millis()).collect();
+        assert_eq!(pauses, [0, 0, 100, 200, 400, 800]);
+        assert_eq!(pause(1000), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn the_text_names_signal_and_exit_code() {
+        assert_eq!(
+            Fault::Ended(ExitStatus::from_raw(libc::SIGSEGV)).text(),
+            "was ended by signal 11 (SIGSEGV: segmentation fault)"
+        );
+        assert_eq!(Fault::Ended(ExitStatus::from_raw(3 << 8)).text(), "left with exit code 3");
+    }
+}

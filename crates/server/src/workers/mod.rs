@@ -1,0 +1,222 @@
+//! Models that run in processes of their own: placing their requests, taking their answers, keeping them alive.
+//!
+//! The model's queue knows *turns* instead of instances: each worker has several, numbered level by level, so that the
+//! lowest idle turn belongs to the worker with the least to do. A turn brings one request (or one batch, where the
+//! configuration forms batches by delay or preferred sizes) to its worker and is free again when all of it is over.
+//! What a worker has not claimed yet can be taken back: for a worker that has nothing to do, or after a crash.
+//!
+//! - `place`: from the queue into a worker's ring, on the network thread that took the request in.
+//! - `receive`: from the ring of answers to the callers, on a network thread, when the doorbell rings or on the way.
+//! - `supervise`: one task per worker, from its start to its end, over every restart.
+
+mod caller;
+mod calls;
+pub mod chain;
+mod clock;
+mod control;
+pub mod faults;
+pub mod fleet;
+mod held;
+mod lanes;
+mod nursery;
+pub mod place;
+mod process;
+mod receive;
+mod supervise;
+pub mod worker;
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use alipes_link::{Geometry, RequestArena, ServerEnd};
+use alipes_protocol::{Code, InferError};
+use alipes_scheduler::{DynamicPolicy, Scheduler};
+use parking_lot::Mutex;
+
+use crate::events::Source;
+use crate::handlers::Service;
+use crate::model::Pending;
+use crate::model::nap::Nap;
+use crate::spec::{ModelSpec, Scheduling, WorkerSpec};
+use calls::Calls;
+use held::Held;
+use lanes::Lanes;
+use process::Program;
+use worker::{Damage, Limits, State, Stopping, Tickets, Worker};
+
+/// Address space of a version's request arena: what is not written costs nothing.
+const REQUEST_ARENA_BYTES: u64 = 16 << 30;
+
+/// Address space of a worker's response arena.
+const RESPONSE_ARENA_BYTES: u64 = 8 << 30;
+
+/// Requests that a worker without batching holds at most: enough that a model of a few microseconds never waits for
+/// the next one. The rest waits in the model's queue.
+const PLAIN_DEPTH: u32 = 32;
+
+/// Requests that a decoupled worker holds at most: those that are still being answered count as well.
+const DECOUPLED_DEPTH: u32 = 1024;
+
+/// Most lanes that a batching model gets.
+const MOST_LANES: u32 = 4096;
+
+/// The workers of one model version.
+pub struct Workers {
+    /// One per instance.
+    pub list: Vec<Arc<Worker>>,
+    /// Where the requests of all of them are written.
+    pub arena: Arc<RequestArena>,
+    /// Turns are taken here while requests wait for company.
+    pub naps: Vec<Nap>,
+    /// Most rows that a worker claims at once; 0 for one request.
+    pub max_rows: u32,
+    /// Batches are formed by the queue, not by the worker.
+    forms_batches: bool,
+    levels: usize,
+}
+
+impl Workers {
+    /// Workers as the specification says; none is started yet.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses shared memory.
+    pub fn new(spec: &ModelSpec, worker: &WorkerSpec, service: &Weak<Service>) -> Result<Workers, InferError> {
+        let arena = RequestArena::create(REQUEST_ARENA_BYTES).map_err(|error| no_memory(&error))?;
+        let tickets = Arc::default();
+        let forms_batches = forms_batches(spec);
+        let max_rows = claim_limit(spec);
+        let lanes = lanes_for(spec, forms_batches);
+        let levels = if forms_batches { 1 } else { lanes as usize };
+        let list: Vec<_> = (0..spec.instances.len())
+            .map(|index| Arc::new(new_worker(spec, worker, service, index, (&arena, &tickets), lanes, levels)))
+            .collect();
+        let naps = (0..levels * list.len()).map(|_| Nap::default()).collect();
+        Ok(Workers { list, arena, naps, max_rows, forms_batches, levels })
+    }
+
+    /// Turns of all workers together: what the queue takes for instances.
+    pub fn turns(&self) -> usize {
+        self.levels * self.list.len()
+    }
+
+    /// Whether any worker takes requests.
+    pub fn is_up(&self) -> bool {
+        self.list.iter().any(|worker| worker.is_up())
+    }
+
+    /// The worker whose turn this is, and the turn's level there.
+    fn turn(&self, turn: usize) -> (&Arc<Worker>, usize) {
+        (&self.list[turn % self.list.len()], turn / self.list.len())
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.list.iter().for_each(|worker| worker.stopping.ask());
+    }
+}
+
+/// How the queue of a model with workers orders its requests.
+///
+/// Without a delay the worker itself takes what is there when it becomes free, so that no batch is closed early; the
+/// queue only keeps the order. With a delay, or with preferred sizes, the queue forms the batches.
+pub fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
+    match &spec.scheduling {
+        Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us } if forms_batches(spec) => {
+            Scheduler::dynamic(DynamicPolicy {
+                max_batch_size: spec.max_batch_size.max(1),
+                preferred_batch_sizes: preferred_batch_sizes.clone(),
+                max_queue_delay: Duration::from_micros(*max_queue_delay_us),
+            })
+        }
+        _ => Scheduler::direct(),
+    }
+}
+
+fn forms_batches(spec: &ModelSpec) -> bool {
+    matches!(&spec.scheduling, Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us }
+        if spec.max_batch_size > 1 && (*max_queue_delay_us > 0 || !preferred_batch_sizes.is_empty()))
+}
+
+fn claim_limit(spec: &ModelSpec) -> u32 {
+    match &spec.scheduling {
+        Scheduling::Dynamic { .. } => spec.max_batch_size,
+        Scheduling::Direct {} => 0,
+    }
+}
+
+fn lanes_for(spec: &ModelSpec, forms_batches: bool) -> u32 {
+    if spec.decoupled {
+        DECOUPLED_DEPTH.max(spec.max_batch_size.min(MOST_LANES))
+    } else if forms_batches {
+        spec.max_batch_size.clamp(1, MOST_LANES)
+    } else {
+        // One batch that runs and one that is ready to be claimed.
+        PLAIN_DEPTH.max(claim_limit(spec).saturating_mul(2)).min(MOST_LANES)
+    }
+}
+
+fn new_worker(
+    spec: &ModelSpec,
+    worker: &WorkerSpec,
+    service: &Weak<Service>,
+    index: usize,
+    (arena, tickets): (&Arc<RequestArena>, &Arc<Tickets>),
+    lanes: u32,
+    levels: usize,
+) -> Worker {
+    let name = &spec.instances[index];
+    let setup = serde_json::json!({
+        "setup": worker.setup,
+        "instance": {"name": name, "index": index, "kind": "CPU", "device_id": 0, "max_rows": claim_limit(spec)},
+    });
+    Worker {
+        source: Source { model: spec.name.clone(), version: spec.version, instance: name.clone() },
+        index,
+        siblings: spec.instances.len(),
+        lanes,
+        arena: Arc::clone(arena),
+        limits: limits(worker),
+        program: Program { command: worker.command.clone(), environment: worker.environment.clone() },
+        setup: setup.to_string(),
+        tickets: Arc::clone(tickets),
+        calls: Calls::default(),
+        state: Mutex::new(State {
+            link: None,
+            open: false,
+            lanes: Lanes::new(lanes),
+            held: Held::default(),
+            turns: vec![0; levels],
+            parked: Vec::new(),
+            mail: Default::default(),
+        }),
+        restarts: AtomicU64::new(0),
+        up: false.into(),
+        stopping: Stopping::default(),
+        damage: Damage::default(),
+        model: Default::default(),
+        service: Weak::clone(service),
+    }
+}
+
+fn limits(worker: &WorkerSpec) -> Limits {
+    let span = |seconds: f64| (seconds > 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+    Limits {
+        start_timeout: span(worker.start_timeout_s),
+        execute_timeout: span(worker.execute_timeout_s),
+        stop_timeout: span(worker.stop_timeout_s).unwrap_or(Duration::ZERO),
+        max_memory_bytes: (worker.max_memory_bytes > 0).then_some(worker.max_memory_bytes),
+        max_leased_bytes: usize::try_from(worker.max_leased_bytes).unwrap_or(usize::MAX),
+    }
+}
+
+/// A new link for a worker that is about to be started.
+fn new_link(lanes: u32) -> std::io::Result<ServerEnd> {
+    ServerEnd::create(Geometry { lanes, response_bytes: RESPONSE_ARENA_BYTES })
+}
+
+fn no_memory(error: &std::io::Error) -> InferError {
+    InferError::new(Code::Unavailable, format!("cannot reserve shared memory for a worker: {error}"))
+}

@@ -1,0 +1,273 @@
+//! From the queue into a worker's ring.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Instant;
+
+use alipes_link::{Entry, Placed, RequestHead, TensorName, TensorRef};
+use alipes_protocol::{Code, InferError, Origin, Parameter};
+use alipes_scheduler::{Effect, Next};
+use smallvec::SmallVec;
+
+use super::caller::{Caller, Watch};
+use super::lanes::InFlight;
+use super::receive::Received;
+use super::worker::{State, Worker};
+use super::{Workers, receive};
+use crate::books::statistics::FailureReason;
+use crate::executor::answer::Parcels;
+use crate::executor::{Run, pool};
+use crate::model::check::RequestContext;
+use crate::model::{ModelVersion, Pending};
+
+thread_local! {
+    /// The requests that a turn has just taken; kept so that a turn allocates nothing.
+    static TAKEN: Cell<Vec<Pending>> = const { Cell::new(Vec::new()) };
+}
+
+/// Turns that are to be driven; almost always one.
+type Turns = SmallVec<[usize; 4]>;
+
+/// Drives a claimed turn until it waits, is idle, or has brought something to its worker; likewise every turn that the
+/// queue claims on the way.
+///
+/// Gives the moment at which this turn is to be driven again, where its requests wait for company.
+pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Option<Instant> {
+    let mut turns: Turns = SmallVec::from_slice(&[turn]);
+    let mut taken = TAKEN.take();
+    let mut again = None;
+    let first = turn;
+    while let Some(turn) = turns.pop() {
+        let (next, effect) = model.queue.lock().next(Instant::now(), turn, &mut taken);
+        follow(workers, effect, &mut turns);
+        match next {
+            Next::Take => place(model, workers, turn, &mut taken, &mut turns),
+            Next::WaitUntil(until) if turn == first => again = Some(until),
+            Next::WaitUntil(_) => pool::drive(Run { model: Arc::clone(model), instance: turn }),
+            Next::Idle => relieve(model, workers, turn, &mut turns),
+        }
+    }
+    TAKEN.set(taken);
+    again
+}
+
+/// Does what the queue asked for; what it starts joins the turns to be driven.
+fn follow(workers: &Workers, effect: Effect, turns: &mut Turns) {
+    match effect {
+        Effect::None => {}
+        Effect::Start(turn) => turns.push(turn),
+        Effect::Wake(turn) => workers.naps[turn].end(),
+    }
+}
+
+/// Brings requests to the worker whose turn it is.
+fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut Vec<Pending>, turns: &mut Turns) {
+    let (worker, level) = workers.turn(turn);
+    let mut parcels = Parcels::default();
+    let mut written: SmallVec<[Written; 1]> = SmallVec::new();
+    for pending in taken.drain(..) {
+        let Some(mut pending) = withdraw_if_cancelled(model, pending) else { continue };
+        let Some(placed) = write(model, worker, &pending) else {
+            refuse(model, &mut parcels, pending, arena_is_full(worker));
+            continue;
+        };
+        let ticket = worker.tickets.next();
+        let caller = Caller::new(worker, ticket);
+        pending.responder.observe(Watch(Arc::clone(&caller)));
+        written.push(Written { pending, placed, ticket, caller });
+    }
+    parcels.send();
+    if written.is_empty() {
+        turns.push(turn);
+        return;
+    }
+    let group = if workers.forms_batches { written[0].ticket } else { 0 };
+    let mut state = worker.state.lock();
+    let outcome = enter(&mut state, worker, turn, level, group, written);
+    let received = if state.open { receive::receive(&mut state, worker, model) } else { Received::default() };
+    drop(state);
+    match outcome {
+        Entered::Yes(callers) => callers.iter().for_each(|caller| caller.catch_up()),
+        Entered::NotNow(pending) => {
+            follow(workers, model.queue.lock().put_back(Instant::now(), pending.into_iter()), turns)
+        }
+        Entered::Refused(pending, error) => {
+            pending.into_iter().for_each(|pending| refuse(model, &mut parcels, pending, error.clone()));
+            parcels.send();
+            turns.push(turn);
+        }
+    }
+    turns.extend(received.settle(model, worker));
+}
+
+/// A request that stands in the arena, ready to be placed.
+struct Written {
+    pending: Pending,
+    placed: Placed,
+    ticket: u64,
+    caller: Arc<Caller>,
+}
+
+/// What became of requests that were to enter a worker's ring.
+enum Entered {
+    Yes(SmallVec<[Arc<Caller>; 1]>),
+    /// The worker is down or its ring is full: the turn is parked, the requests go back.
+    NotNow(Vec<Pending>),
+    Refused(Vec<Pending>, InferError),
+}
+
+fn enter(
+    state: &mut State,
+    worker: &Arc<Worker>,
+    turn: usize,
+    level: usize,
+    group: u64,
+    written: SmallVec<[Written; 1]>,
+) -> Entered {
+    let back = |written: SmallVec<[Written; 1]>| written.into_iter().map(|written| written.pending).collect();
+    if state.held.bytes() > worker.limits.max_leased_bytes {
+        let error = too_much_in_view(worker, state.held.bytes());
+        return Entered::Refused(back(written), error);
+    }
+    let lanes: SmallVec<[u32; 1]> = written.iter().map_while(|_| state.lanes.acquire()).collect();
+    let entries: SmallVec<[Entry; 1]> =
+        written.iter().zip(&lanes).map(|(written, &lane)| entry(written, lane, group)).collect();
+    let fits = state.open && lanes.len() == written.len();
+    let link = state.link.as_mut().filter(|_| fits);
+    let Some(link) = link.and_then(|link| link.publish(&entries).map(|()| link)) else {
+        lanes.into_iter().for_each(|lane| state.lanes.release(lane));
+        state.parked.push(turn);
+        return Entered::NotNow(back(written));
+    };
+    link.wake();
+    let handle = link.handle();
+    state.turns[level] = lanes.len() as u32;
+    let mut callers = SmallVec::new();
+    for (Written { pending, placed, ticket, caller }, lane) in written.into_iter().zip(lanes) {
+        caller.placed(&handle, lane);
+        callers.push(caller);
+        state.lanes.put(
+            lane,
+            InFlight {
+                arrived: pending.arrived,
+                rows: pending.checked.rows,
+                chain: pending.chain.clone(),
+                pending: Some(pending),
+                ticket,
+                turn,
+                placed: Some(placed),
+                executed: false,
+                failed: false,
+                claimed: None,
+            },
+        );
+    }
+    Entered::Yes(callers)
+}
+
+fn entry(written: &Written, lane: u32, group: u64) -> Entry {
+    let Written { pending, placed, ticket, .. } = written;
+    let checked = &pending.checked;
+    let frame = (placed.offset, placed.len);
+    Entry { lane, ticket: *ticket, rows: checked.rows, key: checked.key, group, frame }
+}
+
+/// Writes a request into the arena. The tensors' bytes are copied here, once, unless they were received there.
+fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) -> Option<Placed> {
+    let checked = &pending.checked;
+    let outputs: SmallVec<[u16; 4]> = checked.outputs.iter().map(|&index| index as u16).collect();
+    let inputs: SmallVec<[TensorRef<'_>; 4]> = checked
+        .inputs
+        .iter()
+        .map(|input| TensorRef {
+            name: TensorName::Index(input.index as u16),
+            datatype: model.spec.inputs[input.index].datatype,
+            shape: &input.shape,
+            data: &input.data,
+        })
+        .collect();
+    let none = RequestContext::default();
+    let context = checked.context.as_deref().unwrap_or(&none);
+    let parameters = parameters_json(&context.parameters);
+    let head = RequestHead {
+        id: &context.id,
+        correlation_id: &context.sequence.correlation_id,
+        flags: u32::from(context.sequence.start) | u32::from(context.sequence.end) << 1,
+        timeout_us: context.timeout_us,
+        priority: context.priority,
+        parameters: &parameters,
+        outputs: &outputs,
+        trace: None,
+    };
+    worker.arena.write_request(&head, &inputs)
+}
+
+/// The request's parameters as a model reads them: the text of a JSON object.
+pub fn parameters_json(parameters: &[(String, Parameter)]) -> String {
+    if parameters.is_empty() {
+        return String::new();
+    }
+    let value = |parameter: &Parameter| match parameter {
+        Parameter::Bool(value) => serde_json::Value::from(*value),
+        Parameter::Int64(value) => serde_json::Value::from(*value),
+        Parameter::Double(value) => serde_json::Value::from(*value),
+        Parameter::String(value) => serde_json::Value::from(value.as_str()),
+    };
+    let object: serde_json::Map<_, _> =
+        parameters.iter().map(|(name, parameter)| (name.clone(), value(parameter))).collect();
+    serde_json::Value::Object(object).to_string()
+}
+
+/// A worker with nothing to do takes over what waits unclaimed with another one.
+fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mut Turns) {
+    let (idle, _) = workers.turn(turn);
+    if workers.list.len() < 2 || workers.forms_batches || !idle.is_up() || !idle.state.lock().lanes.is_empty() {
+        return;
+    }
+    for worker in workers.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
+        let Some((pending, freed)) = take_back(worker) else { continue };
+        follow(workers, model.queue.lock().put_back(Instant::now(), std::iter::once(pending)), turns);
+        // Driven first: the idle worker's turn was pushed last. The relieved one's asks for more after it.
+        turns.insert(0, freed);
+        return;
+    }
+}
+
+/// Takes the oldest unclaimed request back from a worker that has claimed others; gives the turn that is free with it.
+fn take_back(worker: &Worker) -> Option<(Pending, usize)> {
+    let mut guard = worker.state.lock();
+    let state = &mut *guard;
+    let link = state.link.as_ref()?;
+    let (lane, ticket) = state.lanes.oldest().find(|&(lane, ticket)| link.revoke(lane, ticket))?;
+    let request = state.lanes.take(lane, ticket)?;
+    let turn = receive::end_of_turn(state, worker, request.turn)?;
+    Some((request.pending?, turn))
+}
+
+fn withdraw_if_cancelled(model: &ModelVersion, pending: Pending) -> Option<Pending> {
+    if !pending.responder.is_cancelled() {
+        return Some(pending);
+    }
+    model.statistics.failed(FailureReason::Canceled, pending.arrived.elapsed());
+    None
+}
+
+fn refuse(model: &ModelVersion, parcels: &mut Parcels, pending: Pending, error: InferError) {
+    model.statistics.failed(FailureReason::Rejected, pending.arrived.elapsed());
+    parcels.add(pending.responder, Err(error.at(Origin::Request)));
+}
+
+fn arena_is_full(worker: &Worker) -> InferError {
+    let used = worker.arena.used_bytes();
+    let text = format!("the requests of model '{}' hold {used} bytes of shared memory already", worker.source.model);
+    InferError::new(Code::Unavailable, text)
+}
+
+fn too_much_in_view(worker: &Worker, bytes: usize) -> InferError {
+    let text = format!(
+        "model instance '{}' still looks at {bytes} bytes of the inputs of earlier requests, more than the {} that are \
+         allowed; a model that keeps inputs should copy them",
+        worker.source.instance, worker.limits.max_leased_bytes
+    );
+    InferError::new(Code::Unavailable, text)
+}

@@ -1,0 +1,306 @@
+//! From the ring of answers to the callers, and into the books.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alipes_link::{Answer as WorkerAnswer, Call, LogLine, Message, Outcome, Output, OutputData, Times};
+use alipes_link::{OwnedTensorName, Placed};
+use alipes_protocol::{Code, InferError, Origin, Tensor};
+use bytes::Bytes;
+
+use super::lanes::InFlight;
+use super::worker::{State, Worker};
+use super::{calls, clock};
+use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
+use crate::events::Event;
+use crate::executor::answer::{Answer, Parcels, Reply, Responder};
+use crate::executor::reshape::wire_shape;
+use crate::model::ModelVersion;
+
+/// What a look into the ring of answers brought; to be settled once the worker's lock is released.
+#[derive(Default)]
+pub struct Received {
+    parcels: Parcels,
+    answers: Vec<(Responder, Option<Answer>)>,
+    executions: Vec<Execution>,
+    failed_executions: u32,
+    succeeded: Vec<Duration>,
+    failed: Vec<Duration>,
+    turns: Vec<usize>,
+    calls: Vec<Call>,
+    cancelled_calls: Vec<u64>,
+    logs: Vec<LogLine>,
+    /// The worker is ready to take requests.
+    pub ready: bool,
+    /// The worker could not load its model.
+    pub refused: Option<String>,
+}
+
+/// Takes everything out of the ring. A worker whose messages make no sense is ended by its supervisor.
+pub fn receive(state: &mut State, worker: &Worker, model: &ModelVersion) -> Received {
+    let mut received = Received::default();
+    loop {
+        let message = match state.link.as_mut().map(|link| link.receive()) {
+            Some(Ok(Some(message))) => message,
+            None | Some(Ok(None)) => break,
+            Some(Err(violation)) => {
+                worker.damage.report(violation.to_string());
+                break;
+            }
+        };
+        if let Err(violation) = take(&mut received, state, worker, model, message) {
+            worker.damage.report(violation);
+            break;
+        }
+    }
+    state.post_mail();
+    received
+}
+
+/// Why a message cannot be from a sound worker.
+type Violation = String;
+
+fn take(
+    received: &mut Received,
+    state: &mut State,
+    worker: &Worker,
+    model: &ModelVersion,
+    message: Message,
+) -> Result<(), Violation> {
+    match message {
+        Message::Ready => received.ready = true,
+        Message::Failed { text } => received.refused = Some(text),
+        Message::Finalized => {}
+        Message::Answers { times, tickets, answers } => {
+            executed(received, state, worker, model, times, &tickets, answers)?
+        }
+        Message::Answer(answer) => {
+            let place = (answer.lane, answer.ticket);
+            answered(received, state, model, answer)?;
+            leave_if_over(received, state, worker, place);
+        }
+        Message::Released { lease } => {
+            state.held.release(lease);
+        }
+        Message::Call(call) => received.calls.push(call),
+        Message::CallCancelled { id } => received.cancelled_calls.push(id),
+        Message::Log(line) => received.logs.push(line),
+    }
+    Ok(())
+}
+
+/// One `execute` has returned.
+fn executed(
+    received: &mut Received,
+    state: &mut State,
+    worker: &Worker,
+    model: &ModelVersion,
+    times: Option<Times>,
+    tickets: &[(u32, u64)],
+    answers: Vec<WorkerAnswer>,
+) -> Result<(), Violation> {
+    for answer in answers {
+        answered(received, state, model, answer)?;
+    }
+    let claimed = times.as_ref().map(|times| clock::instant(times.claimed_ns));
+    let mut execution = Execution { times: times.as_ref().map_or_else(Default::default, parts), ..Default::default() };
+    for &(lane, ticket) in tickets {
+        let request = state.lanes.get(lane, ticket).ok_or_else(|| unknown(lane, ticket))?;
+        request.executed = true;
+        if !request.failed {
+            execution.rows += request.rows;
+            execution.requests += 1;
+            execution.queued +=
+                claimed.map_or(Duration::ZERO, |claimed| claimed.saturating_duration_since(request.arrived));
+        }
+    }
+    match execution.requests {
+        0 => received.failed_executions += 1,
+        _ => received.executions.push(execution),
+    }
+    for &place in tickets {
+        leave_if_over(received, state, worker, place);
+    }
+    Ok(())
+}
+
+fn parts(times: &Times) -> ExecutionTimes {
+    let span = |from: u64, to: u64| Duration::from_nanos(to.saturating_sub(from));
+    ExecutionTimes {
+        input: span(times.claimed_ns, times.began_ns),
+        infer: span(times.began_ns, times.ended_ns),
+        output: Duration::from_nanos(clock::now_ns().saturating_sub(times.ended_ns)),
+    }
+}
+
+/// One answer to a request.
+fn answered(
+    received: &mut Received,
+    state: &mut State,
+    model: &ModelVersion,
+    answer: WorkerAnswer,
+) -> Result<(), Violation> {
+    let WorkerAnswer { lane, ticket, last, released, outcome } = answer;
+    let request = state.lanes.get(lane, ticket).ok_or_else(|| unknown(lane, ticket))?;
+    let pending =
+        request.pending.as_mut().ok_or_else(|| format!("it answered request {ticket} after its last answer"))?;
+    request.failed |= matches!(outcome, Outcome::Error { backend: true, .. });
+    let reply = reply(model, request.placed.as_ref(), outcome)?;
+    if !last {
+        if let Some(reply) = reply {
+            received.parcels.respond(&mut pending.responder, reply);
+        }
+        return Ok(());
+    }
+    let spent = request.arrived.elapsed();
+    if request.failed {
+        received.failed.push(spent)
+    } else {
+        received.succeeded.push(spent)
+    }
+    received.answers.extend(request.pending.take().map(|pending| (pending.responder, reply)));
+    if let Some(placed) = request.placed.take().filter(|_| !released) {
+        state.held.keep(ticket, placed, None);
+    }
+    Ok(())
+}
+
+fn reply(model: &ModelVersion, placed: Option<&Placed>, outcome: Outcome) -> Result<Option<Answer>, Violation> {
+    match outcome {
+        Outcome::Empty => Ok(None),
+        Outcome::Error { code: number, text, .. } => {
+            Ok(Some(Err(InferError::new(code(number), text).at(Origin::Model))))
+        }
+        Outcome::Response { outputs, parameters } => {
+            let outputs: Result<_, _> = outputs.into_iter().map(|output| tensor(model, placed, output)).collect();
+            Ok(Some(Ok(Reply { outputs: outputs?, parameters })))
+        }
+    }
+}
+
+fn tensor(model: &ModelVersion, placed: Option<&Placed>, output: Output) -> Result<Tensor, Violation> {
+    let port = match &output.name {
+        OwnedTensorName::Index(index) => model.spec.outputs.get(usize::from(*index)),
+        OwnedTensorName::Name(name) => model.spec.outputs.iter().find(|port| port.name == name.as_str()),
+    };
+    let port = port.ok_or_else(|| format!("it gave an output that model '{}' does not have", model.name))?;
+    let data = bytes(&output, placed)?;
+    let shape = wire_shape(port, model.spec.max_batch_size > 0, output.shape);
+    Ok(Tensor { name: port.name.as_str().into(), datatype: output.datatype, shape, data })
+}
+
+/// The bytes of a worker's tensor, which may lie in what it was given with its request.
+pub fn bytes(tensor: &Output, placed: Option<&Placed>) -> Result<Bytes, Violation> {
+    match (&tensor.data, placed) {
+        (OutputData::Bytes(data), _) => Ok(data.clone()),
+        (OutputData::Input { .. }, Some(placed)) => tensor.resolve(placed).map_err(|violation| violation.text),
+        (OutputData::Input { .. }, None) => Err("a tensor lies in the memory of a request that is over".into()),
+    }
+}
+
+/// Triton's numbers of error codes, as `TRITONSERVER_Error_Code` has them.
+pub fn code(number: u8) -> Code {
+    const CODES: [Code; 8] = [
+        Code::Unknown,
+        Code::Internal,
+        Code::NotFound,
+        Code::InvalidArgument,
+        Code::Unavailable,
+        Code::Unsupported,
+        Code::AlreadyExists,
+        Code::Cancelled,
+    ];
+    CODES.get(usize::from(number)).copied().unwrap_or(Code::Unknown)
+}
+
+fn unknown(lane: u32, ticket: u64) -> Violation {
+    format!("it answered request {ticket} in lane {lane}, which it does not hold")
+}
+
+fn leave_if_over(received: &mut Received, state: &mut State, worker: &Worker, (lane, ticket): (u32, u64)) {
+    if state.lanes.get(lane, ticket).is_some_and(|request| request.is_over())
+        && let Some(request) = state.lanes.take(lane, ticket)
+    {
+        received.turns.extend(end_of_turn(state, worker, request.turn));
+    }
+}
+
+/// Books that one request of a turn is over; gives the turn where it was the last one.
+pub fn end_of_turn(state: &mut State, worker: &Worker, turn: usize) -> Option<usize> {
+    let left = &mut state.turns[turn / worker.siblings];
+    *left -= 1;
+    (*left == 0).then_some(turn)
+}
+
+impl Received {
+    /// Books, delivers, starts calls and passes log lines on; gives the turns that are free, to be driven by the caller.
+    #[must_use = "a turn that nobody drives is a worker that nobody uses"]
+    pub fn settle(self, model: &Arc<ModelVersion>, worker: &Arc<Worker>) -> Vec<usize> {
+        // Booked before the answers leave: who asks for statistics after an answer finds it in them.
+        let mut succeeded = self.succeeded.into_iter();
+        for execution in &self.executions {
+            model.statistics.executed(execution, succeeded.by_ref());
+        }
+        succeeded.for_each(|spent| model.statistics.succeeded(spent));
+        (0..self.failed_executions).for_each(|_| model.statistics.execution_failed());
+        self.failed.iter().for_each(|&spent| model.statistics.failed(FailureReason::Backend, spent));
+        let mut parcels = self.parcels;
+        for (responder, answer) in self.answers {
+            match answer {
+                Some(answer) => parcels.add(responder, answer),
+                None => parcels.finish(responder),
+            }
+        }
+        parcels.send();
+        for line in self.logs {
+            log(worker, line);
+        }
+        for call in self.calls {
+            calls::start(worker, model, call);
+        }
+        for id in self.cancelled_calls {
+            calls::cancel(worker, id);
+        }
+        self.turns
+    }
+}
+
+fn log(worker: &Worker, line: LogLine) {
+    if let Some(service) = worker.service.upgrade() {
+        let LogLine { level, file, line, text } = line;
+        service.events.tell(Event::Log { source: worker.source.clone(), level, file, line, text });
+    }
+}
+
+/// A caller has gone: what the worker has not claimed is taken back, what it executes is told.
+pub fn withdraw(worker: &Arc<Worker>, lane: u32, ticket: u64) {
+    let Some(model) = worker.model() else { return };
+    let mut guard = worker.state.lock();
+    let state = &mut *guard;
+    let Some(link) = state.link.as_ref() else { return };
+    if !link.revoke(lane, ticket) {
+        link.cancel(lane, ticket);
+        return;
+    }
+    let Some(InFlight { arrived, turn, .. }) = state.lanes.take(lane, ticket) else { return };
+    let freed = end_of_turn(state, worker, turn);
+    drop(guard);
+    model.statistics.failed(FailureReason::Canceled, arrived.elapsed());
+    if let Some(turn) = freed {
+        model.drive(turn);
+    }
+}
+
+/// Looks into the ring of answers and settles what is there.
+pub fn drain(worker: &Arc<Worker>, model: &Arc<ModelVersion>) -> (bool, Option<String>) {
+    let mut state = worker.state.lock();
+    let received = receive(&mut state, worker, model);
+    // A ring that was full has room again.
+    let parked = if state.open { std::mem::take(&mut state.parked) } else { Vec::new() };
+    drop(state);
+    let (ready, refused) = (received.ready, received.refused.clone());
+    for turn in parked.into_iter().chain(received.settle(model, worker)) {
+        model.drive(turn);
+    }
+    (ready, refused)
+}

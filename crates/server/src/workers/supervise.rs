@@ -1,0 +1,291 @@
+//! The life of a worker: started, watched, ended, and started again.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use alipes_protocol::{Code, InferError, Origin};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time;
+
+use super::faults::{self, Fault, HEALTHY_AFTER};
+use super::process::{Inherited, WorkerProcess};
+use super::worker::Worker;
+use super::{calls, new_link, receive};
+use crate::books::statistics::FailureReason;
+use crate::events::WorkerState;
+use crate::executor::answer::Parcels;
+use crate::model::{Gone, ModelVersion, Pending};
+
+/// How often limits are checked.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Whether the first start has succeeded, told once to whoever loads the model.
+pub type FirstStart = Sender<Result<(), InferError>>;
+
+/// How a worker's process came to its end.
+enum End {
+    /// It was asked to leave and did.
+    Left,
+    Fault(Fault),
+}
+
+/// Keeps a worker alive until it is asked to stop. Ends only when its process has.
+pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) {
+    let mut first = Some(first);
+    let mut faults = 0;
+    loop {
+        let began = Instant::now();
+        let end = live(&worker, &mut first).await.unwrap_or_else(|error| End::Fault(Fault::Start(error.to_string())));
+        let fault = match end {
+            End::Left => Fault::Start("it was stopped".into()),
+            End::Fault(fault) => fault,
+        };
+        bury(&worker, &fault);
+        if let Some(first) = first.take() {
+            let _ = first.send(Err(load_error(&worker, &fault)));
+            break;
+        }
+        if worker.stopping.is_asked() {
+            break;
+        }
+        faults = if began.elapsed() > HEALTHY_AFTER { 1 } else { faults + 1 };
+        mourn(&worker, &fault, faults);
+        tokio::select! {
+            () = time::sleep(faults::pause(faults)) => {}
+            () = worker.stopping.wait() => break,
+        }
+        worker.restarts.fetch_add(1, Ordering::Relaxed);
+        worker.tell(WorkerState::Restarting, "is started again".into());
+    }
+    if let Some(service) = worker.service.upgrade() {
+        service.workers.leave(&worker);
+    }
+    drop(gone);
+}
+
+/// One process from its start to its end.
+async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Result<End> {
+    let link = new_link(worker.lanes)?;
+    let bell = link.doorbell_fd().try_clone_to_owned()?;
+    let inherited = Inherited {
+        link: link.link_fd(),
+        requests: worker.arena.fd(),
+        doorbell: link.doorbell_fd(),
+        setup: &worker.setup,
+    };
+    let process = WorkerProcess::start(&worker.program, inherited).await?;
+    let exit = watched(process.pidfd().try_clone_to_owned()?)?;
+    let bell = watched(bell)?;
+    link.arm();
+    worker.state.lock().link = Some(link);
+    let mut life = Life { worker, process, first, fault: None, started: Instant::now(), leaving: None };
+    let mut ticks = time::interval(TICK);
+    ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            ready = bell.readable() => {
+                ready?.clear_ready();
+                life.listen();
+            }
+            _ = exit.readable() => {
+                life.listen();
+                return Ok(life.end());
+            }
+            damage = worker.damage.wait() => life.fail(Fault::Violation(damage)),
+            _ = ticks.tick(), if life.is_limited() => life.check_limits(),
+            () = worker.stopping.wait(), if life.leaving.is_none() => life.ask_to_leave(),
+        }
+    }
+}
+
+fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor stays open, and the same, until the registration is dropped with it.
+    unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)
+}
+
+/// A running process and what is known of it.
+struct Life<'a> {
+    worker: &'a Arc<Worker>,
+    process: WorkerProcess,
+    first: &'a mut Option<FirstStart>,
+    fault: Option<Fault>,
+    started: Instant,
+    // Since when it was asked to leave.
+    leaving: Option<Instant>,
+}
+
+impl Life<'_> {
+    /// Takes in what the worker says, until the doorbell is armed again.
+    fn listen(&mut self) {
+        let Some(model) = self.worker.model() else { return self.ask_to_leave() };
+        loop {
+            let (ready, refused) = receive::drain(self.worker, &model);
+            if ready {
+                self.open(&model);
+            }
+            if let Some(text) = refused {
+                self.fault = Some(Fault::Start(text));
+            }
+            if self.worker.state.lock().link.as_ref().is_none_or(|link| link.arm()) {
+                return;
+            }
+        }
+    }
+
+    /// The worker is ready: requests may come.
+    fn open(&mut self, model: &Arc<ModelVersion>) {
+        let parked = {
+            let mut state = self.worker.state.lock();
+            state.open = self.leaving.is_none();
+            std::mem::take(&mut state.parked)
+        };
+        self.worker.up.store(true, Ordering::Release);
+        model.failing.store(false, Ordering::Release);
+        match self.first.take() {
+            Some(first) => drop(first.send(Ok(()))),
+            None => self.worker.tell(WorkerState::Ready, "takes requests again".into()),
+        }
+        parked.into_iter().for_each(|turn| model.drive(turn));
+    }
+
+    fn is_limited(&self) -> bool {
+        let limits = &self.worker.limits;
+        limits.execute_timeout.is_some()
+            || limits.max_memory_bytes.is_some()
+            || limits.start_timeout.is_some_and(|_| !self.worker.is_up())
+            || self.leaving.is_some()
+    }
+
+    fn check_limits(&mut self) {
+        let limits = self.worker.limits;
+        if self.leaving.is_some_and(|since| since.elapsed() >= limits.stop_timeout) {
+            self.process.kill();
+        }
+        if let Some(limit) =
+            limits.start_timeout.filter(|limit| !self.worker.is_up() && self.started.elapsed() > *limit)
+        {
+            self.fail(Fault::Start(format!("its model was not loaded within {} s", limit.as_secs_f64())));
+        }
+        if let (Some(allowed), Some(found)) = (limits.max_memory_bytes, self.process.resident_bytes())
+            && found > allowed
+        {
+            self.fail(Fault::Memory(found, allowed));
+        }
+        if let Some(limit) = limits.execute_timeout.filter(|limit| self.longest_execution() > *limit) {
+            self.fail(Fault::Stalled(limit));
+        }
+    }
+
+    /// For how long the oldest execution has been running, as far as was seen.
+    fn longest_execution(&self) -> Duration {
+        let mut guard = self.worker.state.lock();
+        let state = &mut *guard;
+        let Some(link) = state.link.as_ref() else { return Duration::ZERO };
+        let running = state.lanes.all().filter(|(_, request)| !request.executed);
+        let since = running.filter_map(|(lane, request)| {
+            if request.claimed.is_none() && link.is_claimed(lane, request.ticket) {
+                request.claimed = Some(Instant::now());
+            }
+            request.claimed
+        });
+        since.min().map_or(Duration::ZERO, |oldest| oldest.elapsed())
+    }
+
+    /// Ends the process; its end is seen like any other.
+    fn fail(&mut self, fault: Fault) {
+        self.fault.get_or_insert(fault);
+        self.process.kill();
+    }
+
+    fn ask_to_leave(&mut self) {
+        self.leaving.get_or_insert_with(Instant::now);
+        let mut state = self.worker.state.lock();
+        state.open = false;
+        if let Some(link) = &state.link {
+            link.stop();
+        }
+    }
+
+    fn end(mut self) -> End {
+        let status = self.process.ended();
+        match (self.fault.take(), status) {
+            (Some(fault), _) => End::Fault(fault),
+            (None, _) if self.leaving.is_some() => End::Left,
+            (None, Some(status)) => End::Fault(Fault::Ended(status)),
+            (None, None) => End::Fault(Fault::Start("its end could not be seen".into())),
+        }
+    }
+}
+
+/// Ends the requests that the worker was executing, gives back those that it had not claimed, and frees its memory.
+fn bury(worker: &Arc<Worker>, fault: &Fault) {
+    worker.up.store(false, Ordering::Release);
+    let mut guard = worker.state.lock();
+    let state = &mut *guard;
+    state.open = false;
+    let link = state.link.take();
+    let (mut lost, mut unclaimed): (Vec<Pending>, Vec<Pending>) = Default::default();
+    for (lane, request) in state.lanes.drain() {
+        let Some(pending) = request.pending else { continue };
+        let ours = link.as_ref().is_none_or(|link| link.revoke(lane, request.ticket));
+        if ours { unclaimed.push(pending) } else { lost.push(pending) }
+    }
+    for (level, left) in state.turns.iter_mut().enumerate() {
+        if std::mem::take(left) > 0 {
+            state.parked.push(level * worker.siblings + worker.index);
+        }
+    }
+    state.held.clear();
+    state.mail.clear();
+    drop(guard);
+    calls::abandon(worker);
+    if let Some(model) = worker.model() {
+        let effect = model.queue.lock().put_back(Instant::now(), unclaimed.into_iter());
+        model.carry_out(effect);
+        fail(&model, lost, &fault.error(&worker.source.instance));
+    }
+}
+
+fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
+    let mut parcels = Parcels::default();
+    for pending in requests {
+        model.statistics.failed(FailureReason::Backend, pending.arrived.elapsed());
+        parcels.add(pending.responder, Err(error.clone().at(Origin::Model)));
+    }
+    parcels.send();
+}
+
+/// Says what happened. Where a start has failed and no other worker is left, those who wait are told so: nobody knows
+/// when there will be one.
+fn mourn(worker: &Worker, fault: &Fault, faults: u32) {
+    let state = if matches!(fault, Fault::Start(_)) { WorkerState::Failed } else { WorkerState::Died };
+    let pause = faults::pause(faults);
+    let next = if pause.is_zero() { String::new() } else { format!("; next start in {} s", pause.as_secs_f64()) };
+    worker.tell(state, format!("{}{next}", fault.text()));
+    let Some(model) = worker.model().filter(|_| state == WorkerState::Failed) else { return };
+    if model.workers().is_some_and(|workers| workers.is_up()) {
+        return;
+    }
+    model.failing.store(true, Ordering::Release);
+    let mut waiting = Vec::new();
+    let effect = model.queue.lock().cancel(Instant::now(), |_| true, &mut waiting);
+    model.carry_out(effect);
+    fail(&model, waiting, &InferError::new(Code::Unavailable, model.failing_text()));
+}
+
+/// Why a model could not be loaded.
+fn load_error(worker: &Worker, fault: &Fault) -> InferError {
+    match fault {
+        Fault::Start(text) => InferError::internal(text.clone()),
+        other => InferError::internal(format!(
+            "worker process of '{}' {} while it was loading its model",
+            worker.source.instance,
+            other.text()
+        )),
+    }
+}

@@ -1,0 +1,190 @@
+//! One worker as the server sees it: its link, what it holds, and its place in the life of its model.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use alipes_link::{LinkHandle, RequestArena, ServerEnd};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::calls::Calls;
+use super::held::Held;
+use super::lanes::Lanes;
+use super::process::Program;
+use crate::events::{Event, Source, WorkerState};
+use crate::handlers::Service;
+use crate::model::ModelVersion;
+
+/// Numbers that are given once, among the workers of a model version.
+#[derive(Debug, Default)]
+pub struct Tickets(AtomicU64);
+
+impl Tickets {
+    /// The next number, from 1.
+    pub fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// What a worker may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest time until it is ready; none where loading may take as long as it takes.
+    pub start_timeout: Option<Duration>,
+    /// Longest execution.
+    pub execute_timeout: Option<Duration>,
+    /// Longest time to finalize.
+    pub stop_timeout: Duration,
+    /// Most memory in RAM, in bytes.
+    pub max_memory_bytes: Option<u64>,
+    /// Most bytes of earlier inputs that it may keep in view.
+    pub max_leased_bytes: usize,
+}
+
+/// What changes from request to request; locked briefly.
+pub struct State {
+    /// The link, from start to end of the process.
+    pub link: Option<ServerEnd>,
+    /// Requests are placed: the process is ready and was not asked to leave.
+    pub open: bool,
+    /// What it holds.
+    pub lanes: Lanes,
+    /// Input memory that it holds beyond its requests.
+    pub held: Held,
+    /// By level of this worker: requests of the turn that are not over yet.
+    pub turns: Vec<u32>,
+    /// Turns that wait for the worker to be ready, or for room in its ring.
+    pub parked: Vec<usize>,
+    /// Answers to its calls that wait for room in its mail ring.
+    pub mail: VecDeque<u64>,
+}
+
+/// One instance of a model that runs in a process of its own.
+pub struct Worker {
+    /// Whose and which.
+    pub source: Source,
+    /// Position among the model's workers.
+    pub index: usize,
+    /// Workers of the model.
+    pub siblings: usize,
+    /// Requests that it holds at most.
+    pub lanes: u32,
+    /// Where its requests are written.
+    pub arena: Arc<RequestArena>,
+    /// What it may use.
+    pub limits: Limits,
+    /// What is started.
+    pub program: Program,
+    /// What the process is told to be, as JSON.
+    pub setup: String,
+    /// Numbers for its requests and for the memory that it is lent.
+    pub tickets: Arc<Tickets>,
+    /// Calls that it has made.
+    pub calls: Calls,
+    /// Requests in its hands, and the link.
+    pub state: Mutex<State>,
+    /// Starts after the first.
+    pub restarts: AtomicU64,
+    /// It takes requests.
+    pub up: AtomicBool,
+    /// Wakes its supervisor to let it leave.
+    pub stopping: Stopping,
+    /// Wakes its supervisor to end it.
+    pub damage: Damage,
+    /// What it serves.
+    pub model: OnceLock<Weak<ModelVersion>>,
+    /// Where its calls go.
+    pub service: Weak<Service>,
+}
+
+impl State {
+    /// Puts answers to calls into the worker's mail ring, as far as there is room.
+    pub fn post_mail(&mut self) {
+        let Some(link) = self.link.as_mut() else { return };
+        while let Some(&lease) = self.mail.front() {
+            if self.held.get(lease).is_some_and(|mail| !link.post(mail)) {
+                return;
+            }
+            self.mail.pop_front();
+        }
+    }
+}
+
+impl Worker {
+    /// The model version, unless it is going.
+    pub fn model(&self) -> Option<Arc<ModelVersion>> {
+        self.model.get()?.upgrade()
+    }
+
+    /// A way to the link that needs no lock; none while the process is down.
+    pub fn handle(&self) -> Option<LinkHandle> {
+        self.state.lock().link.as_ref().map(ServerEnd::handle)
+    }
+
+    /// Tells the log about a turn in the worker's life.
+    pub fn tell(&self, state: WorkerState, text: String) {
+        if let Some(service) = self.service.upgrade() {
+            service.events.tell(Event::Worker { source: self.source.clone(), state, text });
+        }
+    }
+
+    /// Whether it takes requests.
+    pub fn is_up(&self) -> bool {
+        self.up.load(Ordering::Acquire)
+    }
+}
+
+/// Word of a worker whose link makes no sense, from whoever found out to its supervisor.
+#[derive(Default)]
+pub struct Damage {
+    what: Mutex<Option<String>>,
+    found: Notify,
+}
+
+impl Damage {
+    /// Reports it.
+    pub fn report(&self, what: String) {
+        self.what.lock().get_or_insert(what);
+        self.found.notify_one();
+    }
+
+    /// Waits for a report.
+    pub async fn wait(&self) -> String {
+        loop {
+            self.found.notified().await;
+            if let Some(what) = self.what.lock().take() {
+                return what;
+            }
+        }
+    }
+}
+
+/// The wish that a worker leaves; it stays once made.
+#[derive(Default)]
+pub struct Stopping {
+    asked: AtomicBool,
+    changed: Notify,
+}
+
+impl Stopping {
+    /// Asks it to finish and leave.
+    pub fn ask(&self) {
+        self.asked.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+        self.changed.notify_one();
+    }
+
+    /// Whether it was asked.
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Waits until it is asked.
+    pub async fn wait(&self) {
+        while !self.is_asked() {
+            self.changed.notified().await;
+        }
+    }
+}
