@@ -26,7 +26,7 @@ pub fn labels(model: &str, version: i64, tags: &BTreeMap<String, String>) -> Str
 }
 
 /// Escapes a label's value. Source: Prometheus text exposition format.
-fn escape(value: &str) -> String {
+pub(super) fn escape(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
@@ -63,6 +63,27 @@ const DURATIONS: [(&str, &str, Reading); 5] = [
 
 fn micros(tally: Tally) -> f64 {
     (tally.ns / 1000) as f64
+}
+
+/// What the text needs to know of one worker process.
+pub struct WorkerRow {
+    /// Labels of its model, and the instance.
+    pub labels: String,
+    /// It takes requests.
+    pub up: bool,
+    /// Starts after the first.
+    pub restarts: u64,
+}
+
+/// The part about worker processes, which Triton does not have.
+pub fn workers(text: &mut String, rows: &[WorkerRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    family(text, "alipes_worker_up", "Whether the worker process of an instance takes requests", "gauge");
+    rows.iter().for_each(|row| sample(text, "alipes_worker_up", &row.labels, f64::from(u8::from(row.up))));
+    family(text, "alipes_worker_restarts_total", "Starts of a worker process after its first", "counter");
+    rows.iter().for_each(|row| sample(text, "alipes_worker_restarts_total", &row.labels, row.restarts as f64));
 }
 
 /// The whole exposition; `durations` leaves the latency counters out where it is false.

@@ -13,6 +13,7 @@ pub use metadata::{ModelMetadata, PortMetadata, ServerMetadata};
 pub use statistics::ModelStatistics;
 
 use crate::books::cpu::CpuMeter;
+use crate::books::custom::CustomMetrics;
 use crate::control::ControlQueue;
 use crate::events::EventQueue;
 use crate::inflight::Inflight;
@@ -36,6 +37,8 @@ pub struct Service {
     pub reactors: Reactors,
     /// Every worker process.
     pub workers: Fleet,
+    /// Metrics that models keep.
+    pub metrics: CustomMetrics,
     /// What the log is told.
     pub events: EventQueue,
     cpu: CpuMeter,
@@ -51,6 +54,7 @@ impl Service {
             inflight: Inflight::default(),
             reactors: Reactors::default(),
             workers: Fleet::default(),
+            metrics: CustomMetrics::default(),
             events: EventQueue::default(),
             cpu: CpuMeter::default(),
         }

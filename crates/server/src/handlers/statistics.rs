@@ -1,10 +1,13 @@
 //! The books, as clients and Prometheus ask for them.
 
+use std::sync::atomic::Ordering;
+
 use alipes_protocol::InferError;
 
 use super::Service;
-use crate::books::metrics::{self, ModelRow};
+use crate::books::metrics::{self, ModelRow, WorkerRow};
 use crate::books::statistics::Snapshot;
+use crate::model::ModelVersion;
 
 /// What a model version did so far.
 #[derive(Clone, Debug)]
@@ -55,7 +58,7 @@ impl Service {
         let mut versions: Vec<_> = models.values().flat_map(|served| served.versions()).collect();
         versions.sort_unstable_by(|a, b| (&a.spec.name, a.spec.version).cmp(&(&b.spec.name, b.spec.version)));
         let rows: Vec<ModelRow> = versions
-            .into_iter()
+            .iter()
             .map(|version| ModelRow {
                 labels: version.labels.clone(),
                 books: version.statistics.snapshot(),
@@ -63,6 +66,18 @@ impl Service {
             })
             .collect();
         let cpu = self.config.cpu_metrics.then(|| self.cpu.read());
-        metrics::exposition(&rows, cpu, self.config.counter_latencies)
+        let mut text = metrics::exposition(&rows, cpu, self.config.counter_latencies);
+        let workers: Vec<WorkerRow> = versions.iter().flat_map(|version| worker_rows(version)).collect();
+        metrics::workers(&mut text, &workers);
+        self.metrics.expose(&mut text);
+        text
     }
+}
+
+fn worker_rows(version: &ModelVersion) -> impl Iterator<Item = WorkerRow> {
+    version.workers().into_iter().flat_map(|workers| &workers.list).map(|worker| WorkerRow {
+        labels: format!("{},instance=\"{}\"", version.labels, worker.source.instance),
+        up: worker.is_up(),
+        restarts: worker.restarts.load(Ordering::Relaxed),
+    })
 }

@@ -48,7 +48,7 @@ pub fn start(worker: &Arc<Worker>, model: &Arc<ModelVersion>, call: Call) {
             Err(violation) => return worker.damage.report(violation),
         },
         CallKind::Control { name, json } => handle.spawn(async move {
-            let outcome = control::answer(&service, &name, &json).await;
+            let outcome = control::answer(&service, answering.owner(), &name, &json).await;
             let outcome = match &outcome {
                 Ok(text) => MailOutcome::Json(text),
                 Err(error) => MailOutcome::Error { code: number(error.code), text: &error.message },
@@ -74,6 +74,9 @@ pub fn cancel(worker: &Arc<Worker>, id: u64) {
 pub fn abandon(worker: &Arc<Worker>) {
     let calls = std::mem::take(&mut *worker.calls.0.lock());
     calls.into_values().for_each(|task| task.abort());
+    if let Some(service) = worker.service.upgrade() {
+        service.metrics.release_all(worker.owner());
+    }
 }
 
 fn parent(

@@ -118,6 +118,11 @@ impl Worker {
         self.model.get()?.upgrade()
     }
 
+    /// Under which number the server keeps its metrics: unlike any other worker's.
+    pub fn owner(&self) -> u64 {
+        std::ptr::from_ref(self).addr() as u64
+    }
+
     /// A way to the link that needs no lock; none while the process is down.
     pub fn handle(&self) -> Option<LinkHandle> {
         self.state.lock().link.as_ref().map(ServerEnd::handle)
