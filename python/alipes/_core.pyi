@@ -1,11 +1,32 @@
 """The data plane: what Python sees of the Rust crates.
 
 Documents cross as JSON with a ``schema`` number; unknown fields are refused. Long calls release the interpreter.
+The server uses `Server` and what it gives; a worker process uses `WorkerLink` and Triton's classes.
 """
 
-from typing import final
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, final, overload
 
-__all__ = ["Control", "ModelVersion", "Server", "describe_onnx", "descriptor_set", "version"]
+import numpy as np
+
+__all__ = [
+    "Control",
+    "InferenceRequest",
+    "InferenceResponse",
+    "InferenceResponseSender",
+    "InferenceTrace",
+    "ModelVersion",
+    "PreferredMemory",
+    "ResponseIterator",
+    "Server",
+    "Tensor",
+    "TritonError",
+    "TritonModelException",
+    "WorkerLink",
+    "describe_onnx",
+    "descriptor_set",
+    "version",
+]
 
 @final
 class Server:
@@ -84,6 +105,226 @@ class Control:
         """The request's parameters as the JSON text of an object."""
     def reply(self, code: str | None, message: str = "") -> None:
         """Answers the client, once: ``None`` for success, else Triton's name of the code, such as ``INVALID_ARG``."""
+
+@final
+class WorkerLink:
+    """A worker process's link to its server. There is one in a process."""
+
+    def __new__(cls, link_fd: int, requests_fd: int, doorbell_fd: int, declaration: str) -> WorkerLink:
+        """Opens the link and takes the descriptors over.
+
+        Args:
+            link_fd: The link's memory.
+            requests_fd: The memory that requests come in.
+            doorbell_fd: The eventfd that wakes the server.
+            declaration: JSON: ``instance``, ``inputs`` and ``outputs`` (each with a ``name``), ``decoupled``, and
+                ``max_rows``, the most rows that are executed together (0: one request at a time).
+
+        Raises:
+            OSError: If the process has a link already, or the memory is not what this build understands.
+            ValueError: If the declaration does not fit.
+        """
+    def ready(self) -> None:
+        """Says that the model is initialized; from now on requests come, and models can be called."""
+    def failed(self, text: str) -> None:
+        """Says why the model could not be initialized."""
+    def finalized(self) -> None:
+        """Says that the model is finalized; no model can be called any more."""
+    def log(self, level: int, file: str, line: int, text: str) -> None:
+        """Writes to the server's log: level 0 is an error, 1 a warning, 2 information, 3 verbose."""
+    def serve(
+        self, execute: Callable[[list[InferenceRequest]], object], describe: Callable[[BaseException], str]
+    ) -> None:
+        """Claims requests, executes and answers them, until the server asks the worker to leave.
+
+        As `claim`, `answer` and `fail` in a loop, but nothing of the loop holds requests or responses when the answers
+        are sent. Inputs that the model did not keep are therefore free at once, and outputs that lie in the memory of
+        inputs are sent without a copy.
+
+        Args:
+            execute: Gives what the model returned; what it raises fails the requests.
+            describe: The text of such an exception, after which nothing should hold it.
+        """
+    def claim(self) -> list[InferenceRequest] | None:
+        """The next requests; waits for them. ``None``: the server asks the worker to leave."""
+    def answer(self, requests: list[InferenceRequest], responses: object) -> None:
+        """Answers what was claimed last with what ``execute`` returned.
+
+        A wrong return value fails the requests with Triton's text; it raises nothing.
+
+        Raises:
+            ValueError: If the requests are not those that were claimed last, or were answered.
+        """
+    def fail(self, requests: list[InferenceRequest], message: str) -> None:
+        """Fails those of the requests that are not answered yet: "Failed to process the request(s) for model ..."."""
+    def call(self, name: str, json: str) -> str:
+        """Asks the server for something by name and waits for the answer.
+
+        Raises:
+            TritonModelException: If the server refuses.
+        """
+
+class TritonModelException(Exception):
+    """Raised where a model uses its tools in a way that cannot work."""
+
+@final
+class TritonError:
+    """What a response carries in place of outputs."""
+
+    UNKNOWN: ClassVar[int]
+    INTERNAL: ClassVar[int]
+    NOT_FOUND: ClassVar[int]
+    INVALID_ARG: ClassVar[int]
+    UNAVAILABLE: ClassVar[int]
+    UNSUPPORTED: ClassVar[int]
+    ALREADY_EXISTS: ClassVar[int]
+    CANCELLED: ClassVar[int]
+
+    def __new__(cls, message: str, code: int | None = None) -> TritonError:
+        """An error; without a code it is INTERNAL."""
+    def message(self) -> str: ...
+    def code(self) -> int: ...
+
+@final
+class Tensor:
+    """Named elements.
+
+    The inputs of a request lie in memory that the server lends: it goes back when neither the tensors nor arrays over
+    them are left.
+    """
+
+    def __new__(cls, name: str, ndarray: np.ndarray[Any, Any]) -> Tensor:
+        """A tensor over an array's elements, which are copied only where they do not lie row by row.
+
+        Raises:
+            TritonModelException: If the name is empty or no datatype stands for the array's.
+            TypeError: If the array is none.
+        """
+    def name(self) -> str: ...
+    def as_numpy(self) -> np.ndarray[Any, Any]:
+        """The elements, without a copy; strings as an array of objects.
+
+        Raises:
+            TritonModelException: If the datatype is BF16, which numpy lacks.
+        """
+    def triton_dtype(self) -> int:
+        """Triton's number of the datatype, from 1 (``TYPE_BOOL``) to 14 (``TYPE_BF16``)."""
+    def shape(self) -> list[int]: ...
+    def is_cpu(self) -> bool: ...
+    def to_dlpack(self) -> object:
+        """A DLPack capsule over the elements; it keeps them.
+
+        Raises:
+            TritonModelException: If the elements are strings.
+        """
+    def __dlpack__(self, stream: object = None) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    @staticmethod
+    def from_dlpack(name: str, tensor: object) -> Tensor:
+        """A tensor over the elements of a DLPack capsule, or of an object that offers one, without a copy.
+
+        Raises:
+            TritonModelException: If the elements do not lie row by row in main memory, or have no datatype here.
+        """
+
+@final
+class InferenceResponse:
+    """Outputs, or an error."""
+
+    def __new__(
+        cls,
+        output_tensors: Sequence[Tensor] | None = None,
+        error: TritonError | None = None,
+        parameters: Mapping[str, bool | int | float | str] | None = None,
+    ) -> InferenceResponse: ...
+    def output_tensors(self) -> list[Tensor]: ...
+    def has_error(self) -> bool: ...
+    def error(self) -> TritonError | None: ...
+    def parameters(self) -> str:
+        """The text of a JSON object."""
+
+@final
+class InferenceResponseSender:
+    """Answers a request from any thread, also after ``execute`` has returned.
+
+    A request whose sender and object are gone without a last response is closed: with an error, or, in a decoupled
+    model, with an end that carries no response.
+    """
+
+    def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
+        """Sends a response, the end (flags 1), or both at once; waits while too much lies before the caller.
+
+        Raises:
+            TritonModelException: If the sender is closed, or used against Triton's rules.
+        """
+    def is_cancelled(self) -> bool:
+        """Whether the caller has left."""
+
+@final
+class InferenceTrace:
+    """The trace that a request is part of, to be handed on in calls."""
+
+    def __new__(cls) -> InferenceTrace: ...
+    def get_context(self) -> str | None:
+        """The OpenTelemetry context that came with the request."""
+
+@final
+class PreferredMemory:
+    """Where a caller prefers a response's tensors to lie; there is main memory only."""
+
+    def __new__(cls, preferred_memory_type: object, preferred_device_id: int = 0) -> PreferredMemory: ...
+
+@final
+class InferenceRequest:
+    """A request: one that was received, or one that a model makes to call another."""
+
+    def __new__(
+        cls,
+        request_id: str = "",
+        correlation_id: int | str | None = None,
+        inputs: Sequence[Tensor] | None = None,
+        requested_output_names: Sequence[str] | None = None,
+        model_name: str | None = None,
+        model_version: int = -1,
+        flags: int = 0,
+        timeout: int = 0,
+        preferred_memory: PreferredMemory | None = None,
+        trace: InferenceTrace | None = None,
+        parameters: Mapping[str, bool | int | float | str] | None = None,
+    ) -> InferenceRequest:
+        """A call of a model. Inputs, the names of wanted outputs and the model's name must be given."""
+    def inputs(self) -> list[Tensor]: ...
+    def request_id(self) -> str: ...
+    def correlation_id(self) -> int | str: ...
+    def flags(self) -> int: ...
+    def set_flags(self, flags: int) -> None: ...
+    def timeout(self) -> int:
+        """The caller's time-out in microseconds; 0 means none."""
+    def parameters(self) -> str:
+        """The text of a JSON object."""
+    def trace(self) -> InferenceTrace: ...
+    def requested_output_names(self) -> set[str]: ...
+    def get_response_sender(self) -> InferenceResponseSender: ...
+    def is_cancelled(self) -> bool:
+        """Whether the caller has left."""
+    def set_release_flags(self, flags: int) -> None: ...
+    @overload
+    def exec(self, decoupled: Literal[False] = False) -> InferenceResponse: ...
+    @overload
+    def exec(self, decoupled: Literal[True]) -> ResponseIterator: ...
+    @overload
+    def async_exec(self, decoupled: Literal[False] = False) -> Awaitable[InferenceResponse]: ...
+    @overload
+    def async_exec(self, decoupled: Literal[True]) -> Awaitable[ResponseIterator]: ...
+
+@final
+class ResponseIterator:
+    """The responses of a decoupled model that was called, each as it comes. It can be gone through again."""
+
+    def __iter__(self) -> Iterator[InferenceResponse]: ...
+    def __next__(self) -> InferenceResponse: ...
+    def cancel(self) -> None:
+        """Tells the called model that no further response is wanted."""
 
 def describe_onnx(library: str, path: str) -> str:
     """Inputs and outputs of an ONNX file as JSON; a size that is not fixed is -1.

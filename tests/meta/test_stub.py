@@ -20,6 +20,14 @@ def functions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
 
 
+def members(body: list[ast.stmt]) -> set[str]:
+    """Public methods and constants of a class; an overloaded method is one."""
+    constants = {
+        node.target.id for node in body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    return {name for name in {*functions(body), *constants} if not name.startswith("_")}
+
+
 CLASSES = {node.name: node for node in TREE.body if isinstance(node, ast.ClassDef)}
 FUNCTIONS = functions(TREE.body)
 
@@ -51,7 +59,7 @@ def test_a_function_takes_what_the_stub_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(CLASSES))
 def test_a_class_has_what_the_stub_says(name: str) -> None:
-    assert public(getattr(_core, name)) == {n for n in functions(CLASSES[name].body) if not n.startswith("_")}
+    assert public(getattr(_core, name)) == members(CLASSES[name].body)
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,9 @@ impl Lane {
         })
     }
 
+    /// Nobody waits for the ticket. The credit bell is to be rung afterwards, as after [`Lane::consumed`].
     pub fn cancel(&self, ticket: u64) {
         self.cancelled.store(ticket, Ordering::Release);
-        self.credit.ring();
     }
 
     pub fn is_cancelled(&self, ticket: u64) -> bool {
@@ -102,7 +102,6 @@ impl Lane {
     pub fn consumed(&self, responses: u32, bytes: u64) {
         self.consumed_responses.fetch_add(responses.into(), Ordering::Relaxed);
         self.consumed_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.credit.ring();
     }
 
     /// Responses and bytes taken so far.
@@ -110,7 +109,7 @@ impl Lane {
         (self.consumed_responses.load(Ordering::Relaxed), self.consumed_bytes.load(Ordering::Relaxed))
     }
 
-    /// Rings when something was consumed or cancelled.
+    /// Where senders wait until something is consumed or cancelled.
     pub fn credit(&self) -> &Bell {
         &self.credit
     }

@@ -18,6 +18,8 @@ mod arena;
 mod descriptors;
 mod frame;
 mod futex;
+#[cfg(test)]
+mod hostile;
 mod lane;
 mod layout;
 mod lender;

@@ -108,6 +108,21 @@ pub enum OutData<'a> {
     },
 }
 
+impl OutData<'_> {
+    /// How many bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            OutData::Bytes(bytes) => bytes.len(),
+            OutData::Input { len, .. } => *len,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// A call to the server.
 #[derive(Clone, Debug)]
 pub struct OutCall<'a> {

@@ -9,7 +9,7 @@ use crate::OutMessage;
 use crate::SendError;
 use crate::arena::{Arena, Range, slot_bytes};
 use crate::frame::answer::Slots;
-use crate::frame::{MAX_FRAME_BYTES, Writer, message};
+use crate::frame::{MAX_FRAME_BYTES, MAX_PRIVATE_BYTES, Writer, message};
 use crate::layout::{ANSWER_ENTRIES, FREE_ENTRIES, Header, Link};
 use crate::rings::{Consumer, Producer, Ring};
 
@@ -122,7 +122,7 @@ impl Sender {
     }
 
     fn write(&self, message: &OutMessage<'_>, patient: bool) -> Result<[u64; 2], Refusal> {
-        let mut slots = Taken { sender: self, patient, bytes: 0, offsets: Vec::new() };
+        let mut slots = Taken { sender: self, patient, bytes: 0, private: 0, offsets: Vec::new() };
         let mut writer = Writer::new();
         message::write(&mut writer, message, &mut slots)?;
         let len = writer.len();
@@ -170,6 +170,7 @@ struct Taken<'a> {
     sender: &'a Sender,
     patient: bool,
     bytes: u64,
+    private: usize,
     offsets: Vec<u64>,
 }
 
@@ -194,6 +195,15 @@ impl Slots for Taken<'_> {
         self.sender.slot(offset, bytes.len()).copy_from_slice(bytes);
         Ok(offset)
     }
+
+    fn count_private(&mut self, len: usize) -> Result<(), Refusal> {
+        self.private = self.private.saturating_add(len);
+        let limit = MAX_PRIVATE_BYTES as usize;
+        if self.private > limit {
+            return Err(Refusal::Never(SendError::TooLarge { bytes: self.private, limit }));
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Taken<'_> {
@@ -202,5 +212,115 @@ impl Drop for Taken<'_> {
             let mut books = self.sender.books.lock();
             self.offsets.iter().for_each(|&offset| books.give_up(&self.sender.link, offset));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use crate::*;
+
+    fn pair(response_bytes: u64) -> (ServerEnd, WorkerEnd) {
+        let server = ServerEnd::create(Geometry { lanes: 8, response_bytes }).unwrap();
+        let arena = RequestArena::create(4096).unwrap();
+        let (link, requests) = (server.link_fd().try_clone_to_owned(), arena.fd().try_clone_to_owned());
+        let doorbell = server.doorbell_fd().try_clone_to_owned();
+        let worker = WorkerEnd::open(link.unwrap(), requests.unwrap(), doorbell.unwrap()).unwrap();
+        (server, worker)
+    }
+
+    /// A call with one input, which needs no request.
+    fn send(worker: &WorkerEnd, data: &[u8]) -> Result<(), SendError> {
+        let input = OutTensor {
+            name: TensorName::Index(0),
+            datatype: alipes_protocol::Datatype::Uint8,
+            shape: [data.len() as i64].into_iter().collect(),
+            data: OutData::Bytes(data),
+        };
+        let call = OutInferCall {
+            model: "m",
+            version: 1,
+            id: "",
+            correlation_id: &Default::default(),
+            flags: 0,
+            timeout_us: 0,
+            priority: 0,
+            parameters: "",
+            outputs: vec![],
+            inputs: vec![input],
+            decoupled: false,
+            trace: None,
+        };
+        worker.send(&OutMessage::Call(&OutCall { id: 1, parent: 0, kind: OutCallKind::Infer(call) }))
+    }
+
+    #[test]
+    fn a_response_of_200_megabytes_leaves_no_memory_behind() {
+        let (mut server, worker) = pair(1 << 30);
+        send(&worker, &vec![1; 200_000_000]).unwrap();
+        let message = server.receive().unwrap().unwrap();
+        assert!(worker.resident_bytes() >= 200_000_000);
+        drop(message);
+        worker.sender().trim();
+        let left = worker.resident_bytes();
+        assert!(left < 1 << 20, "{left} bytes are left");
+    }
+
+    #[test]
+    fn senders_wait_while_the_memory_for_responses_is_lent() {
+        // Room for one of the tensors and some frames, but not for two.
+        let (mut server, worker) = pair(600_000);
+        let data = vec![7; 400_000];
+        send(&worker, &data).unwrap();
+        let lent = server.receive().unwrap().unwrap();
+        let sent = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let waiting = [(); 3].map(|()| {
+                scope.spawn(|| {
+                    send(&worker, &data).unwrap();
+                    sent.store(true, Ordering::SeqCst);
+                })
+            });
+            // Small messages pass by those that wait.
+            worker.send(&OutMessage::Ready).unwrap();
+            assert_eq!(server.receive(), Ok(Some(Message::Ready)));
+            assert!(!sent.load(Ordering::SeqCst), "there was no room to send");
+            drop(lent);
+            let mut received = 0;
+            while received < 3 {
+                received += usize::from(server.receive().unwrap().is_some());
+                std::thread::yield_now();
+            }
+            waiting.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn senders_wait_while_the_ring_of_answers_is_full() {
+        let (mut server, worker) = pair(16 << 20);
+        let count = 3 * crate::layout::ANSWER_ENTRIES;
+        std::thread::scope(|scope| {
+            for part in 0..2 {
+                let worker = &worker;
+                scope.spawn(move || {
+                    for lease in (0..count).filter(|lease| lease % 2 == part) {
+                        worker.send(&OutMessage::Released { lease }).unwrap();
+                    }
+                });
+            }
+            let mut last = [None; 2];
+            let mut received = 0;
+            while received < count {
+                let Some(message) = server.receive().unwrap() else {
+                    std::thread::yield_now();
+                    continue;
+                };
+                let Message::Released { lease } = message else { panic!("unexpected {message:?}") };
+                assert!(last[lease as usize % 2] < Some(lease), "each thread's messages stay in order");
+                last[lease as usize % 2] = Some(lease);
+                received += 1;
+            }
+        });
     }
 }

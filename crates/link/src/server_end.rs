@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::frame::MAX_FRAME_BYTES;
-use crate::lane::State;
+use crate::lane::{Lane, State};
 use crate::layout::{ANSWER_ENTRIES, Header, Layout, Link, MAIL_ENTRIES};
 use crate::lender::Responses;
 use crate::rings::{Broken, Consumer, Producer, Ring};
@@ -217,10 +217,12 @@ impl ServerEnd {
     /// Asks the worker to ring the doorbell with its next message, and clears what it rang before. False: a message
     /// came meanwhile, receive again.
     pub fn arm(&self) -> bool {
-        // Also where it did not ring: a count that stays would make the doorbell readable for ever.
-        let _ = rustix::io::read(&self.doorbell, &mut [0; 8]);
         let armed = &self.link().header().armed.0;
-        armed.store(1, Ordering::Relaxed);
+        if armed.load(Ordering::Relaxed) == 0 {
+            // It rang, or is about to; in the second case the doorbell is readable once in vain.
+            let _ = rustix::io::read(&self.doorbell, &mut [0; 8]);
+            armed.store(1, Ordering::Relaxed);
+        }
         // With the fence of the worker: either it sees that we are to be rung for, or we see its message.
         fence(Ordering::SeqCst);
         let quiet = self.answers.is_empty();
@@ -280,10 +282,17 @@ impl Lanes {
     }
 
     /// Does something to a lane while a request is in it.
-    fn with<T>(&self, lane: u32, ticket: u64, act: impl FnOnce(&crate::lane::Lane) -> T) -> Option<T> {
+    fn with<T>(&self, lane: u32, ticket: u64, act: impl FnOnce(&Lane) -> T) -> Option<T> {
         let tickets = self.tickets.lock();
         let held = tickets.get(lane as usize).is_some_and(|held| *held == ticket && ticket != 0);
         held.then(|| act(self.link.lane(lane)))
+    }
+
+    /// Changes something that a sender may wait for, and wakes it, without the lock.
+    fn change(&self, lane: u32, ticket: u64, act: impl FnOnce(&Lane)) {
+        if self.with(lane, ticket, act).is_some() {
+            self.link.lane(lane).credit().ring();
+        }
     }
 
     fn is_claimed(&self, lane: u32, ticket: u64) -> bool {
@@ -319,12 +328,12 @@ pub struct LinkHandle {
 impl LinkHandle {
     /// A caller took this many responses and bytes, so that the model may send more.
     pub fn consumed(&self, lane: u32, ticket: u64, responses: u32, bytes: u64) {
-        self.lanes.with(lane, ticket, |lane| lane.consumed(responses, bytes));
+        self.lanes.change(lane, ticket, |lane| lane.consumed(responses, bytes));
     }
 
     /// As [`ServerEnd::cancel`].
     pub fn cancel(&self, lane: u32, ticket: u64) {
-        self.lanes.with(lane, ticket, |lane| lane.cancel(ticket));
+        self.lanes.change(lane, ticket, |lane| lane.cancel(ticket));
     }
 
     /// As [`ServerEnd::wake`].

@@ -119,6 +119,9 @@ impl WorkerEnd {
             }
             (!ring.is_empty()).then_some(Claimed::Requests)
         };
+        if let Some(claimed) = ready() {
+            return claimed;
+        }
         let bell = &header.request_bell;
         let soon = self.request_spin.wait(bell, Some(Instant::now() + IDLE), ready);
         soon.unwrap_or_else(|| {
@@ -233,6 +236,16 @@ impl WorkerEnd {
         Some(read.unwrap_or_else(|Malformed(expected)| {
             panic!("an answer to a call was overwritten by another instance of the model: expected {expected}")
         }))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    #[cfg(test)]
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.link.memory.resident_bytes()
     }
 
     /// The request arena, to make views of it and to see whether an address lies in it.

@@ -1,12 +1,13 @@
 //! A repository request, on its way through Python.
 
-use alipes_protocol::{InferError, Parameter};
+use alipes_protocol::InferError;
 use alipes_server::control::{ControlCall, ControlKind};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::door;
+use crate::worker::parameters;
 
 /// A request to load or unload a model, to be answered once.
 #[pyclass(frozen, module = "alipes._core")]
@@ -22,8 +23,8 @@ pub struct Control {
 
 impl Control {
     pub fn new(call: ControlCall) -> Control {
-        let parameters = call.request.parameters.iter().map(|(key, value)| (key.clone(), json(value)));
-        let parameters: serde_json::Map<String, serde_json::Value> = parameters.collect();
+        let members = call.request.parameters.iter().map(|(key, value)| (key.clone(), parameters::json(value)));
+        let parameters: serde_json::Map<String, serde_json::Value> = members.collect();
         Control {
             kind: match call.request.kind {
                 ControlKind::Load => "load",
@@ -51,14 +52,5 @@ impl Control {
         let call = self.call.lock().take();
         call.ok_or_else(|| PyRuntimeError::new_err("the request was answered already"))?.reply(outcome);
         Ok(())
-    }
-}
-
-fn json(value: &Parameter) -> serde_json::Value {
-    match value {
-        Parameter::Bool(value) => (*value).into(),
-        Parameter::Int64(value) => (*value).into(),
-        Parameter::Double(value) => (*value).into(),
-        Parameter::String(value) => value.as_str().into(),
     }
 }

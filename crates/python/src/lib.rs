@@ -3,6 +3,7 @@
 mod control;
 mod door;
 mod server;
+mod worker;
 
 use pyo3::prelude::*;
 
@@ -21,6 +22,22 @@ mod _core {
     use super::control::Control;
     #[pymodule_export]
     use super::server::{ModelVersion, Server};
+    #[pymodule_export]
+    use super::worker::context::{InferenceTrace, PreferredMemory};
+    #[pymodule_export]
+    use super::worker::errors::{TritonError, TritonModelException};
+    #[pymodule_export]
+    use super::worker::iterator::ResponseIterator;
+    #[pymodule_export]
+    use super::worker::request::InferenceRequest;
+    #[pymodule_export]
+    use super::worker::response::InferenceResponse;
+    #[pymodule_export]
+    use super::worker::sender::InferenceResponseSender;
+    #[pymodule_export]
+    use super::worker::tensor::Tensor;
+    #[pymodule_export]
+    use super::worker::worker_link::WorkerLink;
 
     /// Version of the binary.
     #[pyfunction]

@@ -1,5 +1,7 @@
 //! Answers as frames: written by the worker, read by the server.
 
+use std::cell::Cell;
+
 use alipes_protocol::Datatype;
 use bytes::Bytes;
 
@@ -18,6 +20,9 @@ pub(crate) trait Slots {
 
     /// Copies a large tensor into a slot of its own; gives its offset in the response arena.
     fn place(&mut self, bytes: &[u8]) -> Result<u64, Self::Refusal>;
+
+    /// So many bytes of `BYTES` tensors are going to be copied by the server.
+    fn count_private(&mut self, len: usize) -> Result<(), Self::Refusal>;
 }
 
 /// The response arena as the server reads it.
@@ -60,6 +65,9 @@ pub(crate) fn write_tensors<'a, S: Slots>(
 ) -> Result<(), S::Refusal> {
     writer.count(tensors.len());
     for tensor in tensors {
+        if tensor.datatype == Datatype::Bytes {
+            slots.count_private(tensor.data.len())?;
+        }
         let place = match tensor.data {
             OutData::Input { offset, len } => Place::Requests { offset, len: len as u64 },
             OutData::Bytes(bytes) if bytes.len() <= INLINE_BYTES => {
@@ -79,6 +87,8 @@ pub(crate) struct Sources<'a> {
     /// Where its first tensor begins.
     pub data: usize,
     pub slots: &'a dyn Lender,
+    /// Bytes that may yet be copied beside the frame.
+    pub private: Cell<u64>,
 }
 
 impl Sources<'_> {
@@ -112,6 +122,9 @@ impl Sources<'_> {
     fn tensor(&self, reader: &mut Reader<'_>) -> Result<Output, Malformed> {
         let head = tensor::read(reader)?;
         let of_bytes = head.datatype == Datatype::Bytes;
+        if of_bytes {
+            self.spend(head.place.len())?;
+        }
         let data = match head.place {
             Place::Requests { offset, len } => {
                 let len = usize::try_from(len).map_err(|_| Malformed("a tensor that memory can hold"))?;
@@ -124,6 +137,12 @@ impl Sources<'_> {
             tensor::check_elements(&head.shape, bytes)?;
         }
         Ok(Output { name: head.name, datatype: head.datatype, shape: head.shape, data })
+    }
+
+    fn spend(&self, len: u64) -> Result<(), Malformed> {
+        let left = self.private.get().checked_sub(len).ok_or(Malformed("at most 2 GiB of BYTES tensors"))?;
+        self.private.set(left);
+        Ok(())
     }
 
     fn inline(&self, offset: u64, len: u64) -> Result<Bytes, Malformed> {

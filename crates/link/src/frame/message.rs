@@ -1,9 +1,11 @@
 //! Everything a worker says as frames: written by the worker, read by the server.
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 
 use super::answer::{self, Lender, Slots, Sources};
-use super::{Malformed, Reader, Writer, call};
+use super::{MAX_PRIVATE_BYTES, Malformed, Reader, Writer, call};
 use crate::{LogLine, Message, OutAnswer, OutMessage, Times};
 
 const READY: u8 = 1;
@@ -88,7 +90,7 @@ fn write_log(writer: &mut Writer<'_>, line: &LogLine) {
 pub(crate) fn read(frame: &Bytes, slots: &dyn Lender) -> Result<Message, Malformed> {
     let (mut reader, data) = Reader::new(frame)?;
     let reader = &mut reader;
-    let sources = Sources { frame, data, slots };
+    let sources = Sources { frame, data, slots, private: Cell::new(MAX_PRIVATE_BYTES) };
     let message = match reader.u8()? {
         READY => Message::Ready,
         FAILED => Message::Failed { text: reader.text()? },

@@ -29,5 +29,9 @@ pub(crate) const INLINE_BYTES: usize = 64 * 1024;
 /// Largest frame of a worker. Large tensors are not in it; files that are sent with a model to be loaded are.
 pub(crate) const MAX_FRAME_BYTES: u64 = 1 << 30;
 
+/// Most bytes of `BYTES` tensors beside the frame in one message. The server copies them, so that a message of a few
+/// bytes that names the same gigabyte again and again must not be believed; and no response can carry more.
+pub(crate) const MAX_PRIVATE_BYTES: u64 = 1 << 31;
+
 /// Where tensors begin in a frame, and what their own beginnings are rounded up to.
 pub(crate) const ALIGNMENT: usize = 64;

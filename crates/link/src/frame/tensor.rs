@@ -18,6 +18,13 @@ pub(crate) enum Place {
     Responses { offset: u64, len: u64 },
 }
 
+impl Place {
+    pub const fn len(&self) -> u64 {
+        let (Place::Frame { len, .. } | Place::Requests { len, .. } | Place::Responses { len, .. }) = self;
+        *len
+    }
+}
+
 /// A tensor without its bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Head {

@@ -1,0 +1,164 @@
+//! Calls to the server: inferences of other models, and everything that is asked for by name.
+
+use alipes_link::{
+    OutCall, OutCallKind, OutData, OutInferCall, OutMessage, OutTensor, ReceivedMail, ReceivedOutcome, TensorName,
+};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString};
+use smallvec::SmallVec;
+
+use super::arrays::Memory;
+use super::errors::{TritonError, refused};
+use super::iterator::ResponseIterator;
+use super::lease::Loan;
+use super::link::Link;
+use super::request::{InferenceRequest, Target, callable, tensor};
+use super::response::{InferenceResponse, Tensors};
+
+/// What a model is told when the server has left.
+const NO_ANSWER: &str = "The server does not answer calls any more.";
+
+/// Calls the model that a request names.
+pub fn execute<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
+    let (py, link) = (request.py(), callable()?);
+    let call = begin(link, request, decoupled)?;
+    if decoupled {
+        return Ok(Bound::new(py, ResponseIterator::new(link, call))?.into_any());
+    }
+    Ok(Bound::new(py, only_response(py, link, call)?)?.into_any())
+}
+
+/// The same in a thread of its own; gives a future of the running event loop.
+pub fn execute_soon<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
+    let py = request.py();
+    let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;
+    callable()?;
+    event_loop.call_method1("run_in_executor", (threads(py)?, request.getattr("exec")?, decoupled))
+}
+
+/// Most calls of one process that wait in `async_exec` at once; further ones wait for a thread.
+const MAX_THREADS: usize = 128;
+
+/// The threads that wait for answers. The event loop's own are left to the model, whose tasks these would starve.
+fn threads(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static THREADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let threads = THREADS.get_or_try_init(py, || {
+        let class = py.import("concurrent.futures")?.getattr("ThreadPoolExecutor")?;
+        let named = PyDict::new(py);
+        named.set_item("max_workers", MAX_THREADS)?;
+        named.set_item("thread_name_prefix", "alipes-call")?;
+        Ok::<_, PyErr>(class.call((), Some(&named))?.unbind())
+    })?;
+    Ok(threads.bind(py))
+}
+
+/// Sends the call; its number stands for its answers.
+fn begin(link: &Link, request: &Bound<'_, InferenceRequest>, decoupled: bool) -> PyResult<u64> {
+    let (py, request) = (request.py(), request.get());
+    let target = request
+        .target()
+        .ok_or_else(|| refused("A received request cannot be executed, only one that a model made."))?;
+    let tensors = request.tensors(py)?;
+    let inputs: PyResult<SmallVec<[(String, Memory); 2]>> = tensors
+        .iter()
+        .map(|tensor| {
+            let tensor = tensor.get();
+            Ok((tensor.label(py).to_str()?.to_owned(), tensor.memory(py)?))
+        })
+        .collect();
+    let (inputs, trace) = (inputs?, request.trace.get());
+    let parent = if trace.ticket == 0 { link.parent() } else { trace.ticket };
+    let flags = request.flags.load(std::sync::atomic::Ordering::Relaxed);
+    let id = link.mailbox.open();
+    let sent = py.detach(|| {
+        let Target { model, version, outputs } = target;
+        let infer = OutInferCall {
+            model,
+            version: *version,
+            id: &request.id,
+            correlation_id: &request.correlation_id,
+            flags,
+            timeout_us: request.timeout_us,
+            priority: 0,
+            parameters: &request.parameters,
+            outputs: outputs.iter().map(String::as_str).collect(),
+            inputs: inputs.iter().map(|(name, memory)| input(name, memory)).collect(),
+            decoupled,
+            trace: trace.context.as_deref(),
+        };
+        link.send(&OutMessage::Call(&OutCall { id, parent, kind: OutCallKind::Infer(infer) }))
+    });
+    sent.map_err(|error| {
+        link.mailbox.close(link, id);
+        refused(error.to_string())
+    })?;
+    Ok(id)
+}
+
+fn input<'a>(name: &'a str, memory: &'a Memory) -> OutTensor<'a> {
+    // SAFETY: the request holds its tensors, and they their memory; the caller holds the request.
+    let bytes = unsafe { std::slice::from_raw_parts(memory.data.as_ptr(), memory.bytes) };
+    let (datatype, shape) = (memory.datatype, memory.shape.clone());
+    OutTensor { name: TensorName::Name(name), datatype, shape, data: OutData::Bytes(bytes) }
+}
+
+/// The response of a model that gives one. An end without a response counts only where nothing came before it.
+fn only_response(py: Python<'_>, link: &'static Link, call: u64) -> PyResult<InferenceResponse> {
+    let mut response = None;
+    loop {
+        let Some(mail) = py.detach(|| link.mailbox.next(link, call)) else {
+            link.mailbox.close(link, call);
+            return Err(refused(NO_ANSWER));
+        };
+        let last = mail.last;
+        let received = received(py, link, mail);
+        if last {
+            link.mailbox.close(link, call);
+            return response.map_or(received, Ok);
+        }
+        response.get_or_insert(received?);
+    }
+}
+
+/// The next response of a call: it, and whether it is the last. `None` where none will come.
+pub fn next_response(py: Python<'_>, link: &'static Link, call: u64) -> PyResult<(InferenceResponse, bool)> {
+    let mail = py.detach(|| link.mailbox.next(link, call)).ok_or_else(|| refused(NO_ANSWER))?;
+    let last = mail.last;
+    Ok((received(py, link, mail)?, last))
+}
+
+fn received(py: Python<'_>, link: &'static Link, mail: ReceivedMail) -> PyResult<InferenceResponse> {
+    let loan = Loan::of_mail(link, mail.lease);
+    let lease = Py::new(py, loan.only_lease())?.into_any();
+    match mail.outcome {
+        ReceivedOutcome::Response { outputs, parameters, .. } => {
+            let tensors = outputs.iter().map(|view| Py::new(py, tensor(py, link, view, lease.clone_ref(py))?));
+            Ok(InferenceResponse::received(tensors.collect::<PyResult<Tensors>>()?, parameters))
+        }
+        ReceivedOutcome::Error { code, text } => {
+            let error = TritonError { text: PyString::new(py, &text).unbind(), number: code };
+            Ok(InferenceResponse::failed(Py::new(py, error)?))
+        }
+        ReceivedOutcome::Empty => Ok(InferenceResponse::received(Tensors::new(), String::new())),
+        ReceivedOutcome::Json(_) => Err(refused("The server answered a call of a model with a document.")),
+    }
+}
+
+/// Asks the server for something by name and waits for its answer.
+pub fn control(py: Python<'_>, link: &'static Link, name: &str, json: &str) -> PyResult<String> {
+    let id = link.mailbox.open();
+    let mail = py.detach(|| {
+        let call = OutCall { id, parent: link.parent(), kind: OutCallKind::Control { name, json } };
+        link.send(&OutMessage::Call(&call)).map_err(|error| error.to_string())?;
+        link.mailbox.next(link, id).ok_or_else(|| NO_ANSWER.to_owned())
+    });
+    link.mailbox.close(link, id);
+    let mail = mail.map_err(refused)?;
+    link.release(mail.lease);
+    match mail.outcome {
+        ReceivedOutcome::Json(text) => Ok(text),
+        ReceivedOutcome::Error { text, .. } => Err(refused(text)),
+        ReceivedOutcome::Empty | ReceivedOutcome::Response { .. } => Ok(String::new()),
+    }
+}

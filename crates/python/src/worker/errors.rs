@@ -1,0 +1,95 @@
+//! What is raised at a model's author: Triton's exception, its error object, and its words for wrong arguments.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+create_exception!(
+    c_python_backend_utils,
+    TritonModelException,
+    PyException,
+    "Raised where a model uses its tools in a way that cannot work."
+);
+
+/// An error with Triton's exception type.
+pub fn refused(text: impl Into<String>) -> PyErr {
+    TritonModelException::new_err(text.into())
+}
+
+/// The `TypeError` of a constructor, in the form that models and their tests look for.
+pub fn wrong_arguments(supported: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    wrong("__init__(): incompatible constructor arguments", supported, given)
+}
+
+/// The same of a method.
+pub fn wrong_call(method: &str, supported: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    wrong(&format!("{method}(): incompatible function arguments"), supported, given)
+}
+
+fn wrong(what: &str, supported: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let seen = given.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned());
+    PyTypeError::new_err(format!(
+        "{what}. The following argument types are supported:\n    1. c_python_backend_utils.{supported}\n\nInvoked with: {seen}"
+    ))
+}
+
+/// A type as Python prints it: `<class 'str'>`.
+pub fn class_text(object: &Bound<'_, PyAny>) -> String {
+    let class: Bound<'_, PyType> = object.get_type();
+    class.str().map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned())
+}
+
+/// Triton's number for INTERNAL, the default.
+pub const INTERNAL: u8 = 1;
+
+const SUPPORTED: &str = "TritonError(message: str, code: int = 1)";
+
+/// What a response carries in place of outputs.
+#[pyclass(frozen, module = "c_python_backend_utils")]
+pub struct TritonError {
+    pub text: Py<PyString>,
+    pub number: u8,
+}
+
+#[pymethods]
+impl TritonError {
+    #[classattr]
+    const UNKNOWN: u8 = 0;
+    #[classattr]
+    const INTERNAL: u8 = INTERNAL;
+    #[classattr]
+    const NOT_FOUND: u8 = 2;
+    #[classattr]
+    const INVALID_ARG: u8 = 3;
+    #[classattr]
+    const UNAVAILABLE: u8 = 4;
+    #[classattr]
+    const UNSUPPORTED: u8 = 5;
+    #[classattr]
+    const ALREADY_EXISTS: u8 = 6;
+    #[classattr]
+    const CANCELLED: u8 = 7;
+
+    #[new]
+    #[pyo3(signature = (message, code = None))]
+    fn new(message: &Bound<'_, PyAny>, code: Option<&Bound<'_, PyAny>>) -> PyResult<TritonError> {
+        let text = message.cast::<PyString>().map_err(|_| wrong_arguments(SUPPORTED, message))?;
+        let number = match code {
+            None => INTERNAL,
+            Some(code) => {
+                let number = code.extract::<u8>().ok().filter(|number| *number <= Self::CANCELLED);
+                number.ok_or_else(|| wrong_arguments(SUPPORTED, code))?
+            }
+        };
+        Ok(TritonError { text: text.clone().unbind(), number })
+    }
+
+    fn message(&self, py: Python<'_>) -> Py<PyString> {
+        self.text.clone_ref(py)
+    }
+
+    fn code(&self) -> u8 {
+        self.number
+    }
+}

@@ -1,0 +1,72 @@
+//! Who still looks at memory that the server has lent: a request's inputs, or the tensors of an answer to a call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use pyo3::prelude::*;
+
+use super::link::Link;
+
+/// A [`Lease`] exists.
+const VIEWED: u8 = 1;
+/// It is settled what the last answer says; no lease can be made any more.
+const SETTLED: u8 = 2;
+/// The last answer is on its way, so that the end of the lease has to be told by itself.
+const ENDED: u8 = 4;
+
+/// Memory on loan, whether or not it is looked at.
+pub struct Loan {
+    link: &'static Link,
+    number: u64,
+    state: AtomicU8,
+}
+
+impl Loan {
+    /// Memory that comes back with the last answer to a request, if nothing views it then.
+    pub fn of_request(link: &'static Link, ticket: u64) -> Arc<Loan> {
+        Arc::new(Loan { link, number: ticket, state: AtomicU8::new(0) })
+    }
+
+    /// Memory of an answer to a call; it comes back when the last view is gone.
+    pub fn of_mail(link: &'static Link, number: u64) -> Arc<Loan> {
+        Arc::new(Loan { link, number, state: AtomicU8::new(SETTLED | ENDED | VIEWED) })
+    }
+
+    /// The object that views of the memory keep alive. `None`: the memory was given back already.
+    pub fn lease(self: &Arc<Self>) -> Option<Lease> {
+        let view = |state| (state & SETTLED == 0).then_some(state | VIEWED);
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, view).ok()?;
+        Some(Lease { loan: self.clone() })
+    }
+
+    /// The lease of memory that is viewed from the start.
+    pub fn only_lease(self: Arc<Self>) -> Lease {
+        Lease { loan: self }
+    }
+
+    /// Whether nothing views the memory, and nothing ever will: what the last answer says.
+    pub fn settle(&self) -> bool {
+        self.state.fetch_or(SETTLED, Ordering::AcqRel) & VIEWED == 0
+    }
+
+    /// The last answer was sent and said so, or not. True: the last view went meanwhile, and that is still to be told.
+    pub fn end(&self, said_released: bool) -> bool {
+        let before = self.state.fetch_or(ENDED, Ordering::AcqRel);
+        !said_released && before & VIEWED == 0
+    }
+}
+
+/// Lives as long as Python can reach the memory: tensors hold it, and arrays over the memory have it as their base.
+#[pyclass(frozen, module = "alipes._core")]
+pub struct Lease {
+    loan: Arc<Loan>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let before = self.loan.state.fetch_and(!VIEWED, Ordering::AcqRel);
+        if before & ENDED != 0 {
+            self.loan.link.release(self.loan.number);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A worker process's link to its server: one for the whole process, since models reach it by function calls.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use alipes_link::{OutMessage, SendError, WorkerEnd};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use serde::Deserialize;
+
+use super::mailbox::Mailbox;
+
+static LINK: OnceLock<Link> = OnceLock::new();
+
+/// The process's link; none in a process that is no worker.
+pub fn link() -> Option<&'static Link> {
+    LINK.get()
+}
+
+/// What the worker is told of its model.
+#[derive(Deserialize)]
+pub struct Declaration {
+    pub instance: String,
+    pub inputs: Vec<Declared>,
+    pub outputs: Vec<Declared>,
+    pub decoupled: bool,
+    /// Most rows that are executed together; 0 means one request at a time.
+    pub max_rows: u32,
+}
+
+/// A declared input or output. Its datatype is no business of the worker's: models may answer with another.
+#[derive(Deserialize)]
+pub struct Declared {
+    pub name: String,
+}
+
+/// The link with what belongs to it.
+pub struct Link {
+    pub end: WorkerEnd,
+    pub declaration: Declaration,
+    pub mailbox: Mailbox,
+    input_names: Vec<Py<PyString>>,
+    output_names: Vec<Py<PyString>>,
+    stage: AtomicU8,
+    parent: AtomicU64,
+}
+
+/// What the worker is at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stage {
+    Initializing,
+    Serving,
+    Leaving,
+}
+
+impl Link {
+    /// Opens the process's link.
+    ///
+    /// # Errors
+    ///
+    /// There is one already, or the files are not what this build understands.
+    pub fn open(py: Python<'_>, files: [RawFd; 3], declaration: Declaration) -> io::Result<&'static Link> {
+        if LINK.get().is_some() {
+            return Err(io::Error::other("this process has a link already: a worker serves one instance"));
+        }
+        let names = |tensors: &[Declared]| -> Vec<_> {
+            tensors.iter().map(|tensor| PyString::intern(py, &tensor.name).unbind()).collect()
+        };
+        // SAFETY: the descriptors were inherited for this purpose and nothing else in the process owns them.
+        let [link, requests, doorbell] = files.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
+        let link = Link {
+            end: WorkerEnd::open(link, requests, doorbell)?,
+            input_names: names(&declaration.inputs),
+            output_names: names(&declaration.outputs),
+            mailbox: Mailbox::default(),
+            declaration,
+            stage: AtomicU8::new(Stage::Initializing as u8),
+            parent: AtomicU64::new(0),
+        };
+        Ok(LINK.get_or_init(|| link))
+    }
+
+    /// The declared input's name; the same object each time.
+    pub fn input_name(&self, index: u16) -> Option<&Py<PyString>> {
+        self.input_names.get(usize::from(index))
+    }
+
+    /// The declared outputs' names.
+    pub fn output_names(&self) -> &[Py<PyString>] {
+        &self.output_names
+    }
+
+    /// The position of a declared output. Names in models are interned mostly, as ours are.
+    pub fn output_index(&self, label: &Bound<'_, PyString>) -> Option<u16> {
+        let same = |name: &&Py<PyString>| name.as_ptr() == label.as_ptr();
+        let equal = |name: &Py<PyString>| label.as_any().eq(name).unwrap_or(false);
+        let position = self.output_names.iter().position(|name| same(&name));
+        let position = position.or_else(|| self.output_names.iter().position(equal));
+        position.map(|index| index as u16)
+    }
+
+    /// Whether models may be called now.
+    pub fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Acquire) {
+            stage if stage == Stage::Serving as u8 => Stage::Serving,
+            stage if stage == Stage::Leaving as u8 => Stage::Leaving,
+            _ => Stage::Initializing,
+        }
+    }
+
+    pub fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage as u8, Ordering::Release);
+    }
+
+    /// Ticket of the request that is being executed, the first of its batch; 0 between executions.
+    pub fn parent(&self) -> u64 {
+        self.parent.load(Ordering::Relaxed)
+    }
+
+    pub fn set_parent(&self, ticket: u64) {
+        self.parent.store(ticket, Ordering::Relaxed);
+    }
+
+    /// Sends a message; blocks while the link is full, so not to be called with the interpreter.
+    pub fn send(&self, message: &OutMessage<'_>) -> Result<(), SendError> {
+        self.end.send(message)
+    }
+
+    /// Gives memory back, from wherever its last user ends.
+    pub fn release(&self, number: u64) {
+        self.send_from_drop(&OutMessage::Released { lease: number });
+    }
+
+    /// Sends a message that always fits, with or without the interpreter.
+    pub fn send_from_drop(&self, message: &OutMessage<'_>) {
+        // Nothing can be done about a failure, and nothing is lost with it that the server would wait for.
+        let send = || drop(self.send(message));
+        if Python::try_attach(|py| py.detach(send)).is_none() {
+            send();
+        }
+    }
+}

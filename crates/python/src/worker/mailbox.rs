@@ -1,0 +1,67 @@
+//! Answers to this process's calls: whoever waits first fetches the mail for all who wait.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use alipes_link::{OutMessage, ReceivedMail};
+use parking_lot::{Condvar, Mutex};
+
+use super::link::Link;
+
+/// One box per open call.
+#[derive(Default)]
+pub struct Mailbox {
+    last: AtomicU64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    boxes: HashMap<u64, VecDeque<ReceivedMail>>,
+    /// Somebody is fetching; the others wait for it.
+    led: bool,
+}
+
+impl Mailbox {
+    /// A number for a new call, whose answers are kept from now on.
+    pub fn open(&self) -> u64 {
+        let call = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        self.state.lock().boxes.insert(call, VecDeque::new());
+        call
+    }
+
+    /// No further answer is wanted. Those that lie here are given back, as are those that come later.
+    pub fn close(&self, link: &Link, call: u64) {
+        let left = self.state.lock().boxes.remove(&call);
+        for mail in left.into_iter().flatten() {
+            link.release(mail.lease);
+        }
+    }
+
+    /// The next answer to a call; waits for it, without the interpreter. `None`: none will come.
+    pub fn next(&self, link: &Link, call: u64) -> Option<ReceivedMail> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(mail) = state.boxes.get_mut(&call)?.pop_front() {
+                return Some(mail);
+            }
+            if std::mem::replace(&mut state.led, true) {
+                self.changed.wait(&mut state);
+                continue;
+            }
+            drop(state);
+            let fetched = link.end.next_mail(None);
+            state = self.state.lock();
+            state.led = false;
+            // The others look for their mail, and one of them leads if this thread is served.
+            self.changed.notify_all();
+            let mail = fetched?;
+            let lease = mail.lease;
+            match state.boxes.get_mut(&mail.call) {
+                Some(letters) => letters.push_back(mail),
+                None => drop(link.send(&OutMessage::Released { lease })),
+            }
+        }
+    }
+}

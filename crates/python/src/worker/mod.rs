@@ -1,0 +1,24 @@
+//! What a Python worker process uses: Triton's classes over shared memory, and the link to the server.
+//!
+//! [`worker_link::WorkerLink`] claims requests and answers them; [`reply::Reply`] is what a request is owed, held by its
+//! object and its response senders; [`lease::Loan`] is the memory of its inputs, held by every tensor and array over it.
+
+mod answers;
+mod arrays;
+mod calls;
+pub mod context;
+mod dlpack;
+pub mod errors;
+pub mod iterator;
+mod lease;
+mod link;
+mod mailbox;
+mod outputs;
+pub mod parameters;
+mod reply;
+pub mod request;
+pub mod response;
+pub mod sender;
+mod strings;
+pub mod tensor;
+pub mod worker_link;

@@ -1,0 +1,225 @@
+//! What is still owed to a claimed request: its answers, in order, and the last one exactly once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use alipes_link::{Credit, OutAnswer, OutMessage, OutOutcome, Request};
+use parking_lot::{Mutex, MutexGuard};
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use super::errors::INTERNAL;
+use super::lease::Loan;
+use super::link::Link;
+use super::outputs::Draft;
+
+/// Shared by a request's object and its response senders. Where the last of them goes without having answered, the
+/// request is closed: with an error, or, in a decoupled model, with an end that carries no response.
+pub struct Reply {
+    pub link: &'static Link,
+    pub lane: u32,
+    pub ticket: u64,
+    pub loan: Arc<Loan>,
+    /// Where the inputs lie: offsets and lengths.
+    slots: SmallVec<[(u64, usize); 2]>,
+    asked: Vec<u16>,
+    state: Mutex<State>,
+    blame: AtomicU8,
+    rescheduled: AtomicBool,
+}
+
+/// How far the answer has come. The lock is held while an answer is posted, so that answers keep their order; it is
+/// therefore taken without the interpreter.
+#[derive(Default)]
+pub struct State {
+    responses: u64,
+    bytes: u64,
+    closed: bool,
+}
+
+/// What to say of a request that nobody answered.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub enum Blame {
+    Sender,
+    NoList,
+    NoResponse,
+}
+
+/// A response, or the lack of one, on its way.
+pub struct Sending<'a> {
+    pub response: Option<OutOutcome<'a>>,
+    pub bytes: u64,
+    pub last: bool,
+}
+
+impl Reply {
+    pub fn new(link: &'static Link, request: &Request) -> Arc<Reply> {
+        Arc::new(Reply {
+            link,
+            lane: request.lane,
+            ticket: request.ticket,
+            loan: Loan::of_request(link, request.ticket),
+            slots: request.inputs.iter().map(|input| (input.offset, input.len)).collect(),
+            asked: request.outputs.clone(),
+            state: Mutex::default(),
+            blame: AtomicU8::new(Blame::Sender as u8),
+            rescheduled: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether the caller wants this output; one who names none wants all.
+    pub fn wants(&self, output: u16) -> bool {
+        self.asked.is_empty() || self.asked.contains(&output)
+    }
+
+    /// Whether these bytes of the request arena are part of an input.
+    pub fn holds(&self, offset: u64, len: usize) -> bool {
+        let end = offset + len as u64;
+        self.slots.iter().any(|(start, size)| *start <= offset && end <= start + *size as u64)
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.link.end.is_cancelled(self.lane, self.ticket)
+    }
+
+    /// Whether the model wants the request to come again.
+    pub fn rescheduled(&self) -> bool {
+        self.rescheduled.load(Ordering::Relaxed)
+    }
+
+    pub fn set_rescheduled(&self, wanted: bool) {
+        self.rescheduled.store(wanted, Ordering::Relaxed);
+    }
+
+    /// What to say if nobody answers.
+    pub fn blame(&self, blame: Blame) {
+        self.blame.store(blame as u8, Ordering::Relaxed);
+    }
+
+    /// Posts what a response sender was given. Waits while the caller has too much before it.
+    ///
+    /// # Errors
+    ///
+    /// Triton's texts for a sender that is used against its rules.
+    pub fn send(&self, sending: Sending<'_>) -> Result<(), String> {
+        let mut state = self.state.lock();
+        self.check(&state, &sending)?;
+        let decoupled = self.link.declaration.decoupled;
+        let wanted = |state: &State| {
+            let credit = || self.link.end.wait_credit(self.lane, self.ticket, state.responses, state.bytes);
+            !decoupled || credit() == Credit::Go
+        };
+        let outcome = match sending.response {
+            // Nobody waits for it any more: only the end is told.
+            Some(response) => wanted(&state).then_some(response),
+            None => None,
+        };
+        if outcome.is_some() || sending.last {
+            self.post(outcome.unwrap_or(OutOutcome::Empty), sending.last).map_err(|error| error.to_string())?;
+        }
+        state.responses += 1;
+        state.bytes += sending.bytes;
+        state.closed |= sending.last;
+        Ok(())
+    }
+
+    fn check(&self, state: &State, sending: &Sending<'_>) -> Result<(), String> {
+        let refuse = |text: &str| Err(format!("Unable to send response. {text}"));
+        if !self.link.declaration.decoupled {
+            if sending.response.is_some() && state.responses > 0 {
+                return refuse("Non-decoupled model cannot send more than one response.");
+            }
+            if sending.response.is_none() && state.responses == 0 {
+                return refuse("Non-decoupled model cannot send complete final before sending a response.");
+            }
+        }
+        if state.closed { refuse("Response sender has been closed.") } else { Ok(()) }
+    }
+
+    fn post(&self, outcome: OutOutcome<'_>, last: bool) -> Result<(), alipes_link::SendError> {
+        let released = last && self.loan.settle();
+        let answer = OutAnswer { lane: self.lane, ticket: self.ticket, last, released, outcome };
+        self.link.send(&OutMessage::Answer(&answer))?;
+        if last && self.loan.end(released) {
+            self.link.send(&OutMessage::Released { lease: self.ticket })?;
+        }
+        Ok(())
+    }
+
+    /// Closes the reply for good. `None`: it was closed before; else how many responses were sent.
+    pub fn close(&self, py: Python<'_>) -> Option<u64> {
+        let close = |mut state: MutexGuard<'_, State>| {
+            let was_open = !std::mem::replace(&mut state.closed, true);
+            was_open.then_some(state.responses)
+        };
+        match self.state.try_lock() {
+            Some(state) => close(state),
+            None => py.detach(|| close(self.state.lock())),
+        }
+    }
+
+    /// How many responses were sent, or `None` where the reply is closed.
+    pub fn open_after(&self, py: Python<'_>) -> Option<u64> {
+        let look = |state: MutexGuard<'_, State>| (!state.closed).then_some(state.responses);
+        match self.state.try_lock() {
+            Some(state) => look(state),
+            None => py.detach(|| look(self.state.lock())),
+        }
+    }
+
+    /// Ends the request with the failure of its execution, if it has not ended. Waits for a sender that is at work.
+    pub fn fail(&self, text: &str) {
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.closed, true) {
+            // An error fits every link.
+            let _ = self.post(OutOutcome::Error { code: INTERNAL, text, backend: true }, true);
+        }
+    }
+
+    /// What closes a request that nobody answered, after so many responses.
+    pub fn closing(&self, responses: u64) -> Draft {
+        if self.link.declaration.decoupled || responses > 0 {
+            return Draft::Empty;
+        }
+        let blame = self.blame.load(Ordering::Relaxed);
+        let (code, text) = match blame {
+            _ if self.rescheduled() => (UNSUPPORTED, "Rescheduling a request is not supported."),
+            b if b == Blame::NoList as u8 => {
+                (INTERNAL, "Expected a list in the execute return, found type '<class 'NoneType'>'.")
+            }
+            b if b == Blame::NoResponse as u8 => (
+                INTERNAL,
+                "Expected an 'InferenceResponse' object in the execute function return list, found type \
+                 '<class 'NoneType'>'.",
+            ),
+            _ => (INTERNAL, "The response sender of the request was dropped before it sent a response."),
+        };
+        Draft::Error { code, text: failure(&self.link.declaration.instance, text), raised: true }
+    }
+}
+
+const UNSUPPORTED: u8 = 5;
+
+/// Triton's words around the failure of a batch.
+pub fn failure(instance: &str, text: &str) -> String {
+    format!("Failed to process the request(s) for model '{instance}', message: {text}")
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        if std::mem::replace(&mut state.closed, true) {
+            return;
+        }
+        let responses = state.responses;
+        let closing = self.closing(responses);
+        let released = self.loan.settle();
+        let (lane, ticket) = (self.lane, self.ticket);
+        let answer = OutAnswer { lane, ticket, last: true, released, outcome: closing.outcome() };
+        self.link.send_from_drop(&OutMessage::Answer(&answer));
+        if self.loan.end(released) {
+            self.link.release(self.ticket);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `InferenceRequest`: one that was received, to be answered, or one that a model makes, to call another model.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use alipes_link::{OwnedTensorName, Request, ViewedTensor};
+use alipes_protocol::{CorrelationId, Parameter};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyInt, PyList, PySet, PyString};
+
+use super::arrays::Memory;
+use super::context::{InferenceTrace, PreferredMemory};
+use super::errors::{refused, wrong_arguments};
+use super::link::{Link, link};
+use super::reply::Reply;
+use super::response::{Tensors, tensors};
+use super::sender::InferenceResponseSender;
+use super::tensor::Tensor;
+use super::{calls, parameters};
+
+const SUPPORTED: &str = "InferenceRequest(request_id: str = '', correlation_id: object = 0, \
+                         inputs: List[c_python_backend_utils.Tensor], requested_output_names: List[str], \
+                         model_name: str, model_version: int = -1, flags: int = 0, timeout: int = 0, \
+                         preferred_memory: c_python_backend_utils.PreferredMemory = PreferredMemory(), \
+                         trace: c_python_backend_utils.InferenceTrace = InferenceTrace(), parameters: dict = None)";
+
+/// A request.
+#[pyclass(frozen, module = "c_python_backend_utils")]
+pub struct InferenceRequest {
+    pub id: String,
+    pub correlation_id: CorrelationId,
+    pub flags: AtomicU32,
+    pub timeout_us: u64,
+    pub trace: Py<InferenceTrace>,
+    /// The text of a JSON object.
+    pub parameters: String,
+    inputs: PyOnceLock<Tensors>,
+    origin: Origin,
+}
+
+enum Origin {
+    Received { reply: Arc<Reply>, views: Vec<ViewedTensor>, outputs: Vec<u16> },
+    Made(Target),
+}
+
+/// Whom a model calls.
+pub struct Target {
+    pub model: String,
+    pub version: i64,
+    pub outputs: Vec<String>,
+}
+
+impl InferenceRequest {
+    /// A request that was claimed.
+    pub fn received(py: Python<'_>, link: &'static Link, request: Request) -> PyResult<(Self, Arc<Reply>)> {
+        let reply = Reply::new(link, &request);
+        let trace = InferenceTrace { context: request.trace, ticket: request.ticket };
+        let this = InferenceRequest {
+            id: request.id,
+            correlation_id: request.correlation_id,
+            flags: AtomicU32::new(request.flags),
+            timeout_us: request.timeout_us,
+            trace: Py::new(py, trace)?,
+            parameters: request.parameters,
+            inputs: PyOnceLock::new(),
+            origin: Origin::Received { reply: reply.clone(), views: request.inputs, outputs: request.outputs },
+        };
+        Ok((this, reply))
+    }
+
+    /// What a received request is still owed.
+    pub fn reply(&self) -> Option<&Arc<Reply>> {
+        match &self.origin {
+            Origin::Received { reply, .. } => Some(reply),
+            Origin::Made(_) => None,
+        }
+    }
+
+    /// Whom a made request calls.
+    pub fn target(&self) -> Option<&Target> {
+        match &self.origin {
+            Origin::Received { .. } => None,
+            Origin::Made(target) => Some(target),
+        }
+    }
+
+    /// The inputs; those of a received request become objects when they are first looked at.
+    pub fn tensors(&self, py: Python<'_>) -> PyResult<&Tensors> {
+        self.inputs.get_or_try_init(py, || match &self.origin {
+            Origin::Received { reply, views, .. } => viewed(py, reply, views),
+            Origin::Made(_) => Ok(Tensors::new()),
+        })
+    }
+}
+
+/// Tensors over the request's memory, which they keep on loan.
+fn viewed(py: Python<'_>, reply: &Arc<Reply>, views: &[ViewedTensor]) -> PyResult<Tensors> {
+    let lease = reply.loan.lease().ok_or_else(|| {
+        refused("The inputs of a request can be looked at only before it is answered, unless they were before.")
+    })?;
+    let lease = Py::new(py, lease)?.into_any();
+    views.iter().map(|view| Py::new(py, tensor(py, reply.link, view, lease.clone_ref(py))?)).collect()
+}
+
+/// A tensor over the memory of a view; `owner` keeps it.
+pub fn tensor(py: Python<'_>, link: &Link, view: &ViewedTensor, owner: Py<PyAny>) -> PyResult<Tensor> {
+    let name = match &view.name {
+        OwnedTensorName::Index(index) => link.input_name(*index).map(|name| name.clone_ref(py)),
+        OwnedTensorName::Name(name) => Some(PyString::new(py, name).unbind()),
+    };
+    let data = link.end.memory().at(view.offset, view.len);
+    // The link has checked the range; the names are those of one build of the server.
+    let (Some(name), Some(data)) = (name, data) else { return Err(refused("The server sent an unknown input.")) };
+    let memory = Memory { datatype: view.datatype, shape: view.shape.clone(), data, bytes: view.len };
+    Ok(Tensor::kept(name, memory, owner))
+}
+
+#[pymethods]
+impl InferenceRequest {
+    #[new]
+    #[pyo3(signature = (request_id = "", correlation_id = None, inputs = None, requested_output_names = None,
+        model_name = None, model_version = -1, flags = 0, timeout = 0, preferred_memory = None, trace = None,
+        parameters = None),
+        text_signature = "(request_id='', correlation_id=None, inputs=None, requested_output_names=None, \
+        model_name=None, model_version=-1, flags=0, timeout=0, preferred_memory=None, trace=None, parameters=None)")]
+    #[allow(clippy::too_many_arguments, reason = "the constructor is Triton's")]
+    fn new(
+        py: Python<'_>,
+        request_id: &str,
+        correlation_id: Option<&Bound<'_, PyAny>>,
+        inputs: Option<&Bound<'_, PyAny>>,
+        requested_output_names: Option<Vec<String>>,
+        model_name: Option<&str>,
+        model_version: i64,
+        flags: u32,
+        timeout: u64,
+        preferred_memory: Option<&Bound<'_, PreferredMemory>>,
+        trace: Option<Bound<'_, InferenceTrace>>,
+        parameters: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<InferenceRequest> {
+        let _ = preferred_memory;
+        let missing = |what: &str| wrong_arguments(SUPPORTED, PyString::new(py, &format!("no {what}")).as_any());
+        let given = inputs.ok_or_else(|| missing("inputs"))?;
+        let outputs = requested_output_names.ok_or_else(|| missing("requested_output_names"))?;
+        let model = model_name.ok_or_else(|| missing("model_name"))?.to_owned();
+        let empty = |what: &str| {
+            refused(format!("{what} for request with id '{request_id}' and model name '{model}' should not be empty."))
+        };
+        let inputs: Option<Tensors> = tensors(given, SUPPORTED)?.into_iter().collect();
+        let inputs = inputs.ok_or_else(|| empty("Input tensor"))?;
+        if outputs.iter().any(String::is_empty) {
+            return Err(empty("Requested output name"));
+        }
+        let parameters = parameters::from_python(parameters)?;
+        let trace = match trace {
+            Some(trace) => trace.unbind(),
+            None => Py::new(py, InferenceTrace::default())?,
+        };
+        let cell = PyOnceLock::new();
+        let _ = cell.set(py, inputs);
+        Ok(InferenceRequest {
+            id: request_id.to_owned(),
+            correlation_id: correlation(correlation_id)?,
+            flags: AtomicU32::new(flags),
+            timeout_us: timeout,
+            trace,
+            parameters: json(&parameters),
+            inputs: cell,
+            origin: Origin::Made(Target { model, version: model_version, outputs }),
+        })
+    }
+
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.tensors(py)?)
+    }
+
+    fn request_id(&self) -> &str {
+        &self.id
+    }
+
+    fn correlation_id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.correlation_id {
+            CorrelationId::Number(number) => number.into_bound_py_any(py),
+            CorrelationId::Text(text) => text.into_bound_py_any(py),
+        }
+    }
+
+    fn flags(&self) -> u32 {
+        self.flags.load(Ordering::Relaxed)
+    }
+
+    fn set_flags(&self, flags: u32) {
+        self.flags.store(flags, Ordering::Relaxed);
+    }
+
+    fn timeout(&self) -> u64 {
+        self.timeout_us
+    }
+
+    /// The text of a JSON object.
+    fn parameters(&self) -> &str {
+        if self.parameters.is_empty() { "{}" } else { &self.parameters }
+    }
+
+    fn trace(&self, py: Python<'_>) -> Py<InferenceTrace> {
+        self.trace.clone_ref(py)
+    }
+
+    fn requested_output_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySet>> {
+        match &self.origin {
+            Origin::Made(target) => PySet::new(py, &target.outputs),
+            Origin::Received { reply, outputs, .. } => {
+                let names = reply.link.output_names();
+                if outputs.is_empty() {
+                    return PySet::new(py, names);
+                }
+                PySet::new(py, outputs.iter().filter_map(|index| names.get(usize::from(*index))))
+            }
+        }
+    }
+
+    fn get_response_sender(&self) -> PyResult<InferenceResponseSender> {
+        let reply = self.reply().ok_or_else(|| refused("A request that a model made has no response sender."))?;
+        Ok(InferenceResponseSender::new(reply.clone()))
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.reply().is_some_and(|reply| reply.is_cancelled())
+    }
+
+    fn set_release_flags(&self, flags: u32) {
+        if let Some(reply) = self.reply() {
+            reply.set_rescheduled(flags == RESCHEDULE);
+        }
+    }
+
+    /// Calls the model and waits for its response, or gives an iterator over its responses.
+    #[pyo3(signature = (decoupled = false))]
+    fn exec<'py>(slf: &Bound<'py, Self>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
+        calls::execute(slf, decoupled)
+    }
+
+    /// The same as an awaitable of the running event loop.
+    #[pyo3(signature = (decoupled = false))]
+    fn async_exec<'py>(slf: &Bound<'py, Self>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
+        calls::execute_soon(slf, decoupled)
+    }
+}
+
+/// `TRITONSERVER_REQUEST_RELEASE_RESCHEDULE`.
+const RESCHEDULE: u32 = 2;
+
+fn correlation(given: Option<&Bound<'_, PyAny>>) -> PyResult<CorrelationId> {
+    let Some(given) = given else { return Ok(CorrelationId::default()) };
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(CorrelationId::Text(text.to_str()?.to_owned()));
+    }
+    let number = given.cast::<PyInt>().map_err(|_| refused("Correlation ID must be integer or string"))?;
+    Ok(CorrelationId::Number(number.extract()?))
+}
+
+fn json(parameters: &[(String, Parameter)]) -> String {
+    if parameters.is_empty() { String::new() } else { parameters::to_json(parameters) }
+}
+
+/// Whether this process can call models now.
+pub fn callable() -> PyResult<&'static Link> {
+    use super::link::Stage;
+    let serving = link().filter(|link| link.stage() == Stage::Serving);
+    serving.ok_or_else(|| refused("BLS is only supported during the 'execute' function."))
+}

@@ -1,0 +1,121 @@
+//! `InferenceResponse`: outputs or an error, with parameters.
+
+use std::sync::Arc;
+
+use alipes_protocol::Parameter;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PySequence, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use super::errors::{TritonError, refused, wrong_arguments};
+use super::parameters;
+use super::tensor::Tensor;
+
+const SUPPORTED: &str = "InferenceResponse(output_tensors: List[c_python_backend_utils.Tensor] = [], \
+                         error: c_python_backend_utils.TritonError = None, parameters: dict = None)";
+
+/// Tensors in a model's order; most have one or two.
+pub type Tensors = SmallVec<[Py<Tensor>; 2]>;
+
+/// What a model answers, or what another model answered to it.
+#[pyclass(frozen, module = "c_python_backend_utils")]
+pub struct InferenceResponse {
+    pub outputs: Tensors,
+    pub error: Option<Py<TritonError>>,
+    parameters: Parameters,
+}
+
+enum Parameters {
+    None,
+    /// Attached by this model.
+    Given(Arc<[(String, Parameter)]>),
+    /// Received with another model's answer.
+    Received(String),
+}
+
+impl InferenceResponse {
+    /// What another model answered.
+    pub fn received(outputs: Tensors, parameters: String) -> InferenceResponse {
+        InferenceResponse { outputs, error: None, parameters: Parameters::Received(parameters) }
+    }
+
+    /// Why another model did not answer.
+    pub fn failed(error: Py<TritonError>) -> InferenceResponse {
+        InferenceResponse { outputs: Tensors::new(), error: Some(error), parameters: Parameters::None }
+    }
+
+    /// The parameters to send on; `None` where there are none.
+    pub fn attached(&self) -> Option<Arc<[(String, Parameter)]>> {
+        match &self.parameters {
+            Parameters::None => None,
+            Parameters::Given(parameters) => Some(parameters.clone()),
+            Parameters::Received(text) => Some(parameters::from_json(text).into()),
+        }
+    }
+}
+
+#[pymethods]
+impl InferenceResponse {
+    #[new]
+    #[pyo3(signature = (output_tensors = None, error = None, parameters = None))]
+    fn new(
+        output_tensors: Option<&Bound<'_, PyAny>>,
+        error: Option<&Bound<'_, PyAny>>,
+        parameters: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<InferenceResponse> {
+        let outputs = output_tensors.map(|given| tensors(given, SUPPORTED)).transpose()?.unwrap_or_default();
+        let outputs: Option<Tensors> = outputs.into_iter().collect();
+        let outputs = outputs.ok_or_else(|| refused("Output tensor for inference response should not be empty."))?;
+        let error = match error {
+            None => None,
+            Some(given) => {
+                let error = given.cast::<TritonError>().map_err(|_| wrong_arguments(SUPPORTED, given))?;
+                Some(error.clone().unbind())
+            }
+        };
+        let parameters = parameters::from_python(parameters)?;
+        let parameters = if parameters.is_empty() { Parameters::None } else { Parameters::Given(parameters.into()) };
+        Ok(InferenceResponse { outputs, error, parameters })
+    }
+
+    fn output_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.outputs)
+    }
+
+    fn has_error(&self) -> bool {
+        self.error.is_some()
+    }
+
+    fn error(&self, py: Python<'_>) -> Option<Py<TritonError>> {
+        self.error.as_ref().map(|error| error.clone_ref(py))
+    }
+
+    /// The text of a JSON object.
+    fn parameters(&self) -> String {
+        match &self.parameters {
+            Parameters::None => "{}".to_owned(),
+            Parameters::Given(parameters) => parameters::to_json(parameters),
+            Parameters::Received(text) if text.is_empty() => "{}".to_owned(),
+            Parameters::Received(text) => text.clone(),
+        }
+    }
+}
+
+/// The tensors of a sequence; `None` stands where `None` stood.
+pub fn tensors(given: &Bound<'_, PyAny>, supported: &str) -> PyResult<SmallVec<[Option<Py<Tensor>>; 2]>> {
+    let tensor = |item: Bound<'_, PyAny>| {
+        if item.is_none() {
+            return Ok(None);
+        }
+        item.cast::<Tensor>().map(|tensor| Some(tensor.clone().unbind())).map_err(|_| wrong_arguments(supported, given))
+    };
+    if let Ok(list) = given.cast::<PyList>() {
+        return list.iter().map(tensor).collect();
+    }
+    if let Ok(tuple) = given.cast::<PyTuple>() {
+        return tuple.iter().map(tensor).collect();
+    }
+    let sequence = given.cast::<PySequence>().ok().filter(|_| !given.is_instance_of::<PyString>());
+    let sequence = sequence.ok_or_else(|| wrong_arguments(supported, given))?;
+    sequence.try_iter()?.map(|item| tensor(item?)).collect()
+}

@@ -1,0 +1,147 @@
+//! `WorkerLink`: what the worker's main loop drives.
+
+use std::os::fd::RawFd;
+
+use alipes_link::{Claimed, LogLine, OutMessage, SendError, monotonic_ns};
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use smallvec::SmallVec;
+
+use super::answers::{self, Batch};
+use super::link::{Declaration, Link, Stage};
+use super::reply::failure;
+use super::request::InferenceRequest;
+use super::{arrays, calls};
+use crate::door::{Failure, detached};
+
+/// The process's link to its server.
+#[pyclass(frozen, module = "alipes._core")]
+pub struct WorkerLink {
+    link: &'static Link,
+    /// What was claimed last and is not yet answered, with the list that the model was given.
+    open: Mutex<Option<(Batch, Py<PyList>)>>,
+}
+
+#[pymethods]
+impl WorkerLink {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        link_fd: RawFd,
+        requests_fd: RawFd,
+        doorbell_fd: RawFd,
+        declaration: &str,
+    ) -> PyResult<Self> {
+        let declaration: Declaration =
+            serde_json::from_str(declaration).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        arrays::prepare(py)?;
+        let link = Link::open(py, [link_fd, requests_fd, doorbell_fd], declaration)?;
+        Ok(WorkerLink { link, open: Mutex::new(None) })
+    }
+
+    /// The model is initialized: requests may come, and models may be called.
+    fn ready(&self, py: Python<'_>) -> PyResult<()> {
+        self.link.set_stage(Stage::Serving);
+        self.send(py, &OutMessage::Ready)
+    }
+
+    fn failed(&self, py: Python<'_>, text: &str) -> PyResult<()> {
+        self.send(py, &OutMessage::Failed { text })
+    }
+
+    fn finalized(&self, py: Python<'_>) -> PyResult<()> {
+        self.link.set_stage(Stage::Leaving);
+        self.send(py, &OutMessage::Finalized)
+    }
+
+    fn log(&self, py: Python<'_>, level: u8, file: String, line: u32, text: String) -> PyResult<()> {
+        self.send(py, &OutMessage::Log(&LogLine { level, file, line, text }))
+    }
+
+    /// The next requests; blocks without the interpreter. `None`: the server asks the worker to leave.
+    fn claim(&self, py: Python<'_>) -> PyResult<Option<Py<PyList>>> {
+        let Some((batch, requests)) = self.take(py)? else { return Ok(None) };
+        let given = requests.clone().unbind();
+        *self.open.lock() = Some((batch, requests.unbind()));
+        Ok(Some(given))
+    }
+
+    /// Answers what was claimed last with what `execute` returned.
+    fn answer(&self, py: Python<'_>, requests: Bound<'_, PyList>, responses: Bound<'_, PyAny>) -> PyResult<()> {
+        let batch =
+            self.opened(&requests).ok_or_else(|| PyValueError::new_err("these requests were not claimed last"))?;
+        answers::settle(py, self.link, batch, requests, Ok(responses));
+        Ok(())
+    }
+
+    /// Fails those of the requests that are not answered yet.
+    fn fail(&self, py: Python<'_>, requests: Bound<'_, PyList>, message: String) {
+        if let Some(batch) = self.opened(&requests) {
+            return answers::settle(py, self.link, batch, requests, Err(message));
+        }
+        let text = failure(&self.link.declaration.instance, &message);
+        let replies = requests.iter().filter_map(|item| item.cast::<InferenceRequest>().ok()?.get().reply().cloned());
+        let replies: SmallVec<[_; 8]> = replies.collect();
+        py.detach(|| {
+            answers::log_failure(self.link, &text);
+            replies.iter().for_each(|reply| reply.fail(&text));
+        });
+    }
+
+    /// Claims, executes and answers until the server asks the worker to leave.
+    fn serve(&self, py: Python<'_>, execute: &Bound<'_, PyAny>, describe: &Bound<'_, PyAny>) -> PyResult<()> {
+        while let Some((mut batch, requests)) = self.take(py)? {
+            batch.began_ns = monotonic_ns();
+            let returned = execute.call1((&requests,)).map_err(|error| text(describe, &error));
+            answers::settle(py, self.link, batch, requests, returned);
+        }
+        Ok(())
+    }
+
+    fn call(&self, py: Python<'_>, name: &str, json: &str) -> PyResult<String> {
+        calls::control(py, self.link, name, json)
+    }
+}
+
+impl WorkerLink {
+    fn send(&self, py: Python<'_>, message: &OutMessage<'_>) -> PyResult<()> {
+        let sent = |error: SendError| Failure::System(error.to_string());
+        detached(py, || self.link.send(message).map_err(sent))
+    }
+
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
+        let (claimed, requests) = detached(py, || {
+            let mut requests = Vec::new();
+            Ok((self.link.end.claim(self.link.declaration.max_rows, &mut requests), requests))
+        })?;
+        if claimed == Claimed::Stop {
+            self.link.set_stage(Stage::Leaving);
+            return Ok(None);
+        }
+        let claimed_ns = requests.first().map_or(0, |request| request.claimed_ns);
+        self.link.set_parent(requests.first().map_or(0, |request| request.ticket));
+        let mut replies = SmallVec::new();
+        let mut objects: SmallVec<[Py<InferenceRequest>; 8]> = SmallVec::new();
+        for request in requests {
+            let (request, reply) = InferenceRequest::received(py, self.link, request)?;
+            replies.push(reply);
+            objects.push(Py::new(py, request)?);
+        }
+        let batch = Batch { replies, claimed_ns, began_ns: monotonic_ns() };
+        Ok(Some((batch, PyList::new(py, objects)?)))
+    }
+
+    /// The open batch, if these are its requests.
+    fn opened(&self, requests: &Bound<'_, PyList>) -> Option<Batch> {
+        let mut open = self.open.lock();
+        open.take_if(|(_, list)| list.is(requests)).map(|(batch, _)| batch)
+    }
+}
+
+/// What an exception of a model's is called in its answers.
+fn text(describe: &Bound<'_, PyAny>, error: &PyErr) -> String {
+    let text = describe.call1((error.value(describe.py()),)).and_then(|text| text.extract::<String>());
+    text.unwrap_or_else(|_| error.to_string())
+}
