@@ -20,6 +20,7 @@ ALLOWED = {
     "config": set(),
     "repository": {"config"},
     "backends": {"config", "repository"},
+    "worker": set(),
     "server": {"config", "repository", "backends"},
     "quickstart": {"config"},
 }

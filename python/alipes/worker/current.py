@@ -1,0 +1,51 @@
+"""What this process serves: a worker has one link and one model, and a model file asks for them by function calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from alipes._core import TritonModelException, WorkerLink
+
+__all__ = ["Current", "ask", "current"]
+
+
+@dataclass(slots=True)
+class Current:
+    """What is known of this process's model.
+
+    Attributes:
+        link: How the server is reached; ``None`` while a model is only asked for its configuration.
+        version_directory: The folder of the model's version.
+        verbose: Whether the server shows verbose lines.
+    """
+
+    link: WorkerLink | None = None
+    version_directory: str = ""
+    verbose: bool = False
+
+
+current: Final = Current()
+
+
+def ask(name: str, question: Mapping[str, object], failure: str) -> dict[str, Any]:
+    """Asks the server something and waits for the answer.
+
+    Args:
+        name: What is asked, such as ``model.ready``.
+        question: Its details.
+        failure: What stands in front of the server's refusal.
+
+    Raises:
+        TritonModelException: If the server refuses, or there is none to ask.
+    """
+    if current.link is None:
+        raise TritonModelException(f"{failure}: it is not possible while a model is asked for its configuration.")
+    try:
+        answer = current.link.call(name, json.dumps(question))
+    except TritonModelException as error:
+        raise TritonModelException(f"{failure}: {error}") from None
+    found: dict[str, Any] = json.loads(answer) if answer else {}
+    return found

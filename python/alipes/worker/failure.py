@@ -1,0 +1,82 @@
+"""What is said of an exception: its type, its message and the way to it, in the form that Triton's users know.
+
+The form is pybind11's: ``<type>: <message>``, an empty line, ``At:``, then one line a frame, the innermost first::
+
+    ValueError: went wrong
+
+    At:
+      /models/fails/1/model.py(17): execute
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final
+
+__all__ = ["describe", "forget"]
+
+# Frames of these are how the model was called, not what it did. They are left out where they come first.
+_CALLERS: Final = ("alipes.worker.", "asyncio.", "concurrent.futures.", "threading.")
+# Frames of these are how one file imports another. They are left out everywhere, as Python itself does.
+_IMPORTS: Final = ("alipes.worker.sources", "importlib._bootstrap", "importlib._bootstrap_external")
+
+
+def describe(error: BaseException) -> str:
+    """Type, message and frames of an exception."""
+    try:
+        text = f"{type(error).__name__}: {_message(error)}"
+        places = _places(error)
+        return f"{text}\n\nAt:\n{''.join(places)}" if places else text
+    except MemoryError:  # the one that is told of, or the next
+        return type(error).__name__
+
+
+def forget(error: BaseException) -> None:
+    """Drops what the frames of an exception hold.
+
+    A frame that keeps its exception in a variable is a cycle, and views of a request in it would occupy the request's
+    memory until the garbage collector comes by.
+    """
+    seen: set[int] = set()
+    queue: list[BaseException | None] = [error]
+    while queue:
+        one = queue.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        traceback.clear_frames(one.__traceback__)
+        queue += [one.__cause__, one.__context__]
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except MemoryError:
+        raise
+    except Exception as broken:
+        return f"<its message cannot be shown: {type(broken).__name__}>"
+
+
+def _places(error: BaseException) -> list[str]:
+    lines = [f"  {file}({line}): {function}\n" for file, line, function in _frames(error.__traceback__)]
+    if not lines and isinstance(error, SyntaxError) and error.filename is not None:
+        return [f"  {error.filename}({error.lineno}): <module>\n"]
+    return lines[::-1]
+
+
+def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int, str]]:
+    """Frames from the outermost to the innermost, from the first that is the model's on; each function once."""
+    last = None
+    begun = False
+    while trace is not None:
+        frame = trace.tb_frame
+        module = str(frame.f_globals.get("__name__", ""))
+        imports = module in _IMPORTS or frame.f_code.co_filename.startswith("<frozen importlib")
+        begun = begun or not (imports or f"{module}.".startswith(_CALLERS))
+        # An exception that is raised again in the function that caught it has two entries for it.
+        if begun and not imports and frame is not last:
+            yield frame.f_code.co_filename, trace.tb_lineno, frame.f_code.co_name
+        last = frame
+        trace = trace.tb_next

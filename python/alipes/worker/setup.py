@@ -1,0 +1,109 @@
+"""What a worker is told: the model, its place, and which of its instances this process is."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+__all__ = ["SCHEMA", "Instance", "Setup", "read_setup"]
+
+SCHEMA: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Which instance this process is.
+
+    Attributes:
+        name: As it appears in errors, such as ``m_0_0``.
+        index: Number of the instance.
+        kind: ``CPU``, ``GPU`` or ``MODEL``.
+        device_id: The device it is meant for.
+    """
+
+    name: str
+    index: int
+    kind: str
+    device_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a worker runs.
+
+    Attributes:
+        instance: Which instance this process is.
+        model_name: The model.
+        model_version: Its version.
+        model_file: The file that holds the class, absolute.
+        version_directory: The folder whose modules the file may import, absolute.
+        model_directory: The folder above the versions, absolute.
+        model_config: The configuration as JSON, as `initialize` gets it.
+        decoupled: Whether a request may have any number of responses.
+        max_batch_size: Rows that an execution may have; 0 without a batch dimension.
+        batches: Whether several requests are executed together.
+        inputs: ``{"name": ..., "datatype": ...}`` of each declared input.
+        outputs: The same of each output.
+        log_verbose: The server's verbose level; above 0 verbose lines are sent.
+    """
+
+    instance: Instance
+    model_name: str
+    model_version: int
+    model_file: str
+    version_directory: str
+    model_directory: str
+    model_config: str
+    decoupled: bool
+    max_batch_size: int
+    batches: bool
+    inputs: list[dict[str, str]]
+    outputs: list[dict[str, str]]
+    log_verbose: int
+
+    @classmethod
+    def parse(cls, text: str) -> Setup:
+        """Reads the document that the server wrote.
+
+        Raises:
+            ValueError: If it is of another schema than this worker's.
+        """
+        document = json.loads(text)
+        setup: dict[str, Any] = document["setup"]
+        if setup["schema"] != SCHEMA:
+            raise ValueError(f"the worker's setup has schema {setup['schema']}, this worker knows {SCHEMA}")
+        instance = Instance(**{field.name: document["instance"][field.name] for field in fields(Instance)})
+        return cls(instance, **{field.name: setup[field.name] for field in fields(cls) if field.name != "instance"})
+
+    def declaration(self) -> str:
+        """What the link has to know, as JSON."""
+        return json.dumps(
+            {
+                "instance": self.instance.name,
+                "model": self.model_name,
+                "inputs": self.inputs,
+                "outputs": self.outputs,
+                "decoupled": self.decoupled,
+                "max_rows": self.max_batch_size if self.batches else 0,
+            }
+        )
+
+    def arguments(self) -> dict[str, str]:
+        """What `initialize` gets."""
+        return {
+            "model_config": self.model_config,
+            "model_instance_kind": self.instance.kind,
+            "model_instance_name": self.instance.name,
+            "model_instance_device_id": str(self.instance.device_id),
+            "model_repository": self.model_directory,
+            "model_version": str(self.model_version),
+            "model_name": self.model_name,
+        }
+
+
+def read_setup(descriptor: int) -> Setup:
+    """Reads a setup from a descriptor, and closes it."""
+    with os.fdopen(descriptor, "rb") as file:
+        return Setup.parse(file.read().decode())

@@ -1,0 +1,94 @@
+"""Metrics of a model: what is asked of the server, and how long they live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from alipes._core import TritonModelException
+from alipes.worker.triton.metrics import MetricFamily
+
+
+def test_families_and_series_are_created_on_the_server(link: Any) -> None:
+    link.answers = [{"family": 4}, {"metric": 7}]
+    family = MetricFamily(name="requests", description="Requests seen", kind=MetricFamily.COUNTER)
+    kept = family.Metric(labels={"model": "m", "version": 1})
+    assert link.calls == [
+        ("metric.family", {"name": "requests", "description": "Requests seen", "kind": "counter"}),
+        ("metric.create", {"family": 4, "labels": {"model": "m", "version": "1"}, "buckets": None}),
+    ]
+    del kept
+
+
+def test_a_histogram_has_buckets(link: Any) -> None:
+    link.answers = [{"family": 4}, {"metric": 7}]
+    family = MetricFamily("seconds", "Time", MetricFamily.HISTOGRAM)
+    kept = family.Metric(buckets=[1, 2.5])
+    assert link.calls[1] == ("metric.create", {"family": 4, "labels": {}, "buckets": [1.0, 2.5]})
+    del kept
+
+
+@pytest.fixture
+def series(link: Any) -> Any:
+    link.answers = [{"family": 4}, {"metric": 7}]
+    family = MetricFamily("level", "Level", MetricFamily.GAUGE)
+    metric = family.Metric()
+    link.calls.clear()
+    return family, metric
+
+
+@pytest.mark.parametrize("operation", ["increment", "set", "observe"])
+def test_operations_reach_the_server(link: Any, series: Any, operation: str) -> None:
+    getattr(series[1], operation)(2)
+    assert link.calls == [(f"metric.{operation}", {"metric": 7, "value": 2.0})]
+
+
+def test_a_value_comes_from_the_server(link: Any, series: Any) -> None:
+    link.answers = [{"value": 2.5}]
+    assert series[1].value() == 2.5
+    assert link.calls == [("metric.value", {"metric": 7})]
+
+
+def test_what_the_server_refuses_is_raised(link: Any, series: Any) -> None:
+    link.answers = ["negative increments are not supported"]
+    with pytest.raises(TritonModelException, match=r"^Failed to increment metric value: negative increments"):
+        series[1].increment(-1)
+
+
+def test_a_refused_family_is_raised(link: Any) -> None:
+    link.answers = ["the family has another kind"]
+    with pytest.raises(TritonModelException, match=r"^Error when creating MetricFamily: the family has another kind$"):
+        MetricFamily("requests", "", MetricFamily.GAUGE)
+    assert [name for name, _ in link.calls] == ["metric.family"]
+
+
+def test_the_last_reference_deletes(link: Any, series: Any) -> None:
+    family, metric = series
+    del series, metric
+    # The fixture's own tuple is still there; a second pair is not.
+    link.answers = [{"family": 5}, {"metric": 8}]
+    second = MetricFamily("other", "", MetricFamily.COUNTER)
+    metric = second.Metric()
+    del metric
+    assert link.calls[-1] == ("metric.delete", {"metric": 8})
+    del second
+    assert link.calls[-1] == ("metric.forget", {"family": 5})
+    del family
+
+
+def test_series_do_not_outlive_their_family(link: Any) -> None:
+    link.answers = [{"family": 4}, {"metric": 7}]
+    family = MetricFamily("level", "Level", MetricFamily.GAUGE)
+    metric = family.Metric()
+    del family
+    assert [name for name, _ in link.calls[2:]] == ["metric.delete", "metric.forget"]
+    for operation, arguments in (("increment", [1]), ("set", [1]), ("value", [])):
+        with pytest.raises(TritonModelException, match="'MetricFamily' has been deleted"):
+            getattr(metric, operation)(*arguments)
+    del metric
+    assert len(link.calls) == 4
+
+
+def test_without_a_server_there_are_no_metrics() -> None:
+    with pytest.raises(TritonModelException, match="while a model is asked for its configuration"):
+        MetricFamily("level", "Level", MetricFamily.GAUGE)
