@@ -34,6 +34,10 @@ pub const BODY_TRUST: usize = 16;
 /// a few hundred, and each open call costs memory.
 pub const GRPC_MAX_CONCURRENT_CALLS: u32 = 4096;
 
+/// Most requests that one gRPC stream may have in flight; beyond it, what the client sends waits on its side. Enough to
+/// keep any model busy over one stream, and what a stream may make the server hold stays bounded.
+pub const GRPC_MAX_STREAM_REQUESTS: usize = 1024;
+
 /// Longest error text in bytes, escaped, that leaves as gRPC metadata: clients refuse metadata beyond 8 KiB by default.
 pub const GRPC_MAX_STATUS_BYTES: usize = 4096;
 

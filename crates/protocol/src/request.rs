@@ -71,6 +71,8 @@ pub struct InferRequest {
     pub priority: u64,
     /// Longest wait in the queue in microseconds; 0 means none was given.
     pub timeout_us: u64,
+    /// On a stream: tell the end of the responses even where it carries no response.
+    pub empty_final_response: bool,
     /// Answer outputs in binary unless they say otherwise (HTTP's `binary_data_output`).
     pub binary_by_default: bool,
     /// The body was the only input's bytes: its name, shape and datatype come from the model

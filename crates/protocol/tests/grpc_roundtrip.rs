@@ -3,7 +3,7 @@
 use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
-use alipes_protocol::codec::proto::{decode_request, encode_response};
+use alipes_protocol::codec::proto::{ResponseMessage, decode_request};
 use alipes_protocol::{
     CorrelationId, Datatype, InferRequest, InferResponse, Parameter, RequestedOutput, SequenceInfo, Tensor,
 };
@@ -22,7 +22,7 @@ proptest! {
 
     #[test]
     fn a_response_survives_its_message(response in responses()) {
-        let wire = Bytes::from(encode_response(response.clone()).encode_to_vec());
+        let wire = wire_of(&response);
         prop_assert_eq!(read_response(ModelInferResponse::decode(wire).unwrap()), response);
     }
 
@@ -133,6 +133,13 @@ fn output(output: &RequestedOutput) -> InferRequestedOutputTensor {
     let classes = ParameterChoice::Int64Param(output.classification.into());
     let asked = (output.classification > 0).then(|| ("classification".to_owned(), parameter(classes)));
     InferRequestedOutputTensor { name: output.name.to_string(), parameters: asked.into_iter().collect() }
+}
+
+fn wire_of(response: &InferResponse) -> Bytes {
+    let message = ResponseMessage::from(response);
+    let wire = message.pieces(&[]).concat();
+    assert_eq!(wire.len(), message.encoded_len());
+    wire.into()
 }
 
 fn read_response(message: ModelInferResponse) -> InferResponse {

@@ -1,5 +1,6 @@
 //! The count of requests that are in the house, and the door that closes for a drain.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -21,6 +22,9 @@ pub struct Inflight {
 /// Counts one request until it is dropped.
 pub struct Guest<'a>(&'a Inflight);
 
+/// Counts one request until it is dropped, wherever it is kept.
+pub struct OwnedGuest(Arc<Inflight>);
+
 impl Inflight {
     /// Lets a request in.
     ///
@@ -28,12 +32,32 @@ impl Inflight {
     ///
     /// `Unavailable` once closed.
     pub fn enter(&self) -> Result<Guest<'_>, InferError> {
+        self.count_in().map(|()| Guest(self))
+    }
+
+    /// Lets a request in that outlives the call which brought it.
+    ///
+    /// # Errors
+    ///
+    /// As for `enter`.
+    pub fn enter_owned(self: &Arc<Self>) -> Result<OwnedGuest, InferError> {
+        self.count_in().map(|()| OwnedGuest(Arc::clone(self)))
+    }
+
+    fn count_in(&self) -> Result<(), InferError> {
         let before = self.count.fetch_add(1, Ordering::AcqRel);
-        let guest = Guest(self);
         if before & CLOSED == 0 {
-            Ok(guest)
-        } else {
-            Err(InferError::new(Code::Unavailable, "Server is stopping, it does not accept new requests"))
+            return Ok(());
+        }
+        self.count_out();
+        Err(InferError::new(Code::Unavailable, "Server is stopping, it does not accept new requests"))
+    }
+
+    fn count_out(&self) {
+        let before = self.count.fetch_sub(1, Ordering::AcqRel);
+        if before == CLOSED | 1 {
+            let _left = self.left.lock();
+            self.empty.notify_all();
         }
     }
 
@@ -61,11 +85,13 @@ impl Inflight {
 
 impl Drop for Guest<'_> {
     fn drop(&mut self) {
-        let before = self.0.count.fetch_sub(1, Ordering::AcqRel);
-        if before == CLOSED | 1 {
-            let _left = self.0.left.lock();
-            self.0.empty.notify_all();
-        }
+        self.0.count_out();
+    }
+}
+
+impl Drop for OwnedGuest {
+    fn drop(&mut self) {
+        self.0.count_out();
     }
 }
 

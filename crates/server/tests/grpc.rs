@@ -1,11 +1,10 @@
 //! The gRPC door on a real socket, with tonic as a client that we did not write.
 
-use std::net::SocketAddr;
+mod common;
+
 use std::sync::Arc;
 
-use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::codec::proto::health::{HealthCheckRequest, HealthCheckResponse};
-use alipes_protocol::codec::proto::inference::model_infer_request::InferInputTensor;
 use alipes_protocol::codec::proto::inference::{
     LogSettingsRequest, LogSettingsResponse, ModelConfigRequest, ModelConfigResponse, ModelInferRequest,
     ModelInferResponse, ModelMetadataRequest, ModelMetadataResponse, ModelReadyRequest, ModelReadyResponse,
@@ -13,133 +12,34 @@ use alipes_protocol::codec::proto::inference::{
     RepositoryModelLoadRequest, RepositoryModelLoadResponse, ServerLiveRequest, ServerLiveResponse,
     ServerMetadataRequest, ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
 };
-use alipes_server::model::Drivers;
-use alipes_server::wire::grpc::serve_connection;
-use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
+use common::{Door, Echo, model};
 use http_body_util::Empty;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use prost::Message;
-use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tonic::transport::Channel;
-use tonic::{Code, Request, Status};
-use tonic_prost::ProstCodec;
+use tokio::net::TcpStream;
+use tonic::{Code, Status};
 
 const ELEMENTS: usize = 4;
 
-/// Answers its one input.
-struct Echo;
-
-impl Engine for Echo {
-    fn run(
-        &mut self,
-        inputs: &[InputView<'_>],
-        wanted: &[usize],
-        outputs: &mut Vec<OutputTensor>,
-    ) -> Result<(), EngineError> {
-        outputs.extend(wanted.iter().map(|&index| OutputTensor {
-            index,
-            datatype: inputs[0].datatype,
-            shape: inputs[0].shape.into(),
-            data: Bytes::copy_from_slice(inputs[0].data),
-        }));
-        Ok(())
-    }
+async fn open() -> Door {
+    Door::open([model("echo", false, Echo)]).await
 }
 
-/// A door with the model `echo` behind it, and a client in front of it.
-struct Door {
-    address: SocketAddr,
-    client: Channel,
-    service: Arc<Service>,
-    draining: watch::Sender<bool>,
-}
-
-impl Door {
-    async fn open() -> Door {
-        let service = Arc::new(service());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (draining, watching) = watch::channel(false);
-        let behind = Arc::clone(&service);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let mut watching = watching.clone();
-                let drained = async move { drop(watching.wait_for(|draining| *draining).await) };
-                tokio::spawn(serve_connection(stream, Arc::clone(&behind), drained));
-            }
-        });
-        let client = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
-        Door { address, client, service, draining }
-    }
-
-    async fn call<Q, A>(&self, path: &'static str, request: Q) -> Result<A, Status>
-    where
-        Q: Message + 'static,
-        A: Message + Default + 'static,
-    {
-        let mut grpc = tonic::client::Grpc::new(self.client.clone()).max_decoding_message_size(usize::MAX);
-        grpc.ready().await.map_err(|error| Status::unknown(error.to_string()))?;
-        let path = http::uri::PathAndQuery::from_static(path);
-        Ok(grpc.unary(Request::new(request), path, ProstCodec::<Q, A>::default()).await?.into_inner())
-    }
-
-    async fn infer(&self, request: ModelInferRequest) -> Result<ModelInferResponse, Status> {
-        self.call("/inference.GRPCInferenceService/ModelInfer", request).await
-    }
-}
-
-fn service() -> Service {
-    let endpoint = json!({"enabled": true, "address": "127.0.0.1", "port": 0});
-    let config = json!({
-        "schema": 1, "id": "alipes-test", "http": endpoint, "grpc": endpoint, "metrics": endpoint,
-        "control_mode": "none", "counter_latencies": true, "cpu_metrics": false,
-    });
-    let service = Service::new(serde_json::from_value(config).unwrap());
-    let spec = json!({
-        "schema": 1, "name": "echo", "version": 3, "platform": "test", "max_batch_size": 0,
-        "inputs": [{"name": "X", "datatype": "FP32", "dims": [-1]}],
-        "outputs": [{"name": "Y", "datatype": "FP32", "dims": [-1]}],
-        "scheduling": {"kind": "direct"}, "instances": ["echo_0_0"],
-        "engine": {"kind": "onnxruntime", "library": "", "model_path": "", "intra_op_threads": 1,
-            "inter_op_threads": 1, "execution_mode": "sequential", "graph_optimization": "all",
-            "session_config": {}, "memory_arena": true},
-        // A ModelConfig whose name, field 1, is "echo".
-        "config_json": "{}", "config_proto": "CgRlY2hv", "metric_tags": {},
-    });
-    let version =
-        ModelVersion::new(serde_json::from_value(spec).unwrap(), Drivers::native(vec![Box::new(Echo)])).unwrap();
-    service.registry.publish("echo", vec![Arc::new(version)]);
-    service.registry.set_index(Vec::new(), true);
-    service
+async fn infer(door: &Door, request: ModelInferRequest) -> Result<ModelInferResponse, Status> {
+    door.call("/inference.GRPCInferenceService/ModelInfer", request).await
 }
 
 fn request(elements: usize) -> ModelInferRequest {
-    let data: Vec<u8> = (0..elements * ELEMENTS).map(|at| at as u8).collect();
-    let input = InferInputTensor {
-        name: "X".to_owned(),
-        datatype: "FP32".to_owned(),
-        shape: vec![elements as i64],
-        ..Default::default()
-    };
-    ModelInferRequest {
-        model_name: "echo".to_owned(),
-        id: "7".to_owned(),
-        inputs: vec![input],
-        raw_input_contents: vec![data.into()],
-        ..Default::default()
-    }
+    common::request("echo", "7", elements)
 }
 
 #[tokio::test]
 async fn tensors_of_any_size_come_back() {
-    let door = Door::open().await;
+    let door = open().await;
     for elements in [0, 1, 1000, 4094, 4096, 20_000, 3_000_000] {
         let request = request(elements);
-        let response = door.infer(request.clone()).await.unwrap();
+        let response = infer(&door, request.clone()).await.unwrap();
         assert_eq!(response.raw_output_contents, request.raw_input_contents);
         assert_eq!((response.id.as_str(), response.model_version.as_str()), ("7", "3"));
         assert_eq!(response.outputs[0].shape, [elements as i64]);
@@ -148,10 +48,10 @@ async fn tensors_of_any_size_come_back() {
 
 #[tokio::test]
 async fn calls_share_a_connection() {
-    let door = Arc::new(Door::open().await);
+    let door = Arc::new(open().await);
     let calls = (1..200_usize).map(|elements| {
         let door = Arc::clone(&door);
-        tokio::spawn(async move { door.infer(request(elements)).await.unwrap().raw_output_contents[0].len() })
+        tokio::spawn(async move { infer(&door, request(elements)).await.unwrap().raw_output_contents[0].len() })
     });
     for (elements, call) in (1..).zip(calls.collect::<Vec<_>>()) {
         assert_eq!(call.await.unwrap(), elements * ELEMENTS);
@@ -160,26 +60,26 @@ async fn calls_share_a_connection() {
 
 #[tokio::test]
 async fn errors_arrive_with_code_and_text_and_hurt_no_later_call() {
-    let door = Door::open().await;
+    let door = open().await;
     let unknown = ModelInferRequest { model_name: "modèle %".to_owned(), ..Default::default() };
-    let status = door.infer(unknown).await.unwrap_err();
+    let status = infer(&door, unknown).await.unwrap_err();
     assert_eq!(
         (status.code(), status.message()),
         (Code::NotFound, "Request for unknown model: 'modèle %' is not found")
     );
     let mut empty = request(4);
     empty.raw_input_contents.clear();
-    let status = door.infer(empty).await.unwrap_err();
+    let status = infer(&door, empty).await.unwrap_err();
     let text = "unable to find data for input tensor 'X' for model 'echo' in request.";
     assert_eq!((status.code(), status.message()), (Code::InvalidArgument, text));
     let endless = ModelInferRequest { model_name: "x".repeat(1 << 20), ..Default::default() };
-    assert_eq!(door.infer(endless).await.unwrap_err().code(), Code::NotFound);
-    assert!(door.infer(request(4)).await.is_ok());
+    assert_eq!(infer(&door, endless).await.unwrap_err().code(), Code::NotFound);
+    assert!(infer(&door, request(4)).await.is_ok());
 }
 
 #[tokio::test]
 async fn bytes_that_are_no_message_are_an_internal_error() {
-    let door = Door::open().await;
+    let door = open().await;
     // Field 1 is a number here, where the request has a text.
     let no_message = HealthCheckResponse { status: 1 };
     let status = door.call::<_, ModelInferResponse>("/inference.GRPCInferenceService/ModelInfer", no_message).await;
@@ -188,7 +88,7 @@ async fn bytes_that_are_no_message_are_an_internal_error() {
 
 #[tokio::test]
 async fn methods_that_are_missing_are_unimplemented() {
-    let door = Door::open().await;
+    let door = open().await;
     let path = "/inference.GRPCInferenceService/LogSettings";
     let status = door.call::<_, LogSettingsResponse>(path, LogSettingsRequest::default()).await.unwrap_err();
     assert_eq!(status.code(), Code::Unimplemented);
@@ -199,7 +99,7 @@ async fn methods_that_are_missing_are_unimplemented() {
 
 #[tokio::test]
 async fn the_server_tells_how_it_is() {
-    let door = Door::open().await;
+    let door = open().await;
     let live: ServerLiveResponse =
         door.call("/inference.GRPCInferenceService/ServerLive", ServerLiveRequest {}).await.unwrap();
     let metadata: ServerMetadataResponse =
@@ -218,7 +118,7 @@ async fn the_server_tells_how_it_is() {
 
 #[tokio::test]
 async fn a_model_tells_what_it_is() {
-    let door = Door::open().await;
+    let door = open().await;
     let (name, version) = ("echo".to_owned(), String::new());
     let request = ModelReadyRequest { name: name.clone(), version: version.clone() };
     let ready: ModelReadyResponse = door.call("/inference.GRPCInferenceService/ModelReady", request).await.unwrap();
@@ -230,7 +130,7 @@ async fn a_model_tells_what_it_is() {
     let request = ModelConfigRequest { name: name.clone(), version: version.clone() };
     let config: ModelConfigResponse = door.call("/inference.GRPCInferenceService/ModelConfig", request).await.unwrap();
     assert_eq!(config.config.unwrap().name, "echo");
-    door.infer(self::request(4)).await.unwrap();
+    infer(&door, self::request(4)).await.unwrap();
     let request = ModelStatisticsRequest { name, version };
     let statistics: ModelStatisticsResponse =
         door.call("/inference.GRPCInferenceService/ModelStatistics", request).await.unwrap();
@@ -239,7 +139,7 @@ async fn a_model_tells_what_it_is() {
 
 #[tokio::test]
 async fn the_repository_is_shown_and_not_changed() {
-    let door = Door::open().await;
+    let door = open().await;
     let index: RepositoryIndexResponse =
         door.call("/inference.GRPCInferenceService/RepositoryIndex", RepositoryIndexRequest::default()).await.unwrap();
     assert!(index.models.is_empty());
@@ -253,7 +153,7 @@ async fn the_repository_is_shown_and_not_changed() {
 
 #[tokio::test]
 async fn a_draining_connection_takes_its_leave() {
-    let door = Door::open().await;
+    let door = open().await;
     let stream = TcpStream::connect(door.address).await.unwrap();
     let handshake = http2::handshake::<_, _, Empty<Bytes>>(TokioExecutor::new(), TokioIo::new(stream));
     // Whoever holds the sender could go on calling: that the connection ends is the server's doing.

@@ -46,6 +46,7 @@ pub fn request(request: &Value) -> InferRequest {
         },
         priority: request["priority"].as_u64().unwrap(),
         timeout_us: request["timeout_us"].as_u64().unwrap(),
+        empty_final_response: request["empty_final_response"].as_bool().unwrap_or(false),
         binary_by_default: request["binary_by_default"].as_bool().unwrap_or(false),
         ..InferRequest::default()
     }

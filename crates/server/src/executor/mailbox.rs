@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::future;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use alipes_protocol::{InferError, Origin};
@@ -61,9 +62,15 @@ impl Mailbox {
         Poll::Ready(())
     }
 
-    fn put(&self, response: Response) {
+    fn put(&self, line: &Line, answer: Option<Answer>, last: bool) {
         let mut state = self.state.lock();
-        state.arrived.push_back(response);
+        // Nothing follows the last response, whatever order the threads of a careless model choose: the owner may have
+        // given the tag to another request since.
+        if line.ended.swap(last, Ordering::Relaxed) {
+            line.ended.store(true, Ordering::Relaxed);
+            return;
+        }
+        state.arrived.push_back(Response { tag: line.tag, answer, last });
         let waker = state.waker.take();
         drop(state);
         if let Some(waker) = waker {
@@ -76,6 +83,8 @@ impl Mailbox {
 struct Line {
     mailbox: Arc<Mailbox>,
     tag: u64,
+    /// The last response was given. Changed under the mailbox's lock only.
+    ended: AtomicBool,
     state: Mutex<LineState>,
 }
 
@@ -93,7 +102,7 @@ impl Line {
 
 /// Both ends of a request's way into a mailbox.
 pub(super) fn line(mailbox: &Arc<Mailbox>, tag: u64) -> (Sender, Caller) {
-    let line = Arc::new(Line { mailbox: Arc::clone(mailbox), tag, state: Mutex::default() });
+    let line = Arc::new(Line { mailbox: Arc::clone(mailbox), tag, ended: AtomicBool::new(false), state: Mutex::default() });
     (Sender(Some(Arc::clone(&line))), Caller(line))
 }
 
@@ -135,7 +144,7 @@ impl Sender {
         let Some(line) = self.0.take() else { return };
         let observer = line.state.lock().observer.take();
         drop(observer);
-        line.mailbox.put(Response { tag: line.tag, answer, last: true });
+        line.mailbox.put(&line, answer, true);
     }
 }
 
@@ -158,7 +167,7 @@ pub struct Post(Option<Arc<Line>>);
 impl Post {
     pub(super) fn send(self, answer: Answer) {
         if let Some(line) = self.0 {
-            line.mailbox.put(Response { tag: line.tag, answer: Some(answer), last: false });
+            line.mailbox.put(&line, Some(answer), false);
         }
     }
 }
@@ -219,7 +228,7 @@ impl Responses {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::AtomicU64;
 
     use alipes_protocol::{Datatype, Tensor};
     use bytes::Bytes;
@@ -306,6 +315,17 @@ mod tests {
         parcels.add(two, reply(1));
         parcels.add(one, reply(1));
         assert_eq!(take(&mailbox), [(1, true, false), (2, true, true), (1, true, true)]);
+    }
+
+    #[test]
+    fn nothing_follows_the_last_response() {
+        let mailbox = Mailbox::new();
+        let (responder, _caller) = line(&mailbox, 1);
+        let late = responder.post();
+        responder.finish(None);
+        late.send(reply(1));
+        assert_eq!(take(&mailbox), [(1, false, true)]);
+        assert!(mailbox.state.lock().arrived.is_empty());
     }
 
     #[test]

@@ -41,12 +41,12 @@ impl Service {
 }
 
 /// The outputs of which the best classes are asked for; almost always none.
-fn classified(request: &InferRequest) -> Vec<RequestedOutput> {
+pub(super) fn classified(request: &InferRequest) -> Vec<RequestedOutput> {
     request.outputs.iter().filter(|output| output.classification > 0).cloned().collect()
 }
 
 /// Puts the best classes in the place of an output of which they were asked for.
-fn classify(spec: &ModelSpec, asked: &[RequestedOutput], tensor: &mut Tensor) -> Result<(), InferError> {
+pub(super) fn classify(spec: &ModelSpec, asked: &[RequestedOutput], tensor: &mut Tensor) -> Result<(), InferError> {
     let Some(output) = asked.iter().find(|output| output.name == tensor.name) else { return Ok(()) };
     let port = spec.outputs.iter().find(|port| port.name == tensor.name.as_str());
     let labels = port.map_or(&[][..], |port| &port.labels);

@@ -5,10 +5,11 @@ mod infer;
 mod metadata;
 mod repository;
 mod statistics;
+pub mod stream;
 
 use std::sync::Arc;
 
-use alipes_protocol::InferError;
+use alipes_protocol::{Code, InferError};
 pub use metadata::{ModelMetadata, PortMetadata, ServerMetadata};
 pub use statistics::ModelStatistics;
 
@@ -32,7 +33,7 @@ pub struct Service {
     /// Requests for the control plane.
     pub control: ControlQueue,
     /// Inference requests not yet answered.
-    pub inflight: Inflight,
+    pub inflight: Arc<Inflight>,
     /// Where tasks of the network threads are started.
     pub reactors: Reactors,
     /// Every worker process.
@@ -51,7 +52,7 @@ impl Service {
             config,
             registry: Registry::default(),
             control: ControlQueue::default(),
-            inflight: Inflight::default(),
+            inflight: Arc::default(),
             reactors: Reactors::default(),
             workers: Fleet::default(),
             metrics: CustomMetrics::default(),
@@ -77,5 +78,19 @@ impl Service {
     /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number.
     pub fn lookup(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
         self.registry.find(name, version)
+    }
+
+    /// The version of a model that a caller asked for through a door that gives each request one answer.
+    ///
+    /// # Errors
+    ///
+    /// As for `lookup`, and `Unsupported`, with the door's name, for a model that may give any number of responses.
+    pub fn lookup_unary(&self, name: &str, version: &str, door: &str) -> Result<Arc<ModelVersion>, InferError> {
+        let model = self.lookup(name, version)?;
+        if model.is_decoupled() {
+            let text = format!("{door} doesn't support models with decoupled transaction policy");
+            return Err(InferError::new(Code::Unsupported, text));
+        }
+        Ok(model)
     }
 }

@@ -2,16 +2,14 @@
 
 mod contents;
 mod decode;
-mod encode;
 mod locate;
 mod parameters;
-mod pieces;
 mod region;
+mod write;
 
 pub use decode::decode_request;
-pub use encode::encode_response;
 pub use locate::first_raw_tensor;
-pub use pieces::{Pieces, response_pieces};
+pub use write::{Pieces, ResponseMessage, StreamMessage};
 
 /// Messages of `proto/inference.proto` and `proto/model_config.proto`.
 #[allow(missing_docs, clippy::all, reason = "generated; the documentation stands in the proto files")]

@@ -1,4 +1,4 @@
-//! Parameters of requests, outputs and responses: those of the protocol, and those that are the model's business.
+//! Parameters of requests and outputs: those of the protocol, and those that are the model's business.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::{CorrelationId, InferError, InferRequest, Parameter};
 /// Keys that begin so belong to the protocol.
 const RESERVED_PREFIX: &str = "triton_";
 
-/// The one reserved key that a request may carry; it speaks of streams, so a single answer ignores it.
+/// The one reserved key that a request may carry.
 const EMPTY_FINAL_RESPONSE: &str = "triton_enable_empty_final_response";
 
 /// Reads the parameters of a request into `request`.
@@ -26,7 +26,7 @@ pub(super) fn read_request(
             "sequence_end" => request.sequence.end = truth(&key, choice)?,
             "priority" => request.priority = priority(choice)?,
             "timeout" => request.timeout_us = timeout(choice)?,
-            EMPTY_FINAL_RESPONSE => drop(truth(&key, choice)?),
+            EMPTY_FINAL_RESPONSE => request.empty_final_response = truth(&key, choice)?,
             _ if key.starts_with(RESERVED_PREFIX) => return Err(reserved()),
             _ => {
                 let value = model_value(&key, choice)?;
@@ -51,21 +51,6 @@ pub(super) fn classification(parameters: &BTreeMap<String, InferParameter>) -> R
         }
         _ => Err(InferError::invalid("invalid value type for 'classification' parameter, expected int64_param")),
     }
-}
-
-/// The parameters of a response as messages.
-pub(super) fn encode(parameters: Vec<(String, Parameter)>) -> BTreeMap<String, InferParameter> {
-    parameters.into_iter().map(|(key, value)| (key, encode_one(value))).collect()
-}
-
-fn encode_one(value: Parameter) -> InferParameter {
-    let choice = match value {
-        Parameter::Bool(value) => ParameterChoice::BoolParam(value),
-        Parameter::Int64(value) => ParameterChoice::Int64Param(value),
-        Parameter::Double(value) => ParameterChoice::DoubleParam(value),
-        Parameter::String(value) => ParameterChoice::StringParam(value),
-    };
-    InferParameter { parameter_choice: Some(choice) }
 }
 
 fn correlation_id(choice: Option<ParameterChoice>) -> Result<CorrelationId, InferError> {
@@ -142,7 +127,7 @@ mod tests {
         let request = read("priority", ParameterChoice::Uint64Param(3)).unwrap();
         assert_eq!((request.priority, request.parameters.len()), (3, 0));
         let request = read(EMPTY_FINAL_RESPONSE, ParameterChoice::BoolParam(true)).unwrap();
-        assert_eq!(request, InferRequest::default());
+        assert_eq!(request, InferRequest { empty_final_response: true, ..InferRequest::default() });
     }
 
     #[test]

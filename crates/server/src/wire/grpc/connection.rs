@@ -12,6 +12,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use super::methods;
 use crate::handlers::Service;
@@ -31,8 +32,9 @@ const FRAME_BYTES: u32 = 128 << 10;
 
 /// Serves a connection until the client leaves, or until `draining` is over and the calls that are in have ended.
 pub async fn serve_connection(stream: TcpStream, service: Arc<Service>, draining: impl Future<Output = ()>) {
+    let (drain, drained) = watch::channel(false);
     let calls = service_fn(move |request: Request<Incoming>| {
-        let answer = methods::answer(Arc::clone(&service), request);
+        let answer = methods::answer(&service, &drained, request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
     let connection = http2::Builder::new(TokioExecutor::new())
@@ -49,6 +51,8 @@ pub async fn serve_connection(stream: TcpStream, service: Arc<Service>, draining
     tokio::select! {
         _ = connection.as_mut() => {}
         () = draining => {
+            // Streams end when their requests have; no client would do it for them.
+            drain.send_replace(true);
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }

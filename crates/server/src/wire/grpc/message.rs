@@ -1,6 +1,7 @@
-//! Reading the one message of a unary call.
+//! Cutting the bytes of a call into its messages.
 
 use std::error::Error;
+use std::mem;
 
 use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
 use alipes_protocol::{Code, InferError};
@@ -14,33 +15,31 @@ use crate::wire::aligned::AlignedBytes;
 /// Bytes in front of a message: a flag for compression and the length.
 pub(super) const PREFIX_BYTES: usize = 5;
 
-/// The message of a unary call.
-///
-/// A message that came in one piece is a slice of the network buffer. One that came in several is copied together,
-/// once; `tensor` says where in its beginning a tensor starts, and this is then placed at an aligned address.
+/// Finds in the beginning of a message where its first tensor starts.
+pub(super) type FindTensor = fn(&[u8]) -> Option<usize>;
+
+/// The one message of a unary call.
 ///
 /// # Errors
 ///
 /// A body that ends early, holds more than one message or none, a compressed or too large message, a broken
 /// connection.
-pub(super) async fn read_message<B>(mut body: B, tensor: fn(&[u8]) -> Option<usize>) -> Result<Bytes, InferError>
+pub(super) async fn read_message<B>(mut body: B, tensor: FindTensor) -> Result<Bytes, InferError>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Error,
 {
-    let mut arrived = Arrived::Nothing;
+    let mut reader = UnaryReader::new(tensor);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken(&error))?;
-        if let Ok(piece) = frame.into_data()
-            && !piece.is_empty()
-        {
-            arrived = arrived.with(piece, tensor)?;
+        if let Ok(piece) = frame.into_data() {
+            reader.take(piece)?;
         }
         if body.is_end_stream() {
             break;
         }
     }
-    arrived.into_message()
+    reader.finish()
 }
 
 /// The bytes as a message of its type.
@@ -52,74 +51,150 @@ pub(super) fn parse<M: Message + Default>(message: Bytes) -> Result<M, InferErro
     M::decode(message).map_err(|error| InferError::internal(format!("failed to parse the request message: {error}")))
 }
 
-/// What has come of the message so far.
-enum Arrived {
+/// Insists on exactly one message.
+struct UnaryReader {
+    messages: Messages,
+    message: Option<Bytes>,
+}
+
+impl UnaryReader {
+    fn new(tensor: FindTensor) -> UnaryReader {
+        UnaryReader { messages: Messages::new(tensor), message: None }
+    }
+
+    fn take(&mut self, piece: Bytes) -> Result<(), InferError> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        if self.message.is_some() {
+            return Err(more_than_one());
+        }
+        self.messages.push(piece);
+        self.message = self.messages.next()?;
+        // What stands behind a message is not even looked at.
+        if self.message.is_some() && !self.messages.is_between() { Err(more_than_one()) } else { Ok(()) }
+    }
+
+    fn finish(self) -> Result<Bytes, InferError> {
+        match self.message {
+            Some(message) => Ok(message),
+            None if self.messages.is_between() => Err(InferError::internal("the call ended without a request message")),
+            None => Err(within_message()),
+        }
+    }
+}
+
+/// The messages of a call, in the order in which they arrive.
+///
+/// A message that came in one piece is a slice of the network buffer. One that came in several is copied together,
+/// once; `tensor` says where in its beginning a tensor starts, and this is then placed at an aligned address.
+pub(super) struct Messages {
+    tensor: FindTensor,
+    /// Bytes that have arrived and were not looked at.
+    rest: Bytes,
+    begun: Begun,
+}
+
+/// What has come of the next message.
+enum Begun {
     Nothing,
     /// Fewer bytes than the prefix has.
     Prefix(BytesMut),
-    /// The message, as it came.
-    Whole(Bytes),
-    /// The message's beginning.
+    /// The prefix alone, which announces so many bytes.
+    Announced(usize),
+    /// The beginning.
     Part {
         received: AlignedBytes,
         length: usize,
     },
 }
 
-impl Arrived {
-    fn with(self, piece: Bytes, tensor: fn(&[u8]) -> Option<usize>) -> Result<Arrived, InferError> {
-        match self {
-            Arrived::Nothing if piece.len() >= PREFIX_BYTES => Arrived::begin(piece, tensor),
-            Arrived::Nothing => Ok(Arrived::Prefix(BytesMut::from(piece))),
-            Arrived::Prefix(mut prefix) => {
-                prefix.extend_from_slice(&piece);
-                if prefix.len() < PREFIX_BYTES {
-                    return Ok(Arrived::Prefix(prefix));
-                }
-                Arrived::begin(prefix.freeze(), tensor)
-            }
-            Arrived::Whole(_) => Err(more_than_one()),
-            Arrived::Part { mut received, length } => {
-                if piece.len() > length - received.len() {
-                    return Err(more_than_one());
-                }
-                received.extend(&piece);
-                Ok(Arrived::Part { received, length })
-            }
-        }
+impl Messages {
+    pub(super) fn new(tensor: FindTensor) -> Messages {
+        Messages { tensor, rest: Bytes::new(), begun: Begun::Nothing }
     }
 
-    /// The first bytes, prefix included.
-    fn begin(mut piece: Bytes, tensor: fn(&[u8]) -> Option<usize>) -> Result<Arrived, InferError> {
-        let length = message_length(&mut piece)?;
-        match piece.len() {
-            arrived if arrived == length => Ok(Arrived::Whole(piece)),
-            arrived if arrived > length => Err(more_than_one()),
-            _ => {
-                let received = AlignedBytes::begin(&piece, length, tensor(&piece).unwrap_or(0));
-                Ok(Arrived::Part { received, length })
-            }
-        }
+    /// Appends a piece. All messages that were complete before have been taken: only then is there nothing to join.
+    pub(super) fn push(&mut self, piece: Bytes) {
+        debug_assert!(self.rest.is_empty(), "{} bytes were not looked at", self.rest.len());
+        self.rest = piece;
     }
 
-    fn into_message(self) -> Result<Bytes, InferError> {
-        match self {
-            Arrived::Whole(message) => Ok(message),
-            Arrived::Part { received, length } if received.len() == length => Ok(received.freeze()),
-            Arrived::Nothing => Err(InferError::internal("the call ended without a request message")),
-            Arrived::Prefix(_) | Arrived::Part { .. } => {
-                Err(InferError::internal("the call ended within its request message"))
+    /// Whether everything that arrived belongs to messages that were taken.
+    pub(super) fn is_between(&self) -> bool {
+        self.rest.is_empty() && matches!(self.begun, Begun::Nothing)
+    }
+
+    /// The next message, if it is complete; nothing is left unlooked at otherwise.
+    ///
+    /// # Errors
+    ///
+    /// A compressed or too large message.
+    pub(super) fn next(&mut self) -> Result<Option<Bytes>, InferError> {
+        while !self.rest.is_empty() {
+            match mem::replace(&mut self.begun, Begun::Nothing) {
+                Begun::Nothing if self.rest.len() < PREFIX_BYTES => {
+                    self.begun = Begun::Prefix(BytesMut::from(mem::take(&mut self.rest)));
+                }
+                Begun::Nothing => {
+                    let length = message_length(&mut self.rest)?;
+                    if let Some(message) = self.begin(length) {
+                        return Ok(Some(message));
+                    }
+                }
+                Begun::Prefix(mut prefix) => {
+                    let missing = PREFIX_BYTES - prefix.len();
+                    prefix.extend_from_slice(&self.rest.split_to(missing.min(self.rest.len())));
+                    if prefix.len() < PREFIX_BYTES {
+                        self.begun = Begun::Prefix(prefix);
+                    } else if let Some(message) = self.begin(message_length(&mut prefix)?) {
+                        return Ok(Some(message));
+                    }
+                }
+                Begun::Announced(length) => {
+                    if let Some(message) = self.begin(length) {
+                        return Ok(Some(message));
+                    }
+                }
+                Begun::Part { mut received, length } => {
+                    let missing = length - received.len();
+                    received.extend(&self.rest.split_to(missing.min(self.rest.len())));
+                    if received.len() == length {
+                        return Ok(Some(received.freeze()));
+                    }
+                    self.begun = Begun::Part { received, length };
+                }
             }
         }
+        Ok(None)
+    }
+
+    /// Behind the prefix: the message where all of it is there, else its beginning is kept.
+    fn begin(&mut self, length: usize) -> Option<Bytes> {
+        let arrived = self.rest.len();
+        if arrived == length {
+            return Some(mem::take(&mut self.rest));
+        }
+        if arrived > length {
+            return Some(self.rest.split_to(length));
+        }
+        let first = mem::take(&mut self.rest);
+        self.begun = if first.is_empty() {
+            Begun::Announced(length)
+        } else {
+            let tensor = (self.tensor)(&first).unwrap_or(0);
+            Begun::Part { received: AlignedBytes::begin(&first, length, tensor), length }
+        };
+        None
     }
 }
 
 /// Takes the prefix off and gives the length that it announces.
-fn message_length(piece: &mut Bytes) -> Result<usize, InferError> {
-    if piece.get_u8() != 0 {
+fn message_length(bytes: &mut impl Buf) -> Result<usize, InferError> {
+    if bytes.get_u8() != 0 {
         return Err(InferError::new(Code::Unsupported, "compressed messages are not offered by this server"));
     }
-    let length = piece.get_u32() as usize;
+    let length = bytes.get_u32() as usize;
     if length > GRPC_MAX_MESSAGE_BYTES {
         return Err(InferError::new(
             Code::TooLarge,
@@ -127,6 +202,11 @@ fn message_length(piece: &mut Bytes) -> Result<usize, InferError> {
         ));
     }
     Ok(length)
+}
+
+/// A call that ends where it must not.
+pub(super) fn within_message() -> InferError {
+    InferError::internal("the call ended within its request message")
 }
 
 fn more_than_one() -> InferError {
@@ -150,11 +230,10 @@ mod tests {
         wire
     }
 
-    fn arrive(wire: &[u8], piece_bytes: usize, tensor: fn(&[u8]) -> Option<usize>) -> Result<Bytes, String> {
-        let arrived = wire
-            .chunks(piece_bytes)
-            .try_fold(Arrived::Nothing, |arrived, piece| arrived.with(Bytes::copy_from_slice(piece), tensor));
-        arrived.and_then(Arrived::into_message).map_err(|error| error.message)
+    fn arrive(wire: &[u8], piece_bytes: usize, tensor: FindTensor) -> Result<Bytes, String> {
+        let mut reader = UnaryReader::new(tensor);
+        let taken = wire.chunks(piece_bytes).try_for_each(|piece| reader.take(Bytes::copy_from_slice(piece)));
+        taken.and_then(|()| reader.finish()).map_err(|error| error.message)
     }
 
     #[test]
@@ -167,10 +246,29 @@ mod tests {
     }
 
     #[test]
+    fn messages_behind_one_another_are_cut_apart_whatever_the_pieces() {
+        let sent: [&[u8]; 5] = [b"one", b"", &[7; 70], b"", b"x"];
+        let wire: Vec<u8> = sent.iter().flat_map(|message| framed(message)).collect();
+        for piece_bytes in 1..=wire.len() {
+            let mut messages = Messages::new(|_| None);
+            let mut received = Vec::new();
+            for piece in wire.chunks(piece_bytes) {
+                messages.push(Bytes::copy_from_slice(piece));
+                while let Some(message) = messages.next().unwrap() {
+                    received.push(message);
+                }
+            }
+            assert!(messages.is_between());
+            assert_eq!(received, sent, "in pieces of {piece_bytes} bytes");
+        }
+    }
+
+    #[test]
     fn one_piece_is_not_copied() {
         let wire = Bytes::from(framed(b"tensor"));
-        let arrived = Arrived::Nothing.with(wire.clone(), |_| None).unwrap();
-        assert_eq!(arrived.into_message().unwrap().as_ptr(), wire[PREFIX_BYTES..].as_ptr());
+        let mut reader = UnaryReader::new(|_| None);
+        reader.take(wire.clone()).unwrap();
+        assert_eq!(reader.finish().unwrap().as_ptr(), wire[PREFIX_BYTES..].as_ptr());
     }
 
     #[test]
@@ -194,6 +292,7 @@ mod tests {
         let two = [one.clone(), one.clone()].concat();
         assert_eq!(arrive(&[], 8, |_| None), Err("the call ended without a request message".to_owned()));
         assert_eq!(arrive(&one[..3], 8, |_| None), Err("the call ended within its request message".to_owned()));
+        assert_eq!(arrive(&one[..5], 8, |_| None), Err("the call ended within its request message".to_owned()));
         assert_eq!(arrive(&one[..7], 6, |_| None), Err("the call ended within its request message".to_owned()));
         for piece_bytes in 1..=two.len() {
             let error = "the call carries more than its one request message".to_owned();
@@ -205,8 +304,11 @@ mod tests {
     fn a_huge_length_is_refused_and_a_large_one_reserves_little() {
         let error = arrive(&[0, 0xff, 0xff, 0xff, 0xff], 8, |_| None).unwrap_err();
         assert_eq!(error, "request message of 4294967295 bytes exceeds the limit of 2147483647 bytes");
-        match Arrived::Nothing.with(Bytes::from_static(&[0, 0x7f, 0xff, 0xff, 0xff, 1]), |_| None) {
-            Ok(Arrived::Part { received, .. }) => assert!(received.capacity() <= 2 * BODY_RESERVE_BYTES),
+        let mut messages = Messages::new(|_| None);
+        messages.push(Bytes::from_static(&[0, 0x7f, 0xff, 0xff, 0xff, 1]));
+        assert_eq!(messages.next(), Ok(None));
+        match messages.begun {
+            Begun::Part { received, .. } => assert!(received.capacity() <= 2 * BODY_RESERVE_BYTES),
             _ => panic!("a message that has only begun"),
         }
     }

@@ -8,15 +8,25 @@ use alipes_protocol::{Code, InferError};
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
+use tokio::sync::watch;
 
 use super::answer::Answer;
 use super::message::read_message;
+use super::stream::StreamAnswer;
 use super::{infer, metadata, repository, statistics, status};
 use crate::handlers::Service;
 
 /// A method that is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
+    /// Any number of messages, either way.
+    ModelStreamInfer,
+    /// One message, either way.
+    Unary(Unary),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unary {
     ModelInfer,
     ServerLive,
     ServerReady,
@@ -32,24 +42,24 @@ enum Method {
 }
 
 /// Every method that is served, the busiest first.
-const SERVED: [(&str, Method); 12] = [
-    ("/inference.GRPCInferenceService/ModelInfer", Method::ModelInfer),
-    ("/inference.GRPCInferenceService/ServerLive", Method::ServerLive),
-    ("/inference.GRPCInferenceService/ServerReady", Method::ServerReady),
-    ("/inference.GRPCInferenceService/ModelReady", Method::ModelReady),
-    ("/inference.GRPCInferenceService/ServerMetadata", Method::ServerMetadata),
-    ("/inference.GRPCInferenceService/ModelMetadata", Method::ModelMetadata),
-    ("/inference.GRPCInferenceService/ModelConfig", Method::ModelConfig),
-    ("/inference.GRPCInferenceService/ModelStatistics", Method::ModelStatistics),
-    ("/inference.GRPCInferenceService/RepositoryIndex", Method::RepositoryIndex),
-    ("/inference.GRPCInferenceService/RepositoryModelLoad", Method::RepositoryModelLoad),
-    ("/inference.GRPCInferenceService/RepositoryModelUnload", Method::RepositoryModelUnload),
-    ("/grpc.health.v1.Health/Check", Method::HealthCheck),
+const SERVED: [(&str, Method); 13] = [
+    ("/inference.GRPCInferenceService/ModelInfer", Method::Unary(Unary::ModelInfer)),
+    ("/inference.GRPCInferenceService/ModelStreamInfer", Method::ModelStreamInfer),
+    ("/inference.GRPCInferenceService/ServerLive", Method::Unary(Unary::ServerLive)),
+    ("/inference.GRPCInferenceService/ServerReady", Method::Unary(Unary::ServerReady)),
+    ("/inference.GRPCInferenceService/ModelReady", Method::Unary(Unary::ModelReady)),
+    ("/inference.GRPCInferenceService/ServerMetadata", Method::Unary(Unary::ServerMetadata)),
+    ("/inference.GRPCInferenceService/ModelMetadata", Method::Unary(Unary::ModelMetadata)),
+    ("/inference.GRPCInferenceService/ModelConfig", Method::Unary(Unary::ModelConfig)),
+    ("/inference.GRPCInferenceService/ModelStatistics", Method::Unary(Unary::ModelStatistics)),
+    ("/inference.GRPCInferenceService/RepositoryIndex", Method::Unary(Unary::RepositoryIndex)),
+    ("/inference.GRPCInferenceService/RepositoryModelLoad", Method::Unary(Unary::RepositoryModelLoad)),
+    ("/inference.GRPCInferenceService/RepositoryModelUnload", Method::Unary(Unary::RepositoryModelUnload)),
+    ("/grpc.health.v1.Health/Check", Method::Unary(Unary::HealthCheck)),
 ];
 
 /// Every method of the protocol that is not served, and what it would need.
-const NOT_OFFERED: [(&str, &str); 9] = [
-    ("/inference.GRPCInferenceService/ModelStreamInfer", "inference over a stream"),
+const NOT_OFFERED: [(&str, &str); 8] = [
     ("/inference.GRPCInferenceService/SystemSharedMemoryStatus", "system shared memory"),
     ("/inference.GRPCInferenceService/SystemSharedMemoryRegister", "system shared memory"),
     ("/inference.GRPCInferenceService/SystemSharedMemoryUnregister", "system shared memory"),
@@ -63,17 +73,44 @@ const NOT_OFFERED: [(&str, &str); 9] = [
 /// Answers a call, whatever it is.
 ///
 /// The head of the request is read before the future begins, so that no call carries it along.
-pub(super) fn answer(service: Arc<Service>, request: Request<Incoming>) -> impl Future<Output = Response<Answer>> {
-    let method = is_grpc(&request).then(|| find(request.uri().path()));
-    let body = request.into_body();
+pub(super) fn answer(
+    service: &Arc<Service>,
+    draining: &watch::Receiver<bool>,
+    request: Request<Incoming>,
+) -> impl Future<Output = Response<Answer>> + use<> {
+    let start = start(service, draining, request);
     async move {
-        match method {
-            None => status::no_grpc(StatusCode::UNSUPPORTED_MEDIA_TYPE),
-            Some(Err(error)) => status::refusal(&error),
-            Some(Ok(method)) => match call(&service, method, body).await {
+        match start {
+            Start::Over(response) => *response,
+            Start::Unary(service, method, body) => match call(&service, method, body).await {
                 Ok(answer) => answer.into_response(),
                 Err(error) => status::refusal(&error),
             },
+        }
+    }
+}
+
+/// How a call begins.
+enum Start {
+    /// Its response is settled; a stream's body takes it from there.
+    // Boxed, since it is rare: every call carries this value about.
+    Over(Box<Response<Answer>>),
+    /// It needs its message.
+    Unary(Arc<Service>, Unary, Incoming),
+}
+
+fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Request<Incoming>) -> Start {
+    let over = |response| Start::Over(Box::new(response));
+    if !is_grpc(&request) {
+        return over(status::no_grpc(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+    match find(request.uri().path()) {
+        Err(error) => over(status::refusal(&error)),
+        Ok(Method::Unary(method)) => Start::Unary(Arc::clone(service), method, request.into_body()),
+        Ok(Method::ModelStreamInfer) => {
+            let (head, body) = request.into_parts();
+            let stream = StreamAnswer::new(Arc::clone(service), &head.headers, body, draining.clone());
+            over(Answer::Stream(Box::new(stream)).into_response())
         }
     }
 }
@@ -95,22 +132,22 @@ fn find(path: &str) -> Result<Method, InferError> {
     Err(InferError::new(Code::Unsupported, text))
 }
 
-async fn call(service: &Service, method: Method, body: Incoming) -> Result<Answer, InferError> {
-    let tensor = if method == Method::ModelInfer { first_raw_tensor } else { |_: &[u8]| None };
+async fn call(service: &Service, method: Unary, body: Incoming) -> Result<Answer, InferError> {
+    let tensor = if method == Unary::ModelInfer { first_raw_tensor } else { |_: &[u8]| None };
     let message = read_message(body, tensor).await?;
     match method {
-        Method::ModelInfer => infer::model_infer(service, message).await,
-        Method::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
-        Method::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready() })),
-        Method::ModelReady => metadata::model_ready(service, message),
-        Method::ServerMetadata => Ok(metadata::server(service)),
-        Method::ModelMetadata => metadata::model(service, message),
-        Method::ModelConfig => metadata::model_config(service, message),
-        Method::ModelStatistics => statistics::model_statistics(service, message),
-        Method::RepositoryIndex => repository::index(service, message),
-        Method::RepositoryModelLoad => repository::load(service, message).await,
-        Method::RepositoryModelUnload => repository::unload(service, message).await,
-        Method::HealthCheck => Ok(metadata::health(service)),
+        Unary::ModelInfer => infer::model_infer(service, message).await,
+        Unary::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
+        Unary::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready() })),
+        Unary::ModelReady => metadata::model_ready(service, message),
+        Unary::ServerMetadata => Ok(metadata::server(service)),
+        Unary::ModelMetadata => metadata::model(service, message),
+        Unary::ModelConfig => metadata::model_config(service, message),
+        Unary::ModelStatistics => statistics::model_statistics(service, message),
+        Unary::RepositoryIndex => repository::index(service, message),
+        Unary::RepositoryModelLoad => repository::load(service, message).await,
+        Unary::RepositoryModelUnload => repository::unload(service, message).await,
+        Unary::HealthCheck => Ok(metadata::health(service)),
     }
 }
 
@@ -144,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_method_that_is_missing_says_what_is_missing() {
-        assert_eq!(find("/inference.GRPCInferenceService/ModelInfer"), Ok(Method::ModelInfer));
+        assert_eq!(find("/inference.GRPCInferenceService/ModelInfer"), Ok(Method::Unary(Unary::ModelInfer)));
         let error = find("/inference.GRPCInferenceService/TraceSetting").unwrap_err();
         assert_eq!(error.code, Code::Unsupported);
         assert!(error.message.ends_with("tracing is not available"));

@@ -1,4 +1,4 @@
-//! How a refusal looks on the wire: no message, and the status in the headers.
+//! How a call ends on the wire: a refusal in the headers, without any message, everything else in the trailers.
 
 use std::fmt::Write;
 
@@ -6,30 +6,43 @@ use alipes_protocol::InferError;
 use alipes_protocol::limits::GRPC_MAX_STATUS_BYTES;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use super::answer::Answer;
 
 pub(super) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
-pub(super) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
 /// The response that carries an error, with its code from the one table.
 pub(super) fn refusal(error: &InferError) -> Response<Answer> {
-    let mut response = Response::new(Answer::default());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, GRPC);
-    headers.insert(GRPC_STATUS, HeaderValue::from(error.code.row().grpc_code));
+    let mut response = Response::new(Answer::nothing());
+    *response.headers_mut() = failure(error);
+    response.headers_mut().insert(CONTENT_TYPE, GRPC);
+    response
+}
+
+/// The trailers of a call that went well.
+pub(super) fn success() -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(1);
+    trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
+    trailers
+}
+
+/// The trailers of a call that failed.
+pub(super) fn failure(error: &InferError) -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(3);
+    trailers.insert(GRPC_STATUS, HeaderValue::from(error.code.row().grpc_code));
     // The escaped text is visible ASCII, which a header takes.
     if let Ok(text) = HeaderValue::from_maybe_shared(Bytes::from(escape(&error.message))) {
-        headers.insert(GRPC_MESSAGE, text);
+        trailers.insert(GRPC_MESSAGE, text);
     }
-    response
+    trailers
 }
 
 /// The response to what does not speak gRPC at all.
 pub(super) fn no_grpc(status: StatusCode) -> Response<Answer> {
-    let mut response = Response::new(Answer::default());
+    let mut response = Response::new(Answer::nothing());
     *response.status_mut() = status;
     response
 }

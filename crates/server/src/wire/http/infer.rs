@@ -14,6 +14,9 @@ use crate::handlers::Service;
 /// Length of the JSON in front of binary tensors. Source: the binary tensor extension.
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
 
+/// What this door is called in refusals.
+const DOOR: &str = "HTTP end point";
+
 /// Answers an inference request.
 pub async fn infer(service: &Service, model: &str, version: &str, request: Request<Incoming>) -> Response<Reply> {
     let (head, mut body) = request.into_parts();
@@ -32,7 +35,7 @@ async fn answer(
     headers: &HeaderMap,
     body: &mut Incoming,
 ) -> Result<Response<Reply>, InferError> {
-    let model = service.lookup(name, version).map_err(|error| error.at(Origin::Door))?;
+    let model = service.lookup_unary(name, version, DOOR).map_err(|error| error.at(Origin::Door))?;
     let announced = body.size_hint().exact();
     let header_length = header_length(headers, announced).map_err(|error| error.at(Origin::Door))?;
     let max_bytes = match header_length {

@@ -1,0 +1,254 @@
+//! `ModelStreamInfer`: requests and responses on one call, each at its own pace.
+//!
+//! The answer's body is the whole of it: whenever the connection can send, it is asked for a frame, and it then takes
+//! what requests have come, asks the models, and writes what responses have come, all of them into one frame. So no
+//! task runs for a stream or a response, and a client that does not read is not read from either.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use alipes_protocol::codec::proto::inference::ModelInferRequest;
+use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage, decode_request, first_raw_tensor};
+use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
+use alipes_protocol::{Code, InferError};
+use bytes::{Bytes, BytesMut};
+use compact_str::CompactString;
+use http::HeaderMap;
+use http_body::{Body, Frame};
+use hyper::body::Incoming;
+use tokio::sync::watch;
+
+use super::answer::{check_length, prefix};
+use super::message::{Messages, PREFIX_BYTES, parse, within_message};
+use super::status;
+use crate::executor::answer::Reply;
+use crate::handlers::Service;
+use crate::handlers::stream::{News, Session};
+
+/// Responses are written together up to about this many bytes: enough to make frames and wake-ups few, little enough
+/// that what is held for a slow reader stays small.
+const BATCH_BYTES: usize = 64 * 1024;
+
+/// A client that sends this with the value `true` wants the first error of a model to end the stream with its status.
+const STRICT_ERRORS: &str = "triton_grpc_error";
+
+/// The body of a stream's answer.
+pub(super) struct StreamAnswer {
+    service: Arc<Service>,
+    incoming: Incoming,
+    messages: Messages,
+    session: Session,
+    outgoing: Outgoing,
+    strict_errors: bool,
+    reading: Reading,
+    draining: Pin<Box<dyn Future<Output = ()> + Send>>,
+    phase: Phase,
+}
+
+/// Whether requests may still come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Open,
+    /// The client has said that there are no more.
+    HalfClosed,
+    /// The server takes no more.
+    Draining,
+}
+
+enum Phase {
+    Open,
+    Ending(HeaderMap),
+    Over,
+}
+
+impl StreamAnswer {
+    pub(super) fn new(
+        service: Arc<Service>,
+        headers: &HeaderMap,
+        incoming: Incoming,
+        mut draining: watch::Receiver<bool>,
+    ) -> StreamAnswer {
+        StreamAnswer {
+            session: Session::new(Arc::clone(&service)),
+            service,
+            incoming,
+            messages: Messages::new(first_raw_tensor),
+            outgoing: Outgoing::default(),
+            strict_errors: headers.get(STRICT_ERRORS).is_some_and(|value| value == "true"),
+            reading: Reading::Open,
+            draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
+            phase: Phase::Open,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    pub(super) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        loop {
+            if let Some(piece) = self.outgoing.pop() {
+                return Poll::Ready(Some(Frame::data(piece)));
+            }
+            match mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Over => return Poll::Ready(None),
+                Phase::Ending(trailers) => return Poll::Ready(Some(Frame::trailers(trailers))),
+                Phase::Open => self.phase = Phase::Open,
+            }
+            if self.advance(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Ready where there is something to send, or reason to look again.
+    fn advance(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let had_room = self.read(context);
+        self.write(context);
+        if !self.outgoing.is_empty() || !matches!(self.phase, Phase::Open) || (!had_room && self.has_room()) {
+            return Poll::Ready(());
+        }
+        if self.reading == Reading::Open && self.draining.as_mut().poll(context).is_ready() {
+            self.reading = Reading::Draining;
+        }
+        if self.reading == Reading::Open || self.session.in_flight() > 0 {
+            return Poll::Pending;
+        }
+        self.end(match self.reading {
+            Reading::Draining => status::failure(&shutting_down()),
+            _ => status::success(),
+        });
+        Poll::Ready(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.session.in_flight() < GRPC_MAX_STREAM_REQUESTS
+    }
+
+    /// Takes the requests that have come; false where it stopped because the stream has enough in flight.
+    fn read(&mut self, context: &mut Context<'_>) -> bool {
+        while self.reading == Reading::Open {
+            if !self.has_room() {
+                return false;
+            }
+            match self.messages.next() {
+                Ok(Some(message)) => match parse(message) {
+                    Ok(message) => self.ask(message),
+                    Err(error) => self.end(status::failure(&error)),
+                },
+                Ok(None) => match Pin::new(&mut self.incoming).poll_frame(context) {
+                    Poll::Pending => return true,
+                    Poll::Ready(Some(Ok(frame))) => {
+                        frame.into_data().into_iter().for_each(|data| self.messages.push(data))
+                    }
+                    Poll::Ready(None) if self.messages.is_between() => self.reading = Reading::HalfClosed,
+                    // The connection notices a client that has gone, too; nobody reads the status then.
+                    Poll::Ready(_) => self.end(status::failure(&within_message())),
+                },
+                Err(error) => self.end(status::failure(&error)),
+            }
+        }
+        true
+    }
+
+    fn ask(&mut self, message: ModelInferRequest) {
+        let id = CompactString::from(message.id.as_str());
+        match self.service.lookup(&message.model_name, &message.model_version) {
+            Err(error) => self.session.refuse(id, true, error),
+            Ok(model) => match decode_request(message) {
+                Err(error) => self.session.refuse(id, !model.is_decoupled(), error),
+                Ok(request) => self.session.ask(model, request),
+            },
+        }
+    }
+
+    /// Writes the responses that have come, as far as they fit into one frame's worth.
+    fn write(&mut self, context: &mut Context<'_>) {
+        while matches!(self.phase, Phase::Open) && self.outgoing.bytes < BATCH_BYTES {
+            let Poll::Ready(news) = self.session.poll_news(context) else { return };
+            match news {
+                News { model: Some(_), answer: Some(Err(error)), .. } if self.strict_errors => {
+                    self.end(status::failure(&error));
+                }
+                news => self.outgoing.tell(&news),
+            }
+        }
+        self.session.report_taken();
+    }
+
+    /// Ends the stream: what is still in flight is withdrawn.
+    fn end(&mut self, trailers: HeaderMap) {
+        self.session = Session::new(Arc::clone(&self.service));
+        self.reading = Reading::HalfClosed;
+        self.phase = Phase::Ending(trailers);
+    }
+}
+
+/// What is written and not yet sent.
+#[derive(Default)]
+struct Outgoing {
+    pieces: VecDeque<Bytes>,
+    /// The last piece, which is still written to.
+    open: BytesMut,
+    bytes: usize,
+}
+
+impl Outgoing {
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.open.is_empty()
+    }
+
+    fn pop(&mut self) -> Option<Bytes> {
+        let piece = self.pieces.pop_front().or_else(|| (!self.open.is_empty()).then(|| self.open.split().freeze()))?;
+        self.bytes -= piece.len();
+        Some(piece)
+    }
+
+    /// Writes what a client is told of one request.
+    fn tell(&mut self, news: &News<'_>) {
+        match &news.answer {
+            None => self.write(&StreamMessage { error: "", response: about(news) }),
+            Some(Err(error)) => self.write(&StreamMessage { error: &error.message, response: about(news) }),
+            Some(Ok(reply)) => self.write_reply(news, reply),
+        }
+    }
+
+    fn write_reply(&mut self, news: &News<'_>, reply: &Reply) {
+        let response = ResponseMessage {
+            model_version: news.model.map(|model| model.spec.version),
+            parameters: &reply.parameters,
+            outputs: &reply.outputs,
+            ..about(news)
+        };
+        let message = StreamMessage { error: "", response };
+        match check_length(message.encoded_len()) {
+            Ok(()) => self.write(&message),
+            Err(error) => self.write(&StreamMessage { error: &error.message, response: about(news) }),
+        }
+    }
+
+    fn write(&mut self, message: &StreamMessage<'_>) {
+        let length = message.encoded_len();
+        self.bytes += PREFIX_BYTES + length;
+        self.open.extend_from_slice(&prefix(length));
+        message.write(&mut self.open, |piece| self.pieces.push_back(piece));
+    }
+}
+
+/// Which request the news are about, who answers it, and whether it is over: all that is told of an error or an end.
+fn about<'a>(news: &'a News<'_>) -> ResponseMessage<'a> {
+    ResponseMessage {
+        model_name: news.model.map_or("", |model| &model.name),
+        id: news.id,
+        // Source: recorded. What no model has seen has no responses of which one could be the last.
+        final_response: news.model.map(|_| news.last),
+        ..ResponseMessage::default()
+    }
+}
+
+fn shutting_down() -> InferError {
+    InferError::new(Code::Unavailable, "GRPC server is shutting down and has stopped accepting new requests.")
+}
