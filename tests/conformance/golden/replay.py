@@ -15,13 +15,13 @@ from typing import Any
 from support.server import ServerProcess
 
 from . import stand_ins
-from .exchange import grpc, http, metrics
+from .exchange import grpc, http, metrics, stream
 from .matchers import differences
 from .scenarios import Group, Scenario, Step
 from .server import copy_repository, launch, running
 
 # What a step may expect; `response` and `error` exclude each other.
-_EXPECTATIONS = ("response", "error", "answers", "status", "exit_code", "output", "samples", "types", "text")
+_EXPECTATIONS = ("response", "error", "answers", "status", "exit_code", "output", "samples", "types", "text", "script")
 
 # How long a line of the log may take from the server to us after the answer that it belongs to.
 _LOG_PATIENCE_S = 5.0
@@ -128,6 +128,7 @@ def _log_after(server: ServerProcess, step: Step) -> dict[str, Any]:
 # `rpc` stands before `request`, because a call has both.
 _DOORS: dict[str, Callable[[ServerProcess, Step], dict[str, Any]]] = {
     "rpc": lambda server, step: grpc.exchange(server.grpc, step),
+    "stream": lambda server, step: stream.exchange(server.grpc, step),
     "raw": lambda server, step: http.raw(server.http, step),
     "metrics": lambda server, step: metrics.exchange(server.metrics, step),
     "metrics_request": lambda server, step: metrics.request(server.metrics, step),
@@ -141,7 +142,8 @@ def _compare(step: Step, answer: Mapping[str, Any], at: str) -> list[str]:
     found: list[str] = []
     for key in _EXPECTATIONS:
         if key in step and key in answer:
-            found += differences(step[key], answer[key], f"{at} {key}")
+            wanted = stream.expected(step[key]) if key == "script" else step[key]
+            found += differences(wanted, answer[key], f"{at} {key}")
         elif key in step or key in answer:
             found.append(f"{at}: expected {step.get(key, 'no ' + key)}, got {dict(answer)}")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from google.protobuf import json_format
 from . import messages
 
 _TIMEOUT_MS = 30_000
-_OPTIONS = [
+OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     # A connection of its own: nothing of an earlier server at this address is reused.
@@ -27,9 +28,15 @@ def exchange(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     request = _encode(method, step.get("request", {})) if method else b""
     metadata = tuple(step.get("metadata", {}).items())
     timeout_s = step.get("timeout_ms", _TIMEOUT_MS) / 1000
-    with grpc.insecure_channel(address, options=_OPTIONS) as channel:
+    with grpc.insecure_channel(address, options=OPTIONS) as channel:
+        call = channel.unary_unary(path).future(request, timeout=timeout_s, metadata=metadata)
+        if "cancel_after_ms" in step:
+            time.sleep(step["cancel_after_ms"] / 1000)
+            call.cancel()
         try:
-            wire = channel.unary_unary(path)(request, timeout=timeout_s, metadata=metadata)
+            wire = call.result()
+        except grpc.FutureCancelledError:
+            return {"error": {"code": "CANCELLED", "message": ""}}
         except grpc.RpcError as error:
             return {"error": {"code": error.code().name, "message": error.details()}}
     if method is None:
