@@ -358,7 +358,9 @@ mod tests {
         let metrics = CustomMetrics::default();
         let family = metrics.family(1, "h", "", Kind::Histogram).unwrap();
         let series = metrics.series(1, family, &BTreeMap::new(), Some(vec![1.0, 2.0])).unwrap();
-        [0.5, 1.0, 1.5, 9.0].map(|size| metrics.change(series, Change::Observe(size)).unwrap());
+        for size in [0.5, 1.0, 1.5, 9.0] {
+            metrics.change(series, Change::Observe(size)).unwrap();
+        }
         let expected = "# HELP h \n# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"2\"} 3\nh_bucket{le=\"+Inf\"} 4\n\
                         h_sum 12\nh_count 4\n";
         assert_eq!(text(&metrics), expected);

@@ -102,7 +102,8 @@ impl Line {
 
 /// Both ends of a request's way into a mailbox.
 pub(super) fn line(mailbox: &Arc<Mailbox>, tag: u64) -> (Sender, Caller) {
-    let line = Arc::new(Line { mailbox: Arc::clone(mailbox), tag, ended: AtomicBool::new(false), state: Mutex::default() });
+    let line =
+        Arc::new(Line { mailbox: Arc::clone(mailbox), tag, ended: AtomicBool::new(false), state: Mutex::default() });
     (Sender(Some(Arc::clone(&line))), Caller(line))
 }
 

@@ -13,8 +13,8 @@ use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest
 use alipes_protocol::{Datatype, InferRequest, Tensor};
 use alipes_scheduler::Effect;
 use alipes_server::executor::answer::{Reply, Responder};
-use alipes_server::model::{Drivers, Pending};
 use alipes_server::model::check::check_request;
+use alipes_server::model::{Drivers, Pending};
 use alipes_server::wire::grpc::serve_connection;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
@@ -189,7 +189,7 @@ impl Puppet {
         let model = model(name, decoupled, Nobody);
         let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
         let (responder, _) = Responder::unary();
-        let first = Pending { checked: checked.unwrap(), arrived: Instant::now(), responder };
+        let first = Pending { checked: checked.unwrap(), arrived: Instant::now(), responder, chain: None };
         // With this request the only instance is claimed for good, and who has claimed it comes for all the others.
         let claimed = model.queue.lock().submit(Instant::now(), first);
         assert_eq!(claimed.ok(), Some(Effect::Start(0)));
