@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alipes.backends.prepare import prepare_version
 from alipes.config.load import parse_flags
 from alipes.config.override import parse_override
 from alipes.config.pbtxt import parse_pbtxt, to_pbtxt
-from alipes.config.plan import poll_model, prepare_version
+from alipes.config.poll import poll_model
 from alipes.config.render import config_json
 from alipes.config.schema import descriptor, is_map, is_repeated, new_config
 from alipes.errors import AlipesError, ConfigError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.configurations import SIGNATURE, library_of
+from support.configurations import backend_of
 
 INTEGERS = {
     "int32": (-(2**31), 2**31 - 1),
@@ -113,9 +114,7 @@ def test_any_configuration_is_planned_or_refused_with_a_reason(
     options = OPTIONS[number]
     try:
         polled = poll_model(folder, "m", options, config)
-        plan = prepare_version(
-            polled, folder, 1, options, library_of=library_of, describe=lambda *_: json.dumps(SIGNATURE)
-        )
+        plan = prepare_version(polled, folder, 1, options, backend_of=backend_of)
     except AlipesError as error:
         assert str(error)
     else:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from alipes.backends.base import Backend, Draft
+from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 from alipes.errors import ModelLoadError
 
 LIBRARY = Path("/opt/libonnxruntime.so")
@@ -23,8 +29,10 @@ instance_group [ { count: 1 kind: KIND_CPU } ]
 """
 
 
-def library_of(backend: str) -> Path:
-    """Stands in for `alipes.backends.registry.library_of` where no engine is needed."""
-    if backend != "onnxruntime":
-        raise ModelLoadError(f"no backend {backend}", code="INVALID_ARG")
-    return LIBRARY
+def backend_of(name: str, signature: Mapping[str, Any] = SIGNATURE) -> Callable[[Draft], Backend]:
+    """Stands in for `alipes.backends.registry.backend_of` where no engine is needed: every file says ``signature``."""
+    if name != "onnxruntime":
+        raise ModelLoadError(f"no backend {name}", code="INVALID_ARG")
+    return partial(
+        OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=lambda library, path: json.dumps(signature)
+    )

@@ -49,6 +49,7 @@ class DataPlane:
         self.ready: bool | None = None
         self.history: list[str] = []
         self.controls: Queue[Control] = Queue()
+        self.events: Queue[str] = Queue()
         # (model, version) -> the error that `build` raises.
         self.refused: dict[tuple[str, int], ModelLoadError] = {}
         self.before_build: Callable[[str, int], None] = lambda name, version: None
@@ -77,6 +78,14 @@ class DataPlane:
     def next_control(self, timeout_s: float) -> Control | None:
         try:
             return self.controls.get(timeout=timeout_s)
+        except Empty:
+            return None
+
+    def next_event(self, timeout_s: float) -> str | None:
+        # As the real one: at once when it has stopped, so that nobody waits for a server that is gone.
+        wait_s = 0.0 if "stop" in self.history else 0.01
+        try:
+            return self.events.get(timeout=wait_s)
         except Empty:
             return None
 

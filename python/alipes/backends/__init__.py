@@ -1,1 +1,1 @@
-"""What can run a model, and where the engine's library is."""
+"""What can run a model, what it needs from this machine, and how it prepares a version for the data plane."""

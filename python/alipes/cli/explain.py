@@ -24,9 +24,19 @@ from alipes.server.planner import Planner
 
 REPOSITORY = "model-repository"
 
-# Fields that are found out where nobody wrote them: from the folder's name and files, or from the model file itself.
+# Fields that are found out where nobody wrote them: from the folder's name and files, or from the model itself.
 COMPLETED = frozenset(
-    ("name", "platform", "backend", "default_model_filename", "max_batch_size", "input", "output", "dynamic_batching")
+    (
+        "name",
+        "platform",
+        "backend",
+        "default_model_filename",
+        "max_batch_size",
+        "input",
+        "output",
+        "dynamic_batching",
+        "model_transaction_policy",
+    )
 )
 
 

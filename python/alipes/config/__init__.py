@@ -1,7 +1,7 @@
 """What the server and its models are told: flags, environment, `config.pbtxt`, overrides; checked and completed here.
 
 Start-up calls `parse_flags`. A load calls `poll_model`, with `parse_override` before it for a request that brings a
-configuration, then `prepare_version` for each version that the policy picks.
+configuration; the rest of a load needs a backend and is `alipes.backends.prepare`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from alipes.config.command_line import usage
 from alipes.config.load import parse_flags
 from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
-from alipes.config.plan import LoadPlan, poll_model, prepare_version
+from alipes.config.poll import poll_model
 from alipes.config.schema import ModelConfig
 
 __all__ = [
-    "LoadPlan",
     "ModelConfig",
     "ServerOptions",
     "parse_flags",
     "parse_override",
     "poll_model",
-    "prepare_version",
     "usage",
 ]

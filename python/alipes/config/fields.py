@@ -58,7 +58,7 @@ FIELDS: Final[tuple[Field, ...]] = (
         {
             "name": "Name of the model; that of its folder.",
             "platform": "Kind of model, for example onnxruntime_onnx; follows from the backend.",
-            "backend": "What runs the model: onnxruntime. Follows from the model file where not given.",
+            "backend": "What runs the model: onnxruntime or python. Follows from the model file where not given.",
         }
     ),
     Field("runtime", "refused", "Library of the backend.", "the backend's own library is used"),
@@ -71,7 +71,7 @@ FIELDS: Final[tuple[Field, ...]] = (
             "version_policy.specific": "Those named.",
             "version_policy.specific.versions": "Their numbers.",
             "max_batch_size": "Largest batch in rows; 0 for a model without batch dimension.",
-            "input": "Inputs; read from the model file where not given.",
+            "input": "Inputs; completed from the model where not given.",
             "input.name": "Name of the tensor.",
             "input.data_type": "Element type.",
             "input.format": "Layout of an image; three dimensions are checked, nothing is transposed.",
@@ -91,7 +91,7 @@ FIELDS: Final[tuple[Field, ...]] = (
     Field("input.is_non_linear_format_io", "refused", "The tensor has a vectorised layout.", _NO_TENSORRT),
     *_works(
         {
-            "output": "Outputs; read from the model file where not given.",
+            "output": "Outputs; completed from the model where not given.",
             "output.name": "Name of the tensor.",
             "output.data_type": "Element type.",
             "output.dims": "Sizes without the batch dimension; -1 stands for any.",
@@ -128,7 +128,7 @@ FIELDS: Final[tuple[Field, ...]] = (
     *_works(
         {
             "optimization": "How the model is prepared.",
-            "optimization.graph": "The engine's own optimization.",
+            "optimization.graph": "The engine's own optimization; ONNX models alone have it.",
             "optimization.graph.level": "-1 basic, 0 all, 1 extended, 2 none.",
         }
     ),
@@ -154,7 +154,7 @@ FIELDS: Final[tuple[Field, ...]] = (
     ),
     *_tree(
         "ignored",
-        "the model runs with ONNX Runtime's CPU provider",
+        "there is no execution provider but the CPU's",
         "optimization.execution_accelerators",
         {
             "": "Further execution providers.",
@@ -264,7 +264,7 @@ FIELDS: Final[tuple[Field, ...]] = (
             "instance_group": "Copies of the model; one group named like the model where not given.",
             "instance_group.name": "Name; `<model>_<i>` where not given.",
             "instance_group.kind": "KIND_CPU, KIND_AUTO, KIND_MODEL: on the CPU. KIND_GPU: as --gpu-fallback says.",
-            "instance_group.count": "Number of instances; 2 on the CPU where not given.",
+            "instance_group.count": "Number of instances; where not given, 2 of an ONNX model and 1 of a Python model.",
         }
     ),
     *_tree(
@@ -299,7 +299,7 @@ FIELDS: Final[tuple[Field, ...]] = (
         "Placement of the instances.",
         "instances run where the system puts them",
     ),
-    *_works({"default_model_filename": "Model file in the version's folder; model.onnx where not given."}),
+    *_works({"default_model_filename": "Model file in the version's folder; model.onnx or model.py where not given."}),
     Field("cc_model_filenames", "ignored", "Model file by compute capability of the GPU.", _NO_GPU),
     *_works(
         {
@@ -331,8 +331,12 @@ FIELDS: Final[tuple[Field, ...]] = (
         "model_operations",
         {"": "Further libraries.", "op_library_filename": "Libraries of custom operators."},
     ),
-    *_works({"model_transaction_policy": "How many responses a request has."}),
-    Field("model_transaction_policy.decoupled", "refused", "Any number.", "each request has one response"),
+    *_works(
+        {
+            "model_transaction_policy": "How many responses a request has.",
+            "model_transaction_policy.decoupled": "Any number, none included, in place of one.",
+        }
+    ),
     *_tree(
         "refused",
         "no repository agent is offered",

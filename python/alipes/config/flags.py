@@ -13,13 +13,13 @@ from typing import Final, Literal
 
 __all__ = ["FLAGS", "Flag", "Kind", "Status", "Value", "environment_name", "find"]
 
-Kind = Literal["bool", "int", "level", "str", "choice", "list"]
+Kind = Literal["bool", "int", "level", "seconds", "str", "choice", "list"]
 """How a value is read: `level` is an integer that also takes true and false, `list` may be given several times."""
 
 Status = Literal["works", "ignored", "refused"]
 """`ignored` gives one notice where the flag is given; `refused` ends the start unless the value is the default."""
 
-Value = bool | int | str | tuple[str, ...] | None
+Value = bool | int | float | str | tuple[str, ...] | None
 """A parsed value; None where the flag has no default and was not given."""
 
 _MAX_PORT: Final = 65535
@@ -137,7 +137,7 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "disable-auto-complete-config",
             "bool",
             False,
-            "Take configurations as they are written: inputs and outputs are not read from the model file.",
+            "Take configurations as they are written: nothing is completed from the model.",
             option="model.strict_config",
         ),
         Flag(

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MAX_INSTANCES", "MAX_THREADS"]
+__all__ = ["MAX_COMPLETION_BYTES", "MAX_ENVIRONMENT_BYTES", "MAX_ENVIRONMENT_FILES", "MAX_INSTANCES", "MAX_THREADS"]
 
 MAX_INSTANCES: Final = 1024
 """Most instances of a model: each holds a copy of it, and no machine has more cores to run them on."""
 
 MAX_THREADS: Final = 1024
 """Most threads of an engine for one model: more than any machine has cores is a slip of the pen."""
+
+MAX_COMPLETION_BYTES: Final = 1 << 24
+"""Longest answer of the process that completes a configuration, log lines included: the model's code writes it."""
+
+MAX_ENVIRONMENT_BYTES: Final = 1 << 36
+"""Most bytes that an archive of a Python environment may unpack to; large ones with CUDA take a tenth of it."""
+
+MAX_ENVIRONMENT_FILES: Final = 2_000_000
+"""Most files in an archive of a Python environment; large ones have a tenth of it."""

@@ -20,6 +20,7 @@ from alipes.config.options import (
     RepositoryOptions,
     Resource,
     ServerOptions,
+    WorkerOptions,
 )
 from alipes.config.settings import read_settings
 from alipes.config.values import parse_value
@@ -33,6 +34,7 @@ _GROUPS: Final = {
     "metrics": Endpoint,
     "repository": RepositoryOptions,
     "model": ModelOptions,
+    "worker": WorkerOptions,
     "log": LogOptions,
 }
 _PREFIX: Final = "ALIPES_"

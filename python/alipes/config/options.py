@@ -14,6 +14,7 @@ __all__ = [
     "RepositoryOptions",
     "Resource",
     "ServerOptions",
+    "WorkerOptions",
 ]
 
 Origin = Literal["flag", "environment", "default"]
@@ -109,6 +110,27 @@ class ModelOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What the processes that run Python models may take, where a model's parameters say nothing else. 0: no limit.
+
+    Attributes:
+        start_timeout_s: Seconds to start and to initialize.
+        execute_timeout_s: Seconds for one execution.
+        stop_timeout_s: Seconds to finalize.
+        complete_timeout_s: Seconds for the process that completes a configuration.
+        max_memory_bytes: Resident memory of one process.
+        max_leased_bytes: Inputs that a model may keep after it has answered.
+    """
+
+    start_timeout_s: float
+    execute_timeout_s: float
+    stop_timeout_s: float
+    complete_timeout_s: float
+    max_memory_bytes: int
+    max_leased_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerOptions:
     """Everything that `alipes serve` was told, defaults filled in.
 
@@ -124,6 +146,7 @@ class ServerOptions:
         metrics: The metrics endpoint.
         repository: Where models come from and when they are loaded.
         model: How model configurations are read.
+        worker: What the processes of Python models may take.
         log: What is written to the log, and how.
         origins: Where the value of each flag comes from, by the flag's name.
         notices: One line for each flag that was given and does nothing here.
@@ -140,6 +163,7 @@ class ServerOptions:
     metrics: Endpoint
     repository: RepositoryOptions
     model: ModelOptions
+    worker: WorkerOptions
     log: LogOptions
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notices: tuple[str, ...] = ()

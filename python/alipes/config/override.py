@@ -1,4 +1,7 @@
-"""Reads the configuration of a load request: JSON in protobuf's mapping, enum names in any case, no unknown field."""
+"""Reads a configuration in protobuf's mapping to JSON: enum names in any case, no unknown field.
+
+Load requests bring one, and `auto_complete_config` of a Python model returns one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from alipes.errors import ConfigError
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-__all__ = ["parse_override"]
+__all__ = ["from_document", "parse_override"]
 
 _PREFIX: Final = "Invalid config override: "
 
@@ -26,18 +29,30 @@ def parse_override(text: str) -> ModelConfig:
     Raises:
         ConfigError: If the text is no such object; the message begins with "Invalid config override: ".
     """
-    from google.protobuf import json_format
-
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{_PREFIX}{error}") from error
+    try:
+        return from_document(value)
+    except ConfigError as error:
+        raise ConfigError(f"{_PREFIX}{error}", key=error.key, hint=error.hint) from error
+
+
+def from_document(value: Any) -> ModelConfig:
+    """Read a configuration that was JSON.
+
+    Raises:
+        ConfigError: If the value is no object, or one that is no configuration.
+    """
+    from google.protobuf import json_format
+
     if not isinstance(value, dict):
-        raise ConfigError(f"{_PREFIX}expected an object, got {type(value).__name__}")
+        raise ConfigError(f"expected an object, got {type(value).__name__}")
     try:
         return json_format.ParseDict(_message(value, descriptor(), ""), new_config())
     except (json_format.ParseError, RecursionError) as error:
-        raise ConfigError(f"{_PREFIX}{error}") from error
+        raise ConfigError(str(error)) from error
 
 
 def _message(value: dict[str, Any], message: Descriptor, place: str) -> dict[str, Any]:
@@ -50,7 +65,7 @@ def _message(value: dict[str, Any], message: Descriptor, place: str) -> dict[str
         if field is None:
             close = nearest(name, message.fields_by_name)
             raise ConfigError(
-                f"{_PREFIX}{_located(place)}: invalid name {name}: Cannot find field.",
+                f"{_located(place)}: invalid name {name}: Cannot find field.",
                 key=name,
                 hint=f"did you mean '{close}'?" if close else None,
             )
@@ -59,7 +74,7 @@ def _message(value: dict[str, Any], message: Descriptor, place: str) -> dict[str
         if (oneof := field.containing_oneof) is not None:
             if oneof.name in set_oneofs:
                 raise ConfigError(
-                    f"{_PREFIX}{_located(place)}: invalid value oneof field '{oneof.name}' is already set. "
+                    f"{_located(place)}: invalid value oneof field '{oneof.name}' is already set. "
                     f"Cannot set '{name}' for type oneof",
                     key=name,
                 )
@@ -84,15 +99,14 @@ def _single(content: Any, field: FieldDescriptor, place: str) -> Any:
             return name
         close = nearest(name, field.enum_type.values_by_name)
         raise ConfigError(
-            f'{_PREFIX}{_located(place)}: invalid value "{content}" for type '
-            f"type.googleapis.com/{field.enum_type.full_name}",
+            f'{_located(place)}: invalid value "{content}" for type type.googleapis.com/{field.enum_type.full_name}',
             key=place,
             hint=f"did you mean '{close}'?" if close else None,
         )
     if field.message_type is None:
         return content
     if not isinstance(content, dict):
-        raise ConfigError(f"{_PREFIX}{_located(place)}: expected an object, got {type(content).__name__}", key=place)
+        raise ConfigError(f"{_located(place)}: expected an object, got {type(content).__name__}", key=place)
     return _message(content, field.message_type, place)
 
 

@@ -20,7 +20,7 @@ class Parameter:
     """One row: a key, how its value is read, and what it does. A key that ends in `*` stands for all that begin so."""
 
     key: str
-    kind: Literal["count", "switch", "text"]
+    kind: Literal["count", "switch", "bytes", "seconds", "text"]
     status: Literal["works", "ignored"]
     help: str
     note: str = ""

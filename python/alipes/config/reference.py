@@ -10,8 +10,9 @@ from typing import Final
 
 from alipes.config.fields import FIELDS, Field, find_field
 from alipes.config.flags import FLAGS, Flag, Value, environment_name
-from alipes.config.parameters import PARAMETERS
+from alipes.config.parameters import PARAMETERS, Parameter
 from alipes.config.settings import SETTINGS
+from alipes.config.worker_parameters import WORKER_PARAMETERS
 
 __all__ = ["main", "pages"]
 
@@ -39,11 +40,17 @@ environment over the default; `alipes config explain` shows each value with its 
 _FIELDS: Final = """\
 A model's `config.pbtxt` is the message `inference.ModelConfig` of `proto/model_config.proto` in protobuf's text
 format. The file may be absent or partial: name, backend and model file follow from the folder; inputs, outputs,
-largest batch and dynamic batching follow from the model file, unless `--disable-auto-complete-config` is given."""
+largest batch and dynamic batching follow from the model, unless `--disable-auto-complete-config` is given: an ONNX file
+names its inputs and outputs, a Python model has `auto_complete_config`."""
 
 _PARAMETERS: Final = """\
 Written `parameters { key: "intra_op_thread_count" value: { string_value: "2" } }`. A key that is not listed is ignored
 with a notice."""
+
+_WORKER_PARAMETERS: Final = """\
+Written in the same way. All parameters, these and your own, reach the model in `args["model_config"]`. Times are
+seconds, such as `30` or `0.5`; 0 sets no limit. `--backend-config=python,<key>=<value>` sets a limit for all models:
+see [the flags](cli-serve.md#settings-inside-flags)."""
 
 
 def pages() -> dict[str, str]:
@@ -84,12 +91,16 @@ def _flags_page() -> str:
 
 def _fields_page() -> str:
     fields = [(f"`{row.path}`", row.status, _field_text(row)) for row in FIELDS]
-    parameters = [(f"`{row.key}`", row.status, _text(row.help, row)) for row in PARAMETERS]
     parts = [_HEAD.format(title="Model configuration", text=_FIELDS)]
     parts += ["## Fields\n", _table(("Field", "Status", "What it says"), fields)]
-    parts += ["## Parameters of the ONNX Runtime backend\n", f"{_PARAMETERS}\n"]
-    parts += [_table(("Key", "Status", "What it does"), parameters)]
+    parts += ["## Parameters of the ONNX Runtime backend\n", f"{_PARAMETERS}\n", _parameters_table(PARAMETERS)]
+    parts += ["## Parameters of the Python backend\n", f"{_WORKER_PARAMETERS}\n", _parameters_table(WORKER_PARAMETERS)]
     return "\n".join(parts)
+
+
+def _parameters_table(parameters: Sequence[Parameter]) -> str:
+    rows = [(f"`{row.key}`", row.status, _text(row.help, row)) for row in parameters]
+    return _table(("Key", "Status", "What it does"), rows)
 
 
 def _field_text(row: Field) -> str:
@@ -103,6 +114,7 @@ def _flag_row(flag: Flag) -> tuple[str, str, str, str, str]:
         "bool": "true, false",
         "level": "integer",
         "int": "integer",
+        "seconds": "seconds",
         "str": "text",
         "list": "text, repeatable",
         "choice": ", ".join(flag.choices),
@@ -121,6 +133,8 @@ def _text(help: str, row: object) -> str:
 def _default(value: Value) -> str:
     if value in (None, "", ()):
         return ""
+    if isinstance(value, float):
+        return f"`{value:g}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

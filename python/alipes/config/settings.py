@@ -28,6 +28,7 @@ class Setting:
         option: Where the value lands in `ServerOptions`, as a dotted path; empty for what does not work.
         ignored: The notice, where the setting does nothing here.
         refused: The reason, where only the default is accepted.
+        high: Largest integer allowed.
     """
 
     flag: str
@@ -39,6 +40,7 @@ class Setting:
     option: str = ""
     ignored: str = ""
     refused: str = ""
+    high: int = 2**31 - 1
 
     @property
     def status(self) -> Status:
@@ -51,6 +53,9 @@ _METRICS: Final = "metrics-config"
 _ORT: Final = "onnxruntime"
 _BATCH: Final = "default-max-batch-size"
 _BATCH_HELP: Final = "Largest batch in rows for completed configurations of models that allow batches"
+_PYTHON: Final = "python"
+_MAX_BYTES: Final = 2**63 - 1
+_NO_SHM: Final = "tensors reach Python models through memory that needs no setting"
 _OWN_THREADS: Final = "each model has threads of its own, set by its parameters"
 
 SETTINGS: Final = (
@@ -105,6 +110,119 @@ SETTINGS: Final = (
     ),
     Setting(
         _BACKEND, _ORT, "inter_op_thread_count", "int", 0, "Shared threads across operators.", ignored=_OWN_THREADS
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "start-timeout-seconds",
+        "seconds",
+        0.0,
+        "Longest start of a Python model, `initialize` included; 0 sets no limit.",
+        option="worker.start_timeout_s",
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "execute-timeout-seconds",
+        "seconds",
+        0.0,
+        "Longest `execute` of a Python model; its process is then started again. 0 sets no limit.",
+        option="worker.execute_timeout_s",
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "stop-timeout-seconds",
+        "seconds",
+        30.0,
+        "Longest `finalize` of a Python model; its process is then killed. 0 sets no limit.",
+        option="worker.stop_timeout_s",
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "auto-complete-timeout-seconds",
+        "seconds",
+        120.0,
+        "Longest `auto_complete_config` of a Python model, imports included; 0 sets no limit.",
+        option="worker.complete_timeout_s",
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "max-worker-memory-bytes",
+        "int",
+        0,
+        "Resident memory of one process of a Python model, which is started again above it; 0 sets no limit.",
+        option="worker.max_memory_bytes",
+        high=_MAX_BYTES,
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "max-leased-bytes",
+        "int",
+        1 << 30,
+        "Inputs that one process of a Python model may keep after it has answered; 0 sets no limit.",
+        option="worker.max_leased_bytes",
+        high=_MAX_BYTES,
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "stub-timeout-seconds",
+        "int",
+        30,
+        "Longest start of a process, without `initialize`.",
+        ignored="a process that ends is seen at once; start-timeout-seconds limits a start as a whole",
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "shm-default-byte-size",
+        "int",
+        1 << 20,
+        "Shared memory of a process at its start.",
+        ignored=_NO_SHM,
+        high=_MAX_BYTES,
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "shm-growth-byte-size",
+        "int",
+        1 << 20,
+        "Step in which shared memory grows.",
+        ignored=_NO_SHM,
+        high=_MAX_BYTES,
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "shm-region-prefix-name",
+        "str",
+        "triton_python_backend_shm_region_",
+        "Name of shared memory.",
+        ignored="it has no name: nothing is put into /dev/shm",
+    ),
+    Setting(_BACKEND, _PYTHON, "shm_message_queue_size", "int", 1000, "Messages in shared memory.", ignored=_NO_SHM),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        "thread-pool-size",
+        "int",
+        32,
+        "Threads that answer calls of a model.",
+        ignored="calls of a model wait without threads of their own",
+    ),
+    Setting(
+        _BACKEND,
+        _PYTHON,
+        _BATCH,
+        "int",
+        None,
+        f"{_BATCH_HELP}, for Python models.",
+        ignored="auto_complete_config says what a Python model takes",
     ),
     Setting(
         _METRICS,
@@ -183,7 +301,7 @@ def _read_setting(flag: str, text: str) -> tuple[Setting | None, Value]:
     rows = [row for row in SETTINGS if row.flag == flag and row.scope == scope]
     for row in rows:
         if row.key == key:
-            return row, parse_value(f"--{flag}", row.kind, value)
+            return row, parse_value(f"--{flag}", row.kind, value, high=row.high)
     if scope and not rows:
         return None, value
     close = nearest(key, [row.key for row in rows])

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from alipes.config.datatypes import v2_name
-from alipes.config.parameters import EngineParameters
 from alipes.config.paths import confined
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
-__all__ = ["EngineSetup", "available_cores", "instance_names", "model_path", "to_spec"]
+__all__ = ["available_cores", "instance_names", "model_path", "to_spec"]
 
 SCHEMA: Final = 1
 """Version of the document; the data plane refuses any other."""
-
-_GRAPH_LEVELS: Final = {-1: "basic", 0: "all", 1: "extended", 2: "disable"}
-"""`optimization.graph.level` as the ONNX Runtime backend of Triton reads it; other numbers mean all."""
 
 
 def available_cores() -> int:
@@ -37,36 +33,18 @@ def instance_names(config: ModelConfig) -> list[str]:
     return [f"{group.name}_{index}" for group in config.instance_group for index in range(group.count)]
 
 
-@dataclass(frozen=True, slots=True)
-class EngineSetup:
-    """What runs a version, and how.
-
-    Attributes:
-        library: The ONNX Runtime library, absolute.
-        model_path: The model file, absolute.
-        parameters: What the configuration's parameters say.
-        cores: Cores to share among the instances where the parameters give no number of threads.
-    """
-
-    library: Path
-    model_path: Path
-    parameters: EngineParameters
-    cores: int
-
-
-def to_spec(config: ModelConfig, version: int, folder: Path, engine: EngineSetup) -> dict[str, Any]:
-    """The specification of one version of an ONNX model.
+def to_spec(config: ModelConfig, version: int, folder: Path, engine: Mapping[str, Any]) -> dict[str, Any]:
+    """The specification of one version of a model.
 
     Args:
         config: The configuration: normalised, complete and checked.
         version: The version.
         folder: The model's folder.
-        engine: What runs it.
+        engine: What runs it, as its backend says.
 
     Raises:
         ConfigError: If a label file cannot be read.
     """
-    instances = instance_names(config)
     return {
         "schema": SCHEMA,
         "name": config.name,
@@ -75,14 +53,10 @@ def to_spec(config: ModelConfig, version: int, folder: Path, engine: EngineSetup
         "max_batch_size": config.max_batch_size,
         "inputs": [_input(tensor) for tensor in config.input],
         "outputs": [_output(tensor, folder) for tensor in config.output],
+        "decoupled": config.model_transaction_policy.decoupled,
         "scheduling": _scheduling(config),
-        "instances": instances,
-        "engine": {
-            "kind": "onnxruntime",
-            "library": str(engine.library),
-            "model_path": str(engine.model_path),
-            **_engine(config, engine.parameters, max(1, engine.cores // len(instances))),
-        },
+        "instances": instance_names(config),
+        "engine": dict(engine),
         "config_json": config_json(config),
         "config_proto": base64.b64encode(config.SerializeToString(deterministic=True)).decode("ascii"),
         "metric_tags": dict(config.metric_tags),
@@ -90,7 +64,7 @@ def to_spec(config: ModelConfig, version: int, folder: Path, engine: EngineSetup
 
 
 def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
-    """The model file of a version; where its name is a folder, the ONNX file of that name inside it.
+    """The model file of a version; where its name is a folder, the file of that name inside it.
 
     Raises:
         ConfigError: If there is no such file, or the name leads out of the folder.
@@ -101,17 +75,6 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
     if not path.exists():
         raise ConfigError(f"failed to stat file {path}", path=path, key="default_model_filename", code="INTERNAL")
     return path
-
-
-def _engine(config: ModelConfig, parameters: EngineParameters, threads: int) -> dict[str, Any]:
-    return {
-        "intra_op_threads": parameters.intra_op_threads or threads,
-        "inter_op_threads": parameters.inter_op_threads or (threads if parameters.parallel else 1),
-        "execution_mode": "parallel" if parameters.parallel else "sequential",
-        "graph_optimization": _GRAPH_LEVELS.get(config.optimization.graph.level, "all"),
-        "session_config": parameters.session_config,
-        "memory_arena": parameters.memory_arena,
-    }
 
 
 def _scheduling(config: ModelConfig) -> dict[str, Any]:

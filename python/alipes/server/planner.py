@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
-from alipes import _core
-from alipes.backends.onnxruntime import silence_telemetry
-from alipes.backends.registry import library_of
+from alipes.backends.onnxruntime.library import silence_telemetry
+from alipes.backends.prepare import BackendOf, LoadPlan, prepare_version
+from alipes.backends.registry import backend_of
 from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
-from alipes.config.plan import LoadPlan, poll_model, prepare_version
+from alipes.config.poll import poll_model
 from alipes.config.schema import ModelConfig
 from alipes.repository.layout import ModelFolder
 from alipes.server.log import log
 
 
 class Planner:
-    """Reads configurations by the server's options, with the engines of this machine."""
+    """Reads configurations by the server's options, with the backends of this machine."""
 
-    def __init__(
-        self,
-        options: ServerOptions,
-        *,
-        library_of: Callable[[str], Path] = library_of,
-        describe: Callable[[str, str], str] = _core.describe_onnx,
-    ) -> None:
-        """Takes what `alipes.config.plan.prepare_version` needs to know of engines."""
+    def __init__(self, options: ServerOptions, *, backend_of: BackendOf = backend_of) -> None:
+        """Takes what `alipes.backends.prepare` needs to know."""
         silence_telemetry()  # before any engine is opened, and before there are threads
         self._options = options
-        self._library_of = library_of
-        self._describe = describe
+        self._backend_of = backend_of
 
     def poll(self, folder: ModelFolder, override: str | None) -> ModelConfig:
         """The configuration that all versions of a model share.
@@ -50,12 +41,10 @@ class Planner:
         """What is needed to load one version.
 
         Raises:
-            ConfigError: If the configuration is wrong or does not fit the model file.
-            ModelLoadError: If the backend or its library is missing, or the file cannot be read.
+            ConfigError: If the configuration is wrong or does not fit the model.
+            ModelLoadError: If the backend or what it needs is missing, or the model cannot be read.
         """
-        return prepare_version(
-            config, folder.path, version, self._options, library_of=self._library_of, describe=self._describe
-        )
+        return prepare_version(config, folder.path, version, self._options, backend_of=self._backend_of)
 
     def spec(self, folder: ModelFolder, config: ModelConfig, version: int) -> str:
         """The specification of one version, as JSON for the data plane; what the configuration asks in vain is logged.

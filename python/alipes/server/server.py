@@ -24,6 +24,7 @@ from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from alipes.server.log import log, log_table
 from alipes.server.planner import Planner
+from alipes.server.pump import LogPump
 from alipes.server.table import HEADINGS, model_rows, print_table, text_table
 
 ALL_MODELS = "*"
@@ -60,6 +61,7 @@ class Server:
         self._pool = LoaderPool(options.repository.load_threads)
         explicit = options.repository.control_mode == "explicit"
         self._control = Control(self._core, self._lifecycle, self._pool, allowed=explicit)
+        self._pump = LogPump(self._core)
         self._settled = threading.Event()
         self._phase = threading.Lock()  # a stop comes before the doors open, or after: never between
         self._started = False
@@ -71,6 +73,7 @@ class Server:
         Raises:
             ServerStartError: If a model fails and the options say to leave then, or an address was taken meanwhile.
         """
+        self._pump.start()
         try:
             failed = self._load_models()
         finally:
@@ -110,6 +113,7 @@ class Server:
         self._core.stop()
         done &= self._control.stop(_remaining(deadline))
         done &= self._pool.stop(_remaining(deadline))
+        done &= self._pump.stop(_remaining(deadline))
         return done
 
     def _accept(self) -> Addresses:

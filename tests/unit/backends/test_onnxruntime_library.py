@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from alipes.backends.onnxruntime import find_library, silence_telemetry
-from alipes.backends.registry import library_of
+from alipes.backends.onnxruntime.library import find_library, silence_telemetry
+from alipes.backends.registry import backend_of
 from alipes.errors import ModelLoadError
 
 
@@ -54,7 +54,7 @@ def test_a_wheel_without_a_library_is_to_be_upgraded(site: Path) -> None:
 
 def test_an_unknown_backend_has_the_text_of_triton() -> None:
     with pytest.raises(ModelLoadError) as failure:
-        library_of("nosuch")
+        backend_of("nosuch")
     assert failure.value.reason == (
         "Invalid argument: unable to find backend library for backend 'nosuch', "
         "try specifying runtime on the model configuration."
@@ -62,8 +62,10 @@ def test_an_unknown_backend_has_the_text_of_triton() -> None:
 
 
 def test_a_backend_that_is_not_offered_is_named() -> None:
-    with pytest.raises(ModelLoadError, match="backend 'pytorch' is not offered by this release; offered: onnxruntime"):
-        library_of("pytorch")
+    with pytest.raises(
+        ModelLoadError, match="backend 'pytorch' is not offered by this release; offered: onnxruntime, python"
+    ):
+        backend_of("pytorch")
 
 
 @pytest.mark.parametrize(("given", "then"), [(None, "1"), ("0", "0")])

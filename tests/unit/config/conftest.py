@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +9,7 @@ import pytest
 from alipes.config.load import parse_flags
 from alipes.config.options import ServerOptions
 from alipes.config.pbtxt import parse_pbtxt
-from alipes.config.plan import LoadPlan, poll_model, prepare_version
-from support.configurations import COMPLETE, SIGNATURE, library_of
-
-Prepare = Callable[..., LoadPlan]
+from support.configurations import COMPLETE
 
 
 @pytest.fixture
@@ -38,19 +33,3 @@ def folder(tmp_path: Path) -> Path:
     (made / "1").mkdir(parents=True)
     (made / "1" / "model.onnx").write_bytes(b"")
     return made
-
-
-@pytest.fixture
-def prepare(folder: Path) -> Prepare:
-    """Polls and prepares version 1 of model `m`: ``prepare(text, *flags, signature=...)``."""
-
-    def run(text: str | None, *flags: str, signature: dict[str, Any] = SIGNATURE) -> LoadPlan:
-        if text is not None:
-            (folder / "config.pbtxt").write_text(text)
-        options = parse_flags(["models", *flags], {})
-        polled = poll_model(folder, "m", options)
-        return prepare_version(
-            polled, folder, 1, options, library_of=library_of, describe=lambda library, path: json.dumps(signature)
-        )
-
-    return run

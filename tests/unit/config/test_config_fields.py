@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alipes.backends.onnxruntime.backend import engine_spec
 from alipes.config.fields import FIELDS, Field, find_field
 from alipes.config.normalize import normalize, normalize_instance_groups
 from alipes.config.parameters import read_parameters
 from alipes.config.render import config_json
 from alipes.config.schema import copy_config, descriptor, is_map, is_repeated
-from alipes.config.spec import EngineSetup, to_spec
+from alipes.config.spec import to_spec
 from alipes.config.support import check_support
 from alipes.errors import ConfigError
 
@@ -146,6 +147,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     ),
     "instance_group.name": lambda config: setattr(config.instance_group[0], "name", "other"),
     "instance_group.count": lambda config: setattr(config.instance_group[0], "count", 3),
+    "model_transaction_policy.decoupled": lambda config: setattr(config.model_transaction_policy, "decoupled", True),
     "metric_tags": lambda config: config.metric_tags.update({"team": "x"}),
     "parameters.string_value": lambda config: setattr(config.parameters["intra_op_thread_count"], "string_value", "3"),
 }
@@ -177,6 +179,6 @@ def test_a_field_that_works_reaches_the_data_plane(path: str, config: Any, tmp_p
         normalize(made)
         normalize_instance_groups(made, "cpu")
         parameters = read_parameters({key: made.parameters[key].string_value for key in made.parameters}, made.name)
-        spec = to_spec(made, 1, tmp_path, EngineSetup(tmp_path / "lib", tmp_path / "file", parameters, 8))
+        spec = to_spec(made, 1, tmp_path, engine_spec(made, parameters, 8))
         specs.append({key: value for key, value in spec.items() if not key.startswith("config_")})
     assert json.dumps(specs[0]) != json.dumps(specs[1])

@@ -9,7 +9,7 @@ from alipes.config.load import parse_flags
 from alipes.config.settings import SETTINGS, Setting
 from alipes.errors import ConfigError
 
-SAMPLES = {"int": ("9", 9), "bool": ("false", False), "str": ("some", "some")}
+SAMPLES = {"int": ("9", 9), "bool": ("false", False), "seconds": ("1.5", 1.5), "str": ("some", "some")}
 
 
 def text_of(row: Setting) -> tuple[str, Any]:
@@ -53,7 +53,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one() -> None:
 
 
 def test_a_setting_of_a_backend_that_is_not_offered_gives_a_notice() -> None:
-    flag = "--backend-config=python,shm-default-byte-size=1"
+    flag = "--backend-config=pytorch,some=1"
     assert parse_flags(["models", flag], {}).notices == (f"{flag} is ignored: no such backend is offered",)
 
 

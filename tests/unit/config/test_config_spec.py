@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alipes.backends.onnxruntime.backend import engine_spec
 from alipes.config.normalize import normalize, normalize_instance_groups
 from alipes.config.parameters import read_parameters
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.schema import new_config
-from alipes.config.spec import EngineSetup, instance_names, model_path, to_spec
+from alipes.config.spec import instance_names, model_path, to_spec
 from alipes.errors import ConfigError
 
 TENSORS = """
@@ -24,9 +25,7 @@ def spec(folder: Path, text: str, cores: int = 8) -> dict[str, Any]:
     normalize(config)
     normalize_instance_groups(config, "cpu")
     parameters = read_parameters({key: config.parameters[key].string_value for key in config.parameters}, "m")
-    return to_spec(
-        config, 3, folder, EngineSetup(Path("/lib/ort.so"), Path("/models/m/3/model.onnx"), parameters, cores)
-    )
+    return to_spec(config, 3, folder, engine_spec(config, parameters, cores))
 
 
 def test_the_whole_specification(tmp_path: Path) -> None:
@@ -60,6 +59,7 @@ def test_the_whole_specification(tmp_path: Path) -> None:
             }
         ],
         "outputs": [{"name": "Y", "datatype": "FP32", "dims": [2, -1], "reshape": None, "labels": ["zero", "", "two"]}],
+        "decoupled": False,
         "scheduling": {
             "kind": "dynamic",
             "preferred_batch_sizes": [4],
@@ -68,8 +68,6 @@ def test_the_whole_specification(tmp_path: Path) -> None:
         "instances": ["m_0_0", "m_0_1"],
         "engine": {
             "kind": "onnxruntime",
-            "library": "/lib/ort.so",
-            "model_path": "/models/m/3/model.onnx",
             "intra_op_threads": 4,
             "inter_op_threads": 1,
             "execution_mode": "sequential",

@@ -12,7 +12,7 @@ from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.planner import Planner
 from support.data_plane import DataPlane
-from support.folders import CONFIG, make_model, signature_of
+from support.folders import CONFIG, backend_of, make_model
 
 MakeModel = Callable[..., Path]
 
@@ -42,5 +42,5 @@ def index(data_plane: DataPlane) -> Index:
 @pytest.fixture
 def lifecycle(repository: Path, data_plane: DataPlane, index: Index) -> Lifecycle:
     options = parse_flags([str(repository)], {})
-    planner = Planner(options, library_of=lambda backend: Path("/lib.so"), describe=signature_of)
+    planner = Planner(options, backend_of=backend_of)
     return Lifecycle(data_plane, Repository([repository]), planner, index)  # type: ignore[arg-type]

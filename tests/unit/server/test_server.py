@@ -28,9 +28,9 @@ def known_signature(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _planner(options: object) -> object:
     from alipes.server.planner import Planner
-    from support.folders import signature_of
+    from support.folders import backend_of
 
-    return Planner(options, library_of=lambda backend: Path("/lib.so"), describe=signature_of)  # type: ignore[arg-type]
+    return Planner(options, backend_of=backend_of)  # type: ignore[arg-type]
 
 
 def test_models_are_loaded_before_anybody_is_let_in(repository: Path, data_plane: DataPlane, model: MakeModel) -> None:

@@ -1,18 +1,22 @@
+"""The second stage of a load: what is completed, checked and told of one version."""
+
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from alipes.config.load import parse_flags
+from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
+from alipes.backends.prepare import LoadPlan, prepare_version
 from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
-from alipes.config.plan import LoadPlan, poll_model, prepare_version
+from alipes.config.poll import poll_model
 from alipes.config.schema import copy_config
 from alipes.errors import ConfigError, ModelLoadError
-from support.configurations import COMPLETE, LIBRARY, SIGNATURE, library_of
+from support.configurations import COMPLETE, LIBRARY, SIGNATURE, backend_of
 
 Prepare = Callable[..., LoadPlan]
 
@@ -40,45 +44,20 @@ def test_the_default_batch_size_is_the_backends_own_before_the_one_for_all(prepa
     assert prepare(None, for_all, own).spec["max_batch_size"] == 9
 
 
-def test_an_override_replaces_the_file(folder: Path, options: ServerOptions) -> None:
-    (folder / "config.pbtxt").write_text("max_batch_sise: 1")
-    assert poll_model(folder, "m", options, parse_override('{"max_batch_size": 3}')).max_batch_size == 3
-
-
 def test_polling_and_preparing_leave_what_they_were_given_alone(folder: Path, options: ServerOptions) -> None:
     override = parse_override('{"backend": "onnxruntime"}')
     before = copy_config(override)
     polled = poll_model(folder, "m", options, override)
     assert override == before
     before = copy_config(polled)
-    prepare_version(polled, folder, 1, options, library_of=library_of, describe=lambda *_: json.dumps(SIGNATURE))
+    prepare_version(polled, folder, 1, options, backend_of=backend_of)
     assert polled == before
-
-
-def test_strict_mode_needs_a_file(folder: Path) -> None:
-    strict = parse_flags(["models", "--disable-auto-complete-config"], {})
-    with pytest.raises(ConfigError, match="failed to open text file for read"):
-        poll_model(folder, "m", strict)
 
 
 def test_strict_mode_completes_nothing_from_the_model_file(prepare: Prepare) -> None:
     with pytest.raises(ConfigError, match="configuration expects 0 inputs, model provides 1"):
         prepare('backend: "onnxruntime"', "--disable-auto-complete-config")
     assert prepare(COMPLETE, "--disable-auto-complete-config").config.default_model_filename == "model.onnx"
-
-
-def test_strict_mode_checks_tensors_while_polling(folder: Path) -> None:
-    (folder / "config.pbtxt").write_text('backend: "onnxruntime" input { name: "X" }')
-    strict = parse_flags(["models", "--disable-auto-complete-config"], {})
-    with pytest.raises(ConfigError, match="model input 'X' must specify 'data_type' for m"):
-        poll_model(folder, "m", strict)
-
-
-def test_the_named_configuration_is_used(folder: Path) -> None:
-    (folder / "configs").mkdir()
-    (folder / "configs" / "big.pbtxt").write_text("max_batch_size: 64")
-    options = parse_flags(["models", "--model-config-name=big"], {})
-    assert poll_model(folder, "m", options).max_batch_size == 64
 
 
 def test_a_group_for_gpus_follows_the_flag(prepare: Prepare) -> None:
@@ -149,5 +128,6 @@ def test_the_model_file_is_described_once(folder: Path, options: ServerOptions) 
         calls.append((library, path))
         return json.dumps(SIGNATURE)
 
-    prepare_version(poll_model(folder, "m", options), folder, 1, options, library_of=library_of, describe=describe)
+    backend = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=describe)
+    prepare_version(poll_model(folder, "m", options), folder, 1, options, backend_of=lambda name: backend)
     assert calls == [(str(LIBRARY), str(folder / "1" / "model.onnx"))]

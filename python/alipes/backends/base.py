@@ -1,0 +1,90 @@
+"""The seam between a load and what runs the model: each backend says how it prepares a version."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from alipes.config.options import ServerOptions
+from alipes.config.schema import ModelConfig
+from alipes.config.spec import model_path
+
+__all__ = ["Backend", "Draft", "Engine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A version on its way to the data plane.
+
+    Attributes:
+        config: Its configuration, a copy of its own; a backend completes it in place.
+        folder: The model's folder, absolute.
+        version: The version; `<folder>/<version>` holds its files.
+        options: The server's options.
+    """
+
+    config: ModelConfig
+    folder: Path
+    version: int
+    options: ServerOptions
+
+    @property
+    def version_folder(self) -> Path:
+        """The folder of the version's files."""
+        return self.folder / str(self.version)
+
+    def model_file(self) -> Path:
+        """The model file, absolute.
+
+        Raises:
+            ConfigError: If there is no such file, or the name leads out of the folder.
+        """
+        return model_path(self.config, self.folder, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What the data plane is told of the engine of a version.
+
+    Attributes:
+        spec: The member `engine` of the specification.
+        notices: One line for each parameter that is set and does nothing here.
+    """
+
+    spec: dict[str, Any]
+    notices: tuple[str, ...] = ()
+
+
+class Backend(ABC):
+    """Prepares one version of a model. Made when its turn comes, on a loader's thread; slow calls are welcome there.
+
+    The methods are called in their order, and each at most once.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        """Takes the version, its instance groups already settled.
+
+        Raises:
+            ModelLoadError: If this machine lacks what the backend needs.
+        """
+        self.draft = draft
+
+    @abstractmethod
+    def complete(self) -> None:
+        """Complete the draft's configuration from the model itself; not called where completion is turned off.
+
+        Raises:
+            ConfigError: If the model and its configuration contradict each other.
+            ModelLoadError: If the model cannot be read.
+        """
+
+    @abstractmethod
+    def engine(self) -> Engine:
+        """Hold the configuration, now complete and checked, against the model, and say how to run it.
+
+        Raises:
+            ConfigError: If the model and its configuration contradict each other.
+            ModelLoadError: If the model cannot be read, or what it asks for is not to be had.
+        """

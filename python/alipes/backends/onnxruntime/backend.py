@@ -1,0 +1,93 @@
+"""Prepares ONNX models: the file itself says what its inputs and outputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from alipes import _core
+from alipes.backends.base import Backend, Draft, Engine
+from alipes.backends.onnxruntime.library import find_library
+from alipes.config.compare import check_signature
+from alipes.config.complete import complete_from_signature, is_complete
+from alipes.config.options import ModelOptions
+from alipes.config.parameters import EngineParameters, read_parameters
+from alipes.config.schema import ModelConfig
+from alipes.config.signature import Signature
+from alipes.config.spec import available_cores, instance_names
+
+__all__ = ["OnnxruntimeBackend", "engine_spec"]
+
+_GRAPH_LEVELS: Final = {-1: "basic", 0: "all", 1: "extended", 2: "disable"}
+"""`optimization.graph.level` as the ONNX Runtime backend of Triton reads it; other numbers mean all."""
+
+
+class OnnxruntimeBackend(Backend):
+    """Prepares one version of an ONNX model."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        *,
+        find_library: Callable[[], Path] = find_library,
+        describe: Callable[[str, str], str] = _core.describe_onnx,
+    ) -> None:
+        """Finds the library.
+
+        Args:
+            draft: The version.
+            find_library: Where the library is.
+            describe: Tells the inputs and outputs of a model file, as `alipes._core.describe_onnx` does; slow.
+
+        Raises:
+            ModelLoadError: If ONNX Runtime is not installed.
+        """
+        super().__init__(draft)
+        self._library = find_library()
+        self._describe = describe
+
+    def complete(self) -> None:
+        """Complete inputs, outputs, largest batch and dynamic batching, where inputs or outputs are not listed."""
+        config = self.draft.config
+        if not is_complete(config):
+            complete_from_signature(config, self._signature, _default_max_batch_size(self.draft.options.model))
+
+    def engine(self) -> Engine:
+        """Hold the configuration against the file, and say how ONNX Runtime runs it."""
+        config = self.draft.config
+        check_signature(config, self._signature)
+        parameters = read_parameters({key: value.string_value for key, value in config.parameters.items()}, config.name)
+        files = {"library": str(self._library), "model_path": str(self.draft.model_file())}
+        return Engine({**files, **engine_spec(config, parameters, available_cores())}, parameters.notices)
+
+    @cached_property
+    def _signature(self) -> Signature:
+        # Once for completion and comparison together: to describe a file is to load it.
+        return Signature.from_json(self._describe(str(self._library), str(self.draft.model_file())))
+
+
+def engine_spec(config: ModelConfig, parameters: EngineParameters, cores: int) -> dict[str, Any]:
+    """How ONNX Runtime runs a model, whatever its file.
+
+    Args:
+        config: The configuration, complete.
+        parameters: What its parameters say.
+        cores: Cores to share among the instances where the parameters give no number of threads.
+    """
+    threads = max(1, cores // len(instance_names(config)))
+    return {
+        "kind": "onnxruntime",
+        "intra_op_threads": parameters.intra_op_threads or threads,
+        "inter_op_threads": parameters.inter_op_threads or (threads if parameters.parallel else 1),
+        "execution_mode": "parallel" if parameters.parallel else "sequential",
+        "graph_optimization": _GRAPH_LEVELS.get(config.optimization.graph.level, "all"),
+        "session_config": parameters.session_config,
+        "memory_arena": parameters.memory_arena,
+    }
+
+
+def _default_max_batch_size(options: ModelOptions) -> int:
+    own = options.onnxruntime_default_max_batch_size
+    return options.default_max_batch_size if own is None else own

@@ -1,0 +1,76 @@
+"""From the configuration of a model to what the data plane is told of one version.
+
+This is the second of the two stages in which Triton reports errors. An error here makes the version unavailable, with
+the error's `reason`; the first stage is `alipes.config.poll`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from alipes.backends.base import Backend, Draft
+from alipes.config.normalize import normalize_instance_groups
+from alipes.config.options import ServerOptions
+from alipes.config.platforms import ENSEMBLE
+from alipes.config.schema import ModelConfig, copy_config
+from alipes.config.spec import to_spec
+from alipes.config.support import check_support
+from alipes.config.validate import check_load
+
+__all__ = ["BackendOf", "LoadPlan", "prepare_version"]
+
+BackendOf = Callable[[str], Callable[[Draft], Backend]]
+"""Finds a backend by the name that configurations give it; raises ModelLoadError where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """What is needed to load one version.
+
+    Attributes:
+        version: The version.
+        config: The configuration as it is answered, complete.
+        config_json: The same as the HTTP answer's text.
+        spec: The specification for the data plane, to be written as JSON.
+        notices: One line for each field that is set and does nothing here.
+    """
+
+    version: int
+    config: ModelConfig
+    config_json: str
+    spec: dict[str, Any]
+    notices: tuple[str, ...]
+
+
+def prepare_version(
+    config: ModelConfig, folder: Path, version: int, options: ServerOptions, *, backend_of: BackendOf
+) -> LoadPlan:
+    """Complete and check a model's configuration for one version.
+
+    Args:
+        config: What `poll_model` returned; not changed.
+        folder: The model's folder.
+        version: The version; `<folder>/<version>` holds its files.
+        options: The server's options.
+        backend_of: Finds the backend that the configuration names.
+
+    Raises:
+        ConfigError: If the configuration is wrong or does not fit the model.
+        ModelLoadError: If the backend or what it needs is missing, or the model cannot be read.
+    """
+    made = copy_config(config)
+    if made.platform == ENSEMBLE:
+        check_support(made)
+    make_backend = backend_of(made.backend)
+    moved = normalize_instance_groups(made, options.model.gpu_fallback)
+    backend = make_backend(Draft(made, folder.absolute(), version, options))
+    if not options.model.strict_config:
+        backend.complete()
+    check_load(made, folder, options.model)
+    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off")
+    engine = backend.engine()
+    spec = to_spec(made, version, folder, engine.spec)
+    return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))

@@ -1,0 +1,65 @@
+"""Prepares models of the Python backend: `model.py` completes its own configuration, in a process of its own."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.backends.base import Backend, Engine
+from alipes.backends.python.completion import ask_model
+from alipes.backends.python.environment import Environment, find_environment
+from alipes.backends.python.merge import merge_completed
+from alipes.backends.python.setup import worker_setup
+from alipes.config.worker_parameters import WorkerParameters, read_worker_parameters
+
+__all__ = ["PythonBackend"]
+
+_BOOTSTRAP: Final = Path(__file__).parents[2] / "worker" / "bootstrap.py"
+"""What the interpreter of a model runs first. Run as a file: the environment need not know of this package."""
+
+
+class PythonBackend(Backend):
+    """Prepares one version of a Python model."""
+
+    def complete(self) -> None:
+        """Let the model complete its configuration, listed inputs and outputs or not: it may have more to say."""
+        draft = self.draft
+        completed = ask_model(
+            self._command,
+            self._environment.variables,
+            worker_setup(draft),
+            draft.options.worker.complete_timeout_s,
+        )
+        merge_completed(draft.config, completed)
+
+    def engine(self) -> Engine:
+        """Say which command runs the model, in which environment, within which limits."""
+        parameters = self._parameters
+        spec: dict[str, Any] = {
+            "kind": "worker",
+            "command": self._command,
+            "environment": dict(self._environment.variables),
+            "setup": worker_setup(self.draft),
+            "decoupled": self.draft.config.model_transaction_policy.decoupled,
+            "start_timeout_s": parameters.start_timeout_s,
+            "execute_timeout_s": parameters.execute_timeout_s,
+            "stop_timeout_s": parameters.stop_timeout_s,
+            "max_memory_bytes": parameters.max_memory_bytes,
+            "max_leased_bytes": parameters.max_leased_bytes,
+        }
+        return Engine(spec, parameters.notices)
+
+    @cached_property
+    def _parameters(self) -> WorkerParameters:
+        config, options = self.draft.config, self.draft.options
+        texts = {key: value.string_value for key, value in config.parameters.items()}
+        return read_worker_parameters(texts, config.name, options.worker)
+
+    @cached_property
+    def _environment(self) -> Environment:
+        return find_environment(self._parameters.environment, self.draft.folder, self.draft.config.name)
+
+    @property
+    def _command(self) -> list[str]:
+        return [str(self._environment.python), str(_BOOTSTRAP)]

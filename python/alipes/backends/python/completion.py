@@ -1,0 +1,136 @@
+"""Asks a model to complete its configuration, in a process that does nothing else and is thrown away.
+
+The model's code must not run inside the server, and an import can take minutes, hang or crash: the wait and the answer
+are bounded, and a death is an error with a reason. What the model prints goes to the server's own output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from alipes.config.limits import MAX_COMPLETION_BYTES
+from alipes.errors import ModelLoadError
+
+__all__ = ["ask_model"]
+
+_SERVER_PID: Final = "ALIPES_SERVER_PID"
+"""The variable by which the process knows its server, to end with it."""
+
+
+def ask_model(
+    command: Sequence[str], variables: Mapping[str, str], setup: Mapping[str, Any], timeout_s: float
+) -> dict[str, Any]:
+    """What `auto_complete_config` of a model makes of its configuration.
+
+    Args:
+        command: How a process of the model starts.
+        variables: Environment variables of the process, above the server's own.
+        setup: What the process is told of the model.
+        timeout_s: Longest wait for the answer, in seconds; 0 sets no limit.
+
+    Returns:
+        The configuration as JSON; as it was where the model completes none.
+
+    Raises:
+        ModelLoadError: If the model's code fails, or the process dies or gives no answer in time.
+    """
+    name = str(setup["model_name"])
+    with _nameless_file("question") as question, _nameless_file("answer") as answer:
+        os.write(question, json.dumps(setup).encode())
+        files = [f"/proc/self/fd/{descriptor}" for descriptor in (question, answer)]
+        with _started([*command, "--complete", *files], variables, (question, answer)) as process:
+            end = _wait(process, name, timeout_s)
+        return _read(os.pread(answer, MAX_COMPLETION_BYTES + 1, 0), end, name)
+
+
+@contextlib.contextmanager
+def _nameless_file(name: str) -> Iterator[int]:
+    """A file in memory: it is gone with its last user, even if the server is killed."""
+    descriptor = os.memfd_create(name)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _started(
+    command: Sequence[str], variables: Mapping[str, str], descriptors: tuple[int, ...]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process, killed at the end with all that it started."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **variables, _SERVER_PID: str(os.getpid())},
+            pass_fds=descriptors,
+            process_group=0,  # so that what the model starts can be found and ended; Ctrl-C is the server's
+        )
+    except OSError as error:
+        raise ModelLoadError(f"cannot run {command[0]}: {error.strerror}", backend="python") from error
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], name: str, timeout_s: float) -> str:
+    """How the process ended. It is not reaped: until then its number is its own, and its group can be killed safely."""
+    pidfd = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        ended = poll.poll(timeout_s * 1000 if timeout_s > 0 else None)
+    finally:
+        os.close(pidfd)
+    if not ended:
+        raise ModelLoadError(
+            f"auto_complete_config of model '{name}' did not end within {timeout_s:g} s; "
+            "--backend-config=python,auto-complete-timeout-seconds=N allows more",
+            model=name,
+            backend="python",
+        )
+    state = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    assert state is not None, "its descriptor said that it has ended"
+    if state.si_code == os.CLD_EXITED:
+        return f"ended with exit code {state.si_status}"
+    return f"was killed by {_signal_name(state.si_status)}"
+
+
+def _read(answer: bytes, end: str, name: str) -> dict[str, Any]:
+    """The configuration in an answer; an answer that cannot be read is told by how the process ended."""
+    if len(answer) > MAX_COMPLETION_BYTES:
+        raise _broken(name, f"answered more than {MAX_COMPLETION_BYTES} bytes")
+    try:
+        document = json.loads(answer)
+    except (ValueError, RecursionError) as error:
+        raise _broken(name, f"{end} and gave no answer; it may have said more in the server's output") from error
+    match document:
+        case {"config": dict(config)}:
+            return config
+        case {"error": str(text)}:
+            raise ModelLoadError(text, model=name, backend="python")
+        case _:
+            raise _broken(name, "gave an answer of another form")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def _broken(name: str, what: str) -> ModelLoadError:
+    return ModelLoadError(
+        f"the process that completes the configuration of model '{name}' {what}", model=name, backend="python"
+    )

@@ -1,0 +1,95 @@
+"""Runs an interpreter once, to see whether it can run models: CPython of a known version, with numpy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.errors import ModelLoadError
+
+__all__ = ["check_interpreter"]
+
+_OLDEST: Final = (3, 11)
+"""What `alipes._core` is built for; every later version takes the same file."""
+
+_PATIENCE_S: Final = 120.0
+"""How long the first start may take: from a slow disk, with numpy."""
+
+# Any Python must be able to run it, however old. The current folder, where `-c` looks first, is not the model's.
+_QUESTION: Final = """
+import json, sys
+sys.path[:] = [place for place in sys.path if place]
+import platform, sysconfig
+answer = {
+    "implementation": platform.python_implementation(),
+    "version": list(sys.version_info[:3]),
+    "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    "numpy": "",
+}
+try:
+    import numpy
+except Exception:
+    answer["numpy"] = "%s: %s" % (sys.exc_info()[0].__name__, str(sys.exc_info()[1]).split("\\n")[0])
+print("")
+print(json.dumps(answer))
+"""
+
+
+def check_interpreter(python: Path, variables: Mapping[str, str], name: str) -> None:
+    """Raise where an interpreter cannot run models.
+
+    Args:
+        python: The interpreter.
+        variables: Environment variables that it runs with, above the server's own.
+        name: The model's name, for messages.
+
+    Raises:
+        ModelLoadError: If it does not start, is of another kind or version, or lacks numpy; the text says what was
+            found, what is needed and what to do.
+    """
+    answer = _ask(python, variables, name)
+    version = ".".join(map(str, answer["version"]))
+    found = f"{answer['implementation']} {version}" + (" (free-threaded)" if answer["free_threaded"] else "")
+    is_known = answer["implementation"] == "CPython" and tuple(answer["version"]) >= _OLDEST
+    if not is_known or answer["free_threaded"]:
+        raise _unfit(
+            python, name, f"is {found}; models run on CPython {'.'.join(map(str, _OLDEST))} or newer, not free-threaded"
+        )
+    if answer["numpy"]:
+        raise _unfit(
+            python, name, f"has no working numpy ({answer['numpy']}); install it with: {python} -m pip install numpy"
+        )
+
+
+def _ask(python: Path, variables: Mapping[str, str], name: str) -> dict[str, Any]:
+    try:
+        done = subprocess.run(
+            [str(python), "-c", _QUESTION],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            env={**os.environ, **variables},
+            check=False,
+        )
+    except OSError as error:
+        raise _unfit(python, name, f"cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise _unfit(python, name, f"gave no answer within {_PATIENCE_S:g} s") from error
+    # The last line: what a `sitecustomize` prints comes before.
+    line = (done.stdout.splitlines() or [b""])[-1]
+    try:
+        return dict(json.loads(line))
+    except ValueError as error:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        last = f": {said[-1]}" if said else ""
+        raise _unfit(python, name, f"does not work, exit code {done.returncode}{last}") from error
+
+
+def _unfit(python: Path, name: str, what: str) -> ModelLoadError:
+    return ModelLoadError(
+        f"the interpreter {python} of model '{name}' {what}", model=name, backend="python", code="INVALID_ARG"
+    )

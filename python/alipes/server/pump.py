@@ -1,0 +1,80 @@
+"""The log pump: writes what the processes of Python models say, and what becomes of them, to the server's log.
+
+The data plane collects both; one thread fetches them, so that a model that logs much waits for nobody and the log has
+one writer's format.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from alipes.server.log import VERBOSE, log
+
+if TYPE_CHECKING:
+    from alipes import _core
+
+# How often the thread looks up from the data plane, to see whether it is to end.
+WAIT_S = 1.0
+
+# Level of a model's line, most urgent first; the last is what Triton calls verbose.
+_LINES: Final = (logging.ERROR, logging.WARNING, logging.INFO, VERBOSE)
+
+# State of a process -> level of the line about it. A death is a warning: the process is started again.
+_CHANGES: Final = {
+    "died": logging.WARNING,
+    "restarting": logging.WARNING,
+    "ready": logging.INFO,
+    "failed": logging.ERROR,
+}
+
+
+class LogPump:
+    """Fetches events until it is stopped."""
+
+    def __init__(self, core: _core.Server) -> None:
+        """Prepares the thread."""
+        self._core = core
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="alipes-log", daemon=True)
+
+    def start(self) -> None:
+        """Begins to fetch: before the first model is loaded, which may have something to say."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Writes what is left and ends; true if that came in time. For after the data plane has stopped."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            event = self._core.next_event(WAIT_S)
+            if event is not None:
+                self._write(event)
+            elif self._stopping.is_set():
+                return
+
+    def _write(self, text: str) -> None:
+        try:
+            write_event(json.loads(text))
+        except Exception:  # a line that cannot be written must not end the log of all models
+            log.exception("an event of the data plane cannot be logged")
+
+
+def write_event(event: dict[str, Any]) -> None:
+    """Writes one event: a line of a model with the place where it was written, or what became of a process."""
+    if event["kind"] == "log":
+        _write_line(_LINES[event["level"]], event)
+    else:
+        log.log(_CHANGES[event["state"]], "%s: %s", event["instance"], event["text"])
+
+
+def _write_line(level: int, event: dict[str, Any]) -> None:
+    if log.isEnabledFor(level):
+        text = f"{event['instance']}: {event['text']}"
+        log.handle(log.makeRecord(log.name, level, event["file"], event["line"], text, (), None))
