@@ -48,3 +48,14 @@ def test_a_choice_names_its_words() -> None:
     assert parse_value("--x", "choice", "b", choices=("a", "b")) == "b"
     with pytest.raises(ConfigError, match="expected one of a, b, got 'c'"):
         parse_value("--x", "choice", "c", choices=("a", "b"))
+
+
+@pytest.mark.parametrize(("text", "expected"), [("0", 0.0), ("30", 30.0), ("0.25", 0.25)])
+def test_seconds_may_have_a_fraction(text: str, expected: float) -> None:
+    assert parse_value("--x", "seconds", text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1e9", "inf", "ten"])
+def test_anything_else_is_no_time(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected seconds, such as 30 or 0\.5, got"):
+        parse_value("--x", "seconds", text)

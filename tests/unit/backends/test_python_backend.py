@@ -1,0 +1,168 @@
+"""What the data plane is told of a Python model, and what its processes are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import alipes
+import pytest
+from alipes.backends.prepare import LoadPlan, prepare_version
+from alipes.backends.registry import backend_of
+from alipes.config.load import parse_flags
+from alipes.config.poll import poll_model
+from alipes.errors import ConfigError
+from support.environments import make_venv
+
+Plan = Callable[..., LoadPlan]
+
+TENSORS = """
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] }, { name: "S" data_type: TYPE_STRING dims: [ 1 ] optional: true } ]
+output [ { name: "Y" data_type: TYPE_INT64 dims: [ -1 ] } ]
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The folder of model `m` with version 3, a Python file that nothing opens."""
+    made = tmp_path / "m"
+    (made / "3").mkdir(parents=True)
+    (made / "3" / "model.py").write_text("")
+    return made
+
+
+@pytest.fixture
+def plan(model: Path) -> Plan:
+    """Polls and prepares the model without asking it: ``plan(text, *flags)``."""
+
+    def run(text: str, *flags: str) -> LoadPlan:
+        (model / "config.pbtxt").write_text(f'backend: "python" {TENSORS} {text}')
+        options = parse_flags(["models", "--disable-auto-complete-config", *flags], {})
+        return prepare_version(poll_model(model, "m", options), model, 3, options, backend_of=backend_of)
+
+    return run
+
+
+def engine(made: LoadPlan) -> dict[str, Any]:
+    return dict(made.spec["engine"])
+
+
+def test_the_whole_engine(plan: Plan, model: Path) -> None:
+    made = plan('max_batch_size: 4 parameters { key: "colour" value { string_value: "blue" } }')
+    assert engine(made) == {
+        "kind": "worker",
+        "command": [sys.executable, str(Path(alipes.__file__).parent / "worker" / "bootstrap.py")],
+        "environment": {},
+        "setup": {
+            "schema": 1,
+            "model_name": "m",
+            "model_version": 3,
+            "model_file": str(model / "3" / "model.py"),
+            "version_directory": str(model / "3"),
+            "model_directory": str(model),
+            "model_config": made.config_json,
+            "decoupled": False,
+            "max_batch_size": 4,
+            "batches": False,
+            "inputs": [{"name": "X", "datatype": "FP32"}, {"name": "S", "datatype": "BYTES"}],
+            "outputs": [{"name": "Y", "datatype": "INT64"}],
+            "log_verbose": 0,
+        },
+        "decoupled": False,
+        "start_timeout_s": 0.0,
+        "execute_timeout_s": 0.0,
+        "stop_timeout_s": 30.0,
+        "max_memory_bytes": 0,
+        "max_leased_bytes": 1 << 30,
+    }
+    assert made.notices == ()
+
+
+def test_the_metadata_names_the_backend(plan: Plan) -> None:
+    made = plan("")
+    assert (made.spec["platform"], made.config.platform, made.config.backend) == ("python", "", "python")
+    assert made.config.default_model_filename == "model.py"
+
+
+def test_there_is_one_instance_unless_more_are_asked_for(plan: Plan) -> None:
+    assert plan("").spec["instances"] == ["m_0"]
+    assert plan("instance_group [ { count: 2 }, { } ]").spec["instances"] == ["m_0_0", "m_0_1", "m_1_0"]
+
+
+def test_a_decoupled_model_is_told_to_be_one(plan: Plan) -> None:
+    made = plan("model_transaction_policy { decoupled: true }")
+    assert made.spec["decoupled"] is True
+    assert engine(made)["decoupled"] is True
+    assert engine(made)["setup"]["decoupled"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "batches"),
+    [
+        ("max_batch_size: 4", "direct", False),
+        ("max_batch_size: 4 dynamic_batching { }", "dynamic", True),
+        ("dynamic_batching { }", "direct", False),
+    ],
+)
+def test_requests_are_executed_together_where_the_model_is_batched(
+    plan: Plan, text: str, kind: str, batches: bool
+) -> None:
+    made = plan(text)
+    assert made.spec["scheduling"]["kind"] == kind
+    assert engine(made)["setup"]["batches"] is batches
+
+
+def test_an_optional_input_may_be_left_out(plan: Plan) -> None:
+    assert [port["optional"] for port in plan("").spec["inputs"]] == [False, True]
+
+
+def test_limits_come_from_the_parameters_before_the_flags(plan: Plan) -> None:
+    made = plan(
+        'parameters { key: "EXECUTE_TIMEOUT_SECONDS" value { string_value: "0.5" } }',
+        "--backend-config=python,execute-timeout-seconds=9",
+        "--backend-config=python,max-worker-memory-bytes=5000000000",
+    )
+    assert engine(made)["execute_timeout_s"] == 0.5
+    assert engine(made)["max_memory_bytes"] == 5_000_000_000
+
+
+def test_a_model_may_bring_its_environment(plan: Plan, model: Path) -> None:
+    venv = make_venv(model / "environment")
+    path = "$$TRITON_MODEL_DIRECTORY/environment"
+    made = engine(plan(f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{path}" }} }}'))
+    assert made["command"][0] == str(venv / "bin" / "python")
+    assert made["environment"]["VIRTUAL_ENV"] == str(venv)
+
+
+def test_what_does_nothing_gives_a_notice(plan: Plan) -> None:
+    made = plan('parameters { key: "enable_custom_tracing" value { string_value: "true" } }')
+    assert made.notices == ("parameter 'enable_custom_tracing' of model 'm' is ignored: requests are not traced yet",)
+
+
+def test_the_file_may_have_another_name(plan: Plan, model: Path) -> None:
+    (model / "3" / "serve.py").write_text("")
+    made = plan('default_model_filename: "serve.py"')
+    assert engine(made)["setup"]["model_file"] == str(model / "3" / "serve.py")
+
+
+def test_a_file_that_is_not_there_is_named(plan: Plan, model: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan('default_model_filename: "absent.py"')
+    assert caught.value.reason == f"Internal: failed to stat file {model}/3/absent.py"
+
+
+def test_the_verbose_level_reaches_the_model(plan: Plan) -> None:
+    assert engine(plan("", "--log-verbose=2"))["setup"]["log_verbose"] == 2
+
+
+def test_a_folder_with_a_python_file_is_a_python_model(model: Path) -> None:
+    polled = poll_model(model, "m", parse_flags(["models"], {}))
+    assert (polled.backend, polled.platform, polled.default_model_filename) == ("python", "", "model.py")
+
+
+def test_the_specification_is_json(plan: Plan) -> None:
+    spec = plan("").spec
+    assert json.loads(json.dumps(spec)) == spec

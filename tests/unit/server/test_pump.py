@@ -1,0 +1,119 @@
+"""What the processes of models say ends up in the server's log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from alipes.server.log import LineFormatter, log
+from alipes.server.pump import LogPump, write_event
+from support.data_plane import DataPlane
+
+PATIENCE_S = 30
+SPEAKER = {"model": "m", "version": 1, "instance": "m_0_0"}
+
+
+class Lines(logging.Handler):
+    """Keeps what is written, and tells when."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(LineFormatter("default"))
+        self.written: list[str] = []
+        self.levels: list[int] = []
+        self.more = threading.Semaphore(0)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.written.append(self.format(record).split(" ", 3)[3])
+        self.levels.append(record.levelno)
+        self.more.release()
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    handler = Lines()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield handler
+    log.setLevel(level)
+    log.removeHandler(handler)
+
+
+def line(**changes: Any) -> dict[str, Any]:
+    return {
+        "kind": "log",
+        **SPEAKER,
+        "level": 2,
+        "file": "/models/m/1/model.py",
+        "line": 12,
+        "text": "hello",
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(("level", "expected"), [(0, logging.ERROR), (1, logging.WARNING), (2, logging.INFO)])
+def test_a_models_line_has_its_place_and_its_instance(lines: Lines, level: int, expected: int) -> None:
+    write_event(line(level=level))
+    assert lines.written == ['model.py:12] "m_0_0: hello"']
+    assert lines.levels == [expected]
+
+
+def test_a_verbose_line_is_written_where_the_server_is_verbose(lines: Lines) -> None:
+    write_event(line(level=3))
+    assert lines.written == []
+    log.setLevel(logging.DEBUG)
+    write_event(line(level=3))
+    assert lines.written == ['model.py:12] "m_0_0: hello"']
+
+
+def test_a_models_text_is_taken_as_it_is(lines: Lines) -> None:
+    write_event(line(text="100 %s\n{}"))
+    assert lines.written == ['model.py:12] "m_0_0: 100 %s\\n{}"']
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("died", logging.WARNING),
+        ("restarting", logging.WARNING),
+        ("ready", logging.INFO),
+        ("failed", logging.ERROR),
+    ],
+)
+def test_what_becomes_of_a_process_is_told(lines: Lines, state: str, expected: int) -> None:
+    write_event({"kind": "worker", **SPEAKER, "state": state, "text": "as it is"})
+    assert lines.levels == [expected]
+    assert lines.written[0].endswith('] "m_0_0: as it is"')
+
+
+def test_the_pump_writes_until_it_is_stopped_and_then_what_is_left(lines: Lines, data_plane: DataPlane) -> None:
+    pump = LogPump(data_plane)  # type: ignore[arg-type]
+    pump.start()
+    data_plane.events.put(json.dumps(line(text="first")))
+    assert lines.more.acquire(timeout=PATIENCE_S)
+    data_plane.stop()
+    for number in range(100):
+        data_plane.events.put(json.dumps(line(text=str(number))))
+    assert pump.stop(PATIENCE_S)
+    assert len(lines.written) == 101
+
+
+def test_an_event_that_cannot_be_written_does_not_end_the_log(lines: Lines, data_plane: DataPlane) -> None:
+    pump = LogPump(data_plane)  # type: ignore[arg-type]
+    data_plane.events.put("{")
+    data_plane.events.put(json.dumps({"kind": "worker", **SPEAKER, "state": "asleep", "text": ""}))
+    data_plane.events.put(json.dumps(line()))
+    data_plane.stop()
+    pump.start()
+    assert pump.stop(PATIENCE_S)
+    assert [text for text in lines.written if "m_0_0: hello" in text]
+    assert lines.levels == [logging.ERROR, logging.ERROR, logging.INFO]
+
+
+def test_a_pump_that_never_started_stops_at_once(data_plane: DataPlane) -> None:
+    assert LogPump(data_plane).stop(0)  # type: ignore[arg-type]
