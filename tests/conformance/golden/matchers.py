@@ -65,6 +65,11 @@ def _pattern(wanted: str, actual: Any, at: str) -> Iterator[str]:
         yield _unlike(wanted, actual, at)
 
 
+def _contains(wanted: str, actual: Any, at: str) -> Iterator[str]:
+    if not isinstance(actual, str) or wanted not in actual:
+        yield _unlike(wanted, actual, at)
+
+
 def _one_of(wanted: list[Any], actual: Any, at: str) -> Iterator[str]:
     if not any(_same(option, actual) for option in wanted):
         yield _unlike(wanted, actual, at)
@@ -87,6 +92,7 @@ def _set(wanted: list[Any], actual: Any, at: str) -> Iterator[str]:
 
 _MATCHERS: dict[str, Callable[[Any, Any, str], Iterator[str]]] = {
     "$any": _any,
+    "$contains": _contains,
     "$oneof": _one_of,
     "$optional": differences,
     "$re": _pattern,

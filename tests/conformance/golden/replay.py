@@ -14,17 +14,29 @@ from typing import Any
 
 from support.server import ServerProcess
 
-from . import stand_ins
 from .exchange import grpc, http, metrics, stream
 from .matchers import differences
 from .scenarios import Group, Scenario, Step
 from .server import copy_repository, launch, running
 
 # What a step may expect; `response` and `error` exclude each other.
-_EXPECTATIONS = ("response", "error", "answers", "status", "exit_code", "output", "samples", "types", "text", "script")
+_EXPECTATIONS = (
+    "response",
+    "error",
+    "answers",
+    "status",
+    "exit_code",
+    "output",
+    "samples",
+    "types",
+    "text",
+    "found",
+    "content",
+    "script",
+)
 
-# How long a line of the log may take from the server to us after the answer that it belongs to.
-_LOG_PATIENCE_S = 5.0
+# How long a line of the log, or a file, may take to us after the answer that it belongs to.
+_PATIENCE_S = 5.0
 
 Differences = Mapping[str, list[str]]
 
@@ -34,17 +46,13 @@ def replay(group: Group, folder: Path) -> Differences:
 
     All of them are played, in order, because some look at what earlier ones counted.
     """
-    scenarios = [stand_ins.with_typed_echo(scenario) for scenario in group.scenarios]
     if group.repository is None:
         stage = Stage(folder, folder, None)
-        return {scenario.id: stage.play(scenario) for scenario in scenarios}
+        return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
     repository = copy_repository(group.repository, folder)
-    stand_ins.install(repository)
-    if scenarios != list(group.scenarios):
-        stand_ins.install_typed_echoes(repository)
     with running(repository, group.args, group.awaited) as server:
         stage = Stage(folder, repository, server)
-        return {scenario.id: stage.play(scenario) for scenario in scenarios}
+        return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,8 @@ class Stage:
             return {}
         if "fs" in step:
             return self._replace(step["fs"])
+        if "file" in step:
+            return self._file(step)
         if "start_fails" in step:
             return self._start_fails(step["start_fails"])
         assert self.server is not None, f"no server for {step}"
@@ -100,6 +110,10 @@ class Stage:
         file = self.repository / spec["path"]
         file.write_text(file.read_text().replace(spec["old"], spec["new"]))
         return {}
+
+    def _file(self, step: Step) -> dict[str, Any]:
+        path = Path(step["file"].replace("{repository}", str(self.repository)))
+        return _awaited(step, lambda: {"content": {"text": path.read_text() if path.exists() else None}})
 
     def _start_fails(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         folder = self.folder / f"start_{len(list(self.folder.iterdir()))}"
@@ -114,15 +128,29 @@ class Stage:
             return {"exit_code": exit_code, "output": {text: text in server.output for text in spec["texts"]}}
 
 
+def _awaited(step: Step, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What is seen once it is as expected, or when the patience is over."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        seen = look()
+        if not _compare(step, seen, "") or time.monotonic() > deadline:
+            return seen
+        time.sleep(0.02)
+
+
+def _log(server: ServerProcess, step: Step) -> dict[str, Any]:
+    """Whether a line of the log has what a pattern looks for."""
+    return _awaited(step, lambda: {"found": re.search(step["log"], server.output) is not None})
+
+
 def _log_after(server: ServerProcess, step: Step) -> dict[str, Any]:
     """What the last line of the log with a text says behind it, without the closing quote."""
-    deadline = time.monotonic() + _LOG_PATIENCE_S
-    while True:
+
+    def look() -> dict[str, Any]:
         lines: list[str] = re.findall(re.escape(step["log_after"]) + '(.*)"', server.output)
-        text = lines[-1] if lines else None
-        if not list(differences(step["text"], text)) or time.monotonic() > deadline:
-            return {"text": text}
-        time.sleep(0.02)
+        return {"text": lines[-1] if lines else None}
+
+    return _awaited(step, look)
 
 
 # `rpc` stands before `request`, because a call has both.
@@ -132,6 +160,7 @@ _DOORS: dict[str, Callable[[ServerProcess, Step], dict[str, Any]]] = {
     "raw": lambda server, step: http.raw(server.http, step),
     "metrics": lambda server, step: metrics.exchange(server.metrics, step),
     "metrics_request": lambda server, step: metrics.request(server.metrics, step),
+    "log": _log,
     "log_after": _log_after,
     "until": lambda server, step: http.until(server.http, step),
     "request": lambda server, step: http.exchange(server.http, step),

@@ -20,7 +20,8 @@ from support.environments import make_venv
 Plan = Callable[..., LoadPlan]
 
 TENSORS = """
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] }, { name: "S" data_type: TYPE_STRING dims: [ 1 ] optional: true } ]
+input { name: "X" data_type: TYPE_FP32 dims: [ 2 ] }
+input { name: "S" data_type: TYPE_STRING dims: [ 1 ] optional: true }
 output [ { name: "Y" data_type: TYPE_INT64 dims: [ -1 ] } ]
 """
 
