@@ -68,10 +68,15 @@ class LogPump:
 
 def write_event(event: dict[str, Any]) -> None:
     """Writes one event: a line of a model with the place where it was written, or what became of a process."""
-    if event["kind"] == "log":
-        _write_line(_LINES[event["level"]], event)
-    else:
-        log.log(_CHANGES[event["state"]], "%s: %s", event["instance"], event["text"])
+    match event:
+        case {"kind": "log", "level": level}:
+            _write_line(_LINES[level], event)
+        case {"kind": "worker", "instance": instance, "state": state, "text": text}:
+            log.log(_CHANGES[state], "worker process of '%s' %s", instance, text)
+        case {"kind": "lost", "lines": lines}:
+            log.warning("%d lines are lost: models log faster than the log can be written", lines)
+        case _:
+            raise ValueError(f"unknown event {event}")
 
 
 def _write_line(level: int, event: dict[str, Any]) -> None:

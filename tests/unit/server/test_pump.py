@@ -86,9 +86,15 @@ def test_a_models_text_is_taken_as_it_is(lines: Lines) -> None:
     ],
 )
 def test_what_becomes_of_a_process_is_told(lines: Lines, state: str, expected: int) -> None:
-    write_event({"kind": "worker", **SPEAKER, "state": state, "text": "as it is"})
+    write_event({"kind": "worker", **SPEAKER, "state": state, "text": "sleeps"})
     assert lines.levels == [expected]
-    assert lines.written[0].endswith('] "m_0_0: as it is"')
+    assert lines.written[0].endswith("] \"worker process of 'm_0_0' sleeps\"")
+
+
+def test_lost_lines_are_counted(lines: Lines) -> None:
+    write_event({"kind": "lost", "lines": 12})
+    assert lines.written[0].endswith('] "12 lines are lost: models log faster than the log can be written"')
+    assert lines.levels == [logging.WARNING]
 
 
 def test_the_pump_writes_until_it_is_stopped_and_then_what_is_left(lines: Lines, data_plane: DataPlane) -> None:
@@ -107,12 +113,13 @@ def test_an_event_that_cannot_be_written_does_not_end_the_log(lines: Lines, data
     pump = LogPump(data_plane)  # type: ignore[arg-type]
     data_plane.events.put("{")
     data_plane.events.put(json.dumps({"kind": "worker", **SPEAKER, "state": "asleep", "text": ""}))
+    data_plane.events.put(json.dumps({"kind": "dance"}))
     data_plane.events.put(json.dumps(line()))
     data_plane.stop()
     pump.start()
     assert pump.stop(PATIENCE_S)
-    assert [text for text in lines.written if "m_0_0: hello" in text]
-    assert lines.levels == [logging.ERROR, logging.ERROR, logging.INFO]
+    assert lines.written[-1] == 'model.py:12] "m_0_0: hello"'
+    assert lines.levels == [logging.ERROR, logging.ERROR, logging.ERROR, logging.INFO]
 
 
 def test_a_pump_that_never_started_stops_at_once(data_plane: DataPlane) -> None:
