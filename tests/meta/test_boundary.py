@@ -8,10 +8,19 @@ from pathlib import Path
 
 import pytest
 from alipes import _core
+from alipes.backends.prepare import prepare_version
+from alipes.backends.registry import backend_of
 from alipes.config.load import parse_flags
+from alipes.config.poll import poll_model
 from alipes.server.boundary import server_config
+from support.configurations import backend_of as onnx_backend_of
 
 SPEC = Path(__file__).parents[2] / "crates" / "server" / "src" / "spec.rs"
+
+TENSORS = """
+input { name: "X" data_type: TYPE_FP32 dims: [ -1, 2 ] }
+output { name: "Y" data_type: TYPE_FP32 dims: [ -1, 2 ] }
+"""
 
 
 def rust_fields(struct: str) -> set[str]:
@@ -33,6 +42,28 @@ def test_the_server_configuration_has_the_fields_of_the_data_plane() -> None:
 
 def test_the_data_plane_takes_the_server_configuration() -> None:
     _core.Server(json.dumps(config())).stop()
+
+
+def prepared(tmp_path: Path, name: str, file: str) -> dict[str, object]:
+    """The specification of a model whose file nobody opens."""
+    folder = tmp_path / name
+    (folder / "1").mkdir(parents=True)
+    (folder / "1" / file).write_bytes(b"")
+    (folder / "config.pbtxt").write_text(TENSORS)
+    options = parse_flags([str(tmp_path), "--disable-auto-complete-config"], {})
+    backend = {"model.onnx": onnx_backend_of, "model.py": backend_of}[file]
+    return prepare_version(poll_model(folder, name, options), folder, 1, options, backend_of=backend).spec
+
+
+@pytest.mark.parametrize(("file", "struct"), [("model.onnx", "OnnxruntimeSpec"), ("model.py", "WorkerSpec")])
+def test_the_specification_of_a_version_has_the_fields_of_the_data_plane(
+    tmp_path: Path, file: str, struct: str
+) -> None:
+    spec = prepared(tmp_path, "m", file)
+    assert set(spec) == rust_fields("ModelSpec")
+    assert set(spec["engine"]) == {"kind", *rust_fields(struct)}  # type: ignore[call-overload]
+    for side in ("inputs", "outputs"):
+        assert set(spec[side][0]) <= rust_fields("Port")  # type: ignore[index]
 
 
 @pytest.mark.parametrize("change", [{"more": 1}, {"schema": 2}, {"id": None}])

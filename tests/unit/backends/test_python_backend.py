@@ -72,7 +72,6 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
             "outputs": [{"name": "Y", "datatype": "INT64"}],
             "log_verbose": 0,
         },
-        "decoupled": False,
         "start_timeout_s": 0.0,
         "execute_timeout_s": 0.0,
         "stop_timeout_s": 30.0,
@@ -96,7 +95,6 @@ def test_there_is_one_instance_unless_more_are_asked_for(plan: Plan) -> None:
 def test_a_decoupled_model_is_told_to_be_one(plan: Plan) -> None:
     made = plan("model_transaction_policy { decoupled: true }")
     assert made.spec["decoupled"] is True
-    assert engine(made)["decoupled"] is True
     assert engine(made)["setup"]["decoupled"] is True
 
 

@@ -41,7 +41,6 @@ class PythonBackend(Backend):
             "command": self._command,
             "environment": dict(self._environment.variables),
             "setup": worker_setup(self.draft),
-            "decoupled": self.draft.config.model_transaction_policy.decoupled,
             "start_timeout_s": parameters.start_timeout_s,
             "execute_timeout_s": parameters.execute_timeout_s,
             "stop_timeout_s": parameters.stop_timeout_s,
