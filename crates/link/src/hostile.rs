@@ -178,7 +178,7 @@ impl Case {
             handle.consumed(lane, ticket, 1, 1);
         }
         self.server.wake();
-        self.server.post(&self.placed);
+        let _ = self.server.post(&self.placed);
         let _ = self.server.arm();
         for _ in 0..20 {
             match self.server.receive() {

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::Entry;
 use crate::futex::Bell;
 use crate::memory::Shared;
-use crate::server_end::Entry;
 
 /// What is the case with a lane. The numbers stand in shared memory; 0, with ticket 0, is a lane that was never used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use crate::futex::Bell;
 use crate::lane::Lane;
 use crate::memory::{PAGE_BYTES, Shared, SharedMemory};
 use crate::rings::Ends;
-use crate::server_end::Geometry;
 
 /// "alipes-L", as a little-endian number.
 const MAGIC: u64 = u64::from_le_bytes(*b"alipes-L");
@@ -24,6 +23,21 @@ pub(crate) const MAX_LANES: u32 = 4096;
 pub(crate) const MAIL_ENTRIES: u64 = 1024;
 pub(crate) const FREE_ENTRIES: u64 = 16384;
 pub(crate) const ANSWER_ENTRIES: u64 = 4096;
+
+/// Sizes of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Most requests that are in the worker at once, claimed or not; at most 4096.
+    pub lanes: u32,
+    /// Reservation for what the worker answers: addresses, not memory.
+    pub response_bytes: u64,
+}
+
+impl Default for Geometry {
+    fn default() -> Self {
+        Geometry { lanes: 1024, response_bytes: 8 << 30 }
+    }
+}
 
 /// The first pages of a link. Each word that changes has a cache line of its own.
 #[repr(C)]
@@ -45,6 +59,27 @@ pub(crate) struct Header {
     pub room_bell: Bell,
     pub armed: Flag,
     pub stop: Flag,
+    /// A [`Room`] in the request ring.
+    pub room: Flag,
+}
+
+/// What the ends say to each other about a request ring that was full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Room {
+    /// Nothing.
+    Quiet = 0,
+    /// The server could not publish.
+    Wanted = 1,
+    /// The worker has moved on since.
+    Made = 2,
+}
+
+impl Flag {
+    /// Turns one state of the room into another.
+    pub fn turn(&self, from: Room, to: Room) -> bool {
+        self.0.compare_exchange(from as u32, to as u32, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
 }
 
 // SAFETY: atomics, and structures of atomics.
@@ -84,8 +119,8 @@ impl Layout {
     }
 
     /// Revoked requests stay in the ring until the worker passes by, so there is room for some generations of them.
-    pub const fn request_entries(geometry: Geometry) -> u64 {
-        (geometry.lanes as u64 * 4).next_power_of_two()
+    pub fn request_entries(geometry: Geometry) -> u64 {
+        (u64::from(geometry.lanes) * 4).next_power_of_two().max(256)
     }
 }
 

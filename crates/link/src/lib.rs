@@ -15,14 +15,18 @@
 //! whatever does not fit is a [`Violation`], never a panic and never a read beside the mapping.
 
 mod arena;
+mod batch;
 mod descriptors;
+mod entry;
 mod frame;
 mod futex;
 #[cfg(test)]
 mod hostile;
 mod lane;
+mod lanes;
 mod layout;
 mod lender;
+mod link_handle;
 mod mail;
 mod memory;
 mod message;
@@ -36,6 +40,9 @@ mod tensor;
 mod worker_end;
 
 pub use descriptors::{DESCRIPTORS, Descriptors};
+pub use entry::Entry;
+pub use layout::Geometry;
+pub use link_handle::LinkHandle;
 pub use mail::{Mail, MailOutcome, ReceivedMail, ReceivedOutcome};
 pub use memory::{SharedMemory, sealed_file};
 pub use message::{
@@ -46,6 +53,6 @@ pub use outgoing::{
 };
 pub use request::{Request, RequestHead};
 pub use request_arena::{ArenaBuffer, Placed, RequestArena};
-pub use server_end::{Entry, Geometry, LinkHandle, ServerEnd};
+pub use server_end::ServerEnd;
 pub use tensor::{OwnedTensorName, TensorName, TensorRef, ViewedTensor};
 pub use worker_end::{Claimed, Credit, WorkerEnd};

@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use crate::frame::Malformed;
 use crate::frame::tensor::check_elements;
+use crate::rings::Broken;
 use crate::{OwnedTensorName, Placed};
 
 /// The worker wrote something that no worker of ours writes. It is to be killed, like one that crashed.
@@ -24,6 +25,12 @@ impl Violation {
 impl From<Malformed> for Violation {
     fn from(Malformed(expected): Malformed) -> Violation {
         Violation::new(format!("a message of the worker is malformed: expected {expected}"))
+    }
+}
+
+impl From<Broken> for Violation {
+    fn from(Broken { head, tail }: Broken) -> Violation {
+        Violation::new(format!("a ring of the worker's link is at the positions {head} and {tail}, which cannot be"))
     }
 }
 

@@ -36,6 +36,9 @@ pub(crate) struct Broken {
     pub tail: u64,
 }
 
+/// Why a worker expects no [`Broken`] ring: it trusts its server.
+pub(crate) const SOUND: &str = "the server keeps the rings of the link in order";
+
 /// Where a ring is.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring<const WORDS: usize> {

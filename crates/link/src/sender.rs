@@ -5,13 +5,12 @@ use std::mem::offset_of;
 
 use parking_lot::Mutex;
 
-use crate::OutMessage;
-use crate::SendError;
 use crate::arena::{Arena, Range, slot_bytes};
 use crate::frame::answer::Slots;
 use crate::frame::{MAX_FRAME_BYTES, MAX_PRIVATE_BYTES, Writer, message};
 use crate::layout::{ANSWER_ENTRIES, FREE_ENTRIES, Header, Link};
-use crate::rings::{Consumer, Producer, Ring};
+use crate::rings::{Consumer, Producer, Ring, SOUND};
+use crate::{OutMessage, SendError};
 
 /// Most slots that the worker has with the server: fewer than the free ring holds, so that it never overflows.
 const MAX_SLOTS: usize = FREE_ENTRIES as usize - 1;
@@ -33,9 +32,6 @@ struct Books {
     free: Consumer<1>,
     answers: Producer<2>,
 }
-
-/// The server is trusted by its workers.
-const SOUND: &str = "the server keeps the rings of the link in order";
 
 impl Books {
     /// What the server gave back is free.

@@ -7,53 +7,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::frame::MAX_FRAME_BYTES;
-use crate::lane::{Lane, State};
-use crate::layout::{ANSWER_ENTRIES, Header, Layout, Link, MAIL_ENTRIES};
+use crate::lanes::Lanes;
+use crate::layout::{ANSWER_ENTRIES, Header, Layout, Link, MAIL_ENTRIES, Room};
 use crate::lender::Responses;
-use crate::rings::{Broken, Consumer, Producer, Ring};
-use crate::{Answer, Message, Placed, Violation, frame};
-
-/// Sizes of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Geometry {
-    /// Most requests that are in the worker at once, claimed or not; at most 4096.
-    pub lanes: u32,
-    /// Reservation for what the worker answers: addresses, not memory.
-    pub response_bytes: u64,
-}
-
-impl Default for Geometry {
-    fn default() -> Self {
-        Geometry { lanes: 1024, response_bytes: 8 << 30 }
-    }
-}
-
-/// A request to be handed to the worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// A lane that no request is in.
-    pub lane: u32,
-    /// Below 2^48, not 0, and new with each publication: a request that was revoked gets another when it is placed again.
-    pub ticket: u64,
-    /// Its batch size.
-    pub rows: u32,
-    /// Only requests with the same key are claimed together.
-    pub key: u64,
-    /// 0: claimed with whatever fits. Else: claimed together with all of the same group, exactly, whatever their rows
-    /// and key; they are to be published together.
-    pub group: u64,
-    /// Offset and length of the frame, see [`Placed`].
-    pub frame: (u64, u32),
-}
+use crate::rings::{Consumer, Producer, Ring};
+use crate::{Entry, Geometry, LinkHandle, Message, Placed, Violation, frame};
 
 /// The server's end. Methods that take it by `&mut` belong to one thread at a time.
 #[derive(Debug)]
 pub struct ServerEnd {
-    lanes: LinkHandle,
+    lanes: Arc<Lanes>,
     requests: Producer<1>,
     mail: Producer<2>,
     answers: Consumer<2>,
@@ -79,7 +45,7 @@ impl ServerEnd {
         let answers = Ring::new(memory, offset_of!(Header, answers) as u64, layout.answers, ANSWER_ENTRIES).consumer();
         let responses = Arc::new(Responses::new(&link));
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let lanes = LinkHandle { lanes: Arc::new(Lanes::new(link)) };
+        let lanes = Arc::new(Lanes::new(link));
         Ok(ServerEnd { lanes, requests, mail, answers, responses, doorbell, violation: None })
     }
 
@@ -99,25 +65,43 @@ impl ServerEnd {
     }
 
     fn link(&self) -> &Link {
-        &self.lanes.lanes.link
+        &self.lanes.link
     }
 
     /// Hands requests to the worker in order, all of them at once or none. `None`: the ring is full now, as it is when
-    /// a busy worker has not yet passed by many that were revoked; try again after the next message.
+    /// a busy worker has not yet passed by many that were revoked; the doorbell rings when it has.
     ///
     /// # Panics
     ///
     /// If a lane does not exist or holds a request.
+    #[must_use]
     pub fn publish(&mut self, entries: &[Entry]) -> Option<()> {
-        let room = self.requests.room(entries.len() as u64).map_err(|broken| self.violation = Some(broken.into()));
-        if room.ok()? < entries.len() as u64 {
+        if !self.has_room(entries.len() as u64) {
             return None;
         }
-        self.lanes.lanes.occupy(entries);
+        self.lanes.occupy(entries);
         let words = entries.iter().map(|entry| [entry.ticket << 16 | u64::from(entry.lane)]);
         let pushed = self.requests.push_all(words);
         debug_assert_eq!(pushed, Ok(true), "there was room a moment ago");
         Some(())
+    }
+
+    /// Whether so many requests fit the ring; if not, the worker is asked to tell when they may.
+    fn has_room(&mut self, wanted: u64) -> bool {
+        let mut look = || match self.requests.room(wanted) {
+            Ok(room) => room >= wanted,
+            Err(broken) => {
+                self.violation = Some(broken.into());
+                false
+            }
+        };
+        if look() {
+            return true;
+        }
+        self.lanes.link.header().room.0.store(Room::Wanted as u32, Ordering::Relaxed);
+        // With the fence of the worker: either it sees the wish, or we see that it has moved on.
+        fence(Ordering::SeqCst);
+        look()
     }
 
     /// Wakes the worker if it sleeps; to be called after [`ServerEnd::publish`], outside of locks if possible.
@@ -126,13 +110,14 @@ impl ServerEnd {
     }
 
     /// Takes a request back. True: the worker had not claimed it and never will, and the lane is free.
+    #[must_use]
     pub fn revoke(&self, lane: u32, ticket: u64) -> bool {
-        self.lanes.lanes.revoke(lane, ticket)
+        self.lanes.revoke(lane, ticket)
     }
 
     /// Whether the worker has claimed the request and not yet ended it.
     pub fn is_claimed(&self, lane: u32, ticket: u64) -> bool {
-        self.lanes.lanes.is_claimed(lane, ticket)
+        self.lanes.is_claimed(lane, ticket)
     }
 
     /// Tells the worker that nobody waits for the request any more, and wakes senders that wait for credit.
@@ -142,6 +127,7 @@ impl ServerEnd {
 
     /// Posts an answer to a call, and wakes whoever waits for one. False: the ring is full now, try again after the
     /// next message.
+    #[must_use]
     pub fn post(&mut self, mail: &Placed) -> bool {
         match self.mail.push([mail.offset, mail.len.into()]) {
             Ok(pushed) => {
@@ -208,16 +194,17 @@ impl ServerEnd {
     /// Answers are for requests in the worker's hands, and end them once.
     fn settle(&self, message: &Message) -> Result<(), Violation> {
         match message {
-            Message::Answers { answers, .. } => self.lanes.lanes.settle(answers),
-            Message::Answer(answer) => self.lanes.lanes.settle(std::slice::from_ref(answer)),
+            Message::Answers { answers, .. } => self.lanes.settle(answers),
+            Message::Answer(answer) => self.lanes.settle(std::slice::from_ref(answer)),
             _ => Ok(()),
         }
     }
 
     /// Asks the worker to ring the doorbell with its next message, and clears what it rang before. False: a message
-    /// came meanwhile, receive again.
+    /// came meanwhile, or room after a refused [`ServerEnd::publish`]: receive, and publish, again.
     pub fn arm(&self) -> bool {
-        let armed = &self.link().header().armed.0;
+        let header = self.link().header();
+        let armed = &header.armed.0;
         if armed.load(Ordering::Relaxed) == 0 {
             // It rang, or is about to; in the second case the doorbell is readable once in vain.
             let _ = rustix::io::read(&self.doorbell, &mut [0; 8]);
@@ -225,7 +212,7 @@ impl ServerEnd {
         }
         // With the fence of the worker: either it sees that we are to be rung for, or we see its message.
         fence(Ordering::SeqCst);
-        let quiet = self.answers.is_empty();
+        let quiet = self.answers.is_empty() && !header.room.turn(Room::Made, Room::Quiet);
         if !quiet {
             armed.store(0, Ordering::Relaxed);
         }
@@ -234,110 +221,6 @@ impl ServerEnd {
 
     /// For those who are told of callers that left, and of responses that were taken.
     pub fn handle(&self) -> LinkHandle {
-        self.lanes.clone()
-    }
-}
-
-impl From<Broken> for Violation {
-    fn from(Broken { head, tail }: Broken) -> Violation {
-        Violation::new(format!("a ring of the worker's link is at the positions {head} and {tail}, which cannot be"))
-    }
-}
-
-/// The lane table, with the server's own record of what is in it: the worker can scribble over the table.
-#[derive(Debug)]
-struct Lanes {
-    link: Link,
-    /// The ticket in each lane; 0 where there is none.
-    tickets: Mutex<Box<[u64]>>,
-}
-
-impl Lanes {
-    fn new(link: Link) -> Lanes {
-        let tickets = Mutex::new(vec![0; link.layout.geometry.lanes as usize].into());
-        Lanes { link, tickets }
-    }
-
-    fn occupy(&self, entries: &[Entry]) {
-        let mut tickets = self.tickets.lock();
-        for entry in entries {
-            let ticket = &mut tickets[entry.lane as usize];
-            assert!(*ticket == 0, "lane {} holds the request {ticket}", entry.lane);
-            assert!(entry.ticket != 0 && entry.ticket < 1 << 48, "ticket {} does not fit an entry", entry.ticket);
-            *ticket = entry.ticket;
-            self.link.lane(entry.lane).publish(entry);
-        }
-    }
-
-    fn revoke(&self, lane: u32, ticket: u64) -> bool {
-        let mut tickets = self.tickets.lock();
-        let Some(held) = tickets.get_mut(lane as usize).filter(|held| **held == ticket && ticket != 0) else {
-            return false;
-        };
-        let revoked = self.link.lane(lane).revoke(ticket);
-        if revoked {
-            *held = 0;
-        }
-        revoked
-    }
-
-    /// Does something to a lane while a request is in it.
-    fn with<T>(&self, lane: u32, ticket: u64, act: impl FnOnce(&Lane) -> T) -> Option<T> {
-        let tickets = self.tickets.lock();
-        let held = tickets.get(lane as usize).is_some_and(|held| *held == ticket && ticket != 0);
-        held.then(|| act(self.link.lane(lane)))
-    }
-
-    /// Changes something that a sender may wait for, and wakes it, without the lock.
-    fn change(&self, lane: u32, ticket: u64, act: impl FnOnce(&Lane)) {
-        if self.with(lane, ticket, act).is_some() {
-            self.link.lane(lane).credit().ring();
-        }
-    }
-
-    fn is_claimed(&self, lane: u32, ticket: u64) -> bool {
-        self.with(lane, ticket, |lane| !lane.is(ticket, State::Waiting)).unwrap_or(false)
-    }
-
-    fn settle(&self, answers: &[Answer]) -> Result<(), Violation> {
-        let mut tickets = self.tickets.lock();
-        for &Answer { lane, ticket, last, .. } in answers {
-            let unknown =
-                || Violation::new(format!("an answer to request {ticket} in lane {lane}, which is not in the worker"));
-            let held = tickets.get_mut(lane as usize).filter(|held| **held == ticket && ticket != 0);
-            let held = held.ok_or_else(unknown)?;
-            if !self.link.lane(lane).is(ticket, State::Claimed) {
-                return Err(Violation::new(format!(
-                    "an answer to request {ticket} in lane {lane}, which was not claimed"
-                )));
-            }
-            if last {
-                *held = 0;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What a network thread may do without the instance's lock. Calls about requests that have ended do nothing.
-#[derive(Clone, Debug)]
-pub struct LinkHandle {
-    lanes: Arc<Lanes>,
-}
-
-impl LinkHandle {
-    /// A caller took this many responses and bytes, so that the model may send more.
-    pub fn consumed(&self, lane: u32, ticket: u64, responses: u32, bytes: u64) {
-        self.lanes.change(lane, ticket, |lane| lane.consumed(responses, bytes));
-    }
-
-    /// As [`ServerEnd::cancel`].
-    pub fn cancel(&self, lane: u32, ticket: u64) {
-        self.lanes.change(lane, ticket, |lane| lane.cancel(ticket));
-    }
-
-    /// As [`ServerEnd::wake`].
-    pub fn wake(&self) {
-        self.lanes.link.header().request_bell.ring();
+        LinkHandle::new(Arc::clone(&self.lanes))
     }
 }

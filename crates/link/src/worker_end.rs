@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::batch::Batch;
 use crate::frame::request::View;
 use crate::frame::{Malformed, Reader, mail, request};
 use crate::futex::Spin;
 use crate::lane::State;
-use crate::layout::{Header, Layout, Link, MAIL_ENTRIES};
-use crate::rings::{Consumer, Ring};
+use crate::layout::{Header, Layout, Link, MAIL_ENTRIES, Room};
+use crate::rings::{Consumer, Ring, SOUND};
 use crate::sender::Sender;
 use crate::{Entry, OutAnswer, OutMessage, OutOutcome, ReceivedMail, Request, SendError, SharedMemory, monotonic_ns};
 
@@ -51,9 +52,6 @@ pub struct WorkerEnd {
 
 /// A worker without requests for this long gives idle memory back.
 const IDLE: Duration = Duration::from_secs(1);
-
-/// The server is trusted by its workers.
-const SOUND: &str = "the server keeps the rings of the link in order";
 
 impl WorkerEnd {
     /// Most responses of one request that wait for its caller.
@@ -103,6 +101,7 @@ impl WorkerEnd {
             while let Some(entry) = self.claim_next(&mut ring, &mut batch) {
                 into.extend(self.read_request(&entry));
             }
+            self.tell_of_room();
             if into.len() > before {
                 let now = monotonic_ns();
                 into[before..].iter_mut().for_each(|request| request.claimed_ns = now);
@@ -196,6 +195,20 @@ impl WorkerEnd {
     /// It is larger than the link could ever carry; nothing was sent.
     pub fn send(&self, message: &OutMessage<'_>) -> Result<(), SendError> {
         self.sender.send(message)?;
+        self.ring_doorbell();
+        Ok(())
+    }
+
+    /// Requests were taken off the ring, which the server may wait for.
+    fn tell_of_room(&self) {
+        // With the fence of the server: either it sees the room, or we see that it wants some.
+        fence(Ordering::SeqCst);
+        if self.link.header().room.turn(Room::Wanted, Room::Made) {
+            self.ring_doorbell();
+        }
+    }
+
+    fn ring_doorbell(&self) {
         let armed = &self.link.header().armed.0;
         // With the fence of the server: either we see that it wants to be rung for, or it sees the message.
         fence(Ordering::SeqCst);
@@ -203,7 +216,6 @@ impl WorkerEnd {
             // Full only where the server has not heard the last 2^64 rings.
             let _ = rustix::io::write(&self.doorbell, &1u64.to_ne_bytes());
         }
-        Ok(())
     }
 
     /// Blocks until a further response may be sent for a request of which so many responses and bytes were sent: until
@@ -251,34 +263,5 @@ impl WorkerEnd {
     /// The request arena, to make views of it and to see whether an address lies in it.
     pub fn memory(&self) -> &SharedMemory {
         &self.memory
-    }
-}
-
-/// What is claimed together.
-struct Batch {
-    max_rows: u32,
-    /// Rows so far, with the first request's key and group.
-    first: Option<(u64, u64)>,
-    rows: u32,
-}
-
-impl Batch {
-    fn new(max_rows: u32) -> Batch {
-        Batch { max_rows, first: None, rows: 0 }
-    }
-
-    fn takes(&self, entry: &Entry) -> bool {
-        let Some((key, group)) = self.first else {
-            return true;
-        };
-        if self.max_rows == 0 || entry.group != group {
-            return false;
-        }
-        group != 0 || (entry.key == key && self.rows.saturating_add(entry.rows) <= self.max_rows)
-    }
-
-    fn add(&mut self, entry: &Entry) {
-        self.first.get_or_insert((entry.key, entry.group));
-        self.rows = self.rows.saturating_add(entry.rows);
     }
 }

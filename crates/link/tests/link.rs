@@ -12,6 +12,7 @@ use alipes_link::{
 use alipes_protocol::{CorrelationId, Datatype, Parameter, Shape};
 use bytes::Bytes;
 use common::*;
+use rustix::event::{PollFd, PollFlags, poll};
 
 fn outputs(outcome: Outcome) -> Vec<alipes_link::Output> {
     match outcome {
@@ -299,16 +300,29 @@ fn a_revoked_request_is_never_claimed_and_its_lane_is_free() {
 }
 
 #[test]
-fn a_full_ring_of_requests_refuses_all_of_them() {
+fn a_full_ring_of_requests_refuses_and_tells_when_there_is_room() {
     let Pair { arena, mut server, worker } = pair_of(Geometry { lanes: 2, response_bytes: 1 << 20 });
     let placed = place(&arena, &Bytes::new());
-    for ticket in 1..=8 {
+    for ticket in 1..256 {
         server.publish(&[entry(0, ticket, &placed)]).unwrap();
         assert!(server.revoke(0, ticket));
     }
-    assert_eq!(server.publish(&[entry(0, 9, &placed)]), None);
-    server.stop();
-    assert_eq!(worker.claim(0, &mut Vec::new()), Claimed::Stop);
+    let two = [entry(0, 256, &placed), entry(1, 257, &placed)];
+    assert_eq!(server.publish(&two), None);
+    assert!(server.arm(), "nothing has happened yet");
+    let claimer = std::thread::spawn({
+        let worker = worker.clone();
+        move || claim(&worker, 2)
+    });
+    server.wake();
+    // The worker finds nothing to do, and says nothing but this.
+    poll(&mut [PollFd::new(&server.doorbell_fd(), PollFlags::IN)], None).unwrap();
+    assert_eq!(server.receive(), Ok(None));
+    assert!(!server.arm(), "there is room");
+    server.publish(&two).unwrap();
+    server.wake();
+    assert_eq!(claimer.join().unwrap().len(), 2);
+    assert!(server.arm());
 }
 
 #[test]

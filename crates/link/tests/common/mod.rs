@@ -9,6 +9,7 @@ use alipes_link::{
 };
 use alipes_protocol::{CorrelationId, Datatype};
 use bytes::Bytes;
+use rustix::event::{PollFd, PollFlags, poll};
 
 pub const GEOMETRY: Geometry = Geometry { lanes: 64, response_bytes: 1 << 30 };
 
@@ -46,6 +47,14 @@ pub const HEAD: RequestHead<'static> = RequestHead {
     outputs: &[],
     trace: None,
 };
+
+/// Waits for the worker; returns at once when a message is there already.
+pub fn sleep_until_rung(server: &ServerEnd) {
+    if server.arm() {
+        let doorbell = server.doorbell_fd();
+        poll(&mut [PollFd::new(&doorbell, PollFlags::IN)], None).unwrap();
+    }
+}
 
 /// A request of one UINT8 tensor.
 pub fn place(arena: &Arc<RequestArena>, data: &Bytes) -> Placed {
