@@ -151,3 +151,26 @@ fn five_requests_on_two_instances_overlap_and_full_batches_never_wait() {
     assert_eq!(five_requests(None, 2).0, ms(180));
     assert_eq!(five_requests(Some(ms(30)), 2), (ms(100), vec![vec![0, 2, 1], vec![3, 4]]));
 }
+
+#[test]
+fn what_is_put_back_stands_at_the_head_in_its_order_and_another_instance_comes_for_it() {
+    let (now, mut taken) = (zero(), Vec::new());
+    let mut queue = ModelQueue::new(Scheduler::direct(), 2);
+    for id in 0..4 {
+        let _ = queue.submit(now, request(id, 1)).expect("taken in");
+    }
+    assert_eq!(queue.next(now, 0, &mut taken).0, Next::Take);
+    assert_eq!(queue.next(now, 0, &mut taken).0, Next::Take);
+    assert_eq!(queue.put_back(now, taken.drain(..)), Effect::None, "instance 1 is on its way");
+    while queue.next(now, 1, &mut taken).0 == Next::Take {}
+    assert_eq!(taken.iter().map(|request| request.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(queue.put_back(now, taken.drain(..)), Effect::Start(1), "instance 0 is still claimed");
+}
+
+#[test]
+fn what_is_put_back_waits_for_no_further_company() {
+    let (now, mut taken) = (zero() + ms(50), Vec::new());
+    let mut queue = ModelQueue::new(Scheduler::dynamic(policy(4, &[4], ms(10))), 1);
+    let _ = queue.put_back(now, [request(0, 1)].into_iter());
+    assert_eq!(queue.next(now, 0, &mut taken).0, Next::Take);
+}

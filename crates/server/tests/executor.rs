@@ -12,6 +12,7 @@ use alipes_server::executor::answer::Answer;
 use alipes_server::executor::desk::Desk;
 use alipes_server::model::Drivers;
 use alipes_server::spec::ModelSpec;
+use alipes_server::workers::chain::Chain;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
@@ -182,4 +183,17 @@ fn a_version_is_gone_when_its_last_holder_lets_go() {
     assert!(!departure.wait_until(Instant::now()));
     drop(model);
     assert!(departure.wait_until(Instant::now() + PATIENCE));
+}
+
+#[test]
+fn a_model_that_waits_for_a_call_is_found_with_the_way_to_it() {
+    let named = |name: &str| {
+        let spec = ModelSpec { name: name.to_owned(), ..spec(8, DIRECT, 1) };
+        Arc::new(ModelVersion::new(spec, Drivers::native(vec![Box::new(Echo::default())])).unwrap())
+    };
+    let (a, b, other_a) = (named("a"), named("b"), named("a"));
+    let chain = Chain::new(&b, Some(Chain::new(&a, None)));
+    assert_eq!(chain.cycle(&a).as_deref(), Some("a -> b -> a"));
+    assert_eq!(chain.cycle(&b).as_deref(), Some("a -> b -> b"));
+    assert_eq!(chain.cycle(&other_a), None, "another version of the name is another model");
 }
