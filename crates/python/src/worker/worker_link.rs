@@ -94,7 +94,7 @@ impl WorkerLink {
     fn serve(&self, py: Python<'_>, execute: &Bound<'_, PyAny>, describe: &Bound<'_, PyAny>) -> PyResult<()> {
         while let Some((mut batch, requests)) = self.take(py)? {
             batch.began_ns = monotonic_ns();
-            let returned = execute.call1((&requests,)).map_err(|error| text(describe, &error));
+            let returned = execute.call1((&requests,)).map_err(|error| text(describe, error));
             answers::settle(py, self.link, batch, requests, returned);
         }
         Ok(())
@@ -141,7 +141,9 @@ impl WorkerLink {
 }
 
 /// What an exception of a model's is called in its answers.
-fn text(describe: &Bound<'_, PyAny>, error: &PyErr) -> String {
-    let text = describe.call1((error.value(describe.py()),)).and_then(|text| text.extract::<String>());
-    text.unwrap_or_else(|_| error.to_string())
+fn text(describe: &Bound<'_, PyAny>, error: PyErr) -> String {
+    // The exception object by itself may not know the way that it came: before Python 3.12 that lies beside it.
+    let raised = error.into_value(describe.py()).into_bound(describe.py());
+    let text = describe.call1((&raised,)).and_then(|text| text.extract::<String>());
+    text.unwrap_or_else(|_| PyErr::from_value(raised.into_any()).to_string())
 }
