@@ -9,8 +9,9 @@ use smallvec::SmallVec;
 
 use super::errors::{INTERNAL, class_text};
 use super::link::Link;
+use super::neglect::{Neglect, failure};
 use super::outputs::Draft;
-use super::reply::{Blame, Reply, failure};
+use super::reply::Reply;
 use super::response::InferenceResponse;
 
 /// Requests that are executed together.
@@ -55,7 +56,7 @@ pub fn settle(
 /// Checks what `execute` returned, in Triton's order and with Triton's texts.
 fn check(link: &Link, value: &Bound<'_, PyAny>, replies: &[Arc<Reply>]) -> Result<Drafts, String> {
     if value.is_none() {
-        replies.iter().for_each(|reply| reply.blame(Blame::NoList));
+        replies.iter().for_each(|reply| reply.neglects.add(Neglect::NoList));
         return Ok(replies.iter().map(|_| None).collect());
     }
     if link.declaration.decoupled {
@@ -81,10 +82,10 @@ fn check(link: &Link, value: &Bound<'_, PyAny>, replies: &[Arc<Reply>]) -> Resul
 fn draft(item: &Bound<'_, PyAny>, reply: &Reply) -> Result<Option<Draft>, String> {
     let py = item.py();
     if item.is_none() {
-        reply.blame(Blame::NoResponse);
+        reply.neglects.add(Neglect::NoResponse);
         return Ok(None);
     }
-    if reply.rescheduled() {
+    if reply.neglects.has(Neglect::Rescheduled) {
         return Err(format!(
             "Expected a None object in the execute function return list for reschduled request, found type '{}'.",
             class_text(item)

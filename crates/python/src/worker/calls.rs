@@ -122,10 +122,10 @@ fn only_response(py: Python<'_>, link: &'static Link, call: u64) -> PyResult<Inf
 }
 
 /// The next response of a call: it, and whether it is the last. `None` where none will come.
-pub fn next_response(py: Python<'_>, link: &'static Link, call: u64) -> PyResult<(InferenceResponse, bool)> {
-    let mail = py.detach(|| link.mailbox.next(link, call)).ok_or_else(|| refused(NO_ANSWER))?;
+pub fn next_response(py: Python<'_>, link: &'static Link, call: u64) -> Option<PyResult<(InferenceResponse, bool)>> {
+    let mail = py.detach(|| link.mailbox.next(link, call))?;
     let last = mail.last;
-    Ok((received(py, link, mail)?, last))
+    Some(received(py, link, mail).map(|response| (response, last)))
 }
 
 fn received(py: Python<'_>, link: &'static Link, mail: ReceivedMail) -> PyResult<InferenceResponse> {

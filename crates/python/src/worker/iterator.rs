@@ -59,7 +59,12 @@ impl ResponseIterator {
             return Ok(None);
         }
         drop(state);
-        let (response, last) = calls::next_response(py, self.link, self.call)?;
+        let Some(received) = calls::next_response(py, self.link, self.call) else {
+            // Cancelled by another thread, unless the server has left.
+            self.end();
+            return Ok(None);
+        };
+        let (response, last) = received?;
         let response = Py::new(py, response)?;
         let mut state = self.state.lock();
         state.seen.push(response.clone_ref(py));

@@ -34,12 +34,14 @@ impl Mailbox {
     /// No further answer is wanted. Those that lie here are given back, as are those that come later.
     pub fn close(&self, link: &Link, call: u64) {
         let left = self.state.lock().boxes.remove(&call);
+        self.changed.notify_all();
         for mail in left.into_iter().flatten() {
             link.release(mail.lease);
         }
     }
 
-    /// The next answer to a call; waits for it, without the interpreter. `None`: none will come.
+    /// The next answer to a call; waits for it, without the interpreter. `None`: none will come, or the call was closed
+    /// meanwhile.
     pub fn next(&self, link: &Link, call: u64) -> Option<ReceivedMail> {
         let mut state = self.state.lock();
         loop {
@@ -51,17 +53,37 @@ impl Mailbox {
                 continue;
             }
             drop(state);
+            let lead = Lead(self);
             let fetched = link.end.next_mail(None);
+            // Before the turn ends: the next leader must not wait for mail that lies here.
+            self.deliver(link, fetched?);
+            drop(lead);
             state = self.state.lock();
-            state.led = false;
-            // The others look for their mail, and one of them leads if this thread is served.
-            self.changed.notify_all();
-            let mail = fetched?;
-            let lease = mail.lease;
-            match state.boxes.get_mut(&mail.call) {
-                Some(letters) => letters.push_back(mail),
-                None => drop(link.send(&OutMessage::Released { lease })),
-            }
         }
+    }
+
+    fn deliver(&self, link: &Link, mail: ReceivedMail) {
+        let lease = mail.lease;
+        let unwanted = match self.state.lock().boxes.get_mut(&mail.call) {
+            Some(letters) => {
+                letters.push_back(mail);
+                false
+            }
+            None => true,
+        };
+        if unwanted {
+            // A release fits every link.
+            let _ = link.send(&OutMessage::Released { lease });
+        }
+    }
+}
+
+/// The turn of the thread that fetches. At its end, however it comes, another thread may lead.
+struct Lead<'a>(&'a Mailbox);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().led = false;
+        self.0.changed.notify_all();
     }
 }

@@ -13,6 +13,7 @@ pub mod iterator;
 mod lease;
 mod link;
 mod mailbox;
+mod neglect;
 mod outputs;
 pub mod parameters;
 mod reply;

@@ -1,7 +1,6 @@
 //! What is still owed to a claimed request: its answers, in order, and the last one exactly once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use alipes_link::{Credit, OutAnswer, OutMessage, OutOutcome, Request};
 use parking_lot::{Mutex, MutexGuard};
@@ -11,6 +10,7 @@ use smallvec::SmallVec;
 use super::errors::INTERNAL;
 use super::lease::Loan;
 use super::link::Link;
+use super::neglect::Neglects;
 use super::outputs::Draft;
 
 /// Shared by a request's object and its response senders. Where the last of them goes without having answered, the
@@ -24,8 +24,7 @@ pub struct Reply {
     slots: SmallVec<[(u64, usize); 2]>,
     asked: Vec<u16>,
     state: Mutex<State>,
-    blame: AtomicU8,
-    rescheduled: AtomicBool,
+    pub neglects: Neglects,
 }
 
 /// How far the answer has come. The lock is held while an answer is posted, so that answers keep their order; it is
@@ -35,15 +34,6 @@ pub struct State {
     responses: u64,
     bytes: u64,
     closed: bool,
-}
-
-/// What to say of a request that nobody answered.
-#[derive(Clone, Copy)]
-#[repr(u8)]
-pub enum Blame {
-    Sender,
-    NoList,
-    NoResponse,
 }
 
 /// A response, or the lack of one, on its way.
@@ -63,8 +53,7 @@ impl Reply {
             slots: request.inputs.iter().map(|input| (input.offset, input.len)).collect(),
             asked: request.outputs.clone(),
             state: Mutex::default(),
-            blame: AtomicU8::new(Blame::Sender as u8),
-            rescheduled: AtomicBool::new(false),
+            neglects: Neglects::default(),
         })
     }
 
@@ -81,20 +70,6 @@ impl Reply {
 
     pub fn is_cancelled(&self) -> bool {
         self.link.end.is_cancelled(self.lane, self.ticket)
-    }
-
-    /// Whether the model wants the request to come again.
-    pub fn rescheduled(&self) -> bool {
-        self.rescheduled.load(Ordering::Relaxed)
-    }
-
-    pub fn set_rescheduled(&self, wanted: bool) {
-        self.rescheduled.store(wanted, Ordering::Relaxed);
-    }
-
-    /// What to say if nobody answers.
-    pub fn blame(&self, blame: Blame) {
-        self.blame.store(blame as u8, Ordering::Relaxed);
     }
 
     /// Posts what a response sender was given. Waits while the caller has too much before it.
@@ -182,28 +157,8 @@ impl Reply {
         if self.link.declaration.decoupled || responses > 0 {
             return Draft::Empty;
         }
-        let blame = self.blame.load(Ordering::Relaxed);
-        let (code, text) = match blame {
-            _ if self.rescheduled() => (UNSUPPORTED, "Rescheduling a request is not supported."),
-            b if b == Blame::NoList as u8 => {
-                (INTERNAL, "Expected a list in the execute return, found type '<class 'NoneType'>'.")
-            }
-            b if b == Blame::NoResponse as u8 => (
-                INTERNAL,
-                "Expected an 'InferenceResponse' object in the execute function return list, found type \
-                 '<class 'NoneType'>'.",
-            ),
-            _ => (INTERNAL, "The response sender of the request was dropped before it sent a response."),
-        };
-        Draft::Error { code, text: failure(&self.link.declaration.instance, text), raised: true }
+        self.neglects.error(&self.link.declaration.instance)
     }
-}
-
-const UNSUPPORTED: u8 = 5;
-
-/// Triton's words around the failure of a batch.
-pub fn failure(instance: &str, text: &str) -> String {
-    format!("Failed to process the request(s) for model '{instance}', message: {text}")
 }
 
 impl Drop for Reply {

@@ -13,7 +13,8 @@ use pyo3::types::{PyInt, PyList, PySet, PyString};
 use super::arrays::Memory;
 use super::context::{InferenceTrace, PreferredMemory};
 use super::errors::{refused, wrong_arguments};
-use super::link::{Link, link};
+use super::link::{Link, Stage, link};
+use super::neglect::{Neglect, Neglects};
 use super::reply::Reply;
 use super::response::{Tensors, tensors};
 use super::sender::InferenceResponseSender;
@@ -223,6 +224,7 @@ impl InferenceRequest {
 
     fn get_response_sender(&self) -> PyResult<InferenceResponseSender> {
         let reply = self.reply().ok_or_else(|| refused("A request that a model made has no response sender."))?;
+        reply.neglects.add(Neglect::Sender);
         Ok(InferenceResponseSender::new(reply.clone()))
     }
 
@@ -232,7 +234,8 @@ impl InferenceRequest {
 
     fn set_release_flags(&self, flags: u32) {
         if let Some(reply) = self.reply() {
-            reply.set_rescheduled(flags == RESCHEDULE);
+            let change = if flags == RESCHEDULE { Neglects::add } else { Neglects::remove };
+            change(&reply.neglects, Neglect::Rescheduled);
         }
     }
 
@@ -267,7 +270,6 @@ fn json(parameters: &[(String, Parameter)]) -> String {
 
 /// Whether this process can call models now.
 pub fn callable() -> PyResult<&'static Link> {
-    use super::link::Stage;
     let serving = link().filter(|link| link.stage() == Stage::Serving);
     serving.ok_or_else(|| refused("BLS is only supported during the 'execute' function."))
 }

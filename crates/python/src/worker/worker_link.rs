@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::answers::{self, Batch};
 use super::link::{Declaration, Link, Stage};
-use super::reply::failure;
+use super::neglect::failure;
 use super::request::InferenceRequest;
 use super::{arrays, calls};
 use crate::door::{Failure, detached};

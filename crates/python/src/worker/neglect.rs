@@ -1,0 +1,62 @@
+//! What is known of a request that may end without an answer, and what its caller is told then.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::errors::INTERNAL;
+use super::outputs::Draft;
+
+/// Triton's number for UNSUPPORTED.
+const UNSUPPORTED: u8 = 5;
+
+/// How a model came to owe an answer.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub enum Neglect {
+    /// It took a response sender, and `execute` returned nothing for the request.
+    Sender = 1,
+    /// `execute` returned `None`.
+    NoList = 2,
+    /// `execute` returned `None` in the request's place.
+    NoResponse = 4,
+    /// The model wants the request to come again.
+    Rescheduled = 8,
+}
+
+/// All of that for one request.
+#[derive(Default)]
+pub struct Neglects(AtomicU8);
+
+impl Neglects {
+    pub fn add(&self, neglect: Neglect) {
+        self.0.fetch_or(neglect as u8, Ordering::Relaxed);
+    }
+
+    pub fn remove(&self, neglect: Neglect) {
+        self.0.fetch_and(!(neglect as u8), Ordering::Relaxed);
+    }
+
+    pub fn has(&self, neglect: Neglect) -> bool {
+        self.0.load(Ordering::Relaxed) & neglect as u8 != 0
+    }
+
+    /// The error that ends the request.
+    pub fn error(&self, instance: &str) -> Draft {
+        let (code, text) = if self.has(Neglect::Rescheduled) {
+            (UNSUPPORTED, "Rescheduling a request is not supported.")
+        } else if self.has(Neglect::Sender) {
+            (INTERNAL, "The response sender of the request was dropped before it sent a response.")
+        } else if self.has(Neglect::NoList) {
+            (INTERNAL, "Expected a list in the execute return, found type '<class 'NoneType'>'.")
+        } else {
+            let text = "Expected an 'InferenceResponse' object in the execute function return list, found type \
+                        '<class 'NoneType'>'.";
+            (INTERNAL, text)
+        };
+        Draft::Error { code, text: failure(instance, text), raised: true }
+    }
+}
+
+/// Triton's words around the failure of a batch.
+pub fn failure(instance: &str, text: &str) -> String {
+    format!("Failed to process the request(s) for model '{instance}', message: {text}")
+}
