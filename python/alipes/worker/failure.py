@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Final
 
-__all__ = ["describe", "forget"]
+__all__ = ["MOST_FRAMES", "describe", "forget"]
+
+# Frames that are told, half from either end: endless recursion has a thousand, and gRPC carries errors in headers.
+MOST_FRAMES: Final = 40
 
 # Frames of these are how the model was called, not what it did. They are left out where they come first.
 _CALLERS: Final = ("alipes.worker.", "asyncio.", "concurrent.futures.", "threading.")
@@ -63,7 +66,11 @@ def _places(error: BaseException) -> list[str]:
     lines = [f"  {file}({line}): {function}\n" for file, line, function in _frames(error.__traceback__)]
     if not lines and isinstance(error, SyntaxError) and error.filename is not None:
         return [f"  {error.filename}({error.lineno}): <module>\n"]
-    return lines[::-1]
+    lines.reverse()
+    left_out = len(lines) - MOST_FRAMES
+    if left_out > 0:
+        lines[MOST_FRAMES // 2 : -MOST_FRAMES // 2] = [f"  ({left_out} more)\n"]
+    return lines
 
 
 def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from alipes.worker.coroutines import Coroutines
-from alipes.worker.failure import describe, forget
+from alipes.worker.failure import MOST_FRAMES, describe, forget
 from alipes.worker.sources import import_file, import_package
 
 RAISES = """
@@ -43,6 +44,14 @@ async def awaits(value):
 
 def quiet(value):
     raise SystemExit(3)
+
+
+def deeper(value):
+    return deeper(value)
+
+
+def recurses(value):
+    deeper(value)
 """
 
 
@@ -76,6 +85,15 @@ def test_a_function_that_raises_again_is_named_once(model: Any) -> None:
     assert describe(raised(lambda: model.caught(1))) == (
         f"ValueError: went wrong\n\nAt:\n  {file}(3): inner\n  {file}(14): caught\n"
     )
+
+
+def test_endless_recursion_is_told_from_both_ends(model: Any) -> None:
+    text = describe(raised(lambda: model.recurses(1)))
+    lines = text.splitlines()
+    assert lines[0].startswith("RecursionError: maximum recursion depth exceeded")
+    assert len(lines) == 3 + MOST_FRAMES + 1
+    assert re.fullmatch(r"  \(\d+ more\)", lines[3 + MOST_FRAMES // 2])
+    assert lines[-1] == f"  {model.__file__}(37): recurses"
 
 
 def test_the_last_exception_counts(model: Any) -> None:
