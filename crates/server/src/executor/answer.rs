@@ -76,7 +76,8 @@ impl Responder {
     /// A responder whose answers arrive, marked with the tag, in a mailbox that several requests of a caller share.
     pub fn into_mailbox(mailbox: &Arc<Mailbox>, tag: u64) -> (Responder, mailbox::Caller) {
         let (sender, caller) = mailbox::line(mailbox, tag);
-        (Responder { way: Way::Many(sender), home: desk::current() }, caller)
+        let home = if mailbox.has_reader() { None } else { desk::current() };
+        (Responder { way: Way::Many(sender), home }, caller)
     }
 
     /// Ends the obligation without an answer: the caller is told in another way.
@@ -129,6 +130,14 @@ pub enum Delivery {
 }
 
 impl Delivery {
+    fn has_reader(&self) -> bool {
+        match self {
+            Delivery::One(..) => false,
+            Delivery::Last(sender, _) => sender.has_reader(),
+            Delivery::Next(post, _) => post.has_reader(),
+        }
+    }
+
     /// Gives the answer to the waiting handler; a caller who has gone meanwhile misses nothing.
     pub fn hand_over(self) {
         match self {
@@ -143,6 +152,8 @@ impl Delivery {
 #[derive(Default)]
 pub struct Parcels {
     away: Vec<(Arc<Desk>, Vec<Delivery>)>,
+    // For readers, who may lock what the giver has locked now.
+    read: Vec<Delivery>,
 }
 
 impl Parcels {
@@ -178,6 +189,7 @@ impl Parcels {
 
     fn dispatch(&mut self, home: Option<Arc<Desk>>, delivery: Delivery) {
         match home {
+            None if delivery.has_reader() => self.read.push(delivery),
             Some(desk) if !desk.is_here() => self.parcel_for(desk).push(delivery),
             _ => delivery.hand_over(),
         }
@@ -199,6 +211,7 @@ impl Parcels {
                 desk.deliver(deliveries);
             }
         }
+        self.read.drain(..).for_each(Delivery::hand_over);
     }
 }
 

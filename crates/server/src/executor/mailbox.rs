@@ -26,10 +26,17 @@ pub struct Response {
     pub last: bool,
 }
 
+/// Takes responses as they arrive, on the thread that brings them.
+pub trait Reader: Send + Sync + 'static {
+    /// One more response.
+    fn take(&self, response: Response);
+}
+
 /// Responses that have arrived, and who waits for them.
 #[derive(Default)]
 pub struct Mailbox {
     state: Mutex<State>,
+    reader: Option<Arc<dyn Reader>>,
 }
 
 #[derive(Default)]
@@ -42,6 +49,16 @@ impl Mailbox {
     /// An empty one.
     pub fn new() -> Arc<Mailbox> {
         Arc::default()
+    }
+
+    /// One whose reader takes each response at once, so that nothing waits in it and nobody has to be woken.
+    pub fn read_by(reader: Arc<dyn Reader>) -> Arc<Mailbox> {
+        Arc::new(Mailbox { state: Mutex::default(), reader: Some(reader) })
+    }
+
+    /// Whether somebody takes each response at once.
+    pub fn has_reader(&self) -> bool {
+        self.reader.is_some()
     }
 
     /// Takes everything that has arrived, in its order, or has the task woken when something does.
@@ -70,7 +87,12 @@ impl Mailbox {
             line.ended.store(true, Ordering::Relaxed);
             return;
         }
-        state.arrived.push_back(Response { tag: line.tag, answer, last });
+        let response = Response { tag: line.tag, answer, last };
+        if let Some(reader) = &self.reader {
+            drop(state);
+            return reader.take(response);
+        }
+        state.arrived.push_back(response);
         let waker = state.waker.take();
         drop(state);
         if let Some(waker) = waker {
@@ -133,6 +155,10 @@ impl Sender {
         Post(self.0.clone())
     }
 
+    pub(super) fn has_reader(&self) -> bool {
+        self.0.as_ref().is_some_and(|line| line.mailbox.has_reader())
+    }
+
     pub(super) fn finish(mut self, answer: Option<Answer>) {
         self.end(answer);
     }
@@ -166,6 +192,10 @@ pub(crate) fn lost() -> InferError {
 pub struct Post(Option<Arc<Line>>);
 
 impl Post {
+    pub(super) fn has_reader(&self) -> bool {
+        self.0.as_ref().is_some_and(|line| line.mailbox.has_reader())
+    }
+
     pub(super) fn send(self, answer: Answer) {
         if let Some(line) = self.0 {
             line.mailbox.put(&line, Some(answer), false);

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use crate::books::metrics;
 use crate::books::statistics::Statistics;
 use crate::executor::answer::{Answer, Responder};
-use crate::executor::mailbox::{Caller, Mailbox, Responses};
+use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::pool;
 use crate::executor::{self, Run, execute::InstanceState};
 use crate::spec::{ModelSpec, Scheduling};
@@ -183,10 +183,13 @@ impl ModelVersion {
     ///
     /// As for `submit`.
     pub fn submit_stream(self: &Arc<Self>, request: InferRequest, arrived: Instant) -> Result<Responses, InferError> {
-        self.submit_call(request, arrived, None)
+        let checked = self.check(request)?;
+        let (responder, responses) = Responder::stream();
+        self.enqueue(Pending { checked, arrived, responder, chain: None })?;
+        Ok(responses)
     }
 
-    /// The same for a request that a model sent, with those who wait for it.
+    /// Checks a request that a model sent, with those who wait for it, and queues it; its answers go to a reader.
     ///
     /// # Errors
     ///
@@ -194,13 +197,13 @@ impl ModelVersion {
     pub fn submit_call(
         self: &Arc<Self>,
         request: InferRequest,
-        arrived: Instant,
-        chain: Option<Arc<Chain>>,
-    ) -> Result<Responses, InferError> {
+        chain: Arc<Chain>,
+        reader: Arc<dyn Reader>,
+    ) -> Result<Caller, InferError> {
         let checked = self.check(request)?;
-        let (responder, responses) = Responder::stream();
-        self.enqueue(Pending { checked, arrived, responder, chain })?;
-        Ok(responses)
+        let (responder, caller) = Responder::into_mailbox(&Mailbox::read_by(reader), 0);
+        self.enqueue(Pending { checked, arrived: Instant::now(), responder, chain: Some(chain) })?;
+        Ok(caller)
     }
 
     /// Checks a request and queues it; its answers arrive, marked with the tag, in a mailbox that others share.

@@ -1,32 +1,59 @@
 //! Calls that a worker makes while it executes: inferences of other models, control, metrics.
 //!
-//! Each call is a task on a network thread. It ends with its last answer, when the worker no longer wants it, or with
-//! the worker.
+//! A call ends with its last answer, when the worker no longer wants it, or with the worker.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use alipes_link::{Call, CallKind, InferCall, Mail, MailOutcome, OwnedTensorName, TensorName, TensorRef};
 use alipes_protocol::{Code, InferError, InferRequest, Parameter, RequestedOutput, SequenceInfo, Tensor};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
 use super::chain::Chain;
 use super::control;
 use super::worker::Worker;
 use crate::executor::answer::Answer;
+use crate::executor::mailbox::{Caller, Reader, Response};
 use crate::handlers::Service;
 use crate::model::ModelVersion;
 
-/// Most answers to one call that the caller may leave unread; a decoupled callee waits then.
-const UNREAD_ANSWERS: usize = 64;
-
 /// The calls of a worker that are not over.
 #[derive(Default)]
-pub struct Calls(Mutex<HashMap<u64, AbortHandle>>);
+pub struct Calls(Mutex<HashMap<u64, Open>>);
+
+/// A call that is not over. Dropping it withdraws the call.
+#[expect(dead_code, reason = "held for what their drop does")]
+enum Open {
+    Inference(Arc<Caller>),
+    Control(Aborting),
+}
+
+/// Ends a task with itself.
+struct Aborting(AbortHandle);
+
+impl Drop for Aborting {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Tells the callee, once dropped, that the caller has let go of a response, so that more may be sent.
+pub struct Receipt {
+    // Not kept alive: a call that was withdrawn is over, whoever still looks at its responses.
+    caller: Weak<Caller>,
+    bytes: u64,
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        if let Some(caller) = self.caller.upgrade() {
+            caller.consumed(1, self.bytes);
+        }
+    }
+}
 
 /// What a call needs from the request that is being executed, taken while that is certain to be there.
 struct Parent {
@@ -37,45 +64,46 @@ struct Parent {
 /// Starts to answer a call.
 pub fn start(worker: &Arc<Worker>, model: &Arc<ModelVersion>, call: Call) {
     let Some(service) = worker.service.upgrade() else { return };
-    let Some(handle) = Handle::try_current().ok().or_else(|| service.reactors.pick().cloned()) else { return };
-    let (id, answering) = (call.id, Arc::clone(worker));
-    let task = match call.kind {
+    match call.kind {
         CallKind::Infer(mut infer) => match parent(worker, model, call.parent, &mut infer) {
-            Ok(parent) => handle.spawn(async move {
-                infer_call(&answering, &service, id, *infer, parent).await;
-                answering.calls.0.lock().remove(&id);
-            }),
-            Err(violation) => return worker.damage.report(violation),
+            Ok(parent) => infer_call(worker, &service, call.id, *infer, parent),
+            Err(violation) => worker.damage.report(violation),
         },
-        CallKind::Control { name, json } => handle.spawn(async move {
-            let outcome = control::answer(&service, answering.owner(), &name, &json).await;
-            let outcome = match &outcome {
-                Ok(text) => MailOutcome::Json(text),
-                Err(error) => MailOutcome::Error { code: number(error.code), text: &error.message },
-            };
-            post(&answering, id, true, outcome, None);
-            answering.calls.0.lock().remove(&id);
-        }),
-    };
-    let mut calls = worker.calls.0.lock();
-    if !task.is_finished() {
-        calls.insert(id, task.abort_handle());
+        CallKind::Control { name, json } => control_call(worker, service, call.id, name, json),
     }
 }
 
 /// The worker no longer wants the answer: the callee is told so.
-pub fn cancel(worker: &Arc<Worker>, id: u64) {
-    if let Some(task) = worker.calls.0.lock().remove(&id) {
-        task.abort();
-    }
+pub fn cancel(worker: &Worker, id: u64) {
+    let call = worker.calls.0.lock().remove(&id);
+    drop(call);
 }
 
 /// The worker has ended: its calls are withdrawn.
-pub fn abandon(worker: &Arc<Worker>) {
+pub fn abandon(worker: &Worker) {
     let calls = std::mem::take(&mut *worker.calls.0.lock());
-    calls.into_values().for_each(|task| task.abort());
+    drop(calls);
     if let Some(service) = worker.service.upgrade() {
         service.metrics.release_all(worker.owner());
+    }
+}
+
+fn control_call(worker: &Arc<Worker>, service: Arc<Service>, id: u64, name: String, json: String) {
+    let Some(handle) = Handle::try_current().ok().or_else(|| service.reactors.pick().cloned()) else { return };
+    let answering = Arc::clone(worker);
+    let task = handle.spawn(async move {
+        let outcome = control::answer(&service, answering.owner(), &name, &json).await;
+        let outcome = match &outcome {
+            Ok(text) => MailOutcome::Json(text),
+            Err(error) => MailOutcome::Error { code: number(error.code), text: &error.message },
+        };
+        post(&answering, id, true, outcome, None);
+        // Nothing is aborted any more: this is the task's last step.
+        cancel(&answering, id);
+    });
+    worker.calls.0.lock().insert(id, Open::Control(Aborting(task.abort_handle())));
+    if task.is_finished() {
+        cancel(worker, id);
     }
 }
 
@@ -101,31 +129,86 @@ fn parent(
     Ok(Parent { chain: Chain::new(model, caller), inputs })
 }
 
-/// Runs a call and posts its answers.
-async fn infer_call(worker: &Arc<Worker>, service: &Service, id: u64, call: InferCall, parent: Parent) {
-    let decoupled = call.decoupled;
-    let request_id = call.id.clone();
-    let mut responses = match submit(service, call, parent) {
-        Ok(responses) => responses,
-        Err(text) => return post(worker, id, true, MailOutcome::Error { code: INTERNAL, text: &text }, None),
-    };
-    let unread = Arc::new(Semaphore::new(UNREAD_ANSWERS));
-    let mut answered = false;
-    while let Some(response) = responses.next().await {
-        // A plain call takes the one answer; the end that follows it is not told.
-        let last = response.last || !decoupled;
-        if !answered || decoupled {
-            let permit = Arc::clone(&unread).acquire_owned().await.ok();
-            post_answer(worker, id, last, &request_id, response.answer, permit);
+/// Hands a call to its model. Its answers are posted by the thread that brings them: nothing waits in between.
+fn infer_call(worker: &Arc<Worker>, service: &Service, id: u64, call: InferCall, parent: Parent) {
+    let answers = Arc::new(Answers {
+        worker: Arc::downgrade(worker),
+        call: id,
+        request_id: call.id.clone(),
+        decoupled: call.decoupled,
+        over: AtomicBool::new(false),
+        caller: Mutex::default(),
+    });
+    match submit(service, call, parent, Arc::clone(&answers) as Arc<dyn Reader>) {
+        Ok(caller) => {
+            let caller = Arc::new(caller);
+            worker.calls.0.lock().insert(id, Open::Inference(Arc::clone(&caller)));
+            answers.known(caller);
+            // The last answer may have come before the call stood here.
+            if answers.over.load(Ordering::SeqCst) {
+                cancel(worker, id);
+            }
         }
-        answered = true;
-        if response.last {
+        Err(text) => post(worker, id, true, MailOutcome::Error { code: INTERNAL, text: &text }, None),
+    }
+}
+
+/// Where the answers to one call go.
+struct Answers {
+    worker: Weak<Worker>,
+    call: u64,
+    request_id: String,
+    decoupled: bool,
+    over: AtomicBool,
+    caller: Mutex<Known>,
+}
+
+/// The way back to the callee, which may answer before it is known.
+#[derive(Default)]
+struct Known {
+    caller: Option<Weak<Caller>>,
+    early_responses: u32,
+    early_bytes: u64,
+}
+
+impl Reader for Answers {
+    fn take(&self, response: Response) {
+        let Some(worker) = self.worker.upgrade() else { return };
+        // A plain call takes the one answer; the end that follows it is not told.
+        let last = response.last || !self.decoupled;
+        if self.over.load(Ordering::SeqCst) {
             return;
         }
+        let receipt = if last { None } else { self.receipt(response.answer.as_ref()) };
+        post_answer(&worker, self.call, last, &self.request_id, response.answer, receipt);
+        if last {
+            self.over.store(true, Ordering::SeqCst);
+            cancel(&worker, self.call);
+        }
     }
-    if !answered || decoupled {
-        let text = "the model dropped the request without an answer";
-        post(worker, id, true, MailOutcome::Error { code: INTERNAL, text }, None);
+}
+
+impl Answers {
+    fn receipt(&self, answer: Option<&Answer>) -> Option<Receipt> {
+        let bytes = answer.and_then(|answer| answer.as_ref().ok()).map_or(0, |reply| reply.bytes());
+        let mut known = self.caller.lock();
+        let Some(caller) = &known.caller else {
+            known.early_responses += 1;
+            known.early_bytes += bytes;
+            return None;
+        };
+        Some(Receipt { caller: Weak::clone(caller), bytes })
+    }
+
+    /// The way back is known; responses that came before count as taken.
+    fn known(&self, caller: Arc<Caller>) {
+        let mut known = self.caller.lock();
+        known.caller = Some(Arc::downgrade(&caller));
+        let early = (known.early_responses, known.early_bytes);
+        drop(known);
+        if early.0 > 0 {
+            caller.consumed(early.0, early.1);
+        }
     }
 }
 
@@ -133,7 +216,7 @@ async fn infer_call(worker: &Arc<Worker>, service: &Service, id: u64, call: Infe
 ///
 /// The texts are those of Triton's Python backend: whatever is refused carries the model's name in front, and the code
 /// is always INTERNAL.
-fn submit(service: &Service, call: InferCall, parent: Parent) -> Result<crate::executor::mailbox::Responses, String> {
+fn submit(service: &Service, call: InferCall, parent: Parent, answers: Arc<dyn Reader>) -> Result<Caller, String> {
     let name = call.model.clone();
     let refused = |text: String| format!("Model {name} - Error when running inference: {text}");
     let version = if call.version > 0 { call.version.to_string() } else { String::new() };
@@ -151,7 +234,7 @@ fn submit(service: &Service, call: InferCall, parent: Parent) -> Result<crate::e
         return Err(refused(format!("the call would wait for itself: {cycle}")));
     }
     let request = request(call, parent.inputs).map_err(|error| refused(error.message))?;
-    model.submit_call(request, Instant::now(), Some(parent.chain)).map_err(|error| refused(error.message))
+    model.submit_call(request, parent.chain, answers).map_err(|error| refused(error.message))
 }
 
 fn request(call: InferCall, inputs: Vec<Tensor>) -> Result<InferRequest, InferError> {
@@ -211,18 +294,18 @@ fn post_answer(
     last: bool,
     id: &str,
     answer: Option<Answer>,
-    permit: Option<OwnedSemaphorePermit>,
+    receipt: Option<Receipt>,
 ) {
     match answer {
-        None => post(worker, call, last, MailOutcome::Empty, permit),
+        None => post(worker, call, last, MailOutcome::Empty, receipt),
         Some(Err(error)) => {
-            post(worker, call, last, MailOutcome::Error { code: INTERNAL, text: &error.message }, permit);
+            post(worker, call, last, MailOutcome::Error { code: INTERNAL, text: &error.message }, receipt);
         }
         Some(Ok(reply)) => {
             let outputs: Vec<TensorRef<'_>> = reply.outputs.iter().map(tensor_ref).collect();
             let parameters = super::place::parameters_json(&reply.parameters);
             let outcome = MailOutcome::Response { id, outputs: &outputs, parameters: &parameters };
-            post(worker, call, last, outcome, permit);
+            post(worker, call, last, outcome, receipt);
         }
     }
 }
@@ -237,7 +320,7 @@ fn tensor_ref(tensor: &Tensor) -> TensorRef<'_> {
 }
 
 /// Writes an answer where the worker sees it, and keeps it there until the worker has let go of it.
-fn post(worker: &Worker, call: u64, last: bool, outcome: MailOutcome<'_>, permit: Option<OwnedSemaphorePermit>) {
+fn post(worker: &Worker, call: u64, last: bool, outcome: MailOutcome<'_>, receipt: Option<Receipt>) {
     let lease = worker.tickets.next();
     let mail = worker.arena.write_mail(&Mail { call, lease, last, outcome }).or_else(|| {
         let text = "the answer does not fit into the shared memory of the model";
@@ -246,7 +329,7 @@ fn post(worker: &Worker, call: u64, last: bool, outcome: MailOutcome<'_>, permit
     let Some(mail) = mail else { return };
     let mut state = worker.state.lock();
     if state.link.is_some() {
-        state.held.keep(lease, mail, permit);
+        state.held.keep(lease, mail, receipt);
         state.mail.push_back(lease);
         state.post_mail();
     }

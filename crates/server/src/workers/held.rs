@@ -3,20 +3,21 @@
 use std::collections::HashMap;
 
 use alipes_link::Placed;
-use tokio::sync::OwnedSemaphorePermit;
+
+use super::calls::Receipt;
 
 /// Frames by their lease, and how much memory they hold.
 #[derive(Default)]
 pub struct Held {
-    frames: HashMap<u64, (Placed, Option<OwnedSemaphorePermit>)>,
+    frames: HashMap<u64, (Placed, Option<Receipt>)>,
     bytes: usize,
 }
 
 impl Held {
-    /// Keeps a frame, and what it occupies of a call's allowance, until its lease is given back.
-    pub fn keep(&mut self, lease: u64, frame: Placed, permit: Option<OwnedSemaphorePermit>) {
+    /// Keeps a frame until its lease is given back; then the callee is told that its response was taken.
+    pub fn keep(&mut self, lease: u64, frame: Placed, receipt: Option<Receipt>) {
         self.bytes += frame.bytes();
-        self.frames.insert(lease, (frame, permit));
+        self.frames.insert(lease, (frame, receipt));
     }
 
     /// The frame with this lease.

@@ -183,6 +183,7 @@ fn new_worker(
         setup: setup.to_string(),
         tickets: Arc::clone(tickets),
         calls: Calls::default(),
+        delivering: Mutex::default(),
         state: Mutex::new(State {
             link: None,
             open: false,

@@ -82,10 +82,15 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
         return;
     }
     let group = if workers.forms_batches { written[0].ticket } else { 0 };
+    let delivering = worker.delivering.try_lock();
     let mut state = worker.state.lock();
     let outcome = enter(&mut state, worker, turn, level, group, written);
-    let received = if state.open { receive::receive(&mut state, worker, model) } else { Received::default() };
+    // Where another thread delivers now, it looks for more before it leaves.
+    let look = state.open && delivering.is_some();
+    let received = if look { receive::receive(&mut state, worker, model) } else { Received::default() };
     drop(state);
+    let rest = received.deliver(model);
+    drop(delivering);
     match outcome {
         Entered::Yes(callers) => callers.iter().for_each(|caller| caller.catch_up()),
         Entered::NotNow(pending) => {
@@ -97,7 +102,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
             turns.push(turn);
         }
     }
-    turns.extend(received.settle(model, worker));
+    turns.extend(rest.settle(model, worker));
 }
 
 /// A request that stands in the arena, ready to be placed.

@@ -31,9 +31,9 @@ pub struct Received {
     cancelled_calls: Vec<u64>,
     logs: Vec<LogLine>,
     /// The worker is ready to take requests.
-    pub ready: bool,
+    ready: bool,
     /// The worker could not load its model.
-    pub refused: Option<String>,
+    refused: Option<String>,
 }
 
 /// Takes everything out of the ring. A worker whose messages make no sense is ended by its supervisor.
@@ -233,9 +233,9 @@ pub fn end_of_turn(state: &mut State, worker: &Worker, turn: usize) -> Option<us
 }
 
 impl Received {
-    /// Books, delivers, starts calls and passes log lines on; gives the turns that are free, to be driven by the caller.
-    #[must_use = "a turn that nobody drives is a worker that nobody uses"]
-    pub fn settle(self, model: &Arc<ModelVersion>, worker: &Arc<Worker>) -> Vec<usize> {
+    /// Books and delivers. The caller has kept others from delivering since the look into the ring.
+    #[must_use = "calls wait to be started, and turns to be driven"]
+    pub fn deliver(self, model: &ModelVersion) -> Rest {
         // Booked before the answers leave: who asks for statistics after an answer finds it in them.
         let mut succeeded = self.succeeded.into_iter();
         for execution in &self.executions {
@@ -252,6 +252,25 @@ impl Received {
             }
         }
         parcels.send();
+        let Received { turns, calls, cancelled_calls, logs, ready, refused, .. } = self;
+        Rest { turns, calls, cancelled_calls, logs, ready, refused }
+    }
+}
+
+/// What is left to do once the answers are delivered.
+pub struct Rest {
+    turns: Vec<usize>,
+    calls: Vec<Call>,
+    cancelled_calls: Vec<u64>,
+    logs: Vec<LogLine>,
+    ready: bool,
+    refused: Option<String>,
+}
+
+impl Rest {
+    /// Starts calls and passes log lines on; gives the turns that are free, to be driven by the caller.
+    #[must_use = "a turn that nobody drives is a worker that nobody uses"]
+    pub fn settle(self, model: &Arc<ModelVersion>, worker: &Arc<Worker>) -> Vec<usize> {
         for line in self.logs {
             log(worker, line);
         }
@@ -293,13 +312,16 @@ pub fn withdraw(worker: &Arc<Worker>, lane: u32, ticket: u64) {
 
 /// Looks into the ring of answers and settles what is there.
 pub fn drain(worker: &Arc<Worker>, model: &Arc<ModelVersion>) -> (bool, Option<String>) {
+    let delivering = worker.delivering.lock();
     let mut state = worker.state.lock();
     let received = receive(&mut state, worker, model);
     // A ring that was full has room again.
     let parked = if state.open { std::mem::take(&mut state.parked) } else { Vec::new() };
     drop(state);
-    let (ready, refused) = (received.ready, received.refused.clone());
-    for turn in parked.into_iter().chain(received.settle(model, worker)) {
+    let mut rest = received.deliver(model);
+    drop(delivering);
+    let (ready, refused) = (rest.ready, rest.refused.take());
+    for turn in parked.into_iter().chain(rest.settle(model, worker)) {
         model.drive(turn);
     }
     (ready, refused)

@@ -83,6 +83,9 @@ pub struct Worker {
     pub tickets: Arc<Tickets>,
     /// Calls that it has made.
     pub calls: Calls,
+    /// Held from a look into the ring of answers until they are delivered, so that two threads cannot swap their order.
+    /// Taken before `state`, never while that is held.
+    pub delivering: Mutex<()>,
     /// Requests in its hands, and the link.
     pub state: Mutex<State>,
     /// Starts after the first.
