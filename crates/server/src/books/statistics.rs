@@ -95,12 +95,14 @@ pub struct ExecutionTimes {
     pub output: Duration,
 }
 
-/// One execution that did not fail.
+/// One execution, of which some requests may have failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Execution {
     /// Size of the batch in rows.
+    pub batch_size: u32,
+    /// Rows of the requests that did not fail.
     pub rows: u32,
-    /// Requests in the batch.
+    /// Requests that did not fail.
     pub requests: u64,
     /// Their times in the queue, added up.
     pub queued: Duration,
@@ -118,7 +120,7 @@ pub struct Statistics {
 impl Statistics {
     /// Books an execution, and the times from arrival to answer of the requests that it answered.
     pub fn executed(&self, execution: &Execution, answered: impl IntoIterator<Item = Duration>) {
-        let Execution { rows, requests, queued, times } = *execution;
+        let Execution { batch_size, rows, requests, queued, times } = *execution;
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mut books = self.inner.lock();
         books.last_inference_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
@@ -131,7 +133,7 @@ impl Statistics {
         books.compute.compute_input.add(requests, times.input * sharers);
         books.compute.compute_infer.add(requests, times.infer * sharers);
         books.compute.compute_output.add(requests, times.output * sharers);
-        let batch = books.batches.entry(rows).or_default();
+        let batch = books.batches.entry(batch_size).or_default();
         batch.compute_input.add(1, times.input);
         batch.compute_infer.add(1, times.infer);
         batch.compute_output.add(1, times.output);
@@ -168,7 +170,7 @@ mod tests {
     fn an_execution_counts_rows_requests_and_its_batch_size() {
         let statistics = Statistics::default();
         let times = ExecutionTimes { infer: Duration::from_nanos(10), ..Default::default() };
-        let execution = Execution { rows: 5, requests: 2, queued: Duration::ZERO, times };
+        let execution = Execution { batch_size: 5, rows: 5, requests: 2, queued: Duration::ZERO, times };
         statistics.executed(&execution, [40, 60].map(Duration::from_nanos));
         let books = statistics.snapshot();
         assert_eq!((books.inference_count, books.execution_count), (5, 1));

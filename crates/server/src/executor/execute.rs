@@ -120,7 +120,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     let answered = Instant::now();
     // Booked before the answers leave: who asks for statistics after an answer finds it in them.
     let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
-    model.statistics.executed(&Execution { rows, requests, queued, times }, spent);
+    model.statistics.executed(&Execution { batch_size: rows, rows, requests, queued, times }, spent);
     for (pending, answer) in state.batch.drain(..).zip(answers) {
         state.parcels.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }

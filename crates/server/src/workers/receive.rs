@@ -23,7 +23,6 @@ pub struct Received {
     parcels: Parcels,
     answers: Vec<(Responder, Option<Answer>)>,
     executions: Vec<Execution>,
-    failed_executions: u32,
     succeeded: Vec<Duration>,
     failed: Vec<Duration>,
     turns: Vec<usize>,
@@ -107,6 +106,7 @@ fn executed(
     for &(lane, ticket) in tickets {
         let request = state.lanes.get(lane, ticket).ok_or_else(|| unknown(lane, ticket))?;
         request.executed = true;
+        execution.batch_size += request.rows;
         if !request.failed {
             execution.rows += request.rows;
             execution.requests += 1;
@@ -114,10 +114,7 @@ fn executed(
                 claimed.map_or(Duration::ZERO, |claimed| claimed.saturating_duration_since(request.arrived));
         }
     }
-    match execution.requests {
-        0 => received.failed_executions += 1,
-        _ => received.executions.push(execution),
-    }
+    received.executions.push(execution);
     for &place in tickets {
         leave_if_over(received, state, worker, place);
     }
@@ -242,7 +239,6 @@ impl Received {
             model.statistics.executed(execution, succeeded.by_ref());
         }
         succeeded.for_each(|spent| model.statistics.succeeded(spent));
-        (0..self.failed_executions).for_each(|_| model.statistics.execution_failed());
         self.failed.iter().for_each(|&spent| model.statistics.failed(FailureReason::Backend, spent));
         let mut parcels = self.parcels;
         for (responder, answer) in self.answers {
