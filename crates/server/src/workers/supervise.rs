@@ -21,6 +21,10 @@ use crate::events::WorkerState;
 use crate::executor::answer::Parcels;
 use crate::model::{Gone, ModelVersion, Pending};
 
+/// How long after its last request a model gives unused memory back: long enough that a pause between two bursts costs
+/// nothing, since memory that was given back is zeroed by the system when it is used again.
+const IDLE: Duration = Duration::from_secs(5);
+
 /// How often limits are checked.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -86,11 +90,25 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
     let mut life = Life { worker, process, first, fault: None, started: Instant::now(), leaving: None };
     let mut ticks = time::interval(TICK);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    let mut tidy = true;
+    let idle = time::sleep(IDLE);
+    tokio::pin!(idle);
     loop {
         tokio::select! {
             ready = bell.readable() => {
                 ready?.clear_ready();
                 life.listen();
+                if std::mem::take(&mut tidy) {
+                    idle.as_mut().reset(time::Instant::now() + IDLE);
+                }
+            }
+            () = idle.as_mut(), if !tidy => {
+                tidy = worker.arena.used_bytes() == 0;
+                if tidy {
+                    worker.arena.trim();
+                } else {
+                    idle.as_mut().reset(time::Instant::now() + IDLE);
+                }
             }
             _ = exit.readable() => {
                 life.listen();
