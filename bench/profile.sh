@@ -21,6 +21,10 @@ until server=$(pgrep --parent "$bench" --full 'alipes serve'); do
   kill -0 "$bench" 2>/dev/null || { echo "the bench ended before alipes started" >&2; exit 1; }
   sleep 0.1
 done
+# Where a load tool follows, the start is no part of the record.
+if [[ $row != start && $row != killed* ]]; then
+  until pgrep --parent "$bench" 'wrk|h2load|stream-load' > /dev/null || ! kill -0 "$bench" 2>/dev/null; do sleep 0.1; done
+fi
 # All processors, for the server's threads come and go; the reports keep the server and its workers alone.
 perf record --quiet -g --all-cpus --output "$data" -- tail --pid="$bench" -f /dev/null &
 perf=$!
