@@ -262,6 +262,19 @@ mod tests {
     }
 
     #[test]
+    fn an_input_that_is_not_aligned_for_its_elements_is_copied() {
+        let arena = arena();
+        let body = arena.allocate(100_000).unwrap().freeze();
+        let crooked = body.slice(2..90_002);
+        let placed = |datatype| {
+            let tensor = TensorRef { name: TensorName::Index(0), datatype, shape: &[], data: &crooked };
+            arena.write_request(&HEAD, &[tensor]).unwrap().parts[0].1.len()
+        };
+        assert!(placed(Datatype::Fp16) < 1000);
+        assert!(placed(Datatype::Fp32) > 90_000);
+    }
+
+    #[test]
     fn memory_beside_a_request_is_not_its_own() {
         let arena = arena();
         let other = arena.allocate(64).unwrap();

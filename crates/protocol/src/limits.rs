@@ -27,6 +27,10 @@ pub const HTTP_READ_BUFFER_BYTES: usize = 1 << 20;
 /// Most bytes that are set aside for a body of which little has come: a length is only a claim until then.
 pub const BODY_RESERVE_BYTES: usize = 1 << 18;
 
+/// The same for a tensor that is received into the memory of a model's workers, where what is set aside is addresses:
+/// a picture of 3x224x224 FP32 needs no second step, and sixteen thousand that never come leave room for one that does.
+pub const ARENA_RESERVE_BYTES: usize = 1 << 20;
+
 /// How many times what has arrived of a body is set aside for the rest of its announced length.
 pub const BODY_TRUST: usize = 16;
 

@@ -44,7 +44,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, view: &View) -> Result<Request, Malf
     Ok(request)
 }
 
-/// Tensors that lie in the arena are named by their offset; others are copied into the frame.
+/// Tensors that lie in the arena, aligned for their elements, are named by their offset; others are copied into the
+/// frame.
 pub(crate) fn write_tensors<'a>(
     writer: &mut Writer<'a>,
     tensors: &[TensorRef<'a>],
@@ -53,7 +54,8 @@ pub(crate) fn write_tensors<'a>(
     writer.count(tensors.len());
     for tensor in tensors {
         let len = tensor.data.len() as u64;
-        let place = match place(tensor.data) {
+        let element = tensor.datatype.size().unwrap_or(1) as u64;
+        let place = match place(tensor.data).filter(|offset| offset.is_multiple_of(element)) {
             Some(offset) => Place::Requests { offset, len },
             None => Place::Frame { offset: writer.tensor(tensor.data), len },
         };

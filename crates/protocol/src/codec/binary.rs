@@ -51,9 +51,9 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// What follows the first `header_length` bytes of `body`, which is at least that long.
-    pub(super) fn behind(body: &Bytes, header_length: usize) -> Tail {
-        Tail { rest: body.slice(header_length..) }
+    /// All of them.
+    pub(super) fn new(rest: Bytes) -> Tail {
+        Tail { rest }
     }
 
     /// The next `size` bytes; a slice of the body, not a copy.
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn the_tail_is_shared_out_without_copies() {
         let body = Bytes::from_static(b"{}abcdef");
-        let mut tail = Tail::behind(&body, 2);
+        let mut tail = Tail::new(body.slice(2..));
         assert_eq!(tail.take(4, "A", "m").unwrap().as_ptr(), body[2..].as_ptr());
         assert_eq!(
             tail.clone().take(5, "B", "m").unwrap_err().message,
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_size_beyond_memory_is_refused() {
-        let mut tail = Tail::behind(&Bytes::new(), 0);
+        let mut tail = Tail::new(Bytes::new());
         assert!(tail.take(u64::MAX, "A", "m").unwrap_err().message.contains("expecting 18446744073709551615"));
     }
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use alipes_engine::Engine;
+use alipes_link::RequestArena;
 use alipes_protocol::{Code, InferError, InferRequest};
 use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Scheduler, Work};
 use base64::Engine as _;
@@ -277,6 +278,11 @@ impl ModelVersion {
             Drivers::Native(_) => None,
             Drivers::Workers(workers) => Some(workers),
         }
+    }
+
+    /// Where tensors of large bodies are best received: in the memory that its workers see.
+    pub fn body_memory(&self) -> Option<&Arc<RequestArena>> {
+        self.workers().map(|workers| &workers.arena)
     }
 
     /// Whether it can answer: every native model can, others as long as a worker is up or about to be.

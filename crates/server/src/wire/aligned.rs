@@ -1,8 +1,9 @@
 //! Where bytes from the network are collected so that a tensor among them begins at an aligned address.
 
-use std::mem;
+use std::sync::Arc;
 
-use alipes_protocol::limits::{BODY_RESERVE_BYTES, BODY_TRUST};
+use alipes_link::{ArenaBuffer, RequestArena};
+use alipes_protocol::limits::{ARENA_RESERVE_BYTES, BODY_RESERVE_BYTES, BODY_TRUST};
 use bytes::{Bytes, BytesMut};
 
 /// Alignment in bytes: the widest vector loads of today's processors.
@@ -12,7 +13,9 @@ const ALIGNMENT: usize = 64;
 pub struct AlignedBytes {
     announced: usize,
     aligned_at: usize,
-    buffer: BytesMut,
+    /// Where they are collected, if there is room; else, and without it, on the heap.
+    arena: Option<Arc<RequestArena>>,
+    room: Room,
     // Unused bytes in front, which move the tensor to its boundary.
     skip: usize,
 }
@@ -24,45 +27,112 @@ impl AlignedBytes {
     /// An announcement is only a claim: it is believed up to `BODY_TRUST` times what has arrived, so that room for a
     /// large tensor is made in two or three steps, and a client that sends nothing holds next to nothing.
     pub fn begin(first: &[u8], announced: usize, aligned_at: usize) -> AlignedBytes {
-        let mut bytes = AlignedBytes { announced, aligned_at, buffer: BytesMut::new(), skip: 0 };
-        bytes.make_room(first.len());
-        bytes.buffer.extend_from_slice(first);
+        let mut bytes = AlignedBytes::new(announced, aligned_at, None);
+        bytes.extend(first);
         bytes
+    }
+
+    /// Begins without any piece, for `announced` bytes of a tensor, in memory that a model's workers see: what is
+    /// collected there need not be copied for them. Nobody but they may read a meaning from it, since they may change
+    /// it.
+    pub fn for_workers(arena: Arc<RequestArena>, announced: usize) -> AlignedBytes {
+        AlignedBytes::new(announced, 0, Some(arena))
+    }
+
+    fn new(announced: usize, aligned_at: usize, arena: Option<Arc<RequestArena>>) -> AlignedBytes {
+        AlignedBytes { announced, aligned_at, arena, room: Room::Heap(BytesMut::new()), skip: 0 }
     }
 
     /// Appends a piece.
     pub fn extend(&mut self, piece: &[u8]) {
         let needed = self.len() + piece.len();
-        if needed > self.buffer.capacity() - self.skip {
-            let before = mem::take(&mut self.buffer);
-            let arrived = self.skip..;
-            self.make_room(needed);
-            self.buffer.extend_from_slice(&before[arrived]);
+        if needed > self.room.capacity() - self.skip {
+            self.move_to_larger(needed);
         }
-        self.buffer.extend_from_slice(piece);
+        self.room.extend(piece);
     }
 
-    fn make_room(&mut self, needed: usize) {
-        let believed = needed.saturating_mul(BODY_TRUST).max(BODY_RESERVE_BYTES);
-        self.buffer = BytesMut::with_capacity(self.announced.min(believed).max(needed) + ALIGNMENT);
-        self.skip = self.buffer.as_ptr().addr().wrapping_add(self.aligned_at).wrapping_neg() % ALIGNMENT;
-        self.buffer.resize(self.skip, 0);
+    fn move_to_larger(&mut self, needed: usize) {
+        let unasked = if self.arena.is_some() { ARENA_RESERVE_BYTES } else { BODY_RESERVE_BYTES };
+        let believed = needed.saturating_mul(BODY_TRUST).max(unasked);
+        let mut room = Room::make(self.announced.min(believed).max(needed) + ALIGNMENT, self.arena.as_ref());
+        let skip = room.address().wrapping_add(self.aligned_at).wrapping_neg() % ALIGNMENT;
+        room.extend(&[0; ALIGNMENT][..skip]);
+        room.extend(&self.room.filled()[self.skip..]);
+        (self.room, self.skip) = (room, skip);
     }
 
     /// Bytes that have arrived.
     pub fn len(&self) -> usize {
-        self.buffer.len() - self.skip
+        self.room.filled().len() - self.skip
     }
 
     /// Bytes that are set aside, alignment included.
     #[cfg(test)]
     pub fn capacity(&self) -> usize {
-        self.buffer.capacity()
+        self.room.capacity()
     }
 
     /// What has arrived, in one piece.
     pub fn freeze(self) -> Bytes {
-        self.buffer.freeze().slice(self.skip..)
+        let end = self.room.filled().len();
+        self.room.freeze().slice(self.skip..end)
+    }
+}
+
+/// Memory that is filled from its beginning.
+enum Room {
+    Heap(BytesMut),
+    Arena { buffer: ArenaBuffer, filled: usize },
+}
+
+impl Room {
+    /// Room for so many bytes, in the arena as long as that has some.
+    fn make(bytes: usize, arena: Option<&Arc<RequestArena>>) -> Room {
+        match arena.and_then(|arena| arena.allocate(bytes)) {
+            Some(buffer) => Room::Arena { buffer, filled: 0 },
+            None => Room::Heap(BytesMut::with_capacity(bytes)),
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        match self {
+            Room::Heap(buffer) => buffer.capacity(),
+            Room::Arena { buffer, .. } => buffer.len(),
+        }
+    }
+
+    fn address(&self) -> usize {
+        match self {
+            Room::Heap(buffer) => buffer.as_ptr().addr(),
+            Room::Arena { buffer, .. } => buffer.as_ptr().addr(),
+        }
+    }
+
+    fn filled(&self) -> &[u8] {
+        match self {
+            Room::Heap(buffer) => buffer,
+            Room::Arena { buffer, filled } => &buffer[..*filled],
+        }
+    }
+
+    /// Appends bytes, for which there is room.
+    fn extend(&mut self, bytes: &[u8]) {
+        match self {
+            Room::Heap(buffer) => buffer.extend_from_slice(bytes),
+            Room::Arena { buffer, filled } => {
+                let end = *filled + bytes.len();
+                buffer[*filled..end].copy_from_slice(bytes);
+                *filled = end;
+            }
+        }
+    }
+
+    fn freeze(self) -> Bytes {
+        match self {
+            Room::Heap(buffer) => buffer.freeze(),
+            Room::Arena { buffer, .. } => buffer.freeze(),
+        }
     }
 }
 
@@ -93,9 +163,33 @@ mod tests {
     }
 
     #[test]
+    fn a_tensor_for_workers_lies_in_their_memory_as_long_as_that_has_room() {
+        let arena = RequestArena::create(64 << 20).unwrap();
+        let sent: Vec<u8> = (0..5_000_000_u32).map(|number| number as u8).collect();
+        let collect = || {
+            let mut bytes = AlignedBytes::for_workers(Arc::clone(&arena), sent.len());
+            sent.chunks(70_001).for_each(|piece| bytes.extend(piece));
+            bytes.freeze()
+        };
+        let whole = collect();
+        assert!(whole == sent);
+        assert!(arena.offset_of(&whole).is_some_and(|offset| offset.is_multiple_of(ALIGNMENT as u64)));
+        let occupied = arena.allocate(50 << 20).unwrap();
+        let elsewhere = collect();
+        assert!(elsewhere == sent && arena.offset_of(&elsewhere).is_none());
+        drop((whole, occupied));
+        assert_eq!(arena.used_bytes(), 0);
+    }
+
+    #[test]
     fn an_announcement_is_not_believed_before_anything_has_come() {
         let bytes = AlignedBytes::begin(b"{", usize::MAX, 0);
         assert!(bytes.capacity() <= BODY_RESERVE_BYTES + 2 * ALIGNMENT);
+        let arena = RequestArena::create(64 << 20).unwrap();
+        let mut bytes = AlignedBytes::for_workers(Arc::clone(&arena), usize::MAX);
+        assert_eq!(arena.used_bytes(), 0);
+        bytes.extend(b"1");
+        assert!(bytes.capacity() <= ARENA_RESERVE_BYTES + 2 * ALIGNMENT);
     }
 
     #[test]

@@ -58,6 +58,21 @@ pub fn decode_request(
     let Some(text) = body.get(..length) else {
         return Err(binary::out_of_range(length.to_string().as_bytes(), body.len() as u64));
     };
+    decode_parts(text, body.slice(length..), model_name, max_input_bytes)
+}
+
+/// The same for a body whose JSON and tensors were received apart.
+///
+/// # Errors
+///
+/// As for [`decode_request`].
+pub fn decode_parts(
+    text: &[u8],
+    tensors: Bytes,
+    model_name: &str,
+    max_input_bytes: usize,
+) -> Result<InferRequest, InferError> {
+    let length = text.len();
     if length > max_input_bytes {
         return Err(InferError::new(
             Code::TooLarge,
@@ -68,8 +83,8 @@ pub fn decode_request(
         ));
     }
     let context = Context { model: model_name, max_input_bytes };
-    match fast::decode(text, Tail::behind(body, length), context) {
+    match fast::decode(text, Tail::new(tensors.clone()), context) {
         Some(request) => Ok(request),
-        None => exact::decode(text, Tail::behind(body, length), context),
+        None => exact::decode(text, Tail::new(tensors), context),
     }
 }

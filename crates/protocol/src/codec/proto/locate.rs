@@ -2,6 +2,10 @@
 
 use prost::encoding::decode_varint;
 
+/// Field numbers of `model_name` and `model_version` in `ModelInferRequest`.
+const MODEL_NAME: u8 = 1;
+const MODEL_VERSION: u8 = 2;
+
 /// Field number of `raw_input_contents` in `ModelInferRequest`.
 const RAW_INPUT_CONTENTS: u64 = 7;
 
@@ -30,6 +34,27 @@ pub fn first_raw_tensor(head: &[u8]) -> Option<usize> {
     }
 }
 
+/// Name and version of the model that a serialized `ModelInferRequest` asks for, where `head`, the beginning of the
+/// message, has both: clients write them in front of everything else.
+pub fn named_model(head: &[u8]) -> Option<(&str, &str)> {
+    let mut rest = head;
+    let name = text(MODEL_NAME, &mut rest)?;
+    match rest.first()? >> 3 {
+        MODEL_VERSION => Some((name, text(MODEL_VERSION, &mut rest)?)),
+        // The next field has begun, so no version follows.
+        _ => Some((name, "")),
+    }
+}
+
+/// The text field with this number, if it comes next and is complete.
+fn text<'a>(field: u8, rest: &mut &'a [u8]) -> Option<&'a str> {
+    let mut behind = rest.strip_prefix(&[field << 3 | 2])?;
+    let length = usize::try_from(decode_varint(&mut behind).ok()?).ok()?;
+    let (bytes, behind) = behind.split_at_checked(length)?;
+    *rest = behind;
+    std::str::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +76,22 @@ mod tests {
         assert_eq!(wire[start..], [7; 300]);
         assert_eq!(first_raw_tensor(&wire[..start]), Some(start));
         assert_eq!(first_raw_tensor(&wire[..start - 1]), None);
+    }
+
+    #[test]
+    fn the_model_is_named_in_front() {
+        let named = |name: &str, version: &str, id: &str| {
+            let (model_name, model_version, id) = (name.to_owned(), version.to_owned(), id.to_owned());
+            ModelInferRequest { model_name, model_version, id, ..Default::default() }.encode_to_vec()
+        };
+        assert_eq!(named_model(&named("net", "3", "7")), Some(("net", "3")));
+        assert_eq!(named_model(&named("net", "", "7")), Some(("net", "")));
+        assert_eq!(named_model(&named("net", "3", "7")[..4]), None);
+        // A version may still follow, or is cut off.
+        assert_eq!(named_model(&named("net", "3", "7")[..5]), None);
+        assert_eq!(named_model(&named("net", "3", "7")[..7]), None);
+        assert_eq!(named_model(&named("", "3", "7")), None);
+        assert_eq!(named_model(&[0x0a, 1, 0xff, 0x1a, 0]), None);
     }
 
     #[test]

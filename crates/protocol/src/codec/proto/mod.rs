@@ -5,10 +5,12 @@ mod decode;
 mod locate;
 mod parameters;
 mod region;
+mod split;
 mod write;
 
 pub use decode::decode_request;
-pub use locate::first_raw_tensor;
+pub use locate::{first_raw_tensor, named_model};
+pub use split::{Skeleton, Splitter, TensorSink};
 pub use write::{Pieces, ResponseMessage, StreamMessage};
 
 /// Messages of `proto/inference.proto` and `proto/model_config.proto`.

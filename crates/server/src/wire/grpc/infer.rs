@@ -2,18 +2,18 @@
 
 use alipes_protocol::InferError;
 use alipes_protocol::codec::proto::decode_request;
-use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use bytes::Bytes;
+use hyper::body::Incoming;
 
 use super::answer::Answer;
-use super::message::parse;
+use super::layout::Inference;
+use super::message::{parse_inference, read_message};
 use crate::handlers::Service;
 
 /// What this door is called in refusals.
 const DOOR: &str = "ModelInfer RPC";
 
-pub(super) async fn model_infer(service: &Service, message: Bytes) -> Result<Answer, InferError> {
-    let message: ModelInferRequest = parse(message)?;
+pub(super) async fn model_infer(service: &Service, body: Incoming) -> Result<Answer, InferError> {
+    let message = parse_inference(read_message(body, Inference(service)).await?)?;
     let model = service.lookup_unary(&message.model_name, &message.model_version, DOOR)?;
     let request = decode_request(message)?;
     let response = service.infer(&model, request).await?;

@@ -3,20 +3,26 @@
 use std::error::Error;
 use std::mem;
 
+use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
 use alipes_protocol::{Code, InferError};
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt;
-use prost::Message;
 
+use super::layout::{Layout, Place};
+use super::tensors::{Sorting, Taken};
 use crate::wire::aligned::AlignedBytes;
 
 /// Bytes in front of a message: a flag for compression and the length.
 pub(super) const PREFIX_BYTES: usize = 5;
 
-/// Finds in the beginning of a message where its first tensor starts.
-pub(super) type FindTensor = fn(&[u8]) -> Option<usize>;
+/// A message, as serialized.
+pub(super) struct Message {
+    /// All of it but the tensors that were taken out.
+    pub(super) bytes: Bytes,
+    taken: Option<Box<Taken>>,
+}
 
 /// The one message of a unary call.
 ///
@@ -24,12 +30,12 @@ pub(super) type FindTensor = fn(&[u8]) -> Option<usize>;
 ///
 /// A body that ends early, holds more than one message or none, a compressed or too large message, a broken
 /// connection.
-pub(super) async fn read_message<B>(mut body: B, tensor: FindTensor) -> Result<Bytes, InferError>
+pub(super) async fn read_message<B>(mut body: B, layout: impl Layout) -> Result<Message, InferError>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Error,
 {
-    let mut reader = UnaryReader::new(tensor);
+    let mut reader = UnaryReader::new(layout);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken(&error))?;
         if let Ok(piece) = frame.into_data() {
@@ -47,19 +53,32 @@ where
 /// # Errors
 ///
 /// Bytes that are no such message.
-pub(super) fn parse<M: Message + Default>(message: Bytes) -> Result<M, InferError> {
+pub(super) fn parse<M: prost::Message + Default>(message: Bytes) -> Result<M, InferError> {
     M::decode(message).map_err(|error| InferError::internal(format!("failed to parse the request message: {error}")))
 }
 
-/// Insists on exactly one message.
-struct UnaryReader {
-    messages: Messages,
-    message: Option<Bytes>,
+/// An inference request, with its tensors back in it.
+///
+/// # Errors
+///
+/// Bytes that are no such message.
+pub(super) fn parse_inference(Message { bytes, taken }: Message) -> Result<ModelInferRequest, InferError> {
+    let mut request = parse(bytes)?;
+    if let Some(taken) = taken {
+        taken.fill(&mut request);
+    }
+    Ok(request)
 }
 
-impl UnaryReader {
-    fn new(tensor: FindTensor) -> UnaryReader {
-        UnaryReader { messages: Messages::new(tensor), message: None }
+/// Insists on exactly one message.
+struct UnaryReader<L> {
+    messages: Messages<L>,
+    message: Option<Message>,
+}
+
+impl<L: Layout> UnaryReader<L> {
+    fn new(layout: L) -> UnaryReader<L> {
+        UnaryReader { messages: Messages::new(layout), message: None }
     }
 
     fn take(&mut self, piece: Bytes) -> Result<(), InferError> {
@@ -75,7 +94,7 @@ impl UnaryReader {
         if self.message.is_some() && !self.messages.is_between() { Err(more_than_one()) } else { Ok(()) }
     }
 
-    fn finish(self) -> Result<Bytes, InferError> {
+    fn finish(self) -> Result<Message, InferError> {
         match self.message {
             Some(message) => Ok(message),
             None if self.messages.is_between() => Err(InferError::internal("the call ended without a request message")),
@@ -87,9 +106,9 @@ impl UnaryReader {
 /// The messages of a call, in the order in which they arrive.
 ///
 /// A message that came in one piece is a slice of the network buffer. One that came in several is copied together,
-/// once; `tensor` says where in its beginning a tensor starts, and this is then placed at an aligned address.
-pub(super) struct Messages {
-    tensor: FindTensor,
+/// once, where the layout says.
+pub(super) struct Messages<L> {
+    layout: L,
     /// Bytes that have arrived and were not looked at.
     rest: Bytes,
     begun: Begun,
@@ -103,15 +122,19 @@ enum Begun {
     /// The prefix alone, which announces so many bytes.
     Announced(usize),
     /// The beginning.
-    Part {
-        received: AlignedBytes,
-        length: usize,
-    },
+    Part(Part),
 }
 
-impl Messages {
-    pub(super) fn new(tensor: FindTensor) -> Messages {
-        Messages { tensor, rest: Bytes::new(), begun: Begun::Nothing }
+/// The beginning of a message.
+enum Part {
+    Heap { received: AlignedBytes, length: usize },
+    // Boxed, since it is large and seldom.
+    Workers(Box<Sorting>),
+}
+
+impl<L: Layout> Messages<L> {
+    pub(super) fn new(layout: L) -> Messages<L> {
+        Messages { layout, rest: Bytes::new(), begun: Begun::Nothing }
     }
 
     /// Appends a piece. All messages that were complete before have been taken: only then is there nothing to join.
@@ -130,7 +153,7 @@ impl Messages {
     /// # Errors
     ///
     /// A compressed or too large message.
-    pub(super) fn next(&mut self) -> Result<Option<Bytes>, InferError> {
+    pub(super) fn next(&mut self) -> Result<Option<Message>, InferError> {
         while !self.rest.is_empty() {
             match mem::replace(&mut self.begun, Begun::Nothing) {
                 Begun::Nothing if self.rest.len() < PREFIX_BYTES => {
@@ -156,13 +179,12 @@ impl Messages {
                         return Ok(Some(message));
                     }
                 }
-                Begun::Part { mut received, length } => {
-                    let missing = length - received.len();
-                    received.extend(&self.rest.split_to(missing.min(self.rest.len())));
-                    if received.len() == length {
-                        return Ok(Some(received.freeze()));
+                Begun::Part(mut part) => {
+                    part.extend(&self.rest.split_to(part.left().min(self.rest.len())));
+                    if part.left() == 0 {
+                        return Ok(Some(part.into_message()));
                     }
-                    self.begun = Begun::Part { received, length };
+                    self.begun = Begun::Part(part);
                 }
             }
         }
@@ -170,22 +192,66 @@ impl Messages {
     }
 
     /// Behind the prefix: the message where all of it is there, else its beginning is kept.
-    fn begin(&mut self, length: usize) -> Option<Bytes> {
+    fn begin(&mut self, length: usize) -> Option<Message> {
         let arrived = self.rest.len();
         if arrived == length {
-            return Some(mem::take(&mut self.rest));
+            return Some(mem::take(&mut self.rest).into());
         }
         if arrived > length {
-            return Some(self.rest.split_to(length));
+            return Some(self.rest.split_to(length).into());
         }
         let first = mem::take(&mut self.rest);
         self.begun = if first.is_empty() {
             Begun::Announced(length)
         } else {
-            let tensor = (self.tensor)(&first).unwrap_or(0);
-            Begun::Part { received: AlignedBytes::begin(&first, length, tensor), length }
+            Begun::Part(Part::begin(&first, length, self.layout.of(&first)))
         };
         None
+    }
+}
+
+impl Part {
+    fn begin(first: &[u8], length: usize, place: Place) -> Part {
+        match place {
+            Place::Heap { aligned_at } => {
+                Part::Heap { received: AlignedBytes::begin(first, length, aligned_at), length }
+            }
+            Place::Workers(arena) => {
+                let mut sorting = Sorting::begin(arena, length);
+                sorting.extend(first);
+                Part::Workers(Box::new(sorting))
+            }
+        }
+    }
+
+    fn extend(&mut self, piece: &[u8]) {
+        match self {
+            Part::Heap { received, .. } => received.extend(piece),
+            Part::Workers(sorting) => sorting.extend(piece),
+        }
+    }
+
+    fn left(&self) -> usize {
+        match self {
+            Part::Heap { received, length } => length - received.len(),
+            Part::Workers(sorting) => sorting.left(),
+        }
+    }
+
+    fn into_message(self) -> Message {
+        match self {
+            Part::Heap { received, .. } => received.freeze().into(),
+            Part::Workers(sorting) => {
+                let (bytes, taken) = sorting.finish();
+                Message { bytes, taken: Some(Box::new(taken)) }
+            }
+        }
+    }
+}
+
+impl From<Bytes> for Message {
+    fn from(bytes: Bytes) -> Message {
+        Message { bytes, taken: None }
     }
 }
 
@@ -221,6 +287,7 @@ fn broken(error: &impl Error) -> InferError {
 mod tests {
     use alipes_protocol::limits::BODY_RESERVE_BYTES;
 
+    use super::super::layout::Plain;
     use super::*;
 
     fn framed(message: &[u8]) -> Vec<u8> {
@@ -230,10 +297,19 @@ mod tests {
         wire
     }
 
-    fn arrive(wire: &[u8], piece_bytes: usize, tensor: FindTensor) -> Result<Bytes, String> {
-        let mut reader = UnaryReader::new(tensor);
+    /// On the heap, with this byte aligned.
+    struct AlignedAt(usize);
+
+    impl Layout for AlignedAt {
+        fn of(&self, _: &[u8]) -> Place {
+            Place::Heap { aligned_at: self.0 }
+        }
+    }
+
+    fn arrive(wire: &[u8], piece_bytes: usize, aligned_at: usize) -> Result<Bytes, String> {
+        let mut reader = UnaryReader::new(AlignedAt(aligned_at));
         let taken = wire.chunks(piece_bytes).try_for_each(|piece| reader.take(Bytes::copy_from_slice(piece)));
-        taken.and_then(|()| reader.finish()).map_err(|error| error.message)
+        taken.and_then(|()| reader.finish()).map(|message| message.bytes).map_err(|error| error.message)
     }
 
     #[test]
@@ -241,7 +317,7 @@ mod tests {
         let message: Vec<u8> = (0..200).collect();
         let wire = framed(&message);
         for piece_bytes in 1..=wire.len() {
-            assert_eq!(arrive(&wire, piece_bytes, |_| Some(7)).as_deref(), Ok(message.as_slice()));
+            assert_eq!(arrive(&wire, piece_bytes, 7).as_deref(), Ok(message.as_slice()));
         }
     }
 
@@ -250,12 +326,12 @@ mod tests {
         let sent: [&[u8]; 5] = [b"one", b"", &[7; 70], b"", b"x"];
         let wire: Vec<u8> = sent.iter().flat_map(|message| framed(message)).collect();
         for piece_bytes in 1..=wire.len() {
-            let mut messages = Messages::new(|_| None);
+            let mut messages = Messages::new(Plain);
             let mut received = Vec::new();
             for piece in wire.chunks(piece_bytes) {
                 messages.push(Bytes::copy_from_slice(piece));
                 while let Some(message) = messages.next().unwrap() {
-                    received.push(message);
+                    received.push(message.bytes);
                 }
             }
             assert!(messages.is_between());
@@ -266,23 +342,17 @@ mod tests {
     #[test]
     fn one_piece_is_not_copied() {
         let wire = Bytes::from(framed(b"tensor"));
-        let mut reader = UnaryReader::new(|_| None);
+        let mut reader = UnaryReader::new(Plain);
         reader.take(wire.clone()).unwrap();
-        assert_eq!(reader.finish().unwrap().as_ptr(), wire[PREFIX_BYTES..].as_ptr());
+        assert_eq!(reader.finish().unwrap().bytes.as_ptr(), wire[PREFIX_BYTES..].as_ptr());
     }
 
     #[test]
     fn a_tensor_of_several_pieces_is_aligned() {
         let wire = framed(&[1; 100_000]);
         for start in [0, 1, 35, 64, 77] {
-            let message = match start {
-                0 => arrive(&wire, 1000, |_| Some(0)),
-                1 => arrive(&wire, 1000, |_| Some(1)),
-                35 => arrive(&wire, 1000, |_| Some(35)),
-                64 => arrive(&wire, 1000, |_| Some(64)),
-                _ => arrive(&wire, 1000, |_| Some(77)),
-            };
-            assert_eq!((message.unwrap().as_ptr() as usize + start) % 64, 0);
+            let message = arrive(&wire, 1000, start).unwrap();
+            assert_eq!((message.as_ptr() as usize + start) % 64, 0);
         }
     }
 
@@ -290,32 +360,32 @@ mod tests {
     fn bodies_that_are_not_one_message_are_refused() {
         let one = framed(b"one");
         let two = [one.clone(), one.clone()].concat();
-        assert_eq!(arrive(&[], 8, |_| None), Err("the call ended without a request message".to_owned()));
-        assert_eq!(arrive(&one[..3], 8, |_| None), Err("the call ended within its request message".to_owned()));
-        assert_eq!(arrive(&one[..5], 8, |_| None), Err("the call ended within its request message".to_owned()));
-        assert_eq!(arrive(&one[..7], 6, |_| None), Err("the call ended within its request message".to_owned()));
+        assert_eq!(arrive(&[], 8, 0), Err("the call ended without a request message".to_owned()));
+        assert_eq!(arrive(&one[..3], 8, 0), Err("the call ended within its request message".to_owned()));
+        assert_eq!(arrive(&one[..5], 8, 0), Err("the call ended within its request message".to_owned()));
+        assert_eq!(arrive(&one[..7], 6, 0), Err("the call ended within its request message".to_owned()));
         for piece_bytes in 1..=two.len() {
             let error = "the call carries more than its one request message".to_owned();
-            assert_eq!(arrive(&two, piece_bytes, |_| None), Err(error));
+            assert_eq!(arrive(&two, piece_bytes, 0), Err(error));
         }
     }
 
     #[test]
     fn a_huge_length_is_refused_and_a_large_one_reserves_little() {
-        let error = arrive(&[0, 0xff, 0xff, 0xff, 0xff], 8, |_| None).unwrap_err();
+        let error = arrive(&[0, 0xff, 0xff, 0xff, 0xff], 8, 0).unwrap_err();
         assert_eq!(error, "request message of 4294967295 bytes exceeds the limit of 2147483647 bytes");
-        let mut messages = Messages::new(|_| None);
+        let mut messages = Messages::new(Plain);
         messages.push(Bytes::from_static(&[0, 0x7f, 0xff, 0xff, 0xff, 1]));
-        assert_eq!(messages.next(), Ok(None));
+        assert!(matches!(messages.next(), Ok(None)));
         match messages.begun {
-            Begun::Part { received, .. } => assert!(received.capacity() <= 2 * BODY_RESERVE_BYTES),
+            Begun::Part(Part::Heap { received, .. }) => assert!(received.capacity() <= 2 * BODY_RESERVE_BYTES),
             _ => panic!("a message that has only begun"),
         }
     }
 
     #[test]
     fn a_compressed_message_is_refused() {
-        let error = arrive(&[1, 0, 0, 0, 0], 8, |_| None).unwrap_err();
+        let error = arrive(&[1, 0, 0, 0, 0], 8, 0).unwrap_err();
         assert_eq!(error, "compressed messages are not offered by this server");
     }
 }

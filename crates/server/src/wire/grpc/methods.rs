@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use alipes_protocol::codec::proto::first_raw_tensor;
 use alipes_protocol::codec::proto::inference::{ServerLiveResponse, ServerReadyResponse};
 use alipes_protocol::{Code, InferError};
 use http::header::CONTENT_TYPE;
@@ -11,6 +10,7 @@ use hyper::body::Incoming;
 use tokio::sync::watch;
 
 use super::answer::Answer;
+use super::layout::Plain;
 use super::message::read_message;
 use super::stream::StreamAnswer;
 use super::{infer, metadata, repository, statistics, status};
@@ -19,15 +19,14 @@ use crate::handlers::Service;
 /// A method that is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
-    /// Any number of messages, either way.
+    ModelInfer,
     ModelStreamInfer,
-    /// One message, either way.
-    Unary(Unary),
+    Control(Control),
 }
 
+/// A method that answers one message without tensors with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unary {
-    ModelInfer,
+enum Control {
     ServerLive,
     ServerReady,
     ModelReady,
@@ -43,19 +42,19 @@ enum Unary {
 
 /// Every method that is served, the busiest first.
 const SERVED: [(&str, Method); 13] = [
-    ("/inference.GRPCInferenceService/ModelInfer", Method::Unary(Unary::ModelInfer)),
+    ("/inference.GRPCInferenceService/ModelInfer", Method::ModelInfer),
     ("/inference.GRPCInferenceService/ModelStreamInfer", Method::ModelStreamInfer),
-    ("/inference.GRPCInferenceService/ServerLive", Method::Unary(Unary::ServerLive)),
-    ("/inference.GRPCInferenceService/ServerReady", Method::Unary(Unary::ServerReady)),
-    ("/inference.GRPCInferenceService/ModelReady", Method::Unary(Unary::ModelReady)),
-    ("/inference.GRPCInferenceService/ServerMetadata", Method::Unary(Unary::ServerMetadata)),
-    ("/inference.GRPCInferenceService/ModelMetadata", Method::Unary(Unary::ModelMetadata)),
-    ("/inference.GRPCInferenceService/ModelConfig", Method::Unary(Unary::ModelConfig)),
-    ("/inference.GRPCInferenceService/ModelStatistics", Method::Unary(Unary::ModelStatistics)),
-    ("/inference.GRPCInferenceService/RepositoryIndex", Method::Unary(Unary::RepositoryIndex)),
-    ("/inference.GRPCInferenceService/RepositoryModelLoad", Method::Unary(Unary::RepositoryModelLoad)),
-    ("/inference.GRPCInferenceService/RepositoryModelUnload", Method::Unary(Unary::RepositoryModelUnload)),
-    ("/grpc.health.v1.Health/Check", Method::Unary(Unary::HealthCheck)),
+    ("/inference.GRPCInferenceService/ServerLive", Method::Control(Control::ServerLive)),
+    ("/inference.GRPCInferenceService/ServerReady", Method::Control(Control::ServerReady)),
+    ("/inference.GRPCInferenceService/ModelReady", Method::Control(Control::ModelReady)),
+    ("/inference.GRPCInferenceService/ServerMetadata", Method::Control(Control::ServerMetadata)),
+    ("/inference.GRPCInferenceService/ModelMetadata", Method::Control(Control::ModelMetadata)),
+    ("/inference.GRPCInferenceService/ModelConfig", Method::Control(Control::ModelConfig)),
+    ("/inference.GRPCInferenceService/ModelStatistics", Method::Control(Control::ModelStatistics)),
+    ("/inference.GRPCInferenceService/RepositoryIndex", Method::Control(Control::RepositoryIndex)),
+    ("/inference.GRPCInferenceService/RepositoryModelLoad", Method::Control(Control::RepositoryModelLoad)),
+    ("/inference.GRPCInferenceService/RepositoryModelUnload", Method::Control(Control::RepositoryModelUnload)),
+    ("/grpc.health.v1.Health/Check", Method::Control(Control::HealthCheck)),
 ];
 
 /// Every method of the protocol that is not served, and what it would need.
@@ -82,12 +81,14 @@ pub(super) fn answer(
     async move {
         match start {
             Start::Over(response) => *response,
-            Start::Unary(service, method, body) => match call(&service, method, body).await {
-                Ok(answer) => answer.into_response(),
-                Err(error) => status::refusal(&error),
-            },
+            Start::Infer(service, body) => respond(infer::model_infer(&service, body).await),
+            Start::Control(service, method, body) => respond(control(&service, method, body).await),
         }
     }
+}
+
+fn respond(outcome: Result<Answer, InferError>) -> Response<Answer> {
+    outcome.map_or_else(|error| status::refusal(&error), Answer::into_response)
 }
 
 /// How a call begins.
@@ -95,8 +96,9 @@ enum Start {
     /// Its response is settled; a stream's body takes it from there.
     // Boxed, since it is rare: every call carries this value about.
     Over(Box<Response<Answer>>),
-    /// It needs its message.
-    Unary(Arc<Service>, Unary, Incoming),
+    /// They need their message.
+    Infer(Arc<Service>, Incoming),
+    Control(Arc<Service>, Control, Incoming),
 }
 
 fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Request<Incoming>) -> Start {
@@ -106,7 +108,8 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
     }
     match find(request.uri().path()) {
         Err(error) => over(status::refusal(&error)),
-        Ok(Method::Unary(method)) => Start::Unary(Arc::clone(service), method, request.into_body()),
+        Ok(Method::ModelInfer) => Start::Infer(Arc::clone(service), request.into_body()),
+        Ok(Method::Control(method)) => Start::Control(Arc::clone(service), method, request.into_body()),
         Ok(Method::ModelStreamInfer) => {
             let (head, body) = request.into_parts();
             let stream = StreamAnswer::new(Arc::clone(service), &head.headers, body, draining.clone());
@@ -132,22 +135,20 @@ fn find(path: &str) -> Result<Method, InferError> {
     Err(InferError::new(Code::Unsupported, text))
 }
 
-async fn call(service: &Service, method: Unary, body: Incoming) -> Result<Answer, InferError> {
-    let tensor = if method == Unary::ModelInfer { first_raw_tensor } else { |_: &[u8]| None };
-    let message = read_message(body, tensor).await?;
+async fn control(service: &Service, method: Control, body: Incoming) -> Result<Answer, InferError> {
+    let message = read_message(body, Plain).await?.bytes;
     match method {
-        Unary::ModelInfer => infer::model_infer(service, message).await,
-        Unary::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
-        Unary::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready() })),
-        Unary::ModelReady => metadata::model_ready(service, message),
-        Unary::ServerMetadata => Ok(metadata::server(service)),
-        Unary::ModelMetadata => metadata::model(service, message),
-        Unary::ModelConfig => metadata::model_config(service, message),
-        Unary::ModelStatistics => statistics::model_statistics(service, message),
-        Unary::RepositoryIndex => repository::index(service, message),
-        Unary::RepositoryModelLoad => repository::load(service, message).await,
-        Unary::RepositoryModelUnload => repository::unload(service, message).await,
-        Unary::HealthCheck => Ok(metadata::health(service)),
+        Control::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
+        Control::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready() })),
+        Control::ModelReady => metadata::model_ready(service, message),
+        Control::ServerMetadata => Ok(metadata::server(service)),
+        Control::ModelMetadata => metadata::model(service, message),
+        Control::ModelConfig => metadata::model_config(service, message),
+        Control::ModelStatistics => statistics::model_statistics(service, message),
+        Control::RepositoryIndex => repository::index(service, message),
+        Control::RepositoryModelLoad => repository::load(service, message).await,
+        Control::RepositoryModelUnload => repository::unload(service, message).await,
+        Control::HealthCheck => Ok(metadata::health(service)),
     }
 }
 
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_method_that_is_missing_says_what_is_missing() {
-        assert_eq!(find("/inference.GRPCInferenceService/ModelInfer"), Ok(Method::Unary(Unary::ModelInfer)));
+        assert_eq!(find("/inference.GRPCInferenceService/ModelInfer"), Ok(Method::ModelInfer));
         let error = find("/inference.GRPCInferenceService/TraceSetting").unwrap_err();
         assert_eq!(error.code, Code::Unsupported);
         assert!(error.message.ends_with("tracing is not available"));

@@ -9,6 +9,7 @@
 mod answer;
 mod connection;
 mod infer;
+mod layout;
 mod message;
 mod metadata;
 mod methods;
@@ -16,5 +17,6 @@ mod repository;
 mod statistics;
 mod status;
 mod stream;
+mod tensors;
 
 pub use connection::serve_connection;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage, decode_request, first_raw_tensor};
+use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage, decode_request};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
 use alipes_protocol::{Code, InferError};
 use bytes::{Bytes, BytesMut};
@@ -22,7 +22,8 @@ use hyper::body::Incoming;
 use tokio::sync::watch;
 
 use super::answer::{check_length, prefix};
-use super::message::{Messages, PREFIX_BYTES, parse, within_message};
+use super::layout::Inference;
+use super::message::{Messages, PREFIX_BYTES, parse_inference, within_message};
 use super::status;
 use crate::executor::answer::Reply;
 use crate::handlers::Service;
@@ -39,7 +40,7 @@ const STRICT_ERRORS: &str = "triton_grpc_error";
 pub(super) struct StreamAnswer {
     service: Arc<Service>,
     incoming: Incoming,
-    messages: Messages,
+    messages: Messages<Inference<Arc<Service>>>,
     session: Session,
     outgoing: Outgoing,
     strict_errors: bool,
@@ -73,9 +74,9 @@ impl StreamAnswer {
     ) -> StreamAnswer {
         StreamAnswer {
             session: Session::new(Arc::clone(&service)),
+            messages: Messages::new(Inference(Arc::clone(&service))),
             service,
             incoming,
-            messages: Messages::new(first_raw_tensor),
             outgoing: Outgoing::default(),
             strict_errors: headers.get(STRICT_ERRORS).is_some_and(|value| value == "true"),
             reading: Reading::Open,
@@ -135,7 +136,7 @@ impl StreamAnswer {
                 return false;
             }
             match self.messages.next() {
-                Ok(Some(message)) => match parse(message) {
+                Ok(Some(message)) => match parse_inference(message) {
                     Ok(message) => self.ask(message),
                     Err(error) => self.end(status::failure(&error)),
                 },

@@ -1,9 +1,12 @@
 //! The body of an HTTP request, received once into memory that suits tensors.
 
+use std::sync::Arc;
+
+use alipes_link::RequestArena;
 use alipes_protocol::{Code, InferError, limits};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body as _, Incoming};
 
 use crate::wire::aligned::AlignedBytes;
 
@@ -26,27 +29,51 @@ pub fn discard(mut body: Incoming) {
     }));
 }
 
-/// Reads a whole body of at most `max_bytes`.
+/// A whole body.
+pub enum Body {
+    /// In one piece.
+    Whole(Bytes),
+    /// The JSON, and apart from it the tensors behind it, in memory that the model's workers see.
+    Parts {
+        /// Exactly as long as the header says.
+        json: Bytes,
+        /// What follows.
+        tensors: Bytes,
+    },
+}
+
+/// What is known of a body before it is read.
+pub struct Expected<'a> {
+    /// Length of the JSON in front of tensors; none where all of the body is JSON.
+    pub header_length: Option<usize>,
+    /// Longest body that is taken.
+    pub max_bytes: u64,
+    /// The memory of the workers that will look at the tensors, if there are such.
+    pub memory: Option<&'a Arc<RequestArena>>,
+}
+
+/// Reads a whole body.
 ///
-/// The byte at `aligned_at`, where a JSON header ends and tensors begin, comes to lie on a 64-byte boundary, unless
-/// the body arrives in one piece: then that piece is handed on as it is, and an engine that needs alignment copies
-/// the few bytes.
+/// Where tensors begin, there is a 64-byte boundary, unless the body arrives in one piece: then that piece is handed on
+/// as it is, and an engine that needs alignment copies the few bytes.
 ///
 /// # Errors
 ///
 /// `TooLarge` beyond the limit, which is checked against the announced length before anything is read;
 /// `InvalidArgument` where the connection breaks off.
-pub async fn read(body: &mut Incoming, aligned_at: usize, max_bytes: u64) -> Result<Bytes, InferError> {
+pub async fn read(body: &mut Incoming, expected: Expected<'_>) -> Result<Body, InferError> {
+    let max_bytes = expected.max_bytes;
     let announced = body.size_hint();
     let lower = announced.lower();
     if lower > max_bytes {
         return Err(too_large(lower, max_bytes));
     }
-    let Some(first) = next(body).await? else { return Ok(Bytes::new()) };
+    let Some(first) = next(body).await? else { return Ok(Body::Whole(Bytes::new())) };
     if announced.exact() == Some(first.len() as u64) {
-        return Ok(first);
+        return Ok(Body::Whole(first));
     }
-    let mut received = AlignedBytes::begin(&first, usize::try_from(lower).unwrap_or(usize::MAX), aligned_at);
+    let mut received = Received::new(&expected, usize::try_from(lower).unwrap_or(usize::MAX));
+    received.extend(&first);
     drop(first);
     while let Some(piece) = next(body).await? {
         let length = (received.len() + piece.len()) as u64;
@@ -56,6 +83,53 @@ pub async fn read(body: &mut Incoming, aligned_at: usize, max_bytes: u64) -> Res
         received.extend(&piece);
     }
     Ok(received.freeze())
+}
+
+/// What has come of a body that arrives in several pieces.
+enum Received {
+    Whole(AlignedBytes),
+    Parts { header_length: usize, json: AlignedBytes, tensors: AlignedBytes },
+}
+
+impl Received {
+    fn new(expected: &Expected<'_>, announced: usize) -> Received {
+        match (expected.memory, expected.header_length) {
+            (Some(memory), Some(header_length)) => Received::Parts {
+                header_length,
+                json: AlignedBytes::begin(&[], header_length, 0),
+                tensors: AlignedBytes::for_workers(Arc::clone(memory), announced.saturating_sub(header_length)),
+            },
+            (_, header_length) => Received::Whole(AlignedBytes::begin(&[], announced, header_length.unwrap_or(0))),
+        }
+    }
+
+    fn extend(&mut self, piece: &[u8]) {
+        match self {
+            Received::Whole(bytes) => bytes.extend(piece),
+            Received::Parts { header_length, json, tensors } => {
+                let missing = *header_length - json.len();
+                let (front, behind) = piece.split_at(missing.min(piece.len()));
+                json.extend(front);
+                tensors.extend(behind);
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Received::Whole(bytes) => bytes.len(),
+            Received::Parts { json, tensors, .. } => json.len() + tensors.len(),
+        }
+    }
+
+    fn freeze(self) -> Body {
+        match self {
+            Received::Whole(bytes) => Body::Whole(bytes.freeze()),
+            // A header that is longer than the body is refused by whoever reads it.
+            Received::Parts { header_length, json, .. } if json.len() < header_length => Body::Whole(json.freeze()),
+            Received::Parts { json, tensors, .. } => Body::Parts { json: json.freeze(), tensors: tensors.freeze() },
+        }
+    }
 }
 
 /// The next piece of data; trailers are passed over.
@@ -77,4 +151,42 @@ fn too_large(length: u64, max_bytes: u64) -> InferError {
              Use --http-max-input-size to increase the limit."
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body as it is received in pieces of this size.
+    fn receive(body: &[u8], header_length: Option<usize>, piece_bytes: usize, arena: &Arc<RequestArena>) -> Body {
+        let expected = Expected { header_length, max_bytes: u64::MAX, memory: Some(arena) };
+        let mut received = Received::new(&expected, body.len());
+        body.chunks(piece_bytes).for_each(|piece| received.extend(piece));
+        assert_eq!(received.len(), body.len());
+        received.freeze()
+    }
+
+    #[test]
+    fn the_tensors_of_a_worker_lie_in_its_memory_and_the_json_does_not() {
+        let arena = RequestArena::create(1 << 30).unwrap();
+        let body: Vec<u8> = (0..=255).cycle().take(3000).collect();
+        for piece_bytes in [1, 7, 100, 2999] {
+            let Body::Parts { json, tensors } = receive(&body, Some(100), piece_bytes, &arena) else {
+                panic!("a body in parts")
+            };
+            assert_eq!((&json[..], &tensors[..]), (&body[..100], &body[100..]));
+            assert!(arena.offset_of(&json).is_none());
+            assert!(arena.offset_of(&tensors).is_some_and(|offset| offset.is_multiple_of(64)));
+        }
+    }
+
+    #[test]
+    fn a_body_without_tensors_or_shorter_than_its_header_stays_whole() {
+        let arena = RequestArena::create(1 << 30).unwrap();
+        for header_length in [None, Some(11)] {
+            let Body::Whole(whole) = receive(b"0123456789", header_length, 3, &arena) else { panic!("a whole body") };
+            assert_eq!(&whole[..], b"0123456789");
+        }
+        assert_eq!(arena.used_bytes(), 0);
+    }
 }

@@ -3,11 +3,11 @@
 use alipes_protocol::codec::{binary, json};
 use alipes_protocol::{Code, InferError, InferRequest, Origin, Tensor, limits};
 use bytes::Bytes;
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
-use super::body;
+use super::body::{self, Body, Expected};
 use super::reply::{self, Reply};
 use crate::handlers::Service;
 
@@ -42,7 +42,7 @@ async fn answer(
         Some(length) if length > 0 => limits::HTTP_MAX_BODY_BYTES,
         _ => service.config.http_max_input_bytes as u64,
     };
-    let body = body::read(body, header_length.unwrap_or(0), max_bytes).await?;
+    let body = body::read(body, Expected { header_length, max_bytes, memory: model.body_memory() }).await?;
     let request = decode(body, header_length, name, service.config.http_max_input_bytes)?;
     // The answer's form is the request's choice; the rest of the request moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
@@ -60,15 +60,17 @@ fn header_length(headers: &HeaderMap, announced: Option<u64>) -> Result<Option<u
 }
 
 fn decode(
-    body: Bytes,
+    body: Body,
     header_length: Option<usize>,
     model: &str,
     max_input_bytes: usize,
 ) -> Result<InferRequest, InferError> {
-    if header_length == Some(0) || body.is_empty() {
-        return Ok(raw(body));
+    match body {
+        Body::Whole(body) if header_length == Some(0) || body.is_empty() => Ok(raw(body)),
+        Body::Whole(body) => json::decode_request(&body, header_length, model, max_input_bytes),
+        Body::Parts { json, tensors } if json.is_empty() => Ok(raw(tensors)),
+        Body::Parts { json, tensors } => json::decode_parts(&json, tensors, model, max_input_bytes),
     }
-    json::decode_request(&body, header_length, model, max_input_bytes)
 }
 
 /// A request whose body is the only input's bytes; name, datatype and shape come from the model.
