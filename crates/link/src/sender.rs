@@ -15,6 +15,10 @@ use crate::{OutMessage, SendError};
 /// Most slots that the worker has with the server: fewer than the free ring holds, so that it never overflows.
 const MAX_SLOTS: usize = FREE_ENTRIES as usize - 1;
 
+/// Entries of the answer ring that must be free for a message that does not wait: more than threads are about to post
+/// one, so that none of them has to wait after all.
+const SPARE_ENTRIES: u64 = ANSWER_ENTRIES / 4;
+
 /// The sending half of a worker's link. Threads take slots and post frames under a lock, and copy outside of it.
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -117,6 +121,21 @@ impl Sender {
         }
     }
 
+    /// The same without waiting. False: there is no room now, and nothing was sent.
+    pub fn try_send(&self, message: &OutMessage<'_>) -> Result<bool, SendError> {
+        if self.books.lock().answers.room(SPARE_ENTRIES).expect(SOUND) < SPARE_ENTRIES {
+            return Ok(false);
+        }
+        match self.write(message, false) {
+            Ok(frame) => {
+                self.post(frame);
+                Ok(true)
+            }
+            Err(Refusal::Never(error)) => Err(error),
+            Err(Refusal::Full) => Ok(false),
+        }
+    }
+
     fn write(&self, message: &OutMessage<'_>, patient: bool) -> Result<[u64; 2], Refusal> {
         let mut slots = Taken { sender: self, patient, bytes: 0, private: 0, offsets: Vec::new() };
         let mut writer = Writer::new();
@@ -215,6 +234,8 @@ impl Drop for Taken<'_> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use alipes_protocol::CorrelationId;
+
     use crate::*;
 
     fn pair(response_bytes: u64) -> (ServerEnd, WorkerEnd) {
@@ -226,8 +247,12 @@ mod tests {
         (server, worker)
     }
 
-    /// A call with one input, which needs no request.
     fn send(worker: &WorkerEnd, data: &[u8]) -> Result<(), SendError> {
+        worker.send(&OutMessage::Call(&call(data)))
+    }
+
+    /// A call with one input, which needs no request.
+    fn call(data: &[u8]) -> OutCall<'_> {
         let input = OutTensor {
             name: TensorName::Index(0),
             datatype: alipes_protocol::Datatype::Uint8,
@@ -238,7 +263,7 @@ mod tests {
             model: "m",
             version: 1,
             id: "",
-            correlation_id: &Default::default(),
+            correlation_id: &CorrelationId::Number(0),
             flags: 0,
             timeout_us: 0,
             priority: 0,
@@ -248,7 +273,7 @@ mod tests {
             decoupled: false,
             trace: None,
         };
-        worker.send(&OutMessage::Call(&OutCall { id: 1, parent: 0, kind: OutCallKind::Infer(call) }))
+        OutCall { id: 1, parent: 0, kind: OutCallKind::Infer(call) }
     }
 
     #[test]
@@ -318,5 +343,32 @@ mod tests {
                 received += 1;
             }
         });
+    }
+
+    #[test]
+    fn who_does_not_wait_is_told_that_there_is_no_room() {
+        let (mut server, worker) = pair(600_000);
+        let data = vec![7; 400_000];
+        send(&worker, &data).unwrap();
+        let lent = server.receive().unwrap().unwrap();
+        let call = call(&data);
+        let call = OutMessage::Call(&call);
+        assert_eq!(worker.try_send(&call), Ok(false));
+        assert_eq!(server.receive(), Ok(None));
+        drop(lent);
+        assert_eq!(worker.try_send(&call), Ok(true));
+        assert!(matches!(server.receive(), Ok(Some(Message::Call(_)))));
+    }
+
+    #[test]
+    fn a_ring_that_is_nearly_full_is_left_to_those_who_wait() {
+        let (mut server, worker) = pair(16 << 20);
+        let sent = (0..).take_while(|&lease| worker.try_send(&OutMessage::Released { lease }).unwrap()).count();
+        assert!(sent as u64 > crate::layout::ANSWER_ENTRIES / 2);
+        worker.send(&OutMessage::Ready).unwrap();
+        for lease in 0..sent as u64 {
+            assert_eq!(server.receive(), Ok(Some(Message::Released { lease })));
+        }
+        assert_eq!(server.receive(), Ok(Some(Message::Ready)));
     }
 }

@@ -199,6 +199,19 @@ impl WorkerEnd {
         Ok(())
     }
 
+    /// Sends a message without waiting. False: there is no room now, and nothing was sent.
+    ///
+    /// # Errors
+    ///
+    /// As [`WorkerEnd::send`].
+    pub fn try_send(&self, message: &OutMessage<'_>) -> Result<bool, SendError> {
+        let sent = self.sender.try_send(message)?;
+        if sent {
+            self.ring_doorbell();
+        }
+        Ok(sent)
+    }
+
     /// Requests were taken off the ring, which the server may wait for.
     fn tell_of_room(&self) {
         // With the fence of the server: either it sees the room, or we see that it wants some.
@@ -221,17 +234,20 @@ impl WorkerEnd {
     /// Blocks until a further response may be sent for a request of which so many responses and bytes were sent: until
     /// fewer than [`WorkerEnd::MAX_WAITING_RESPONSES`] and [`WorkerEnd::MAX_WAITING_BYTES`] of them wait for the caller.
     pub fn wait_credit(&self, lane: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Credit {
+        let ready = || self.credit(lane, ticket, sent_responses, sent_bytes);
+        ready().unwrap_or_else(|| self.link.lane(lane).credit().wait(None, ready).expect("without a deadline"))
+    }
+
+    /// What [`WorkerEnd::wait_credit`] gives; `None` where it would wait.
+    pub fn credit(&self, lane: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Option<Credit> {
         let lane = self.link.lane(lane);
-        let ready = || {
-            if lane.is_cancelled(ticket) || !lane.is(ticket, State::Claimed) {
-                return Some(Credit::Cancelled);
-            }
-            let (responses, bytes) = lane.taken();
-            let go = sent_responses.saturating_sub(responses) < WorkerEnd::MAX_WAITING_RESPONSES
-                && sent_bytes.saturating_sub(bytes) < WorkerEnd::MAX_WAITING_BYTES;
-            go.then_some(Credit::Go)
-        };
-        ready().unwrap_or_else(|| lane.credit().wait(None, ready).expect("without a deadline"))
+        if lane.is_cancelled(ticket) || !lane.is(ticket, State::Claimed) {
+            return Some(Credit::Cancelled);
+        }
+        let (responses, bytes) = lane.taken();
+        let go = sent_responses.saturating_sub(responses) < WorkerEnd::MAX_WAITING_RESPONSES
+            && sent_bytes.saturating_sub(bytes) < WorkerEnd::MAX_WAITING_BYTES;
+        go.then_some(Credit::Go)
     }
 
     /// The next answer to a call; waits at most this long, or for ever. Several threads may wait: each mail goes to one
