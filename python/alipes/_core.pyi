@@ -137,26 +137,19 @@ class WorkerLink:
     ) -> None:
         """Claims requests, executes and answers them, until the server asks the worker to leave.
 
-        As `claim`, `answer` and `fail` in a loop, but nothing of the loop holds requests or responses when the answers
-        are sent. Inputs that the model did not keep are therefore free at once, and outputs that lie in the memory of
-        inputs are sent without a copy.
+        A wrong return value fails the requests with Triton's text. Nothing here holds requests or responses when the
+        answers are sent. Inputs that the model did not keep are therefore free at once, and outputs that lie in the
+        memory of inputs are sent without a copy.
 
         Args:
             execute: Gives what the model returned; what it raises fails the requests.
             describe: The text of such an exception, after which nothing should hold it.
         """
-    def claim(self) -> list[InferenceRequest] | None:
-        """The next requests; waits for them. ``None``: the server asks the worker to leave."""
-    def answer(self, requests: list[InferenceRequest], responses: object) -> None:
-        """Answers what was claimed last with what ``execute`` returned.
-
-        A wrong return value fails the requests with Triton's text; it raises nothing.
-
-        Raises:
-            ValueError: If the requests are not those that were claimed last, or were answered.
-        """
     def fail(self, requests: list[InferenceRequest], message: str) -> None:
-        """Fails those of the requests that are not answered yet: "Failed to process the request(s) for model ..."."""
+        """Fails those of the requests that are not answered yet, after the `execute` for them has returned.
+
+        Their callers read "Failed to process the request(s) for model ..." and the message.
+        """
     def call(self, name: str, json: str) -> str:
         """Asks the server for something by name and waits for the answer.
 

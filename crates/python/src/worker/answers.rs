@@ -28,7 +28,7 @@ struct Line<'a> {
     draft: Draft,
 }
 
-type Drafts = SmallVec<[Option<Draft>; 8]>;
+type Drafts = Vec<Option<Draft>>;
 
 /// Answers a batch with what `execute` returned, or with the text of its failure.
 ///
@@ -50,7 +50,7 @@ pub fn settle(
         Err(text) => failures(py, link, &batch.replies, &failure(&link.declaration.instance, &text)),
     };
     let times = Times { claimed_ns: batch.claimed_ns, began_ns: batch.began_ns, ended_ns };
-    py.detach(|| send(link, times, &batch.replies, &lines));
+    send(py, link, times, &batch.replies, &lines);
 }
 
 /// Checks what `execute` returned, in Triton's order and with Triton's texts.
@@ -103,7 +103,7 @@ fn draft(item: &Bound<'_, PyAny>, reply: &Reply) -> Result<Option<Draft>, String
 
 /// The answers of an execution that went well. A request without one is left to its response sender, or closed where
 /// nobody can answer it any more.
-fn lines<'a>(py: Python<'_>, replies: &'a [Arc<Reply>], drafts: Drafts) -> SmallVec<[Line<'a>; 8]> {
+fn lines<'a>(py: Python<'_>, replies: &'a [Arc<Reply>], drafts: Drafts) -> Vec<Line<'a>> {
     let answered = replies.iter().zip(drafts).filter_map(|(reply, draft)| {
         let draft = match draft {
             Some(draft) => reply.close(py).map(|_| draft)?,
@@ -116,10 +116,10 @@ fn lines<'a>(py: Python<'_>, replies: &'a [Arc<Reply>], drafts: Drafts) -> Small
 }
 
 /// The same failure for all that are not answered yet; it is logged once.
-fn failures<'a>(py: Python<'_>, link: &Link, replies: &'a [Arc<Reply>], text: &str) -> SmallVec<[Line<'a>; 8]> {
-    py.detach(|| log_failure(link, text));
+fn failures<'a>(py: Python<'_>, link: &Link, replies: &'a [Arc<Reply>], text: &str) -> Vec<Line<'a>> {
+    log_failure(py, link, text);
     let open = replies.iter().filter(|reply| reply.close(py).is_some());
-    open.map(|reply| line(reply, Draft::Error { code: INTERNAL, text: text.to_owned(), raised: true })).collect()
+    open.map(|reply| line(reply, Draft::raised(text.to_owned()))).collect()
 }
 
 fn line(reply: &Reply, mut draft: Draft) -> Line<'_> {
@@ -131,35 +131,34 @@ fn line(reply: &Reply, mut draft: Draft) -> Line<'_> {
 }
 
 /// Tells the server's log of a failed execution.
-pub fn log_failure(link: &Link, text: &str) {
+pub fn log_failure(py: Python<'_>, link: &Link, text: &str) {
     let line = LogLine { level: 0, file: "execute".to_owned(), line: 0, text: text.to_owned() };
-    let _ = link.send(&OutMessage::Log(&line));
+    let _ = link.send(py, &OutMessage::Log(&line), 0);
 }
 
-fn send(link: &Link, times: Times, replies: &[Arc<Reply>], lines: &[Line<'_>]) {
+fn send(py: Python<'_>, link: &Link, times: Times, replies: &[Arc<Reply>], lines: &[Line<'_>]) {
     let tickets: SmallVec<[(u32, u64); 8]> = replies.iter().map(|reply| (reply.lane, reply.ticket)).collect();
-    let answers: SmallVec<[OutAnswer<'_>; 8]> = lines.iter().map(Line::answer).collect();
+    let answers: Vec<OutAnswer<'_>> = lines.iter().map(Line::answer).collect();
+    let bytes = lines.iter().map(|line| line.draft.bytes()).sum();
     let message = |answers| OutMessage::Answers { times: Some(times), tickets: &tickets, answers };
-    if link.send(&message(&answers)).is_err() {
+    if link.send(py, &message(&answers), bytes).is_err() {
         // Together they are too large: one by one, so that only those that are too large by themselves fail.
-        for answer in &answers {
-            send_alone(link, answer);
-        }
-        let _ = link.send(&message(&[]));
+        py.detach(|| answers.iter().for_each(|answer| send_alone(link, answer)));
+        let _ = link.send(py, &message(&[]), 0);
     }
     for line in lines {
         if line.reply.loan.end(line.released) {
-            let _ = link.send(&OutMessage::Released { lease: line.reply.ticket });
+            link.release(line.reply.ticket);
         }
     }
 }
 
 fn send_alone(link: &Link, answer: &OutAnswer<'_>) {
-    if let Err(error) = link.send(&OutMessage::Answer(answer)) {
+    if let Err(error) = link.end.send(&OutMessage::Answer(answer)) {
         let text = error.to_string();
         let outcome = OutOutcome::Error { code: INTERNAL, text: &text, backend: true };
         let OutAnswer { lane, ticket, last, released, .. } = *answer;
-        let _ = link.send(&OutMessage::Answer(&OutAnswer { lane, ticket, last, released, outcome }));
+        let _ = link.end.send(&OutMessage::Answer(&OutAnswer { lane, ticket, last, released, outcome }));
     }
 }
 

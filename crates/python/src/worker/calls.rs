@@ -67,12 +67,13 @@ fn begin(link: &Link, request: &Bound<'_, InferenceRequest>, decoupled: bool) ->
             Ok((tensor.label(py).to_str()?.to_owned(), tensor.memory(py)?))
         })
         .collect();
-    let (inputs, trace) = (inputs?, request.trace.get());
+    let (inputs, trace) = (inputs?, request.traced(py)?.get());
     let parent = if trace.ticket == 0 { link.parent() } else { trace.ticket };
     let flags = request.flags.load(std::sync::atomic::Ordering::Relaxed);
     let id = link.mailbox.open();
-    let sent = py.detach(|| {
-        let Target { model, version, outputs } = target;
+    let Target { model, version, outputs } = target;
+    let bytes = inputs.iter().map(|(_, memory)| memory.bytes as u64).sum();
+    let sent = {
         let infer = OutInferCall {
             model,
             version: *version,
@@ -87,8 +88,9 @@ fn begin(link: &Link, request: &Bound<'_, InferenceRequest>, decoupled: bool) ->
             decoupled,
             trace: trace.context.as_deref(),
         };
-        link.send(&OutMessage::Call(&OutCall { id, parent, kind: OutCallKind::Infer(infer) }))
-    });
+        let call = OutCall { id, parent, kind: OutCallKind::Infer(infer) };
+        link.send(py, &OutMessage::Call(&call), bytes)
+    };
     sent.map_err(|error| {
         link.mailbox.close(link, id);
         refused(error.to_string())
@@ -148,13 +150,11 @@ fn received(py: Python<'_>, link: &'static Link, mail: ReceivedMail) -> PyResult
 /// Asks the server for something by name and waits for its answer.
 pub fn control(py: Python<'_>, link: &'static Link, name: &str, json: &str) -> PyResult<String> {
     let id = link.mailbox.open();
-    let mail = py.detach(|| {
-        let call = OutCall { id, parent: link.parent(), kind: OutCallKind::Control { name, json } };
-        link.send(&OutMessage::Call(&call)).map_err(|error| error.to_string())?;
-        link.mailbox.next(link, id).ok_or_else(|| NO_ANSWER.to_owned())
-    });
+    let call = OutCall { id, parent: link.parent(), kind: OutCallKind::Control { name, json } };
+    let sent = link.send(py, &OutMessage::Call(&call), 0);
+    let mail = sent.map(|()| py.detach(|| link.mailbox.next(link, id)));
     link.mailbox.close(link, id);
-    let mail = mail.map_err(refused)?;
+    let mail = mail.map_err(|error| refused(error.to_string()))?.ok_or_else(|| refused(NO_ANSWER))?;
     link.release(mail.lease);
     match mail.outcome {
         ReceivedOutcome::Json(text) => Ok(text),

@@ -14,6 +14,10 @@ use super::mailbox::Mailbox;
 
 static LINK: OnceLock<Link> = OnceLock::new();
 
+/// Most bytes of tensors that are copied with the interpreter held: that takes tens of microseconds, while to get the
+/// interpreter back from a thread that computes in Python takes up to five milliseconds (`sys.getswitchinterval`).
+pub const QUICK_BYTES: u64 = 256 << 10;
+
 /// The process's link; none in a process that is no worker.
 pub fn link() -> Option<&'static Link> {
     LINK.get()
@@ -124,9 +128,12 @@ impl Link {
         self.parent.store(ticket, Ordering::Relaxed);
     }
 
-    /// Sends a message; blocks while the link is full, so not to be called with the interpreter.
-    pub fn send(&self, message: &OutMessage<'_>) -> Result<(), SendError> {
-        self.end.send(message)
+    /// Sends a message with so many bytes of tensors.
+    pub fn send(&self, py: Python<'_>, message: &OutMessage<'_>, bytes: u64) -> Result<(), SendError> {
+        if bytes <= QUICK_BYTES && self.end.try_send(message)? {
+            return Ok(());
+        }
+        py.detach(|| self.end.send(message))
     }
 
     /// Gives memory back, from wherever its last user ends.
@@ -134,12 +141,14 @@ impl Link {
         self.send_from_drop(&OutMessage::Released { lease: number });
     }
 
-    /// Sends a message that always fits, with or without the interpreter.
+    /// Sends a small message, with or without the interpreter.
     pub fn send_from_drop(&self, message: &OutMessage<'_>) {
-        // Nothing can be done about a failure, and nothing is lost with it that the server would wait for.
-        let send = || drop(self.send(message));
-        if Python::try_attach(|py| py.detach(send)).is_none() {
-            send();
+        // It fits every link.
+        if let Ok(false) = self.end.try_send(message) {
+            let send = || drop(self.end.send(message));
+            if Python::try_attach(|py| py.detach(send)).is_none() {
+                send();
+            }
         }
     }
 }

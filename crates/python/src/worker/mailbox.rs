@@ -73,7 +73,7 @@ impl Mailbox {
         };
         if unwanted {
             // A release fits every link.
-            let _ = link.send(&OutMessage::Released { lease });
+            let _ = link.end.send(&OutMessage::Released { lease });
         }
     }
 }

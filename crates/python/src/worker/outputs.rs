@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use super::arrays::Memory;
+use super::errors::INTERNAL;
 use super::reply::Reply;
 use super::response::InferenceResponse;
 use super::tensor::Tensor;
@@ -16,7 +17,7 @@ use super::tensor::Tensor;
 #[allow(clippy::large_enum_variant, reason = "lives on the stack, for the length of one answer")]
 pub enum Draft {
     Response {
-        pieces: SmallVec<[Piece; 2]>,
+        pieces: SmallVec<[Piece; 1]>,
         parameters: Option<Arc<[(String, Parameter)]>>,
     },
     /// `raised` by the model, rather than said in a response.
@@ -53,7 +54,7 @@ impl Draft {
             let text = error.text.bind(py).to_string_lossy().into_owned();
             return Ok(Draft::Error { code: error.number, text, raised: false });
         }
-        let mut pieces: SmallVec<[Piece; 2]> = SmallVec::new();
+        let mut pieces: SmallVec<[Piece; 1]> = SmallVec::new();
         for tensor in &response.outputs {
             let index = reply.link.output_index(tensor.get().label(py));
             let Some(index) = index.filter(|index| reply.wants(*index)) else { continue };
@@ -62,6 +63,11 @@ impl Draft {
             }
         }
         Ok(Draft::Response { pieces, parameters: response.attached() })
+    }
+
+    /// The failure of an execution.
+    pub fn raised(text: String) -> Draft {
+        Draft::Error { code: INTERNAL, text, raised: true }
     }
 
     /// Nothing can write to the request's memory any more: what lies there need not be copied.

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use alipes_link::{Credit, OutAnswer, OutMessage, OutOutcome, Request};
+use alipes_link::{Credit, OutAnswer, OutMessage, OutOutcome, Request, SendError};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use super::errors::INTERNAL;
 use super::lease::Loan;
-use super::link::Link;
+use super::link::{Link, QUICK_BYTES};
 use super::neglect::Neglects;
 use super::outputs::Draft;
 
@@ -38,9 +37,14 @@ pub struct State {
 
 /// A response, or the lack of one, on its way.
 pub struct Sending<'a> {
-    pub response: Option<OutOutcome<'a>>,
-    pub bytes: u64,
+    pub draft: Option<&'a Draft>,
     pub last: bool,
+}
+
+impl Sending<'_> {
+    fn bytes(&self) -> u64 {
+        self.draft.map_or(0, Draft::bytes)
+    }
 }
 
 impl Reply {
@@ -72,54 +76,77 @@ impl Reply {
         self.link.end.is_cancelled(self.lane, self.ticket)
     }
 
-    /// Posts what a response sender was given. Waits while the caller has too much before it.
+    /// Posts what a response sender was given. Waits, without the interpreter, while the caller has too much before it.
     ///
     /// # Errors
     ///
     /// Triton's texts for a sender that is used against its rules.
-    pub fn send(&self, sending: Sending<'_>) -> Result<(), String> {
-        let mut state = self.state.lock();
-        self.check(&state, &sending)?;
-        let decoupled = self.link.declaration.decoupled;
-        let wanted = |state: &State| {
-            let credit = || self.link.end.wait_credit(self.lane, self.ticket, state.responses, state.bytes);
-            !decoupled || credit() == Credit::Go
-        };
-        let outcome = match sending.response {
-            // Nobody waits for it any more: only the end is told.
-            Some(response) => wanted(&state).then_some(response),
-            None => None,
-        };
-        if outcome.is_some() || sending.last {
-            self.post(outcome.unwrap_or(OutOutcome::Empty), sending.last).map_err(|error| error.to_string())?;
+    pub fn send(&self, py: Python<'_>, sending: &Sending<'_>) -> Result<(), String> {
+        if let Some(mut state) = self.state.try_lock() {
+            self.check(&state, sending)?;
+            if let Some(credit) = self.credit(&state).filter(|_| sending.bytes() <= QUICK_BYTES)
+                && self.post(&mut state, sending, credit, |message| self.link.end.try_send(message))?
+            {
+                return Ok(());
+            }
         }
-        state.responses += 1;
-        state.bytes += sending.bytes;
-        state.closed |= sending.last;
-        Ok(())
+        py.detach(|| {
+            let mut state = self.state.lock();
+            self.check(&state, sending)?;
+            let wait = || self.link.end.wait_credit(self.lane, self.ticket, state.responses, state.bytes);
+            let credit = self.credit(&state).unwrap_or_else(wait);
+            let post = |message: &OutMessage<'_>| self.link.end.send(message).map(|()| true);
+            self.post(&mut state, sending, credit, post).map(drop)
+        })
+    }
+
+    /// Whether a response may be sent; `None` where that has to be waited for.
+    fn credit(&self, state: &State) -> Option<Credit> {
+        if !self.link.declaration.decoupled {
+            return Some(Credit::Go);
+        }
+        self.link.end.credit(self.lane, self.ticket, state.responses, state.bytes)
     }
 
     fn check(&self, state: &State, sending: &Sending<'_>) -> Result<(), String> {
         let refuse = |text: &str| Err(format!("Unable to send response. {text}"));
         if !self.link.declaration.decoupled {
-            if sending.response.is_some() && state.responses > 0 {
+            if sending.draft.is_some() && state.responses > 0 {
                 return refuse("Non-decoupled model cannot send more than one response.");
             }
-            if sending.response.is_none() && state.responses == 0 {
+            if sending.draft.is_none() && state.responses == 0 {
                 return refuse("Non-decoupled model cannot send complete final before sending a response.");
             }
         }
         if state.closed { refuse("Response sender has been closed.") } else { Ok(()) }
     }
 
-    fn post(&self, outcome: OutOutcome<'_>, last: bool) -> Result<(), alipes_link::SendError> {
-        let released = last && self.loan.settle();
-        let answer = OutAnswer { lane: self.lane, ticket: self.ticket, last, released, outcome };
-        self.link.send(&OutMessage::Answer(&answer))?;
-        if last && self.loan.end(released) {
-            self.link.send(&OutMessage::Released { lease: self.ticket })?;
+    /// False: `post` found no room.
+    fn post(
+        &self,
+        state: &mut State,
+        sending: &Sending<'_>,
+        credit: Credit,
+        post: impl Fn(&OutMessage<'_>) -> Result<bool, SendError>,
+    ) -> Result<bool, String> {
+        // Where nobody waits any more, only the end is told.
+        let draft = sending.draft.filter(|_| credit == Credit::Go);
+        if draft.is_some() || sending.last {
+            let outcome = draft.map_or(OutOutcome::Empty, Draft::outcome);
+            let (lane, ticket, last) = (self.lane, self.ticket, sending.last);
+            let released = last && self.loan.settle();
+            let answer = OutAnswer { lane, ticket, last, released, outcome };
+            if !post(&OutMessage::Answer(&answer)).map_err(|error| error.to_string())? {
+                return Ok(false);
+            }
+            if last && self.loan.end(released) {
+                self.link.release(ticket);
+            }
         }
-        Ok(())
+        state.responses += u64::from(sending.draft.is_some());
+        state.bytes += sending.bytes();
+        state.closed |= sending.last;
+        Ok(true)
     }
 
     /// Closes the reply for good. `None`: it was closed before; else how many responses were sent.
@@ -143,12 +170,16 @@ impl Reply {
         }
     }
 
-    /// Ends the request with the failure of its execution, if it has not ended. Waits for a sender that is at work.
+    /// Ends the request with the failure of its execution, if it has not ended. Waits for a sender that is at work, so
+    /// not to be called with the interpreter.
     pub fn fail(&self, text: &str) {
         let mut state = self.state.lock();
-        if !std::mem::replace(&mut state.closed, true) {
+        if !state.closed {
+            let draft = Draft::raised(text.to_owned());
+            let sending = Sending { draft: Some(&draft), last: true };
             // An error fits every link.
-            let _ = self.post(OutOutcome::Error { code: INTERNAL, text, backend: true }, true);
+            let post = |message: &OutMessage<'_>| self.link.end.send(message).map(|()| true);
+            let _ = self.post(&mut state, &sending, Credit::Go, post);
         }
     }
 

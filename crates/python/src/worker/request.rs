@@ -34,7 +34,7 @@ pub struct InferenceRequest {
     pub correlation_id: CorrelationId,
     pub flags: AtomicU32,
     pub timeout_us: u64,
-    pub trace: Py<InferenceTrace>,
+    trace: PyOnceLock<Py<InferenceTrace>>,
     /// The text of a JSON object.
     pub parameters: String,
     inputs: PyOnceLock<Tensors>,
@@ -42,7 +42,12 @@ pub struct InferenceRequest {
 }
 
 enum Origin {
-    Received { reply: Arc<Reply>, views: Vec<ViewedTensor>, outputs: Vec<u16> },
+    /// `context` is the trace's, until somebody asks for it.
+    Received {
+        reply: Arc<Reply>,
+        views: Vec<ViewedTensor>,
+        context: Option<String>,
+    },
     Made(Target),
 }
 
@@ -55,20 +60,19 @@ pub struct Target {
 
 impl InferenceRequest {
     /// A request that was claimed.
-    pub fn received(py: Python<'_>, link: &'static Link, request: Request) -> PyResult<(Self, Arc<Reply>)> {
+    pub fn received(link: &'static Link, request: Request) -> (InferenceRequest, Arc<Reply>) {
         let reply = Reply::new(link, &request);
-        let trace = InferenceTrace { context: request.trace, ticket: request.ticket };
         let this = InferenceRequest {
             id: request.id,
             correlation_id: request.correlation_id,
             flags: AtomicU32::new(request.flags),
             timeout_us: request.timeout_us,
-            trace: Py::new(py, trace)?,
+            trace: PyOnceLock::new(),
             parameters: request.parameters,
             inputs: PyOnceLock::new(),
-            origin: Origin::Received { reply: reply.clone(), views: request.inputs, outputs: request.outputs },
+            origin: Origin::Received { reply: reply.clone(), views: request.inputs, context: request.trace },
         };
-        Ok((this, reply))
+        (this, reply)
     }
 
     /// What a received request is still owed.
@@ -85,6 +89,19 @@ impl InferenceRequest {
             Origin::Received { .. } => None,
             Origin::Made(target) => Some(target),
         }
+    }
+
+    /// The trace that the request is part of.
+    pub fn traced(&self, py: Python<'_>) -> PyResult<&Py<InferenceTrace>> {
+        self.trace.get_or_try_init(py, || {
+            let trace = match &self.origin {
+                Origin::Received { reply, context, .. } => {
+                    InferenceTrace { context: context.clone(), ticket: reply.ticket }
+                }
+                Origin::Made(_) => InferenceTrace::default(),
+            };
+            Py::new(py, trace)
+        })
     }
 
     /// The inputs; those of a received request become objects when they are first looked at.
@@ -149,24 +166,20 @@ impl InferenceRequest {
         let empty = |what: &str| {
             refused(format!("{what} for request with id '{request_id}' and model name '{model}' should not be empty."))
         };
-        let inputs: Option<Tensors> = tensors(given, SUPPORTED)?.into_iter().collect();
-        let inputs = inputs.ok_or_else(|| empty("Input tensor"))?;
+        let inputs = tensors(given, SUPPORTED, || empty("Input tensor"))?;
         if outputs.iter().any(String::is_empty) {
             return Err(empty("Requested output name"));
         }
         let parameters = parameters::from_python(parameters)?;
-        let trace = match trace {
-            Some(trace) => trace.unbind(),
-            None => Py::new(py, InferenceTrace::default())?,
-        };
-        let cell = PyOnceLock::new();
+        let (cell, traced) = (PyOnceLock::new(), PyOnceLock::new());
         let _ = cell.set(py, inputs);
+        trace.map(|trace| traced.set(py, trace.unbind()));
         Ok(InferenceRequest {
             id: request_id.to_owned(),
             correlation_id: correlation(correlation_id)?,
             flags: AtomicU32::new(flags),
             timeout_us: timeout,
-            trace,
+            trace: traced,
             parameters: json(&parameters),
             inputs: cell,
             origin: Origin::Made(Target { model, version: model_version, outputs }),
@@ -205,19 +218,16 @@ impl InferenceRequest {
         if self.parameters.is_empty() { "{}" } else { &self.parameters }
     }
 
-    fn trace(&self, py: Python<'_>) -> Py<InferenceTrace> {
-        self.trace.clone_ref(py)
+    fn trace(&self, py: Python<'_>) -> PyResult<Py<InferenceTrace>> {
+        Ok(self.traced(py)?.clone_ref(py))
     }
 
     fn requested_output_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySet>> {
         match &self.origin {
             Origin::Made(target) => PySet::new(py, &target.outputs),
-            Origin::Received { reply, outputs, .. } => {
-                let names = reply.link.output_names();
-                if outputs.is_empty() {
-                    return PySet::new(py, names);
-                }
-                PySet::new(py, outputs.iter().filter_map(|index| names.get(usize::from(*index))))
+            Origin::Received { reply, .. } => {
+                let names = reply.link.output_names().iter().enumerate();
+                PySet::new(py, names.filter(|(index, _)| reply.wants(*index as u16)).map(|(_, name)| name))
             }
         }
     }

@@ -63,9 +63,8 @@ impl InferenceResponse {
         error: Option<&Bound<'_, PyAny>>,
         parameters: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<InferenceResponse> {
-        let outputs = output_tensors.map(|given| tensors(given, SUPPORTED)).transpose()?.unwrap_or_default();
-        let outputs: Option<Tensors> = outputs.into_iter().collect();
-        let outputs = outputs.ok_or_else(|| refused("Output tensor for inference response should not be empty."))?;
+        let empty = || refused("Output tensor for inference response should not be empty.");
+        let outputs = output_tensors.map(|given| tensors(given, SUPPORTED, empty)).transpose()?.unwrap_or_default();
         let error = match error {
             None => None,
             Some(given) => {
@@ -101,13 +100,12 @@ impl InferenceResponse {
     }
 }
 
-/// The tensors of a sequence; `None` stands where `None` stood.
-pub fn tensors(given: &Bound<'_, PyAny>, supported: &str) -> PyResult<SmallVec<[Option<Py<Tensor>>; 2]>> {
-    let tensor = |item: Bound<'_, PyAny>| {
-        if item.is_none() {
-            return Ok(None);
-        }
-        item.cast::<Tensor>().map(|tensor| Some(tensor.clone().unbind())).map_err(|_| wrong_arguments(supported, given))
+/// The tensors of a sequence; `empty` is raised for one that is `None`.
+pub fn tensors(given: &Bound<'_, PyAny>, supported: &str, empty: impl Fn() -> PyErr) -> PyResult<Tensors> {
+    let tensor = |item: Bound<'_, PyAny>| match item.cast::<Tensor>() {
+        Ok(tensor) => Ok(tensor.clone().unbind()),
+        Err(_) if item.is_none() => Err(empty()),
+        Err(_) => Err(wrong_arguments(supported, given)),
     };
     if let Ok(list) = given.cast::<PyList>() {
         return list.iter().map(tensor).collect();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use alipes_link::OutOutcome;
 use pyo3::prelude::*;
 
 use super::errors::{refused, wrong_call};
@@ -44,12 +43,7 @@ impl InferenceResponseSender {
             return Err(refused("Inference Response object must be provided when the response flags is set to zero."));
         }
         let draft = response.map(|response| Draft::of(py, response.get(), &self.reply)).transpose()?;
-        let sent = py.detach(|| {
-            let response: Option<OutOutcome<'_>> = draft.as_ref().map(Draft::outcome);
-            let bytes = draft.as_ref().map_or(0, Draft::bytes);
-            self.reply.send(Sending { response, bytes, last: flags == FINAL })
-        });
-        sent.map_err(refused)
+        self.reply.send(py, &Sending { draft: draft.as_ref(), last: flags == FINAL }).map_err(refused)
     }
 
     fn is_cancelled(&self) -> bool {

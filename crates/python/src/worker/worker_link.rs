@@ -2,9 +2,8 @@
 
 use std::os::fd::RawFd;
 
-use alipes_link::{Claimed, LogLine, OutMessage, SendError, monotonic_ns};
-use parking_lot::Mutex;
-use pyo3::exceptions::PyValueError;
+use alipes_link::{Claimed, LogLine, OutMessage, monotonic_ns};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use smallvec::SmallVec;
@@ -14,14 +13,12 @@ use super::link::{Declaration, Link, Stage};
 use super::neglect::failure;
 use super::request::InferenceRequest;
 use super::{arrays, calls};
-use crate::door::{Failure, detached};
+use crate::door::detached;
 
 /// The process's link to its server.
 #[pyclass(frozen, module = "alipes._core")]
 pub struct WorkerLink {
     link: &'static Link,
-    /// What was claimed last and is not yet answered, with the list that the model was given.
-    open: Mutex<Option<(Batch, Py<PyList>)>>,
 }
 
 #[pymethods]
@@ -38,7 +35,7 @@ impl WorkerLink {
             serde_json::from_str(declaration).map_err(|error| PyValueError::new_err(error.to_string()))?;
         arrays::prepare(py)?;
         let link = Link::open(py, [link_fd, requests_fd, doorbell_fd], declaration)?;
-        Ok(WorkerLink { link, open: Mutex::new(None) })
+        Ok(WorkerLink { link })
     }
 
     /// The model is initialized: requests may come, and models may be called.
@@ -60,44 +57,22 @@ impl WorkerLink {
         self.send(py, &OutMessage::Log(&LogLine { level, file, line, text }))
     }
 
-    /// The next requests; blocks without the interpreter. `None`: the server asks the worker to leave.
-    fn claim(&self, py: Python<'_>) -> PyResult<Option<Py<PyList>>> {
-        let Some((batch, requests)) = self.take(py)? else { return Ok(None) };
-        let given = requests.clone().unbind();
-        *self.open.lock() = Some((batch, requests.unbind()));
-        Ok(Some(given))
-    }
-
-    /// Answers what was claimed last with what `execute` returned.
-    fn answer(&self, py: Python<'_>, requests: Bound<'_, PyList>, responses: Bound<'_, PyAny>) -> PyResult<()> {
-        let batch =
-            self.opened(&requests).ok_or_else(|| PyValueError::new_err("these requests were not claimed last"))?;
-        answers::settle(py, self.link, batch, requests, Ok(responses));
-        Ok(())
-    }
-
-    /// Fails those of the requests that are not answered yet.
-    fn fail(&self, py: Python<'_>, requests: Bound<'_, PyList>, message: String) {
-        if let Some(batch) = self.opened(&requests) {
-            return answers::settle(py, self.link, batch, requests, Err(message));
-        }
-        let text = failure(&self.link.declaration.instance, &message);
-        let replies = requests.iter().filter_map(|item| item.cast::<InferenceRequest>().ok()?.get().reply().cloned());
-        let replies: SmallVec<[_; 8]> = replies.collect();
-        py.detach(|| {
-            answers::log_failure(self.link, &text);
-            replies.iter().for_each(|reply| reply.fail(&text));
-        });
-    }
-
     /// Claims, executes and answers until the server asks the worker to leave.
     fn serve(&self, py: Python<'_>, execute: &Bound<'_, PyAny>, describe: &Bound<'_, PyAny>) -> PyResult<()> {
-        while let Some((mut batch, requests)) = self.take(py)? {
-            batch.began_ns = monotonic_ns();
+        while let Some((batch, requests)) = self.claim(py)? {
             let returned = execute.call1((&requests,)).map_err(|error| text(describe, error));
             answers::settle(py, self.link, batch, requests, returned);
         }
         Ok(())
+    }
+
+    /// Fails those of the requests that are not answered yet, after their execution has ended.
+    fn fail(&self, py: Python<'_>, requests: &Bound<'_, PyList>, message: &str) {
+        let text = failure(&self.link.declaration.instance, message);
+        let replies = requests.iter().filter_map(|item| item.cast::<InferenceRequest>().ok()?.get().reply().cloned());
+        let replies: SmallVec<[_; 8]> = replies.collect();
+        answers::log_failure(py, self.link, &text);
+        py.detach(|| replies.iter().for_each(|reply| reply.fail(&text)));
     }
 
     fn call(&self, py: Python<'_>, name: &str, json: &str) -> PyResult<String> {
@@ -107,11 +82,11 @@ impl WorkerLink {
 
 impl WorkerLink {
     fn send(&self, py: Python<'_>, message: &OutMessage<'_>) -> PyResult<()> {
-        let sent = |error: SendError| Failure::System(error.to_string());
-        detached(py, || self.link.send(message).map_err(sent))
+        self.link.send(py, message, 0).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
+    /// The next requests; blocks without the interpreter. `None`: the server asks the worker to leave.
+    fn claim<'py>(&self, py: Python<'py>) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
         let (claimed, requests) = detached(py, || {
             let mut requests = Vec::new();
             Ok((self.link.end.claim(self.link.declaration.max_rows, &mut requests), requests))
@@ -125,18 +100,12 @@ impl WorkerLink {
         let mut replies = SmallVec::new();
         let mut objects: SmallVec<[Py<InferenceRequest>; 8]> = SmallVec::new();
         for request in requests {
-            let (request, reply) = InferenceRequest::received(py, self.link, request)?;
+            let (request, reply) = InferenceRequest::received(self.link, request);
             replies.push(reply);
             objects.push(Py::new(py, request)?);
         }
         let batch = Batch { replies, claimed_ns, began_ns: monotonic_ns() };
         Ok(Some((batch, PyList::new(py, objects)?)))
-    }
-
-    /// The open batch, if these are its requests.
-    fn opened(&self, requests: &Bound<'_, PyList>) -> Option<Batch> {
-        let mut open = self.open.lock();
-        open.take_if(|(_, list)| list.is(requests)).map(|(batch, _)| batch)
     }
 }
 
