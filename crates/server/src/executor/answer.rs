@@ -1,10 +1,13 @@
 //! The way back: one responder per request, and parcels of answers per network thread.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use alipes_protocol::{InferError, Origin, Parameter, Tensor};
 use tokio::sync::oneshot;
+use tokio::task;
 
 use super::desk::{self, Desk};
 use super::mailbox::{self, Mailbox, Responses};
@@ -101,7 +104,10 @@ impl Responder {
         match &mut self.way {
             Way::One { sender, .. } => {
                 let waker = Waker::from(Arc::new(Farewell(observer)));
-                if let Poll::Ready(()) = sender.poll_closed(&mut Context::from_waker(&waker)) {
+                // Unconstrained, since a task that has used up its budget is woken at once to go on with a new one; here
+                // that would be taken for the caller's farewell.
+                let closed = pin!(task::unconstrained(poll_fn(|context| sender.poll_closed(context))));
+                if let Poll::Ready(()) = closed.poll(&mut Context::from_waker(&waker)) {
                     waker.wake();
                 }
             }
@@ -286,5 +292,23 @@ mod tests {
         assert_eq!(seen.0.load(Ordering::Relaxed), 1);
         responder.observe(seen.clone());
         assert_eq!(seen.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn no_caller_is_taken_for_gone_where_a_task_has_used_up_its_budget() {
+        let seen = Count::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let watching = seen.clone();
+        let busy = async move {
+            let (mut responder, answer) = Responder::unary();
+            while task::coop::has_budget_remaining() {
+                task::coop::consume_budget().await;
+            }
+            responder.observe(watching);
+            task::yield_now().await;
+            (responder, answer)
+        };
+        let _waiting = runtime.block_on(async { tokio::spawn(busy).await.unwrap() });
+        assert_eq!(seen.0.load(Ordering::Relaxed), 0);
     }
 }
