@@ -132,7 +132,7 @@ fn line(reply: &Reply, mut draft: Draft) -> Line<'_> {
 
 /// Tells the server's log of a failed execution.
 pub fn log_failure(py: Python<'_>, link: &Link, text: &str) {
-    let line = LogLine { level: 0, file: "execute".to_owned(), line: 0, text: text.to_owned() };
+    let line = LogLine { level: 0, file: "answers.rs".to_owned(), line: line!(), text: text.to_owned() };
     let _ = link.send(py, &OutMessage::Log(&line), 0);
 }
 

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::arrays::Memory;
 use super::errors::{TritonError, refused};
+use super::fork;
 use super::iterator::ResponseIterator;
 use super::lease::Loan;
 use super::link::Link;
@@ -91,9 +92,9 @@ fn begin(link: &Link, request: &Bound<'_, InferenceRequest>, decoupled: bool) ->
         let call = OutCall { id, parent, kind: OutCallKind::Infer(infer) };
         link.send(py, &OutMessage::Call(&call), bytes)
     };
-    sent.map_err(|error| {
+    sent.map_err(|text| {
         link.mailbox.close(link, id);
-        refused(error.to_string())
+        refused(text)
     })?;
     Ok(id)
 }
@@ -125,6 +126,9 @@ fn only_response(py: Python<'_>, link: &'static Link, call: u64) -> PyResult<Inf
 
 /// The next response of a call: it, and whether it is the last. `None` where none will come.
 pub fn next_response(py: Python<'_>, link: &'static Link, call: u64) -> Option<PyResult<(InferenceResponse, bool)>> {
+    if fork::is_forked() {
+        return Some(Err(refused(fork::NOT_OURS)));
+    }
     let mail = py.detach(|| link.mailbox.next(link, call))?;
     let last = mail.last;
     Some(received(py, link, mail).map(|response| (response, last)))
@@ -149,12 +153,15 @@ fn received(py: Python<'_>, link: &'static Link, mail: ReceivedMail) -> PyResult
 
 /// Asks the server for something by name and waits for its answer.
 pub fn control(py: Python<'_>, link: &'static Link, name: &str, json: &str) -> PyResult<String> {
+    if fork::is_forked() {
+        return Err(refused(fork::NOT_OURS));
+    }
     let id = link.mailbox.open();
     let call = OutCall { id, parent: link.parent(), kind: OutCallKind::Control { name, json } };
     let sent = link.send(py, &OutMessage::Call(&call), 0);
     let mail = sent.map(|()| py.detach(|| link.mailbox.next(link, id)));
     link.mailbox.close(link, id);
-    let mail = mail.map_err(|error| refused(error.to_string()))?.ok_or_else(|| refused(NO_ANSWER))?;
+    let mail = mail.map_err(refused)?.ok_or_else(|| refused(NO_ANSWER))?;
     link.release(mail.lease);
     match mail.outcome {
         ReceivedOutcome::Json(text) => Ok(text),

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use serde::Deserialize;
 
+use super::fork;
 use super::mailbox::Mailbox;
 
 static LINK: OnceLock<Link> = OnceLock::new();
@@ -75,6 +76,7 @@ impl Link {
         };
         // SAFETY: the descriptors were inherited for this purpose and nothing else in the process owns them.
         let [link, requests, doorbell] = files.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
+        fork::watch()?;
         let link = Link {
             end: WorkerEnd::open(link, requests, doorbell)?,
             input_names: names(&declaration.inputs),
@@ -129,11 +131,19 @@ impl Link {
     }
 
     /// Sends a message with so many bytes of tensors.
-    pub fn send(&self, py: Python<'_>, message: &OutMessage<'_>, bytes: u64) -> Result<(), SendError> {
-        if bytes <= QUICK_BYTES && self.end.try_send(message)? {
+    ///
+    /// # Errors
+    ///
+    /// It is larger than the link can carry, or this process was forked from the worker.
+    pub fn send(&self, py: Python<'_>, message: &OutMessage<'_>, bytes: u64) -> Result<(), String> {
+        if fork::is_forked() {
+            return Err(fork::NOT_OURS.to_owned());
+        }
+        let text = |error: SendError| error.to_string();
+        if bytes <= QUICK_BYTES && self.end.try_send(message).map_err(text)? {
             return Ok(());
         }
-        py.detach(|| self.end.send(message))
+        py.detach(|| self.end.send(message)).map_err(text)
     }
 
     /// Gives memory back, from wherever its last user ends.
@@ -143,6 +153,9 @@ impl Link {
 
     /// Sends a small message, with or without the interpreter.
     pub fn send_from_drop(&self, message: &OutMessage<'_>) {
+        if fork::is_forked() {
+            return;
+        }
         // It fits every link.
         if let Ok(false) = self.end.try_send(message) {
             let send = || drop(self.end.send(message));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alipes_link::{OutMessage, ReceivedMail};
 use parking_lot::{Condvar, Mutex};
 
+use super::fork;
 use super::link::Link;
 
 /// One box per open call.
@@ -33,6 +34,9 @@ impl Mailbox {
 
     /// No further answer is wanted. Those that lie here are given back, as are those that come later.
     pub fn close(&self, link: &Link, call: u64) {
+        if fork::is_forked() {
+            return; // another thread of the parent's may have held the lock, for ever here
+        }
         let left = self.state.lock().boxes.remove(&call);
         self.changed.notify_all();
         for mail in left.into_iter().flatten() {

@@ -9,6 +9,7 @@ mod calls;
 pub mod context;
 mod dlpack;
 pub mod errors;
+mod fork;
 pub mod iterator;
 mod lease;
 mod link;

@@ -7,6 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use super::fork;
 use super::lease::Loan;
 use super::link::{Link, QUICK_BYTES};
 use super::neglect::Neglects;
@@ -82,6 +83,9 @@ impl Reply {
     ///
     /// Triton's texts for a sender that is used against its rules.
     pub fn send(&self, py: Python<'_>, sending: &Sending<'_>) -> Result<(), String> {
+        if fork::is_forked() {
+            return Err(fork::NOT_OURS.to_owned());
+        }
         if let Some(mut state) = self.state.try_lock() {
             self.check(&state, sending)?;
             if let Some(credit) = self.credit(&state).filter(|_| sending.bytes() <= QUICK_BYTES)
@@ -173,6 +177,9 @@ impl Reply {
     /// Ends the request with the failure of its execution, if it has not ended. Waits for a sender that is at work, so
     /// not to be called with the interpreter.
     pub fn fail(&self, text: &str) {
+        if fork::is_forked() {
+            return;
+        }
         let mut state = self.state.lock();
         if !state.closed {
             let draft = Draft::raised(text.to_owned());
@@ -195,7 +202,7 @@ impl Reply {
 impl Drop for Reply {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        if std::mem::replace(&mut state.closed, true) {
+        if std::mem::replace(&mut state.closed, true) || fork::is_forked() {
             return;
         }
         let responses = state.responses;

@@ -13,6 +13,7 @@ use pyo3::types::{PyInt, PyList, PySet, PyString};
 use super::arrays::Memory;
 use super::context::{InferenceTrace, PreferredMemory};
 use super::errors::{refused, wrong_arguments};
+use super::fork;
 use super::link::{Link, Stage, link};
 use super::neglect::{Neglect, Neglects};
 use super::reply::Reply;
@@ -280,6 +281,9 @@ fn json(parameters: &[(String, Parameter)]) -> String {
 
 /// Whether this process can call models now.
 pub fn callable() -> PyResult<&'static Link> {
+    if fork::is_forked() {
+        return Err(refused(fork::NOT_OURS));
+    }
     let serving = link().filter(|link| link.stage() == Stage::Serving);
     serving.ok_or_else(|| refused("BLS is only supported during the 'execute' function."))
 }

@@ -82,7 +82,7 @@ impl WorkerLink {
 
 impl WorkerLink {
     fn send(&self, py: Python<'_>, message: &OutMessage<'_>) -> PyResult<()> {
-        self.link.send(py, message, 0).map_err(|error| PyOSError::new_err(error.to_string()))
+        self.link.send(py, message, 0).map_err(PyOSError::new_err)
     }
 
     /// The next requests; blocks without the interpreter. `None`: the server asks the worker to leave.

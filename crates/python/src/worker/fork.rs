@@ -1,0 +1,27 @@
+//! Processes that a model forks: they have copies of all objects, but the link is their parent's.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// What a model is told that uses the link from such a process.
+pub const NOT_OURS: &str = "Only the worker's own process reaches the server, not one that was forked from it.";
+
+/// Whether this process was forked from the one with the link. What it says there would mix with its parent's words.
+pub fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// Has `is_forked` notice every fork from now on, whoever asks for it.
+pub fn watch() -> io::Result<()> {
+    // SAFETY: the handler stores to an atomic, which may be done in a child of a process with several threads.
+    match unsafe { libc::pthread_atfork(None, None, Some(note)) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+extern "C" fn note() {
+    FORKED.store(true, Ordering::Relaxed);
+}

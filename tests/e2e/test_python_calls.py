@@ -1,0 +1,140 @@
+"""Models that call models, from several threads and tasks at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.asking import add_model, ask
+from support.server import ServerProcess
+
+CALLEE = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [good(f"<{text(request)}>") for request in requests]
+"""
+
+COUNTER = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for index in range(int(text(request))):
+                if sender.is_cancelled():
+                    break
+                sender.send(good(index))
+            sender.send(flags=FINAL)
+"""
+
+CALLER = """
+def request(model, how):
+    tensor = pb_utils.Tensor("HOW", np.array([str(how)], dtype=object))
+    return pb_utils.InferenceRequest(model_name=model, requested_output_names=["OUT"], inputs=[tensor])
+
+def tell(response):
+    if response.has_error():
+        return f"!{response.error().message()}"
+    tensors = response.output_tensors()
+    return tensors[0].as_numpy()[0].decode() if tensors else "-"
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        try:
+            request("callee", "early").exec()
+            self.early = "called"
+        except pb_utils.TritonModelException as error:
+            self.early = str(error)
+
+    def execute(self, requests):
+        return [good(json.dumps(getattr(self, text(request))())) if hasattr(self, text(request)) else
+                self.forward(request) for request in requests]
+
+    def in_initialize(self):
+        return self.early
+
+    def forward(self, request):
+        return globals()["request"]("callee", text(request)).exec()
+
+    def threads(self):
+        said = {}
+        def call(index):
+            said[index] = tell(request("callee", index).exec())
+        threads = [threading.Thread(target=call, args=(index,)) for index in range(20)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        return [said[index] for index in range(20)]
+
+    def tasks(self):
+        async def all():
+            return await asyncio.gather(*[request("callee", index).async_exec() for index in range(50)])
+        return [tell(response) for response in asyncio.run(all())]
+
+    def stream(self):
+        responses = request("counter", 3).exec(decoupled=True)
+        return [[tell(response) for response in responses] for _ in range(2)]
+
+    def streams(self):
+        async def one(count):
+            return [tell(response) for response in await request("counter", count).async_exec(decoupled=True)]
+        async def all():
+            return await asyncio.gather(*[one(count) for count in range(4)])
+        return asyncio.run(all())
+
+    def cancel(self):
+        responses = request("counter", 1000000).exec(decoupled=True)
+        first = [tell(next(responses)) for _ in range(3)]
+        responses.cancel()
+        return [first, [tell(response) for response in responses]]
+
+    def forget(self):
+        next(request("counter", 1000000).exec(decoupled=True))
+        return tell(request("callee", "after").exec())
+
+    def kept(self):
+        self.arrays = [request("callee", index).exec().output_tensors()[0].as_numpy() for index in range(3)]
+        return [array[0].decode() for array in self.arrays]
+
+    def wrong(self):
+        return tell(request("absent", 1).exec())
+"""
+
+
+@pytest.fixture(scope="module")
+def server(serve_module: Callable[..., ServerProcess], tmp_path_factory: pytest.TempPathFactory) -> ServerProcess:
+    repository: Path = tmp_path_factory.mktemp("models")
+    add_model(repository, "callee", CALLEE)
+    add_model(repository, "counter", COUNTER, decoupled=True)
+    add_model(repository, "caller", CALLER)
+    return serve_module(repository)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("threads", [f"<{index}>" for index in range(20)]),
+        ("tasks", [f"<{index}>" for index in range(50)]),
+        ("stream", [["0", "1", "2", "-"]] * 2),
+        ("streams", [[*map(str, range(count)), "-"] for count in range(4)]),
+        ("cancel", [["0", "1", "2"], ["0", "1", "2"]]),
+        ("forget", "<after>"),
+        ("kept", ["<0>", "<1>", "<2>"]),
+        ("in_initialize", "BLS is only supported during the 'execute' function."),
+    ],
+)
+def test_a_call_brings_what_the_callee_said(server: ServerProcess, how: str, said: object) -> None:
+    status, text = ask(server, "caller", how)
+    assert status == 200, text
+    assert json.loads(text) == said
+
+
+def test_a_response_can_be_passed_on(server: ServerProcess) -> None:
+    assert ask(server, "caller", "this text") == (200, "<this text>")
+
+
+def test_a_call_that_fails_is_a_response(server: ServerProcess) -> None:
+    status, text = ask(server, "caller", "wrong")
+    assert status == 200
+    assert "Model 'absent' is not ready." in text
