@@ -31,7 +31,7 @@ def serve() -> int:
     """Runs a worker until the server says stop; returns the exit status."""
     leaving = process.Leaving()
     try:
-        process.keep_descriptors(LINK, REQUESTS, SETUP, DOORBELL)
+        process.keep_descriptors(LINK, REQUESTS, DOORBELL)
     except OSError:
         sys.stderr.write("a worker has nothing to do by itself: `alipes serve` starts it, and hands it its link\n")
         return leaving.now(1)

@@ -66,9 +66,21 @@ def _be_stoppable() -> None:
 
 
 def keep_descriptors(*descriptors: int) -> None:
-    """Keeps programs that the model starts from inheriting the link."""
+    """Keeps the link to this process: what the model starts or forks has nothing of it.
+
+    A child that outlives the worker would keep memory of requests that nobody can reach any more.
+    """
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
+    os.register_at_fork(after_in_child=lambda: _forget(descriptors))
+
+
+def _forget(descriptors: tuple[int, ...]) -> None:
+    # Replaced rather than closed: whoever owns the numbers in the child may still close them.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in descriptors:
+        os.dup2(nothing, descriptor, inheritable=False)
+    os.close(nothing)
 
 
 def show_output() -> None:

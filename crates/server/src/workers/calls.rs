@@ -73,6 +73,18 @@ pub fn start(worker: &Arc<Worker>, model: &Arc<ModelVersion>, call: Call) {
     }
 }
 
+/// Answers a call of a worker whose model is gone: metrics still are, inferences are over.
+pub fn start_last(worker: &Arc<Worker>, call: Call) {
+    let Some(service) = worker.service.upgrade() else { return };
+    match call.kind {
+        CallKind::Infer(_) => {
+            let text = "the model that calls is being unloaded";
+            post(worker, call.id, true, MailOutcome::Error { code: INTERNAL, text }, None);
+        }
+        CallKind::Control { name, json } => control_call(worker, service, call.id, name, json),
+    }
+}
+
 /// The worker no longer wants the answer: the callee is told so.
 pub fn cancel(worker: &Worker, id: u64) {
     let call = worker.calls.0.lock().remove(&id);

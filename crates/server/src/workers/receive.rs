@@ -287,6 +287,20 @@ fn log(worker: &Worker, line: LogLine) {
     }
 }
 
+/// Takes in what a worker still says once its model is gone: `finalize` may log, and let go of its metrics.
+pub fn last_words(worker: &Arc<Worker>) {
+    loop {
+        let message = worker.state.lock().link.as_mut().map(|link| link.receive());
+        match message {
+            Some(Ok(Some(Message::Log(line)))) => log(worker, line),
+            Some(Ok(Some(Message::Call(call)))) => calls::start_last(worker, call),
+            Some(Ok(Some(_))) => {}
+            Some(Err(violation)) => return worker.damage.report(violation.to_string()),
+            None | Some(Ok(None)) => return,
+        }
+    }
+}
+
 /// A caller has gone: what the worker has not claimed is taken back, what it executes is told.
 pub fn withdraw(worker: &Arc<Worker>, lane: u32, ticket: u64) {
     let Some(model) = worker.model() else { return };

@@ -49,6 +49,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
             End::Left => Fault::Start("it was stopped".into()),
             End::Fault(fault) => fault,
         };
+        let served = worker.is_up();
         bury(&worker, &fault);
         if let Some(first) = first.take() {
             let _ = first.send(Err(load_error(&worker, &fault)));
@@ -58,7 +59,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
             break;
         }
         faults = if began.elapsed() > HEALTHY_AFTER { 1 } else { faults + 1 };
-        mourn(&worker, &fault, faults);
+        mourn(&worker, &fault, served, faults);
         tokio::select! {
             () = time::sleep(faults::pause(faults)) => {}
             () = worker.stopping.wait() => break,
@@ -140,18 +141,27 @@ struct Life<'a> {
 impl Life<'_> {
     /// Takes in what the worker says, until the doorbell is armed again.
     fn listen(&mut self) {
-        let Some(model) = self.worker.model() else { return self.ask_to_leave() };
         loop {
-            let (ready, refused) = receive::drain(self.worker, &model);
-            if ready {
-                self.open(&model);
-            }
-            if let Some(text) = refused {
-                self.fault = Some(Fault::Start(text));
+            match self.worker.model() {
+                Some(model) => self.take_in(&model),
+                None => {
+                    self.ask_to_leave();
+                    receive::last_words(self.worker);
+                }
             }
             if self.worker.state.lock().link.as_ref().is_none_or(|link| link.arm()) {
                 return;
             }
+        }
+    }
+
+    fn take_in(&mut self, model: &Arc<ModelVersion>) {
+        let (ready, refused) = receive::drain(self.worker, model);
+        if ready {
+            self.open(model);
+        }
+        if let Some(text) = refused {
+            self.fault = Some(Fault::Start(text));
         }
     }
 
@@ -278,10 +288,10 @@ fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
     parcels.send();
 }
 
-/// Says what happened. Where a start has failed and no other worker is left, those who wait are told so: nobody knows
-/// when there will be one.
-fn mourn(worker: &Worker, fault: &Fault, faults: u32) {
-    let state = if matches!(fault, Fault::Start(_)) { WorkerState::Failed } else { WorkerState::Died };
+/// Says what happened. Where a start has failed, in whatever way, and no other worker is left, those who wait are told
+/// so: nobody knows when there will be one.
+fn mourn(worker: &Worker, fault: &Fault, served: bool, faults: u32) {
+    let state = if served { WorkerState::Died } else { WorkerState::Failed };
     let pause = faults::pause(faults);
     let next = if pause.is_zero() { String::new() } else { format!("; next start in {} s", pause.as_secs_f64()) };
     worker.tell(state, format!("{}{next}", fault.text()));
