@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -120,9 +121,9 @@ class ServerProcess:
         return self.wait()
 
     def kill(self) -> None:
-        """Makes sure that nothing is left."""
-        if self.process.poll() is None:
-            self.process.kill()
+        """Makes sure that nothing is left, of what models have started either."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.wait()
         if self.process.stdout is not None:
             self.process.stdout.close()

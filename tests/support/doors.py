@@ -1,0 +1,274 @@
+"""The two ways into a server, with one vocabulary: a test that takes a door proves its fact for both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPResponse
+from typing import Any, Protocol, Self
+
+import numpy as np
+import tritonclient.grpc as grpc_client
+import tritonclient.http as http_client
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype
+
+from support.server import ServerProcess
+
+# Triton's HTTP status of each code that these tests meet.
+_HTTP = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 499: "CANCELLED", 500: "INTERNAL", 503: "UNAVAILABLE"}
+
+# Longer than any answer takes on a busy machine, shorter than the test's own limit.
+_TIMEOUT_S = 100.0
+
+Inputs = Mapping[str, Any]
+
+
+class Refusal(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(f"{code}: {text}")
+        self.code = code
+        self.text = text
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer: its tensors by name, its parameters, the version that gave it."""
+
+    tensors: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    version: str
+
+    def __getitem__(self, name: str) -> Any:
+        return self.tensors[name]
+
+
+class Door(Protocol):
+    """One client of one server."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def ask(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        version: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] | None = None,
+        request_id: str = "",
+    ) -> Reply:
+        """The answer to one request. Inputs are arrays or lists, as `tensors` takes them.
+
+        Raises:
+            Refusal: If the server answers with an error.
+        """
+        ...
+
+    def is_ready(self, model: str, version: str = "") -> bool:
+        """Whether the server says so."""
+        ...
+
+    def index(self, model: str) -> dict[str, str]:
+        """State and reason of the model's first entry in the repository index."""
+        ...
+
+    def statistics(self, model: str) -> dict[str, Any]:
+        """The model's statistics, in the form of HTTP."""
+        ...
+
+    def load(self, model: str) -> None:
+        """Loads a model, or loads it again.
+
+        Raises:
+            Refusal: If that fails.
+        """
+        ...
+
+    def unload(self, model: str) -> None:
+        """Takes a model away."""
+        ...
+
+
+class HttpDoor:
+    """HTTP with binary tensors, over one connection. Any thread may use it, one at a time."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self._connection = HTTPConnection(server.http, timeout=_TIMEOUT_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def ask(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        version: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] | None = None,
+        request_id: str = "",
+    ) -> Reply:
+        body, header_length = http_client.InferenceServerClient.generate_request_body(
+            tensors(http_client, inputs),
+            outputs=None if outputs is None else [http_client.InferRequestedOutput(name) for name in outputs],
+            request_id=request_id,
+            parameters=None if parameters is None else dict(parameters),
+        )
+        headers = {} if header_length is None else {"Inference-Header-Content-Length": str(header_length)}
+        path = f"/v2/models/{model}{f'/versions/{version}' if version else ''}/infer"
+        response, content = self.call("POST", path, body, headers)
+        if response.status != 200:
+            raise Refusal(_HTTP.get(response.status, str(response.status)), json.loads(content)["error"])
+        length = response.getheader("Inference-Header-Content-Length")
+        result = http_client.InferResult.from_response_body(
+            content, header_length=None if length is None else int(length)
+        )
+        answer = result.get_response()
+        return Reply(
+            {output["name"]: result.as_numpy(output["name"]) for output in answer.get("outputs", [])},
+            answer.get("parameters", {}),
+            answer["model_version"],
+        )
+
+    def is_ready(self, model: str, version: str = "") -> bool:
+        path = f"/v2/models/{model}{f'/versions/{version}' if version else ''}/ready"
+        return self.call("GET", path)[0].status == 200
+
+    def index(self, model: str) -> dict[str, str]:
+        return next(entry for entry in self.indexes() if entry["name"] == model)
+
+    def indexes(self) -> list[dict[str, str]]:
+        """The whole repository index."""
+        return list(json.loads(self.call("POST", "/v2/repository/index")[1]))
+
+    def statistics(self, model: str) -> dict[str, Any]:
+        return dict(json.loads(self.call("GET", f"/v2/models/{model}/stats")[1])["model_stats"][0])
+
+    def load(self, model: str) -> None:
+        self._control(model, "load")
+
+    def unload(self, model: str) -> None:
+        self._control(model, "unload")
+
+    def call(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[HTTPResponse, bytes]:
+        """Any request: the response and its content."""
+        self._connection.request(method, path, body, dict(headers or {}))
+        response = self._connection.getresponse()
+        return response, response.read()
+
+    def _control(self, model: str, what: str) -> None:
+        response, content = self.call("POST", f"/v2/repository/models/{model}/{what}")
+        if response.status != 200:
+            raise Refusal(_HTTP.get(response.status, str(response.status)), json.loads(content)["error"])
+
+
+class GrpcDoor:
+    """gRPC with raw contents."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.client = grpc_client.InferenceServerClient(server.grpc)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+    def ask(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        version: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] | None = None,
+        request_id: str = "",
+    ) -> Reply:
+        wanted = None if outputs is None else [grpc_client.InferRequestedOutput(name) for name in outputs]
+        try:
+            result = self.client.infer(
+                model,
+                tensors(grpc_client, inputs),
+                version,
+                outputs=wanted,
+                request_id=request_id,
+                parameters=None if parameters is None else dict(parameters),
+                client_timeout=_TIMEOUT_S,
+            )
+        except InferenceServerException as error:
+            raise refusal_of(error) from None
+        return reply_of(result)
+
+    def is_ready(self, model: str, version: str = "") -> bool:
+        return bool(self.client.is_model_ready(model, version))
+
+    def index(self, model: str) -> dict[str, str]:
+        entries = self.client.get_model_repository_index().models
+        entry = next(entry for entry in entries if entry.name == model)
+        return {"name": entry.name, "version": entry.version, "state": entry.state, "reason": entry.reason}
+
+    def statistics(self, model: str) -> dict[str, Any]:
+        answer = self.client.get_inference_statistics(model, as_json=True)
+        return dict(_with_numbers(answer["model_stats"][0]))
+
+    def load(self, model: str) -> None:
+        try:
+            self.client.load_model(model)
+        except InferenceServerException as error:
+            raise refusal_of(error) from None
+
+    def unload(self, model: str) -> None:
+        try:
+            self.client.unload_model(model)
+        except InferenceServerException as error:
+            raise refusal_of(error) from None
+
+
+DOORS = {"http": HttpDoor, "grpc": GrpcDoor}
+
+
+def refusal_of(error: InferenceServerException) -> Refusal:
+    """What a gRPC client raised, in this vocabulary."""
+    return Refusal(str(error.status()).removeprefix("StatusCode."), error.message())
+
+
+def reply_of(result: grpc_client.InferResult) -> Reply:
+    """What a gRPC client got, in this vocabulary."""
+    answer = result.get_response()
+    parameters = {key: getattr(value, value.WhichOneof("parameter_choice")) for key, value in answer.parameters.items()}
+    outputs = {output.name: result.as_numpy(output.name) for output in answer.outputs}
+    return Reply(outputs, parameters, answer.model_version)
+
+
+def tensors(module: Any, inputs: Inputs) -> list[Any]:
+    """Inputs as the clients of either module take them. Lists of numbers become INT32, lists of text BYTES."""
+    made = []
+    for name, value in inputs.items():
+        array = value if isinstance(value, np.ndarray) else np.array(value, np.object_ if _is_text(value) else np.int32)
+        tensor = module.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+        tensor.set_data_from_numpy(array)
+        made.append(tensor)
+    return made
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(np.asarray(value).flat[0], str | bytes)
+
+
+def _with_numbers(value: Any) -> Any:
+    """Protobuf's JSON writes 64-bit numbers as text; HTTP does not."""
+    if isinstance(value, dict):
+        return {key: _with_numbers(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_with_numbers(one) for one in value]
+    return int(value) if isinstance(value, str) and value.isdecimal() else value

@@ -1,0 +1,85 @@
+"""What a server has running and open, seen from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.request import urlopen
+
+import psutil
+
+from support.server import ServerProcess
+
+
+def workers_of(server: ServerProcess) -> list[psutil.Process]:
+    """The worker processes that a server has now."""
+    return [child for child in psutil.Process(server.process.pid).children() if is_worker(child)]
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Whether a process is a worker."""
+    try:
+        return any(part.endswith("worker/bootstrap.py") for part in process.cmdline())
+    except psutil.NoSuchProcess:
+        return False
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended. One that nobody has waited for yet has."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def memory_files(pid: int) -> list[str]:
+    """The memory files that a process holds, by descriptor or by mapping; empty once it is gone."""
+    found = set()
+    try:
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            target = _target(descriptor)
+            if target.startswith("/memfd:"):
+                found.add(target)
+        maps = Path(f"/proc/{pid}/maps").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    found.update(line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/memfd:" in line)
+    return sorted(found)
+
+
+def descriptors(pid: int) -> dict[int, str]:
+    """What each open descriptor of a process is."""
+    return {int(entry.name): _target(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+
+
+def _target(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink())
+    except FileNotFoundError:  # closed meanwhile
+        return ""
+
+
+def shared_memory_files() -> set[str]:
+    """What stands in /dev/shm."""
+    return {entry.name for entry in Path("/dev/shm").iterdir()}
+
+
+def metric(server: ServerProcess, name: str, **labels: str) -> float:
+    """The sum of all samples of a metric with these labels; 0 where there is none."""
+    with urlopen(f"http://{server.metrics}/metrics", timeout=60) as response:
+        text = response.read().decode()
+    lines = (line for line in text.splitlines() if line.startswith((f"{name}{{", f"{name} ")))
+    wanted = [f'{key}="{value}"' for key, value in labels.items()]
+    return sum(float(line.rpartition(" ")[2]) for line in lines if all(one in line for one in wanted))
+
+
+def shared_bytes(pid: int) -> int:
+    """RAM behind the memory files that a process has open."""
+    files = {}
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if str(entry.readlink()).startswith("/memfd:"):
+                status = entry.stat()
+                files[status.st_ino] = status.st_blocks * 512
+        except FileNotFoundError:  # closed meanwhile
+            continue
+    return sum(files.values())

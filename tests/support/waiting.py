@@ -1,0 +1,21 @@
+"""Waiting for facts that nothing announces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+# Longest wait for anything that a healthy server does soon; a loaded machine may be slow.
+PATIENCE_S = 60.0
+
+
+def until(fact: Callable[[], object], what: str = "", patience_s: float = PATIENCE_S) -> None:
+    """Returns once the fact holds.
+
+    Raises:
+        AssertionError: If it does not in time.
+    """
+    deadline = time.monotonic() + patience_s
+    while not fact():
+        assert time.monotonic() < deadline, what or "it did not happen in time"
+        time.sleep(0.005)
