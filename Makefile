@@ -3,6 +3,7 @@
 #   make quickstart   a model served and asked, in one command
 #   make test         everything that `.ci/run` tests first: Rust, then Python on each interpreter found
 #   make test-extras  the tests of what is installed on request
+#   make chaos        two minutes of trouble for the workers of Python models, under load
 #   make lint         formatting, lints, types
 #   make bench        ratios against the floors and the peers (see docs/benchmarks.md)
 #   make docs         the generated reference pages
@@ -20,7 +21,7 @@ BIN := $(VENV)/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates proto python -type f \
 	-not -name '*.pyc' -not -name '*.so' -not -path '*/target/*' 2>/dev/null | sed 's/ /\\ /g')
 
-.PHONY: help quickstart test test-rust test-python test-extras lint docs wheel venv clean
+.PHONY: help quickstart test test-rust test-python test-extras chaos lint docs wheel venv clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -74,7 +75,13 @@ test-python: $(VENV)/tests
 
 # Each extra in an environment of its own, so that what the base install lacks is noticed.
 test-extras: $(VENV)/tests
-	@tools/test-extra examples tests/e2e/test_digits_example.py
+	@tools/test-extra examples tests/e2e/test_digits_example.py tests/e2e/test_serving_lab.py
+	@tools/test-torch
+
+# The same test as among the others, for longer. FOR=600 makes it ten minutes.
+chaos: $(VENV)/tests
+	@tools/say "troubling workers"
+	@ALIPES_CHAOS_SECONDS=$(or $(FOR),120) $(BIN)/python -m pytest -q tests/e2e/workers/test_chaos.py $(ARGS)
 
 lint: $(VENV)/tests
 	@tools/say "formatting and lints"

@@ -48,6 +48,17 @@ def test_errors_are_those_of_the_code() -> None:
         assert issubclass(getattr(errors, exception), errors.InferError)
 
 
+def test_the_names_for_python_models_are_those_of_the_module() -> None:
+    from alipes.worker.triton import triton_python_backend_utils
+
+    rows = tables("python-backend.md")[2]
+    assert sorted(row[0] for row in rows) == sorted(triton_python_backend_utils.__all__)
+    for name, what in rows:
+        offered = getattr(triton_python_backend_utils, name)
+        for method in re.findall(r"`([a-z_]+)\(", what):
+            assert not isinstance(offered, type) or hasattr(offered, method), f"{name}.{method}"
+
+
 def test_each_code_is_explained() -> None:
     codes, explained = tables("errors.md")
     assert [row[0] for row in explained] == [row[0] for row in codes]

@@ -1,0 +1,132 @@
+"""Errors of the model's code: told, counted, and without a consequence for its process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.doors import DOORS, Door, HttpDoor, Refusal
+from support.processes import metric, workers_of
+from support.python_models import ECHO, add_python_model, parameter
+from support.server import ServerProcess
+
+Start = Callable[..., ServerProcess]
+
+WRONG = """
+class TritonPythonModel:
+    def execute(self, requests):
+        how = word(requests[0])
+        good = answer(PID=np.array([os.getpid()], np.int64))
+        if how == "raises":
+            raise ValueError("went wrong")
+        if how == "leaves":
+            sys.exit("done")
+        if how == "recurses":
+            return self.execute(requests)
+        if how == "none":
+            return None
+        if how == "too many":
+            return [good, good]
+        if how == "no list":
+            return (good,)
+        if how == "no response":
+            return ["text"]
+        if how == "error":
+            return [pb_utils.InferenceResponse(error=pb_utils.TritonError("said no", pb_utils.TritonError.NOT_FOUND))]
+        return [good]
+"""
+
+FAILED = "Failed to process the request(s) for model 'wrong_0_0', message: "
+
+# What the caller is told.
+TEXTS = {
+    "raises": "ValueError: went wrong\n\nAt:\n  ",
+    "leaves": "SystemExit: done\n\nAt:\n  ",
+    "recurses": "RecursionError: ",
+    "none": "Expected a list in the execute return, found type '<class 'NoneType'>'.",
+    "too many": "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
+    "InferenceRequest(s) size is:1, and InferenceResponse(s) size is:2\n",
+    "no list": "Expected a list in the execute return, found type '<class 'tuple'>'.",
+    "no response": "Expected an 'InferenceResponse' object in the execute function return list, "
+    "found type '<class 'str'>'.",
+}
+
+
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]
+) -> Iterator[ServerProcess]:
+    repository = tmp_path_factory.mktemp("models")
+    add_python_model(repository, "wrong", WRONG, signature="HOW: BYTES[1] -> PID: INT64[1]")
+    yield serve_module(repository)
+
+
+def pid_of(door: Door) -> int:
+    return int(door.ask("wrong", {"HOW": ["well"]})["PID"][0])
+
+
+@pytest.mark.parametrize("how", TEXTS)
+def test_a_failed_execution_is_told_and_counted_once(server: ServerProcess, door: Door, how: str) -> None:
+    pid = pid_of(door)
+    before = door.statistics("wrong")["inference_stats"]["fail"].get("count", 0)
+    failures = metric(server, "nv_inference_request_failure", model="wrong", reason="BACKEND")
+    with pytest.raises(Refusal) as refusal:
+        door.ask("wrong", {"HOW": [how]})
+    assert refusal.value.code == "INTERNAL"
+    assert refusal.value.text.startswith(FAILED + TEXTS[how])
+    assert door.statistics("wrong")["inference_stats"]["fail"]["count"] == before + 1
+    assert metric(server, "nv_inference_request_failure", model="wrong", reason="BACKEND") == failures + 1
+    assert pid_of(door) == pid
+
+
+def test_an_error_that_the_model_says_itself_counts_as_an_answer(server: ServerProcess, door: Door) -> None:
+    pid_of(door)
+    before = door.statistics("wrong")["inference_stats"]
+    with pytest.raises(Refusal) as refusal:
+        door.ask("wrong", {"HOW": ["error"]})
+    assert refusal.value.text == "said no"
+    after = door.statistics("wrong")["inference_stats"]
+    assert after["success"]["count"] == before["success"]["count"] + 1
+    assert after["fail"].get("count", 0) == before["fail"].get("count", 0)
+
+
+STARTS = {
+    "raises": ("raise KeyError('weights')", "KeyError: 'weights'"),
+    "exits": ("os._exit(5)", "worker process of 'broken_0_0' left with exit code 5 while it was loading its model"),
+    "crashes": ("ctypes.string_at(0)", "signal 11 (SIGSEGV: segmentation fault) while it was loading its model"),
+    "hangs": ("await_note('never')", "its model was not loaded within 0.5 s"),
+}
+
+
+@pytest.mark.parametrize("how", STARTS)
+@pytest.mark.parametrize("protocol", DOORS)
+def test_a_model_that_does_not_start_says_why_and_leaves_nothing(
+    repository: Path, start: Start, how: str, protocol: str
+) -> None:
+    code, text = STARTS[how]
+    source = ECHO + f"    def initialize(self, args):\n        {code}\n"
+    limit = parameter("START_TIMEOUT_SECONDS", "0.5") if how == "hangs" else ""
+    add_python_model(repository, "broken", source, config=limit)
+    add_python_model(repository, "good")
+    server = start("--model-control-mode=explicit", "--load-model=good")
+    with DOORS[protocol](server) as door:
+        with pytest.raises(Refusal) as refusal:
+            door.load("broken")
+        assert text in refusal.value.text
+        assert text in door.index("broken")["reason"]
+        assert door.index("broken")["state"] == "UNAVAILABLE"
+        assert not door.is_ready("broken")
+        assert door.ask("good", {"X": [1]})["Y"].tolist() == [1]
+    assert len(workers_of(server)) == 1
+
+
+def test_a_broken_model_does_not_keep_the_others_from_starting(repository: Path, start: Start) -> None:
+    (add_python_model(repository, "broken") / "1" / "model.py").write_text("import no_such_module\n")
+    add_python_model(repository, "empty", "class Other: pass\n")
+    add_python_model(repository, "good")
+    server = start(all_load=False)
+    with HttpDoor(server) as door:
+        assert door.ask("good", {"X": [1]})["Y"].tolist() == [1]
+        assert "ModuleNotFoundError: No module named 'no_such_module'" in door.index("broken")["reason"]
+        assert "TritonPythonModel" in door.index("empty")["reason"]

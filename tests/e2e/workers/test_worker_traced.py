@@ -1,0 +1,49 @@
+"""No socket, pipe or copy between processes carries a tensor's bytes: the system calls of both sides are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.doors import DOORS
+from support.processes import workers_of
+from support.python_models import ECHO, add_python_model
+from support.server import ServerProcess
+from support.tracing import Tracer
+
+Start = Callable[..., ServerProcess]
+
+# 64 KiB that no system call carries by chance: 4,096 numbered lines, and what the model makes of them.
+ASKED = "".join(f"asked-bytes-{number:04}" for number in range(4096)).encode()
+ANSWERED = ASKED.replace(b"asked", b"ASKED")
+
+SHOUTS = ECHO.replace(
+    "answer(Y=given(request))",
+    "answer(Y=np.frombuffer(given(request).tobytes().replace(b'asked', b'ASKED'), np.uint8))",
+)
+
+
+@pytest.mark.parametrize("protocol", DOORS)
+def test_tensors_reach_the_worker_by_no_system_call(
+    repository: Path, start: Start, tmp_path: Path, protocol: str
+) -> None:
+    add_python_model(repository, "shouts", SHOUTS, signature="X: UINT8[-1] -> Y: UINT8[-1]")
+    server = start()
+    (worker,) = workers_of(server)
+    with DOORS[protocol](server) as door:
+        door.ask("shouts", {"X": np.frombuffer(ASKED, np.uint8)})  # connects, and starts what is started once
+        with Tracer(tmp_path / "trace", server.process.pid, worker.pid) as tracer:
+            reply = door.ask("shouts", {"X": np.frombuffer(ASKED, np.uint8)})
+        assert reply["Y"].tobytes() == ANSWERED
+    calls = tracer.calls()
+    carried = [call for call in calls if "asked-bytes-" in call.text or "ASKED-bytes-" in call.text]
+    # The trace sees what it should: the request comes in and the answer goes out, both by the client's connection.
+    assert any("asked-bytes-2048" in call.text for call in carried)
+    assert any("ASKED-bytes-2048" in call.text for call in carried)
+    assert {call.process for call in carried} == {server.process.pid}
+    assert not [call.text[:200] for call in carried if not call.target.startswith("<TCP")]
+    # Nor is there any other channel between the two: the worker neither reads nor writes more than a doorbell's eight
+    # bytes at a time.
+    assert not [call.text[:200] for call in calls if call.process == worker.pid and len(call.text) > 200]
