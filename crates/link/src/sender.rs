@@ -172,11 +172,12 @@ impl Sender {
         take().or_else(|| if patient { self.link.header().room_bell.wait(None, take) } else { None })
     }
 
-    /// Gives the memory of idle slots back to the system.
-    pub fn trim(&self) {
+    /// Gives the memory of idle slots back to the system; true once the server has returned every slot.
+    pub fn trim(&self) -> bool {
         let mut books = self.books.lock();
         books.collect(&self.link);
         books.trim(&self.link);
+        books.slots.is_empty()
     }
 }
 

@@ -122,11 +122,12 @@ impl WorkerEnd {
             return claimed;
         }
         let bell = &header.request_bell;
-        let soon = self.request_spin.wait(bell, Some(Instant::now() + IDLE), ready);
-        soon.unwrap_or_else(|| {
-            self.sender.trim();
-            bell.wait(None, ready).expect("without a deadline a wait ends with what it waits for")
-        })
+        let mut soon = self.request_spin.wait(bell, Some(Instant::now() + IDLE), ready);
+        // A caller who reads slowly keeps a large answer in use long after the model has become idle.
+        while soon.is_none() && !self.sender.trim() {
+            soon = bell.wait(Some(Instant::now() + IDLE), ready);
+        }
+        soon.unwrap_or_else(|| bell.wait(None, ready).expect("without a deadline a wait ends with what it waits for"))
     }
 
     /// Takes the next request off the ring if it may run with the batch; passes by those that were revoked.
