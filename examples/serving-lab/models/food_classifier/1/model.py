@@ -20,7 +20,7 @@ class Network:
 
     def __call__(self, batch):
         """Logits ``[n, 11]``."""
-        return batch.mean(axis=(2, 3)) @ self.weight.T + self.bias
+        return batch.mean(axis=(2, 3), dtype=np.float64) @ self.weight.T + self.bias
 
 
 class TritonPythonModel:
