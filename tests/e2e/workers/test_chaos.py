@@ -54,9 +54,9 @@ def test_a_server_survives_everything_that_happens_to_its_workers(
     with capsys.disabled():
         print(f"\nchaos: {story}")
 
-    assert account.violations == [], story
+    assert not account.violations, "\n".join([story, *account.violations])
     recover(server, load)
-    assert account.violations == [], story
+    assert not account.violations, "\n".join([story, *account.violations])
     assert [account.open(model) for model in (*MODELS, NATIVE)] == [0] * (len(MODELS) + 1), story
     for model in (*UNARY, STREAM, NATIVE):
         compare_books(server, account, model, story)

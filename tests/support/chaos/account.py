@@ -8,18 +8,19 @@ from collections import Counter
 
 from support.doors import Refusal
 
+_DIED = r"worker process of '(plain|batching|caller|callee|stream)_0_\d' .*"
+_GONE = r"Model '\w+' is not ready: .*"
+_POISONED = r"(Failed to process the request\(s\) for model '\w+', message: )?ValueError: poisoned.*"
+_OF_CALLEE = rf"({_DIED}|{_GONE}|{_POISONED}|Model callee - Error when running inference: .*)"
+
 # What a request may be refused with while workers die.
 _ALLOWED = re.compile(
-    r"worker process of '(plain|batching|caller|callee|stream)_0_\d' .*"
-    r"|Model '\w+' is not ready: .*"
-    r"|(Failed to process the request\(s\) for model '\w+', message: )?ValueError: poisoned.*"
-    r"|Failed to process the request\(s\) for model 'caller_0_\d', message: TritonModelException: Model callee - "
-    r"Error when running inference: .*",
+    rf"{_DIED}|{_GONE}|{_POISONED}"
+    rf"|Failed to process the request\(s\) for model 'caller_0_\d', message: TritonModelException: {_OF_CALLEE}",
     re.DOTALL,
 )
 
-
-_NOT_READY = re.compile(r"Model '\w+' is not ready: .*", re.DOTALL)
+_NOT_READY = re.compile(_GONE, re.DOTALL)
 
 
 class Account:

@@ -150,7 +150,8 @@ class Load:
         (tensor,) = tensors(grpc_client, {"X": np.array([1], np.int32)})
         message = service_pb2.ModelInferRequest(model_name=model, inputs=[tensor._get_tensor()])
         message.raw_input_contents.append(tensor._get_content())
-        with grpc.insecure_channel(self._server.grpc) as channel:
+        # A connection of its own: one that resets many calls is closed, and with it whatever else it carries.
+        with grpc.insecure_channel(self._server.grpc, [("grpc.use_local_subchannel_pool", 1)]) as channel:
             method = channel.unary_unary(
                 "/inference.GRPCInferenceService/ModelInfer",
                 request_serializer=service_pb2.ModelInferRequest.SerializeToString,

@@ -22,7 +22,16 @@ use crate::model::ModelVersion;
 
 /// The calls of a worker that are not over.
 #[derive(Default)]
-pub struct Calls(Mutex<HashMap<u64, Open>>);
+pub struct Calls(Mutex<HashMap<CallId, Open>>);
+
+/// Which call of a worker. Each of its processes counts its own from the start again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallId {
+    /// Which of the worker's processes has called.
+    pub life: u64,
+    /// Number that the process gave the call.
+    pub number: u64,
+}
 
 /// A call that is not over. Dropping it withdraws the call.
 #[expect(dead_code, reason = "held for what their drop does")]
@@ -61,32 +70,38 @@ struct Parent {
     inputs: Vec<Tensor>,
 }
 
-/// Starts to answer a call.
-pub fn start(worker: &Arc<Worker>, model: &Arc<ModelVersion>, call: Call) {
+/// Starts to answer a call that came from this life of the worker.
+pub fn start(worker: &Arc<Worker>, model: &Arc<ModelVersion>, life: u64, call: Call) {
     let Some(service) = worker.service.upgrade() else { return };
+    let id = CallId { life, number: call.id };
     match call.kind {
         CallKind::Infer(mut infer) => match parent(worker, model, call.parent, &mut infer) {
-            Ok(parent) => infer_call(worker, &service, call.id, *infer, parent),
+            Ok(parent) => infer_call(worker, &service, id, *infer, parent),
             Err(violation) => worker.damage.report(violation),
         },
-        CallKind::Control { name, json } => control_call(worker, service, call.id, name, json),
+        CallKind::Control { name, json } => control_call(worker, service, id, name, json),
+    }
+    // Its process may have ended, and its calls been withdrawn, before this one was among them.
+    if worker.state.lock().life != life {
+        cancel(worker, id);
     }
 }
 
 /// Answers a call of a worker whose model is gone: metrics still are, inferences are over.
-pub fn start_last(worker: &Arc<Worker>, call: Call) {
+pub fn start_last(worker: &Arc<Worker>, life: u64, call: Call) {
     let Some(service) = worker.service.upgrade() else { return };
+    let id = CallId { life, number: call.id };
     match call.kind {
         CallKind::Infer(_) => {
             let text = "the model that calls is being unloaded";
-            post(worker, call.id, true, MailOutcome::Error { code: INTERNAL, text }, None);
+            post(worker, id, true, MailOutcome::Error { code: INTERNAL, text }, None);
         }
-        CallKind::Control { name, json } => control_call(worker, service, call.id, name, json),
+        CallKind::Control { name, json } => control_call(worker, service, id, name, json),
     }
 }
 
 /// The worker no longer wants the answer: the callee is told so.
-pub fn cancel(worker: &Worker, id: u64) {
+pub fn cancel(worker: &Worker, id: CallId) {
     let call = worker.calls.0.lock().remove(&id);
     drop(call);
 }
@@ -100,7 +115,7 @@ pub fn abandon(worker: &Worker) {
     }
 }
 
-fn control_call(worker: &Arc<Worker>, service: Arc<Service>, id: u64, name: String, json: String) {
+fn control_call(worker: &Arc<Worker>, service: Arc<Service>, id: CallId, name: String, json: String) {
     let Some(handle) = Handle::try_current().ok().or_else(|| service.reactors.pick().cloned()) else { return };
     let answering = Arc::clone(worker);
     let task = handle.spawn(async move {
@@ -142,7 +157,7 @@ fn parent(
 }
 
 /// Hands a call to its model. Its answers are posted by the thread that brings them: nothing waits in between.
-fn infer_call(worker: &Arc<Worker>, service: &Service, id: u64, call: InferCall, parent: Parent) {
+fn infer_call(worker: &Arc<Worker>, service: &Service, id: CallId, call: InferCall, parent: Parent) {
     let answers = Arc::new(Answers {
         worker: Arc::downgrade(worker),
         call: id,
@@ -168,7 +183,7 @@ fn infer_call(worker: &Arc<Worker>, service: &Service, id: u64, call: InferCall,
 /// Where the answers to one call go.
 struct Answers {
     worker: Weak<Worker>,
-    call: u64,
+    call: CallId,
     request_id: String,
     decoupled: bool,
     over: AtomicBool,
@@ -302,7 +317,7 @@ fn number(code: Code) -> u8 {
 
 fn post_answer(
     worker: &Arc<Worker>,
-    call: u64,
+    call: CallId,
     last: bool,
     id: &str,
     answer: Option<Answer>,
@@ -331,16 +346,18 @@ fn tensor_ref(tensor: &Tensor) -> TensorRef<'_> {
     }
 }
 
-/// Writes an answer where the worker sees it, and keeps it there until the worker has let go of it.
-fn post(worker: &Worker, call: u64, last: bool, outcome: MailOutcome<'_>, receipt: Option<Receipt>) {
+/// Writes an answer where the worker sees it, and keeps it there until the worker has let go of it. It is for the
+/// process that called, not for one that was started since.
+fn post(worker: &Worker, call: CallId, last: bool, outcome: MailOutcome<'_>, receipt: Option<Receipt>) {
     let lease = worker.tickets.next();
-    let mail = worker.arena.write_mail(&Mail { call, lease, last, outcome }).or_else(|| {
+    let write = |last, outcome| worker.arena.write_mail(&Mail { call: call.number, lease, last, outcome });
+    let mail = write(last, outcome).or_else(|| {
         let text = "the answer does not fit into the shared memory of the model";
-        worker.arena.write_mail(&Mail { call, lease, last: true, outcome: MailOutcome::Error { code: INTERNAL, text } })
+        write(true, MailOutcome::Error { code: INTERNAL, text })
     });
     let Some(mail) = mail else { return };
     let mut state = worker.state.lock();
-    if state.link.is_some() {
+    if state.life == call.life && state.link.is_some() {
         state.held.keep(lease, mail, receipt);
         state.mail.push_back(lease);
         state.post_mail();

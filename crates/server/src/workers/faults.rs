@@ -12,6 +12,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest pause: a model that comes back, for instance because a mount does, serves within half a minute.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// Longest pause of a worker that answers between its faults: it is worth more alive than the starts cost.
+const LONGEST_PAUSE_IF_USEFUL: Duration = Duration::from_secs(1);
+
 /// A worker that lived this long is healthy, and its next fault is the first again.
 pub const HEALTHY_AFTER: Duration = Duration::from_secs(10);
 
@@ -77,11 +80,43 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// Pause before the next start, after so many faults in a row: none after the first.
-pub fn pause(faults_in_a_row: u32) -> Duration {
-    match faults_in_a_row {
+/// What a process had done when it came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lived {
+    /// It was never ready.
+    Never,
+    /// It was ready, and answered nothing.
+    InVain,
+    /// It answered.
+    Usefully,
+    /// It lived for longer than [`HEALTHY_AFTER`].
+    Long,
+}
+
+/// How often a worker has failed in a row, and so how long its next start waits.
+#[derive(Debug, Default)]
+pub struct Patience {
+    failed_starts: u32,
+    faults: u32,
+}
+
+impl Patience {
+    /// Pause before the next start, after one more fault: none after the first.
+    pub fn pause(&mut self, lived: Lived) -> Duration {
+        if lived == Lived::Never {
+            self.failed_starts += 1;
+            return doubled(self.failed_starts).min(LONGEST_PAUSE);
+        }
+        self.failed_starts = 0;
+        self.faults = if lived == Lived::Long { 1 } else { self.faults + 1 };
+        doubled(self.faults).min(if lived == Lived::Usefully { LONGEST_PAUSE_IF_USEFUL } else { LONGEST_PAUSE })
+    }
+}
+
+fn doubled(times_in_a_row: u32) -> Duration {
+    match times_in_a_row {
         0 | 1 => Duration::ZERO,
-        many => FIRST_PAUSE.saturating_mul(1 << (many - 2).min(16)).min(LONGEST_PAUSE),
+        many => FIRST_PAUSE.saturating_mul(1 << (many - 2).min(16)),
     }
 }
 
@@ -91,9 +126,24 @@ mod tests {
 
     #[test]
     fn the_first_fault_costs_no_pause_and_later_ones_twice_as_much_each() {
-        let pauses: Vec<u128> = (0..6).map(|faults| pause(faults).as_millis()).collect();
-        assert_eq!(pauses, [0, 0, 100, 200, 400, 800]);
-        assert_eq!(pause(1000), LONGEST_PAUSE);
+        for lived in [Lived::Never, Lived::InVain] {
+            let mut patience = Patience::default();
+            let pauses: Vec<u128> = (0..5).map(|_| patience.pause(lived).as_millis()).collect();
+            assert_eq!(pauses, [0, 100, 200, 400, 800]);
+            (0..1000).for_each(|_| drop(patience.pause(lived)));
+            assert_eq!(patience.pause(lived), LONGEST_PAUSE);
+        }
+    }
+
+    #[test]
+    fn who_answers_in_between_never_waits_long() {
+        let mut patience = Patience::default();
+        (0..1000).for_each(|_| drop(patience.pause(Lived::Usefully)));
+        assert_eq!(patience.pause(Lived::Usefully), LONGEST_PAUSE_IF_USEFUL);
+        assert_eq!(patience.pause(Lived::Never), Duration::ZERO);
+        assert_eq!(patience.pause(Lived::InVain), LONGEST_PAUSE);
+        assert_eq!(patience.pause(Lived::Long), Duration::ZERO);
+        assert_eq!(patience.pause(Lived::Usefully), FIRST_PAUSE);
     }
 
     #[test]

@@ -185,6 +185,7 @@ fn new_worker(
         calls: Calls::default(),
         delivering: Mutex::default(),
         state: Mutex::new(State {
+            life: 0,
             link: None,
             open: false,
             lanes: Lanes::new(lanes),
@@ -195,6 +196,7 @@ fn new_worker(
         }),
         restarts: AtomicU64::new(0),
         up: false.into(),
+        useful: false.into(),
         stopping: Stopping::default(),
         damage: Damage::default(),
         model: Default::default(),

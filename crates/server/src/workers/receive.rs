@@ -1,6 +1,7 @@
 //! From the ring of answers to the callers, and into the books.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use alipes_link::{Answer as WorkerAnswer, Call, LogLine, Message, Outcome, Output, OutputData, Times};
@@ -8,6 +9,7 @@ use alipes_link::{OwnedTensorName, Placed};
 use alipes_protocol::{Code, InferError, Origin, Tensor};
 use bytes::Bytes;
 
+use super::calls::CallId;
 use super::lanes::InFlight;
 use super::worker::{State, Worker};
 use super::{calls, clock};
@@ -20,6 +22,8 @@ use crate::model::ModelVersion;
 /// What a look into the ring of answers brought; to be settled once the worker's lock is released.
 #[derive(Default)]
 pub struct Received {
+    // Which process of the worker said all this.
+    life: u64,
     parcels: Parcels,
     answers: Vec<(Responder, Option<Answer>)>,
     executions: Vec<Execution>,
@@ -37,7 +41,7 @@ pub struct Received {
 
 /// Takes everything out of the ring. A worker whose messages make no sense is ended by its supervisor.
 pub fn receive(state: &mut State, worker: &Worker, model: &ModelVersion) -> Received {
-    let mut received = Received::default();
+    let mut received = Received { life: state.life, ..Default::default() };
     loop {
         let message = match state.link.as_mut().map(|link| link.receive()) {
             Some(Ok(Some(message))) => message,
@@ -51,6 +55,9 @@ pub fn receive(state: &mut State, worker: &Worker, model: &ModelVersion) -> Rece
             worker.damage.report(violation);
             break;
         }
+    }
+    if !received.succeeded.is_empty() {
+        worker.useful.store(true, Ordering::Relaxed);
     }
     state.post_mail();
     received
@@ -248,13 +255,14 @@ impl Received {
             }
         }
         parcels.send();
-        let Received { turns, calls, cancelled_calls, logs, ready, refused, .. } = self;
-        Rest { turns, calls, cancelled_calls, logs, ready, refused }
+        let Received { life, turns, calls, cancelled_calls, logs, ready, refused, .. } = self;
+        Rest { life, turns, calls, cancelled_calls, logs, ready, refused }
     }
 }
 
 /// What is left to do once the answers are delivered.
 pub struct Rest {
+    life: u64,
     turns: Vec<usize>,
     calls: Vec<Call>,
     cancelled_calls: Vec<u64>,
@@ -271,10 +279,10 @@ impl Rest {
             log(worker, line);
         }
         for call in self.calls {
-            calls::start(worker, model, call);
+            calls::start(worker, model, self.life, call);
         }
-        for id in self.cancelled_calls {
-            calls::cancel(worker, id);
+        for number in self.cancelled_calls {
+            calls::cancel(worker, CallId { life: self.life, number });
         }
         self.turns
     }
@@ -290,10 +298,13 @@ fn log(worker: &Worker, line: LogLine) {
 /// Takes in what a worker still says once its model is gone: `finalize` may log, and let go of its metrics.
 pub fn last_words(worker: &Arc<Worker>) {
     loop {
-        let message = worker.state.lock().link.as_mut().map(|link| link.receive());
+        let mut state = worker.state.lock();
+        let life = state.life;
+        let message = state.link.as_mut().map(|link| link.receive());
+        drop(state);
         match message {
             Some(Ok(Some(Message::Log(line)))) => log(worker, line),
-            Some(Ok(Some(Message::Call(call)))) => calls::start_last(worker, call),
+            Some(Ok(Some(Message::Call(call)))) => calls::start_last(worker, life, call),
             Some(Ok(Some(_))) => {}
             Some(Err(violation)) => return worker.damage.report(violation.to_string()),
             None | Some(Ok(None)) => return,

@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time;
 
-use super::faults::{self, Fault, HEALTHY_AFTER};
+use super::faults::{Fault, HEALTHY_AFTER, Lived, Patience};
 use super::process::{Inherited, WorkerProcess};
 use super::worker::Worker;
 use super::{calls, new_link, receive};
@@ -41,7 +41,7 @@ enum End {
 /// Keeps a worker alive until it is asked to stop. Ends only when its process has.
 pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) {
     let mut first = Some(first);
-    let mut faults = 0;
+    let mut patience = Patience::default();
     loop {
         let began = Instant::now();
         let end = live(&worker, &mut first).await.unwrap_or_else(|error| End::Fault(Fault::Start(error.to_string())));
@@ -49,7 +49,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
             End::Left => Fault::Start("it was stopped".into()),
             End::Fault(fault) => fault,
         };
-        let served = worker.is_up();
+        let lived = lived(&worker, began);
         bury(&worker, &fault);
         if let Some(first) = first.take() {
             let _ = first.send(Err(load_error(&worker, &fault)));
@@ -58,10 +58,10 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
         if worker.stopping.is_asked() {
             break;
         }
-        faults = if began.elapsed() > HEALTHY_AFTER { 1 } else { faults + 1 };
-        mourn(&worker, &fault, served, faults);
+        let pause = patience.pause(lived);
+        mourn(&worker, &fault, lived, pause);
         tokio::select! {
-            () = time::sleep(faults::pause(faults)) => {}
+            () = time::sleep(pause) => {}
             () = worker.stopping.wait() => break,
         }
         worker.restarts.fetch_add(1, Ordering::Relaxed);
@@ -71,6 +71,17 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
         service.workers.leave(&worker);
     }
     drop(gone);
+}
+
+/// What a process has done since it began, asked at its end.
+fn lived(worker: &Worker, began: Instant) -> Lived {
+    let useful = worker.useful.swap(false, Ordering::Relaxed);
+    match (worker.is_up(), useful) {
+        (false, _) => Lived::Never,
+        (true, _) if began.elapsed() > HEALTHY_AFTER => Lived::Long,
+        (true, true) => Lived::Usefully,
+        (true, false) => Lived::InVain,
+    }
 }
 
 /// One process from its start to its end.
@@ -256,6 +267,7 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
     let mut guard = worker.state.lock();
     let state = &mut *guard;
     state.open = false;
+    state.life += 1;
     let link = state.link.take();
     let (mut lost, mut unclaimed): (Vec<Pending>, Vec<Pending>) = Default::default();
     for (lane, request) in state.lanes.drain() {
@@ -290,9 +302,8 @@ fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
 
 /// Says what happened. Where a start has failed, in whatever way, and no other worker is left, those who wait are told
 /// so: nobody knows when there will be one.
-fn mourn(worker: &Worker, fault: &Fault, served: bool, faults: u32) {
-    let state = if served { WorkerState::Died } else { WorkerState::Failed };
-    let pause = faults::pause(faults);
+fn mourn(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
+    let state = if lived == Lived::Never { WorkerState::Failed } else { WorkerState::Died };
     let next = if pause.is_zero() { String::new() } else { format!("; next start in {} s", pause.as_secs_f64()) };
     worker.tell(state, format!("{}{next}", fault.text()));
     let Some(model) = worker.model().filter(|_| state == WorkerState::Failed) else { return };

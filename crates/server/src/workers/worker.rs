@@ -45,6 +45,8 @@ pub struct Limits {
 
 /// What changes from request to request; locked briefly.
 pub struct State {
+    /// How many of its processes have ended: tells the calls of one from those of the next.
+    pub life: u64,
     /// The link, from start to end of the process.
     pub link: Option<ServerEnd>,
     /// Requests are placed: the process is ready and was not asked to leave.
@@ -92,6 +94,8 @@ pub struct Worker {
     pub restarts: AtomicU64,
     /// It takes requests.
     pub up: AtomicBool,
+    /// It has answered since it was started.
+    pub useful: AtomicBool,
     /// Wakes its supervisor to let it leave.
     pub stopping: Stopping,
     /// Wakes its supervisor to end it.
