@@ -8,9 +8,11 @@
 //! - [`Instances`] is the book of which instances are idle.
 //! - [`ModelQueue`] joins both for one version of a model. Its owner holds it under one short mutex and carries out
 //!   the [`Effect`]s that it returns after the mutex is released.
+//! - [`ensemble`] is the same for a request that several models answer together.
 
 mod direct;
 mod dynamic;
+pub mod ensemble;
 mod instances;
 mod model_queue;
 mod scheduler;
