@@ -2,8 +2,10 @@
 
 from bench.fleet import ALIPES
 from bench.load.h2load import Streams
+from bench.rows.books import BooksRow
 from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
 from bench.rows.conv import ConvRow
+from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
 from bench.rows.python import python_rows
 from bench.rows.row import Better, Facts, Row, Target
@@ -32,6 +34,9 @@ def rows(soak_requests: int) -> list[Row]:
         _image_json(),
         ConvRow(),
         SlowRow(),
+        BooksRow(),
+        IdleRow(),
+        IdleMemoryRow(),
         StartRow(),
         MemoryRow(soak_requests),
         *python_rows(),

@@ -28,4 +28,4 @@ def start(repository: Path, name: str = "alipes", pause_s: float = POLL_S) -> En
     except BaseException:
         process.stop()
         raise
-    return Endpoint(process, http_port, grpc_port)
+    return Endpoint(process, http_port, grpc_port, metrics_port)

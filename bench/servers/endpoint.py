@@ -14,6 +14,7 @@ class Endpoint:
     process: Process
     http_port: int = 0
     grpc_port: int = 0
+    metrics_port: int = 0
     #: Paths of models that are not where the protocol has them.
     paths: dict[str, str] = field(default_factory=dict)
 
