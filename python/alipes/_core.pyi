@@ -65,7 +65,8 @@ class Server:
 
         ``{"kind": "log", "model", "version", "instance", "level", "file", "line", "text"}`` is a model's own line,
         ``{"kind": "worker", "model", "version", "instance", "state", "text"}`` a turn in the life of a worker process
-        (``died``, ``restarting``, ``ready``, ``failed``), ``{"kind": "lost", "lines"}`` tells of lines that were lost.
+        (``died``, ``restarting``, ``ready``, ``failed``, ``unready``), ``{"kind": "lost", "lines"}`` tells of lines
+        that were lost.
         """
     def metrics_text(self) -> bytes:
         """What the metrics endpoint answers now."""
@@ -124,8 +125,20 @@ class WorkerLink:
             OSError: If the process has a link already, or the memory is not what this build understands.
             ValueError: If the declaration does not fit.
         """
-    def ready(self) -> None:
-        """Says that the model is initialized; from now on requests come, and models can be called."""
+    def ready(self, checks: bool) -> None:
+        """Says that the model is initialized; from now on requests come, and models can be called.
+
+        Args:
+            checks: Whether the model can be asked if it is ready: somebody waits in `next_check`.
+        """
+    def next_check(self, last: int) -> int | None:
+        """Waits to be asked whether the model is ready, again after the question ``last``, which is 0 at first.
+
+        Returns:
+            The question's number; ``None`` when the server asks the worker to leave.
+        """
+    def checked(self, number: int, ready: bool) -> None:
+        """Answers a question of `next_check`."""
     def failed(self, text: str) -> None:
         """Says why the model could not be initialized."""
     def finalized(self) -> None:

@@ -237,7 +237,7 @@ fn slots_that_are_given_back_without_end_are_a_violation() {
     let slot = case.link.layout.answers;
     let (offset, len) = (case.word(slot), case.word(slot + 8));
     // A message that lends nothing, again and again, while the worker never takes its slots back.
-    case.write(case.link.layout.responses + offset + 4, &[1]);
+    case.write(case.link.layout.responses + offset + 4, &[3]);
     case.write(case.link.layout.responses + offset, &5u32.to_le_bytes());
     let ends = std::mem::offset_of!(Header, answers) as u64;
     let mut outcome = Ok(None);

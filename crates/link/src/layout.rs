@@ -14,7 +14,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"alipes-L");
 
 /// Changes with every change of the layout or of the frames. Both ends come from one wheel; a worker of another
 /// environment may hold another.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Most lanes: 16 bits of a ring entry hold the lane, and each costs 128 bytes.
 pub(crate) const MAX_LANES: u32 = 4096;
@@ -61,6 +61,9 @@ pub(crate) struct Header {
     pub stop: Flag,
     /// A [`Room`] in the request ring.
     pub room: Flag,
+    /// The worker waits here to be asked whether its model is ready.
+    pub check_bell: Bell,
+    pub check: Question,
 }
 
 /// What the ends say to each other about a request ring that was full.
@@ -89,6 +92,11 @@ unsafe impl Shared for Header {}
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(crate) struct Flag(pub AtomicU32);
+
+/// Number of the latest question whether the model is ready, alone on its cache line; 0 where none was asked.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(crate) struct Question(pub AtomicU64);
 
 /// Offsets of everything in a link; a function of its geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,7 +38,17 @@ impl From<Broken> for Violation {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// The model is initialized.
-    Ready,
+    Ready {
+        /// It has a say in whether it is ready, and can be asked.
+        checks: bool,
+    },
+    /// Whether the model says that it is ready.
+    Checked {
+        /// Which question this answers: the worker's word, so it may be none that was asked.
+        number: u64,
+        /// It does.
+        ready: bool,
+    },
     /// The model could not be initialized; the worker leaves.
     Failed {
         /// Why.

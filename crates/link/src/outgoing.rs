@@ -8,7 +8,17 @@ use crate::{LogLine, TensorName, Times};
 #[derive(Clone, Debug)]
 pub enum OutMessage<'a> {
     /// The model is initialized.
-    Ready,
+    Ready {
+        /// It can be asked whether it is ready.
+        checks: bool,
+    },
+    /// Whether the model says that it is ready.
+    Checked {
+        /// Which question this answers.
+        number: u64,
+        /// It does.
+        ready: bool,
+    },
     /// The model could not be initialized.
     Failed {
         /// Why.

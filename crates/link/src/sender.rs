@@ -305,8 +305,8 @@ mod tests {
                 })
             });
             // Small messages pass by those that wait.
-            worker.send(&OutMessage::Ready).unwrap();
-            assert_eq!(server.receive(), Ok(Some(Message::Ready)));
+            worker.send(&OutMessage::Ready { checks: false }).unwrap();
+            assert_eq!(server.receive(), Ok(Some(Message::Ready { checks: false })));
             assert!(!sent.load(Ordering::SeqCst), "there was no room to send");
             drop(lent);
             let mut received = 0;
@@ -366,10 +366,10 @@ mod tests {
         let (mut server, worker) = pair(16 << 20);
         let sent = (0..).take_while(|&lease| worker.try_send(&OutMessage::Released { lease }).unwrap()).count();
         assert!(sent as u64 > crate::layout::ANSWER_ENTRIES / 2);
-        worker.send(&OutMessage::Ready).unwrap();
+        worker.send(&OutMessage::Ready { checks: false }).unwrap();
         for lease in 0..sent as u64 {
             assert_eq!(server.receive(), Ok(Some(Message::Released { lease })));
         }
-        assert_eq!(server.receive(), Ok(Some(Message::Ready)));
+        assert_eq!(server.receive(), Ok(Some(Message::Ready { checks: false })));
     }
 }

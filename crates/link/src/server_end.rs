@@ -146,6 +146,15 @@ impl ServerEnd {
         let header = self.link().header();
         header.stop.0.store(1, Ordering::Release);
         header.request_bell.ring();
+        header.check_bell.ring();
+    }
+
+    /// Asks whether the model is ready; [`Message::Checked`] answers with this number. Numbers grow from 1, and a later
+    /// question takes the place of one that the worker has not seen yet.
+    pub fn ask(&self, number: u64) {
+        let header = self.link().header();
+        header.check.0.store(number, Ordering::Release);
+        header.check_bell.ring();
     }
 
     /// The next message, if there is one. Tensors of more than 64 KiB are lent from the link, smaller ones are copied.

@@ -183,6 +183,20 @@ impl WorkerEnd {
         read(&mut reader, &view)
     }
 
+    /// The number of the latest question whether the model is ready; blocks until it is another than this one. `None`:
+    /// the server asks the worker to leave.
+    pub fn next_check(&self, last: u64) -> Option<u64> {
+        let header = self.link.header();
+        let ready = || {
+            if header.stop.0.load(Ordering::Acquire) != 0 {
+                return Some(None);
+            }
+            let number = header.check.0.load(Ordering::Acquire);
+            (number != last).then_some(Some(number))
+        };
+        header.check_bell.wait(None, ready).flatten()
+    }
+
     /// Whether nobody waits for the request any more.
     pub fn is_cancelled(&self, lane: u32, ticket: u64) -> bool {
         self.link.lane(lane).is_cancelled(ticket)

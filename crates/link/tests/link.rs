@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use alipes_link::{
@@ -172,7 +173,8 @@ fn every_other_message_arrives() {
     let call = OutCall { id: 4, parent: 9, kind: OutCallKind::Infer(infer) };
     let control = OutCall { id: 5, parent: 0, kind: OutCallKind::Control { name: "load_model", json: "{\"a\":1}" } };
     let messages = [
-        OutMessage::Ready,
+        OutMessage::Ready { checks: true },
+        OutMessage::Checked { number: 7, ready: true },
         OutMessage::Failed { text: "no model" },
         OutMessage::Finalized,
         OutMessage::Released { lease: 12 },
@@ -182,7 +184,8 @@ fn every_other_message_arrives() {
         OutMessage::Call(&call),
     ];
     messages.iter().for_each(|message| worker.send(message).unwrap());
-    assert_eq!(receive(&mut server), Message::Ready);
+    assert_eq!(receive(&mut server), Message::Ready { checks: true });
+    assert_eq!(receive(&mut server), Message::Checked { number: 7, ready: true });
     assert_eq!(receive(&mut server), Message::Failed { text: "no model".into() });
     assert_eq!(receive(&mut server), Message::Finalized);
     assert_eq!(receive(&mut server), Message::Released { lease: 12 });
@@ -380,15 +383,46 @@ fn a_sender_waits_for_credit_until_something_is_consumed_or_cancelled() {
 fn the_doorbell_rings_only_when_armed() {
     let Pair { mut server, worker, .. } = pair();
     let count = |server: &ServerEnd| rustix::io::read(server.doorbell_fd(), &mut [0; 8]).is_ok();
-    worker.send(&OutMessage::Ready).unwrap();
+    worker.send(&OutMessage::Ready { checks: false }).unwrap();
     assert!(!count(&server));
     assert!(!server.arm(), "a message is there");
     receive(&mut server);
     assert!(server.arm());
-    worker.send(&OutMessage::Ready).unwrap();
-    worker.send(&OutMessage::Ready).unwrap();
+    worker.send(&OutMessage::Ready { checks: false }).unwrap();
+    worker.send(&OutMessage::Ready { checks: false }).unwrap();
     assert!(count(&server));
     assert!(!count(&server));
+}
+
+#[test]
+fn a_worker_is_asked_while_it_waits_and_while_it_does_not() {
+    let Pair { server, worker, .. } = pair();
+    server.ask(1);
+    assert_eq!(worker.next_check(0), Some(1));
+    let asked = {
+        let worker = Arc::clone(&worker);
+        std::thread::spawn(move || [worker.next_check(1), worker.next_check(2)])
+    };
+    server.ask(2);
+    while !asked.is_finished() {
+        server.ask(3); // takes the place of a question that was not seen
+        std::thread::yield_now();
+    }
+    let [second, third] = asked.join().unwrap();
+    assert!(matches!((second, third), (Some(2), Some(3)) | (Some(3), _)));
+}
+
+#[test]
+fn a_worker_that_is_to_leave_is_asked_nothing_more() {
+    let Pair { server, worker, .. } = pair();
+    let waiting = {
+        let worker = Arc::clone(&worker);
+        std::thread::spawn(move || worker.next_check(0))
+    };
+    server.stop();
+    assert_eq!(waiting.join().unwrap(), None);
+    server.ask(1);
+    assert_eq!(worker.next_check(0), None);
 }
 
 #[test]

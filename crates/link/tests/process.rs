@@ -22,7 +22,7 @@ fn worker() {
     // SAFETY: the test left these open for us, and nobody else in this process knows of them.
     let mut fd = || unsafe { OwnedFd::from_raw_fd(numbers.next().unwrap()) };
     let end = WorkerEnd::open(fd(), fd(), fd()).unwrap();
-    end.send(&OutMessage::Ready).unwrap();
+    end.send(&OutMessage::Ready { checks: false }).unwrap();
     let mut requests = Vec::new();
     while end.claim(8, &mut requests) == Claimed::Requests {
         let answers: Vec<OutAnswer<'_>> = requests
@@ -86,7 +86,7 @@ fn a_worker_process_answers_and_leaves_when_asked() {
     let arena = RequestArena::create(1 << 30).unwrap();
     let mut server = ServerEnd::create(GEOMETRY).unwrap();
     let mut worker = start(&arena, &server);
-    assert_eq!(next(&mut server), Message::Ready);
+    assert_eq!(next(&mut server), Message::Ready { checks: false });
     for turn in 0..300u64 {
         let data = Bytes::from(vec![turn as u8; (turn as usize % 7) * 20_000 + 1]);
         let placed = [place(&arena, &data), place(&arena, &data)];
@@ -111,7 +111,7 @@ fn what_a_worker_said_before_it_died_is_still_there() {
     let arena = RequestArena::create(1 << 30).unwrap();
     let mut server = ServerEnd::create(GEOMETRY).unwrap();
     let mut worker = start(&arena, &server);
-    assert_eq!(next(&mut server), Message::Ready);
+    assert_eq!(next(&mut server), Message::Ready { checks: false });
     let data = Bytes::from(vec![5; 1 << 20]);
     let placed = place(&arena, &data);
     server.publish(&[entry(0, 1, &placed)]).unwrap();

@@ -32,6 +32,8 @@ pub enum WorkerState {
     Ready,
     /// It could not be started.
     Failed,
+    /// It takes requests, but nobody knows whether its model is ready.
+    Unready,
 }
 
 /// Something to be told.

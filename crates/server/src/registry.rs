@@ -83,6 +83,23 @@ impl Registry {
         self.models.load_full()
     }
 
+    /// Whether every version that is served can answer, and says so where its model has a say in it.
+    pub async fn all_ready(&self) -> bool {
+        let models = self.models();
+        let versions = || models.values().flat_map(Served::versions);
+        if !versions().all(|version| version.is_ready()) {
+            return false;
+        }
+        // All are asked before the first answer is waited for.
+        let asked: Vec<_> = versions().filter_map(|version| version.ask_ready()).collect();
+        for answer in asked {
+            if !answer.await {
+                return false;
+            }
+        }
+        true
+    }
+
     /// The version of a model that a caller asked for; an empty version asks for the highest.
     ///
     /// # Errors

@@ -58,6 +58,9 @@ pub struct ServerConfig {
     pub http_max_input_bytes: usize,
     /// Which control requests are allowed.
     pub control_mode: ControlMode,
+    /// Whether the server is ready only while every model is.
+    #[serde(default)]
+    pub strict_readiness: bool,
     /// Whether the `nv_inference_*_duration_us` counters are shown.
     pub counter_latencies: bool,
     /// Whether the `nv_cpu_*` gauges are shown.

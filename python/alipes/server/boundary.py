@@ -22,6 +22,7 @@ def server_config(options: ServerOptions) -> str:
             "network_threads": options.network_threads,
             "http_max_input_bytes": options.http_max_input_bytes,
             "control_mode": options.repository.control_mode,
+            "strict_readiness": options.repository.strict_readiness,
             "counter_latencies": options.counter_latencies,
             "cpu_metrics": options.cpu_metrics,
         }

@@ -28,6 +28,7 @@ _CHANGES: Final = {
     "restarting": logging.WARNING,
     "ready": logging.INFO,
     "failed": logging.ERROR,
+    "unready": logging.WARNING,
 }
 
 

@@ -44,6 +44,12 @@ class Executor:
         failure.forget(error)
         return text
 
+    def coroutines(self) -> Coroutines:
+        """The model's event loop, on a thread of its own from now on: for coroutines that others wait for."""
+        coroutines = self._loop()
+        coroutines.go_on()
+        return coroutines
+
     def finish(self) -> None:
         """Lets the model finalize, then ends its coroutines. Raises what `finalize` raises."""
         if self._coroutines is not None:

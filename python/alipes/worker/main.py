@@ -42,6 +42,7 @@ def serve() -> int:
     from alipes._core import WorkerLink
     from alipes.worker.current import current
     from alipes.worker.executor import Executor
+    from alipes.worker.readiness import Readiness
 
     link = WorkerLink(LINK, REQUESTS, DOORBELL, setup.declaration())
     current.link = link
@@ -51,10 +52,15 @@ def serve() -> int:
     except LoadError as error:
         link.failed(str(error))
         return leaving.now(1)
-    _settle()
-    link.ready()
     executor = Executor(link, model, setup.instance.name, setup.decoupled)
+    readiness = Readiness.of(link, model, executor, setup.model_file)
+    _settle()
+    link.ready(readiness is not None)
+    if readiness is not None:
+        readiness.start()
     link.serve(executor.execute, executor.describe)
+    if readiness is not None:
+        readiness.end()
     try:
         executor.finish()
     except BaseException as error:

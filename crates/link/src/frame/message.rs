@@ -17,6 +17,7 @@ const RELEASED: u8 = 6;
 const CALL: u8 = 7;
 const CALL_CANCELLED: u8 = 8;
 const LOG: u8 = 9;
+const CHECKED: u8 = 10;
 
 /// Writes a message; large tensors go to `slots` at once.
 pub(crate) fn write<'a, S: Slots>(
@@ -25,7 +26,15 @@ pub(crate) fn write<'a, S: Slots>(
     slots: &mut S,
 ) -> Result<(), S::Refusal> {
     match message {
-        OutMessage::Ready => writer.u8(READY),
+        OutMessage::Ready { checks } => {
+            writer.u8(READY);
+            writer.bool(*checks);
+        }
+        OutMessage::Checked { number, ready } => {
+            writer.u8(CHECKED);
+            writer.u64(*number);
+            writer.bool(*ready);
+        }
         OutMessage::Failed { text } => {
             writer.u8(FAILED);
             writer.text(text);
@@ -92,7 +101,8 @@ pub(crate) fn read(frame: &Bytes, slots: &dyn Lender) -> Result<Message, Malform
     let reader = &mut reader;
     let sources = Sources { frame, data, slots, private: Cell::new(MAX_PRIVATE_BYTES) };
     let message = match reader.u8()? {
-        READY => Message::Ready,
+        READY => Message::Ready { checks: reader.bool()? },
+        CHECKED => Message::Checked { number: reader.u64()?, ready: reader.bool()? },
         FAILED => Message::Failed { text: reader.text()? },
         FINALIZED => Message::Finalized,
         ANSWERS => Message::Answers {
@@ -110,7 +120,7 @@ pub(crate) fn read(frame: &Bytes, slots: &dyn Lender) -> Result<Message, Malform
             line: reader.u32()?,
             text: reader.text()?,
         }),
-        _ => return Err(Malformed("a message of kind 1 to 9")),
+        _ => return Err(Malformed("a message of kind 1 to 10")),
     };
     reader.end()?;
     Ok(message)

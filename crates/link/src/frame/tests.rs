@@ -129,7 +129,8 @@ fn any_message() -> impl Strategy<Value = Message> {
     let times =
         any::<(u64, u64, u64)>().prop_map(|(claimed_ns, began_ns, ended_ns)| Times { claimed_ns, began_ns, ended_ns });
     prop_oneof![
-        Just(Message::Ready),
+        any::<bool>().prop_map(|checks| Message::Ready { checks }),
+        any::<(u64, bool)>().prop_map(|(number, ready)| Message::Checked { number, ready }),
         Just(Message::Finalized),
         ".{0,20}".prop_map(|text| Message::Failed { text }),
         any::<u64>().prop_map(|lease| Message::Released { lease }),
@@ -214,7 +215,8 @@ fn encode(message: &Message, store: &Store) -> Vec<u8> {
         frame_of(&writer)
     };
     match message {
-        Message::Ready => write(&OutMessage::Ready),
+        Message::Ready { checks } => write(&OutMessage::Ready { checks: *checks }),
+        Message::Checked { number, ready } => write(&OutMessage::Checked { number: *number, ready: *ready }),
         Message::Finalized => write(&OutMessage::Finalized),
         Message::Failed { text } => write(&OutMessage::Failed { text }),
         Message::Released { lease } => write(&OutMessage::Released { lease: *lease }),

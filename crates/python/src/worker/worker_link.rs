@@ -39,9 +39,19 @@ impl WorkerLink {
     }
 
     /// The model is initialized: requests may come, and models may be called.
-    fn ready(&self, py: Python<'_>) -> PyResult<()> {
+    fn ready(&self, py: Python<'_>, checks: bool) -> PyResult<()> {
         self.link.set_stage(Stage::Serving);
-        self.send(py, &OutMessage::Ready)
+        self.send(py, &OutMessage::Ready { checks })
+    }
+
+    /// The server's next question whether the model is ready, after the one with this number. `None`: the server asks
+    /// the worker to leave.
+    fn next_check(&self, py: Python<'_>, last: u64) -> PyResult<Option<u64>> {
+        detached(py, || Ok(self.link.end.next_check(last)))
+    }
+
+    fn checked(&self, py: Python<'_>, number: u64, ready: bool) -> PyResult<()> {
+        self.send(py, &OutMessage::Checked { number, ready })
     }
 
     fn failed(&self, py: Python<'_>, text: &str) -> PyResult<()> {

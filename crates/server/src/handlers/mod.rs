@@ -66,9 +66,12 @@ impl Service {
         true
     }
 
-    /// Whether every model that should serve does.
-    pub fn server_ready(&self) -> bool {
-        self.registry.is_ready() && !self.inflight.is_closed()
+    /// Whether every model that should serve does; where readiness is strict, each of them is asked.
+    pub async fn server_ready(&self) -> bool {
+        if !self.registry.is_ready() || self.inflight.is_closed() {
+            return false;
+        }
+        !self.config.strict_readiness || self.registry.all_ready().await
     }
 
     /// The version of a model that a caller asked for; an empty version asks for the highest.

@@ -27,7 +27,7 @@ use crate::executor::pool;
 use crate::executor::{self, Run, execute::InstanceState};
 use crate::spec::{ModelSpec, Scheduling};
 use crate::workers::chain::Chain;
-use crate::workers::{self, Workers, place};
+use crate::workers::{self, Workers, checks, place};
 use check::{Checked, check_request};
 pub use gone::Departure;
 pub use gone::Gone;
@@ -288,6 +288,11 @@ impl ModelVersion {
     /// Whether it can answer: every native model can, others as long as a worker is up or about to be.
     pub fn is_ready(&self) -> bool {
         self.workers().is_none_or(Workers::is_up)
+    }
+
+    /// Asks the model whether it is ready to answer; none where it has no say in it.
+    pub fn ask_ready(&self) -> Option<impl Future<Output = bool>> {
+        self.workers().and_then(checks::ask_all)
     }
 
     /// What callers are told while no worker can be started.

@@ -84,7 +84,7 @@ pub async fn answer(service: &Service, owner: Owner, name: &str, text: &str) -> 
         "model.ready" => {
             let Ready { model, version } = question(text)?;
             let version = if version > 0 { version.to_string() } else { String::new() };
-            service.model_ready(&model, &version).map(|ready| json!({"ready": ready}))
+            service.model_ready(&model, &version).await.map(|ready| json!({"ready": ready}))
         }
         _ => metric(service, owner, name, text),
     };

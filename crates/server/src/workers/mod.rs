@@ -12,6 +12,7 @@
 mod caller;
 mod calls;
 pub mod chain;
+pub mod checks;
 mod clock;
 mod control;
 pub mod faults;
@@ -40,6 +41,7 @@ use crate::model::Pending;
 use crate::model::nap::Nap;
 use crate::spec::{ModelSpec, Scheduling, WorkerSpec};
 use calls::Calls;
+use checks::Checks;
 use held::Held;
 use lanes::Lanes;
 use process::Program;
@@ -183,6 +185,7 @@ fn new_worker(
         setup: setup.to_string(),
         tickets: Arc::clone(tickets),
         calls: Calls::default(),
+        checks: Checks::default(),
         delivering: Mutex::default(),
         state: Mutex::new(State {
             life: 0,

@@ -33,6 +33,7 @@ pub struct Received {
     calls: Vec<Call>,
     cancelled_calls: Vec<u64>,
     logs: Vec<LogLine>,
+    checked: Vec<(u64, bool)>,
     /// The worker is ready to take requests.
     ready: bool,
     /// The worker could not load its model.
@@ -74,7 +75,11 @@ fn take(
     message: Message,
 ) -> Result<(), Violation> {
     match message {
-        Message::Ready => received.ready = true,
+        Message::Ready { checks } => {
+            worker.checks.offer(checks);
+            received.ready = true;
+        }
+        Message::Checked { number, ready } => received.checked.push((number, ready)),
         Message::Failed { text } => received.refused = Some(text),
         Message::Finalized => {}
         Message::Answers { times, tickets, answers } => {
@@ -255,8 +260,8 @@ impl Received {
             }
         }
         parcels.send();
-        let Received { life, turns, calls, cancelled_calls, logs, ready, refused, .. } = self;
-        Rest { life, turns, calls, cancelled_calls, logs, ready, refused }
+        let Received { life, turns, calls, cancelled_calls, logs, checked, ready, refused, .. } = self;
+        Rest { life, turns, calls, cancelled_calls, logs, checked, ready, refused }
     }
 }
 
@@ -267,6 +272,7 @@ pub struct Rest {
     calls: Vec<Call>,
     cancelled_calls: Vec<u64>,
     logs: Vec<LogLine>,
+    checked: Vec<(u64, bool)>,
     ready: bool,
     refused: Option<String>,
 }
@@ -277,6 +283,9 @@ impl Rest {
     pub fn settle(self, model: &Arc<ModelVersion>, worker: &Arc<Worker>) -> Vec<usize> {
         for line in self.logs {
             log(worker, line);
+        }
+        for (number, ready) in self.checked {
+            worker.checks.answered(number, ready);
         }
         for call in self.calls {
             calls::start(worker, model, self.life, call);

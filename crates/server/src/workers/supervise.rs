@@ -284,6 +284,7 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
     state.mail.clear();
     drop(guard);
     calls::abandon(worker);
+    worker.checks.abandon();
     if let Some(model) = worker.model() {
         let effect = model.queue.lock().put_back(Instant::now(), unclaimed.into_iter());
         model.carry_out(effect);

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::calls::Calls;
+use super::checks::Checks;
 use super::held::Held;
 use super::lanes::Lanes;
 use super::process::Program;
@@ -85,6 +86,8 @@ pub struct Worker {
     pub tickets: Arc<Tickets>,
     /// Calls that it has made.
     pub calls: Calls,
+    /// Whether its model says that it is ready.
+    pub checks: Checks,
     /// Held from a look into the ring of answers until they are delivered, so that two threads cannot swap their order.
     /// Taken before `state`, never while that is held.
     pub delivering: Mutex<()>,

@@ -15,8 +15,8 @@ use super::message::parse;
 use crate::handlers::{PortMetadata, Service};
 
 /// The readiness of the server, whichever service the caller names: there is only one.
-pub(super) fn health(service: &Service) -> Answer {
-    let status = if service.server_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
+pub(super) async fn health(service: &Service) -> Answer {
+    let status = if service.server_ready().await { ServingStatus::Serving } else { ServingStatus::NotServing };
     Answer::message(&HealthCheckResponse { status: status.into() })
 }
 
@@ -29,9 +29,9 @@ pub(super) fn server(service: &Service) -> Answer {
     })
 }
 
-pub(super) fn model_ready(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) async fn model_ready(service: &Service, message: Bytes) -> Result<Answer, InferError> {
     let request: ModelReadyRequest = parse(message)?;
-    let ready = service.model_ready(&request.name, &request.version)?;
+    let ready = service.model_ready(&request.name, &request.version).await?;
     Ok(Answer::message(&ModelReadyResponse { ready }))
 }
 

@@ -139,8 +139,8 @@ async fn control(service: &Service, method: Control, body: Incoming) -> Result<A
     let message = read_message(body, Plain).await?.bytes;
     match method {
         Control::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
-        Control::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready() })),
-        Control::ModelReady => metadata::model_ready(service, message),
+        Control::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready().await })),
+        Control::ModelReady => metadata::model_ready(service, message).await,
         Control::ServerMetadata => Ok(metadata::server(service)),
         Control::ModelMetadata => metadata::model(service, message),
         Control::ModelConfig => metadata::model_config(service, message),
@@ -148,7 +148,7 @@ async fn control(service: &Service, method: Control, body: Incoming) -> Result<A
         Control::RepositoryIndex => repository::index(service, message),
         Control::RepositoryModelLoad => repository::load(service, message).await,
         Control::RepositoryModelUnload => repository::unload(service, message).await,
-        Control::HealthCheck => Ok(metadata::health(service)),
+        Control::HealthCheck => Ok(metadata::health(service).await),
     }
 }
 

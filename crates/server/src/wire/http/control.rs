@@ -13,8 +13,8 @@ use crate::handlers::Service;
 use crate::registry::IndexEntry;
 
 /// Whether a model is ready: 200 without a body, or Triton 2.51's refusal.
-pub fn model_ready(service: &Service, model: &str, version: &str) -> Response<Reply> {
-    match service.model_ready(model, version) {
+pub async fn model_ready(service: &Service, model: &str, version: &str) -> Response<Reply> {
+    match service.model_ready(model, version).await {
         Ok(true) => reply::answer(StatusCode::OK, reply::PLAIN, Reply::default()),
         Ok(false) => {
             let text = Bytes::from_static(br#"{"error":"Model version not ready"}"#);

@@ -54,9 +54,12 @@ async fn handle(service: &Service, request: Request<Incoming>) -> Response<Reply
             infer::infer(service, &model, &version, request).await
         }
         Route::Live => reply::health(service.server_live()),
-        Route::Ready => reply::health(service.server_ready()),
+        Route::Ready => reply::health(service.server_ready().await),
         Route::Server => reply::json(&service.server_metadata()),
-        Route::ModelReady { model, version } => control::model_ready(service, model, version),
+        Route::ModelReady { model, version } => {
+            let (model, version) = (model.to_owned(), version.to_owned());
+            control::model_ready(service, &model, &version).await
+        }
         Route::ModelMetadata { model, version } => reply::json_or(service.model_metadata(model, version)),
         Route::ModelConfig { model, version } => control::model_config(service, model, version),
         Route::Statistics { model, version } => statistics::statistics(service, model, version),

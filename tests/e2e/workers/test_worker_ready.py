@@ -1,0 +1,177 @@
+"""A Python model has a say in whether it is ready: `is_ready`, asked through both doors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.doors import DOORS, HttpDoor
+from support.notes import Notes
+from support.python_models import add_python_model, instances
+from support.server import ServerProcess
+from support.waiting import until
+
+Start = Callable[..., ServerProcess]
+
+# Is ready while there is a note that says so.
+SAYS = """
+class TritonPythonModel:
+    {define} is_ready(self):
+        note("asked")
+        return (NOTES / "ready").exists()
+
+    def execute(self, requests):
+        note("executing")
+        if given(requests[0])[0] == 0:
+            await_note("go on")
+        return [answer(Y=given(request)) for request in requests]
+"""
+
+# Waits for a note before it says so.
+WAITS = """
+class TritonPythonModel:
+    def is_ready(self):
+        note("asked", os.getpid())
+        await_note("go on")
+        return True
+
+    def execute(self, requests):
+        return [answer(Y=given(request)) for request in requests]
+"""
+
+
+def server_is_ready(server: ServerProcess) -> bool:
+    with HttpDoor(server) as door:
+        return door.call("GET", "/v2/health/ready")[0].status == 200
+
+
+@pytest.mark.parametrize("define", ["def", "async def"])
+@pytest.mark.parametrize("kind", DOORS)
+def test_a_model_is_ready_when_it_says_so(repository: Path, start: Start, notes: Notes, kind: str, define: str) -> None:
+    add_python_model(repository, "says", SAYS.format(define=define), config=instances(2))
+    server = start()
+    with DOORS[kind](server) as door:
+        assert not door.is_ready("says")
+        assert not server_is_ready(server)
+        assert list(door.ask("says", {"X": [1]})["Y"]) == [1]  # it answers all the same, as in Triton
+        notes.write("ready")
+        assert door.is_ready("says")
+        assert server_is_ready(server)
+        notes.remove("ready")
+        assert not door.is_ready("says", "1")
+
+
+def test_a_lenient_server_does_not_ask(repository: Path, start: Start, notes: Notes) -> None:
+    add_python_model(repository, "says", SAYS.format(define="def"))
+    server = start("--strict-readiness=false")
+    assert server_is_ready(server)
+    assert "asked" not in notes.names()
+
+
+def test_a_worker_that_executes_is_asked_beside_it(
+    repository: Path, start: Start, notes: Notes, ask_later: Callable[..., object]
+) -> None:
+    add_python_model(repository, "says", SAYS.format(define="def"))
+    notes.write("ready")
+    server = start()
+    with HttpDoor(server) as door, HttpDoor(server) as busy:
+        ask_later(busy, "says", {"X": [0]})
+        notes.read("executing")
+        assert door.is_ready("says")
+        notes.write("go on")
+
+
+def test_one_model_asks_for_another(repository: Path, start: Start, notes: Notes) -> None:
+    asks = """
+    class TritonPythonModel:
+        def execute(self, requests):
+            return [answer(Y=np.array([pb_utils.is_model_ready("says")], np.int32)) for _ in requests]
+    """
+    add_python_model(repository, "says", SAYS.format(define="def"))
+    add_python_model(repository, "asks", asks)
+    server = start()
+    with HttpDoor(server) as door:
+        assert list(door.ask("asks", {"X": [0]})["Y"]) == [0]
+        notes.write("ready")
+        assert list(door.ask("asks", {"X": [0]})["Y"]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("return 1", "is_ready() must return a boolean value, found type '<class 'int'>'."),
+        ("raise ValueError('no weights')", "is_ready() raised ValueError: no weights"),
+    ],
+)
+def test_a_check_that_fails_means_not_ready_and_says_why(repository: Path, start: Start, body: str, text: str) -> None:
+    source = f"""
+    class TritonPythonModel:
+        def is_ready(self):
+            {body}
+
+        def execute(self, requests):
+            return [answer(Y=given(request)) for request in requests]
+    """
+    add_python_model(repository, "broken", source)
+    server = start()
+    with HttpDoor(server) as door:
+        assert not door.is_ready("broken")
+        assert not door.is_ready("broken")
+    server.wait_for_output("the model is not ready")
+    assert server.output.count(text) == 1
+
+
+def test_a_check_that_takes_too_long_means_not_ready_until_it_has_ended(
+    repository: Path, start: Start, notes: Notes
+) -> None:
+    add_python_model(repository, "waits", WAITS)
+    server = start()
+    with HttpDoor(server) as door, ThreadPoolExecutor(4) as pool, ExitStack() as stack:
+        doors = [stack.enter_context(HttpDoor(server)) for _ in range(4)]
+        began = time.monotonic()
+        assert not any(pool.map(lambda one: one.is_ready("waits"), doors))
+        assert time.monotonic() - began > 4.9
+        began = time.monotonic()
+        assert not door.is_ready("waits")
+        assert time.monotonic() - began < 4  # nobody waits again for what others have waited for
+        server.wait_for_output("has not said within 5 s whether its model is ready")
+        notes.write("go on")
+        until(lambda: door.is_ready("waits"))
+    assert server.output.count("has not said within 5 s") == 1
+
+
+def test_a_process_that_ends_during_a_check_is_not_waited_for(
+    repository: Path, start: Start, notes: Notes, door_kind: str
+) -> None:
+    add_python_model(repository, "waits", WAITS)
+    server = start()
+    with DOORS[door_kind](server) as door, ThreadPoolExecutor(1) as pool:
+        checked = pool.submit(door.is_ready, "waits")
+        began = time.monotonic()
+        os.kill(int(notes.read("asked")), signal.SIGKILL)
+        assert not checked.result(60)
+        assert time.monotonic() - began < 4
+        notes.write("go on")
+        until(lambda: door.is_ready("waits"))
+
+
+@pytest.fixture(params=DOORS)
+def door_kind(request: pytest.FixtureRequest) -> str:
+    """Either door."""
+    return str(request.param)
+
+
+def test_a_worker_leaves_although_its_check_hangs(repository: Path, start: Start, notes: Notes) -> None:
+    add_python_model(repository, "waits", WAITS)
+    server = start()
+    with HttpDoor(server) as door, ThreadPoolExecutor(1) as pool:
+        checked = pool.submit(door.is_ready, "waits")
+        notes.read("asked")
+        assert server.stop() == 0
+        checked.exception(60)
