@@ -3,41 +3,84 @@
 /// Bits in one word of the book.
 const WORD: usize = u64::BITS as usize;
 
-/// The book of a model's instances, numbered from zero: each is idle or claimed.
+/// The book of a model's instances: each has a number and a place, and is idle or claimed.
 ///
-/// The lowest idle number is claimed first. Under light load the same few instances do all the work, so their threads
-/// and memory stay warm and the others cost nothing; a round robin would keep every one of them half awake.
+/// The idle instance with the first place is claimed. Under light load the same few instances do all the work, so their
+/// threads and memory stay warm and the others cost nothing; a round robin would keep every one of them half awake.
 #[derive(Debug)]
 pub struct Instances {
-    /// One bit per instance, set while it is idle.
+    /// One bit per place, set while its instance is idle.
     idle: Vec<u64>,
     count: usize,
+    /// None as long as each instance has the place of its number, which is always but after a change of their number.
+    order: Option<Box<Order>>,
+}
+
+/// Who stands where, once instances have come or gone.
+#[derive(Debug)]
+struct Order {
+    /// The instance at each place.
+    at: Vec<usize>,
+    /// By number: where the instance stands, and whether it is claimed.
+    seats: Vec<Seat>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seat {
+    /// None for one that is gone, or goes when it is given back.
+    place: Option<usize>,
+    claimed: bool,
 }
 
 impl Instances {
-    /// A book of `count` idle instances.
+    /// A book of `count` idle instances, each at the place of its number, from zero.
     pub fn new(count: usize) -> Self {
-        let mut instances = Instances { idle: vec![0; count.div_ceil(WORD)], count };
-        (0..count).for_each(|instance| instances.release(instance));
+        let mut instances = Instances { idle: words(count), count, order: None };
+        (0..count).for_each(|place| instances.mark(place));
         instances
     }
 
-    /// All instances, idle or not.
+    /// All instances in service, idle or not.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Instances that are idle.
+    /// Instances in service that are idle.
     pub fn idle(&self) -> usize {
         self.idle.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Claims the lowest idle instance, or `None` if all are claimed.
+    /// Instances that are claimed, among them those that go when they are given back.
+    pub fn claimed(&self) -> usize {
+        match &self.order {
+            None => self.count - self.idle(),
+            Some(order) => order.seats.iter().filter(|seat| seat.claimed).count(),
+        }
+    }
+
+    /// Whether an instance is out of service: gone, or to go when it is given back.
+    pub fn is_retired(&self, instance: usize) -> bool {
+        self.order.as_ref().is_some_and(|order| order.seats[instance].place.is_none())
+    }
+
+    /// Whether a number can be given to a new instance: nobody has it, or the one that had it is gone.
+    pub fn is_free(&self, instance: usize) -> bool {
+        match &self.order {
+            None => instance >= self.count,
+            Some(order) => order.seats.get(instance).is_none_or(|seat| !seat.claimed && seat.place.is_none()),
+        }
+    }
+
+    /// Claims the first idle instance, or `None` if all are claimed.
     pub fn acquire(&mut self) -> Option<usize> {
         let (index, word) = self.idle.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
         let bit = word.trailing_zeros() as usize;
         *word &= *word - 1;
-        Some(index * WORD + bit)
+        let place = index * WORD + bit;
+        let Some(order) = &mut self.order else { return Some(place) };
+        let instance = order.at[place];
+        order.seats[instance].claimed = true;
+        Some(instance)
     }
 
     /// Gives a claimed instance back.
@@ -45,16 +88,70 @@ impl Instances {
     /// # Panics
     /// If there is no such instance, or if it is idle already: then two callers believe that it is theirs.
     pub fn release(&mut self, instance: usize) {
-        assert!(instance < self.count, "there is no instance {instance} of {}", self.count);
-        let (word, bit) = (&mut self.idle[instance / WORD], 1 << (instance % WORD));
-        assert!(*word & bit == 0, "instance {instance} was released twice");
+        let Some(order) = &mut self.order else {
+            assert!(instance < self.count, "there is no instance {instance} of {}", self.count);
+            return self.mark(instance);
+        };
+        let seat = &mut order.seats[instance];
+        assert!(seat.claimed, "instance {instance} was released twice");
+        seat.claimed = false;
+        if let Some(place) = seat.place {
+            self.mark(place);
+        }
+    }
+
+    /// Puts these instances into service, in the order in which they are to be claimed, and no others. Numbers that are
+    /// free stand for new instances, which are idle. One that is left out goes at once where it is idle, else when it is
+    /// given back.
+    ///
+    /// # Panics
+    /// If an instance is named twice.
+    pub fn rearrange(&mut self, instances: &[usize]) {
+        let mut seats = self.seats();
+        let numbers = instances.iter().map(|number| number + 1).max().unwrap_or(0);
+        seats.resize(numbers.max(seats.len()), Seat::default());
+        self.idle = words(instances.len());
+        self.count = instances.len();
+        for (place, &instance) in instances.iter().enumerate() {
+            let seat = &mut seats[instance];
+            assert!(seat.place.replace(place).is_none(), "instance {instance} is named twice");
+            if !seat.claimed {
+                self.mark(place);
+            }
+        }
+        self.order = Some(Box::new(Order { at: instances.to_vec(), seats }));
+    }
+
+    /// Who is claimed, by number; places are yet to be given.
+    fn seats(&self) -> Vec<Seat> {
+        match &self.order {
+            None => (0..self.count).map(|place| Seat { place: None, claimed: !self.is_marked(place) }).collect(),
+            Some(order) => order.seats.iter().map(|seat| Seat { place: None, ..*seat }).collect(),
+        }
+    }
+
+    fn mark(&mut self, place: usize) {
+        let (word, bit) = (&mut self.idle[place / WORD], 1 << (place % WORD));
+        assert!(*word & bit == 0, "the instance at place {place} was released twice");
         *word |= bit;
     }
+
+    fn is_marked(&self, place: usize) -> bool {
+        self.idle[place / WORD] & (1 << (place % WORD)) != 0
+    }
+}
+
+fn words(count: usize) -> Vec<u64> {
+    vec![0; count.div_ceil(WORD)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn all(instances: &mut Instances) -> Vec<usize> {
+        std::iter::from_fn(|| instances.acquire()).collect()
+    }
 
     #[test]
     fn lowest_idle_instance_is_claimed_first() {
@@ -68,8 +165,7 @@ mod tests {
     fn more_instances_than_bits_in_a_word_are_all_claimed_once() {
         let mut instances = Instances::new(130);
         assert_eq!(instances.idle(), 130);
-        let claimed: Vec<usize> = std::iter::from_fn(|| instances.acquire()).collect();
-        assert_eq!(claimed, (0..130).collect::<Vec<_>>());
+        assert_eq!(all(&mut instances), (0..130).collect::<Vec<_>>());
         assert_eq!(instances.idle(), 0);
     }
 
@@ -77,5 +173,54 @@ mod tests {
     #[should_panic(expected = "released twice")]
     fn releasing_an_idle_instance_is_a_bug_that_shows() {
         Instances::new(1).release(0);
+    }
+
+    #[test]
+    fn instances_are_claimed_in_the_order_that_they_were_put_in() {
+        let mut instances = Instances::new(2);
+        instances.rearrange(&[0, 2, 1, 3]);
+        assert_eq!((instances.count(), instances.idle()), (4, 4));
+        assert_eq!(all(&mut instances), [0, 2, 1, 3]);
+        instances.release(1);
+        assert_eq!(instances.acquire(), Some(1));
+    }
+
+    #[test]
+    fn an_idle_instance_that_is_left_out_is_gone() {
+        let mut instances = Instances::new(3);
+        instances.rearrange(&[0, 2]);
+        assert!(instances.is_retired(1) && instances.is_free(1));
+        assert_eq!(all(&mut instances), [0, 2]);
+    }
+
+    #[test]
+    fn a_claimed_instance_that_is_left_out_is_gone_once_it_is_given_back() {
+        let mut instances = Instances::new(2);
+        assert_eq!(all(&mut instances), [0, 1]);
+        instances.rearrange(&[0]);
+        assert!(instances.is_retired(1) && !instances.is_free(1));
+        assert_eq!(instances.claimed(), 2);
+        instances.release(1);
+        assert!(instances.is_free(1));
+        assert_eq!((instances.claimed(), instances.acquire()), (1, None));
+    }
+
+    #[test]
+    fn one_that_comes_back_before_it_was_given_back_is_claimed_still() {
+        let mut instances = Instances::new(1);
+        assert_eq!(instances.acquire(), Some(0));
+        instances.rearrange(&[]);
+        instances.rearrange(&[0, 1]);
+        assert_eq!(all(&mut instances), [1]);
+        instances.release(0);
+        assert_eq!(instances.acquire(), Some(0));
+    }
+
+    #[test]
+    #[should_panic(expected = "released twice")]
+    fn releasing_an_idle_instance_shows_after_a_change_too() {
+        let mut instances = Instances::new(1);
+        instances.rearrange(&[0, 1]);
+        instances.release(1);
     }
 }

@@ -70,6 +70,9 @@ impl<W: Work> ModelQueue<W> {
     /// caller's. The effect is independent of the answer: requests left behind may need another instance.
     pub fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect) {
         self.leave_watch(instance);
+        if self.instances.is_retired(instance) {
+            return (Next::Idle, self.finish(now, instance));
+        }
         match self.scheduler.next(now, batch) {
             Next::Take => (Next::Take, self.attend(now)),
             Next::WaitUntil(until) if self.waiter.is_none() => {
@@ -110,6 +113,25 @@ impl<W: Work> ModelQueue<W> {
         self.attend(now)
     }
 
+    /// Puts these instances into service, in the order in which they are to be claimed, and no others. Numbers that are
+    /// [free](Self::is_free) stand for new instances.
+    ///
+    /// An instance that is left out is given no more work: an idle one is gone at once, any other when it asks next.
+    /// What waits is left to those in service; without any it waits until some come.
+    pub fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
+        self.instances.rearrange(instances);
+        if let Some(waiter) = self.waiter.take_if(|waiter| self.instances.is_retired(waiter.instance)) {
+            // It is told to go when it asks, and another one is started then.
+            return Effect::Wake(waiter.instance);
+        }
+        self.attend(now)
+    }
+
+    /// Whether a number can be given to a new instance: nobody has it, or the one that had it is gone.
+    pub fn is_free(&self, instance: usize) -> bool {
+        self.instances.is_free(instance)
+    }
+
     /// Requests that wait; those in a running batch are not counted.
     pub fn waiting(&self) -> usize {
         self.scheduler.waiting()
@@ -117,7 +139,7 @@ impl<W: Work> ModelQueue<W> {
 
     /// Whether nothing waits and every instance is idle: with [`stop`](Self::stop) before it, the end of a drain.
     pub fn is_quiet(&self) -> bool {
-        self.scheduler.waiting() == 0 && self.instances.idle() == self.instances.count()
+        self.scheduler.waiting() == 0 && self.instances.claimed() == 0
     }
 
     /// Sees to it that somebody comes for what waits: the waiter in time, else an idle instance, else whoever is busy.

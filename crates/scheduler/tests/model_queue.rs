@@ -174,3 +174,39 @@ fn what_is_put_back_waits_for_no_further_company() {
     let _ = queue.put_back(now, [request(0, 1)].into_iter());
     assert_eq!(queue.next(now, 0, &mut taken).0, Next::Take);
 }
+
+#[test]
+fn a_new_instance_comes_for_what_waits() {
+    let mut queue = ModelQueue::new(Scheduler::direct(), 1);
+    let now = zero();
+    assert_eq!(queue.submit(now, request(0, 1)).expect("taken in"), Effect::Start(0));
+    assert_eq!(queue.next(now, 0, &mut Vec::new()), (Next::Take, Effect::None));
+    assert_eq!(queue.submit(now, request(1, 1)).expect("taken in"), Effect::None);
+    assert!(queue.is_free(1) && !queue.is_free(0));
+    assert_eq!(queue.rearrange(now, &[0, 1]), Effect::Start(1));
+}
+
+#[test]
+fn an_instance_out_of_service_gets_no_more_and_leaves_the_rest_to_others() {
+    let mut queue = ModelQueue::new(Scheduler::direct(), 2);
+    let now = zero();
+    assert_eq!(queue.submit(now, request(0, 1)).expect("taken in"), Effect::Start(0));
+    assert_eq!(queue.next(now, 0, &mut Vec::new()), (Next::Take, Effect::None));
+    assert_eq!(queue.rearrange(now, &[1]), Effect::None);
+    assert_eq!(queue.submit(now, request(1, 1)).expect("taken in"), Effect::Start(1));
+    assert_eq!(queue.next(now, 0, &mut Vec::new()).0, Next::Idle);
+    assert!(queue.is_free(0));
+    assert_eq!(queue.next(now, 1, &mut Vec::new()), (Next::Take, Effect::None));
+}
+
+#[test]
+fn a_waiter_out_of_service_is_woken_and_another_one_waits_in_its_place() {
+    let mut stage = Stage::new(Some(policy(4, &[4], ms(10))), 2, ms(1));
+    stage.submit(request(0, 1));
+    stage.settle();
+    assert_eq!(stage.places[0], Place::Sleeping(stage.now + ms(10)));
+    stage.rearrange(|instance| instance == 1, 0);
+    assert_eq!(stage.places[0], Place::Coming);
+    stage.settle();
+    assert_eq!(stage.places, [Place::Idle, Place::Sleeping(stage.now + ms(10))]);
+}

@@ -36,6 +36,7 @@ pub struct Stage {
     policy: Option<DynamicPolicy>,
     shadow: Vec<(Instant, Request)>,
     stopping: bool,
+    serving: Vec<usize>,
 }
 
 impl Stage {
@@ -45,7 +46,8 @@ impl Stage {
         let (queue, start) = (ModelQueue::new(scheduler, instances), zero());
         let places = vec![Place::Idle; instances];
         let (taken, batch, shadow) = (Vec::new(), Vec::new(), Vec::new());
-        Stage { queue, places, taken, now: start, start, compute, batch, policy, shadow, stopping: false }
+        let serving = (0..instances).collect();
+        Stage { queue, places, taken, now: start, start, compute, batch, policy, shadow, stopping: false, serving }
     }
 
     pub fn submit(&mut self, request: Request) {
@@ -65,6 +67,18 @@ impl Stage {
     pub fn stop(&mut self) {
         self.stopping = true;
         let effect = self.queue.stop(self.now);
+        self.carry_out(effect);
+    }
+
+    /// Takes instances out of service but those that `keep` names, and puts `more` new ones in, at least one.
+    pub fn rearrange(&mut self, keep: impl Fn(usize) -> bool, more: usize) {
+        self.serving.retain(|&instance| keep(instance));
+        let more = more.max(usize::from(self.serving.is_empty()));
+        let free: Vec<usize> = (0..).filter(|&number| self.queue.is_free(number)).take(more).collect();
+        self.serving.splice(0..0, free);
+        let numbers = self.serving.iter().map(|number| number + 1).max().unwrap_or(0);
+        self.places.resize(numbers.max(self.places.len()), Place::Idle);
+        let effect = self.queue.rearrange(self.now, &self.serving);
         self.carry_out(effect);
     }
 
@@ -127,7 +141,7 @@ impl Stage {
     /// slow model says.
     pub fn assert_someone_comes(&self) {
         let (Some(due), false) = (self.due(), self.places.contains(&Place::Coming)) else { return };
-        if self.places.iter().all(|place| matches!(place, Place::RunningUntil(_))) {
+        if self.serving.iter().all(|&instance| matches!(self.places[instance], Place::RunningUntil(_))) {
             return;
         }
         let in_time = |place: &Place| matches!(place, Place::Sleeping(until) if *until <= due.max(self.now));
@@ -169,7 +183,8 @@ impl Stage {
                 Place::Sleeping(until)
             }
             Next::Idle => {
-                assert!(!matches!(expected, Answer::Take(_)), "an instance went idle beside {expected:?}");
+                let serves = self.serving.contains(&instance);
+                assert!(!serves || !matches!(expected, Answer::Take(_)), "an instance went idle beside {expected:?}");
                 Place::Idle
             }
         };
@@ -177,6 +192,7 @@ impl Stage {
     }
 
     fn take(&mut self, instance: usize, expected: Answer) -> Place {
+        assert!(self.serving.contains(&instance), "one that is out of service got work");
         let count = self.batch.len();
         assert_eq!(expected, Answer::Take(count));
         let head: Vec<Request> = self.shadow.drain(..count).map(|(_, request)| request).collect();
