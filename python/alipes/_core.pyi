@@ -50,12 +50,28 @@ class Server:
         Raises:
             ModelLoadError: If the engine refuses the model.
         """
-    def publish(self, name: str, versions: list[ModelVersion]) -> None:
+    def adapt(self, version: ModelVersion, spec: str) -> None:
+        """Gives a version that serves the instances and the configuration of a changed specification, in place.
+
+        Instances that it has go on; further ones are loaded before any goes. Nothing else of the specification counts.
+
+        Raises:
+            ModelLoadError: If a further instance cannot be loaded; the version is as it was then.
+            ValueError: If the version was released.
+        """
+    def publish(self, name: str, versions: list[ModelVersion], namespace: str = "") -> None:
         """Replaces at once what is served under a name; older versions finish what they hold. No versions: unload.
+
+        Args:
+            name: The model.
+            versions: Its versions.
+            namespace: Where names are unique in a repository alone, the repository.
 
         Raises:
             ValueError: If a version was released.
         """
+    def forget(self, name: str, namespace: str = "") -> None:
+        """Makes a name unknown again, which `publish` made known."""
     def set_index(self, index: str, ready: bool) -> None:
         """Replaces the repository index (a JSON list of name, version, state, reason) and the server's readiness."""
     def next_control(self, timeout_s: float) -> Control | None:

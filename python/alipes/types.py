@@ -1,9 +1,22 @@
-"""Values that several rooms share: what the repository index says of a model."""
+"""Values that several rooms share: which model is meant, and what the repository index says of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
+
+
+class ModelKey(NamedTuple):
+    """What tells models apart.
+
+    Attributes:
+        name: The model's name.
+        namespace: The repository that it is in, where names are unique in a repository alone; else empty.
+    """
+
+    name: str
+    namespace: str = ""
 
 
 class ModelState(StrEnum):

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import threading
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
 from support.models import add_model, times
 from support.server import ServerProcess
+from support.traffic import Traffic, answer_of
+from support.waiting import until
 from tritonclient.utils import InferenceServerException
 
 Serve = Callable[..., ServerProcess]
-PATIENCE_S = 60
 RELOADS = 8
-CALLERS = 4
+
+# Imports a file of its folder with its first request.
+_IMPORTS_LATE = """
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        from late import FACTOR
+        xs = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x * FACTOR)]) for x in xs]
+"""
+_LATE_CONFIG = {
+    "backend": "python",
+    "max_batch_size": 4,
+    "input": [{"name": "X", "data_type": "TYPE_FP32", "dims": [2]}],
+    "output": [{"name": "Y", "data_type": "TYPE_FP32", "dims": [2]}],
+}
 
 
 @pytest.fixture
@@ -89,8 +104,7 @@ def test_a_failed_reload_leaves_the_old_version_serving(repository: Path, server
             client.load_model("scaled")
         assert client.is_model_ready("scaled")
         assert client.is_server_ready()
-    with closing(http.client.HTTPConnection(server.http, timeout=PATIENCE_S)) as connection:
-        assert answer_of(connection) == 2.0
+    assert answer_of(server, "scaled") == 2.0
 
 
 def test_model_control_is_refused_in_the_default_mode(repository: Path, serve: Serve) -> None:
@@ -102,49 +116,54 @@ def test_model_control_is_refused_in_the_default_mode(repository: Path, serve: S
                 call("scaled")
 
 
-def answer_of(connection: http.client.HTTPConnection) -> float:
-    request = {"inputs": [{"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 1]}]}
-    connection.request("POST", "/v2/models/scaled/infer", json.dumps(request))
-    response = connection.getresponse()
-    body = response.read()
-    assert response.status == 200, body
-    return float(json.loads(body)["outputs"][0]["data"][0])
+@pytest.mark.parametrize("library", [http_client, grpc_client], ids=["http", "grpc"])
+def test_files_in_the_request_make_a_model(server: ServerProcess, library: Any) -> None:
+    address = server.http if library is http_client else server.grpc
+    config = json.dumps({"backend": "onnxruntime"})
+    with library.InferenceServerClient(address) as client:
+        client.load_model("conjured", config=config, files={"file:3/model.onnx": times(9.0).SerializeToString()})
+        assert answer_of(server, "conjured") == 9.0
+        assert client.is_model_ready("conjured", "3")
+        client.load_model("conjured", config=config, files={"file:1/model.onnx": times(8.0).SerializeToString()})
+        assert answer_of(server, "conjured") == 8.0
+        assert not client.is_model_ready("conjured", "3")
+        client.unload_model("conjured")
+        assert not client.is_model_ready("conjured")
+        until(lambda: "'conjured' is not found" in refusal(client, "conjured"))
+
+
+def refusal(client: Any, model: str) -> str:
+    with pytest.raises(InferenceServerException) as failure:
+        client.get_model_metadata(model)
+    return str(failure.value.message())
+
+
+def test_files_of_a_python_model_stay_as_long_as_its_processes(server: ServerProcess) -> None:
+    files = {"file:1/model.py": _IMPORTS_LATE.encode(), "file:1/late.py": b"FACTOR = 6.0\n"}
+    with http_client.InferenceServerClient(server.http) as client:
+        client.load_model("late", config=json.dumps(_LATE_CONFIG), files=files)
+        assert answer_of(server, "late") == 6.0
+        client.unload_model("late")
+
+
+@pytest.mark.parametrize("path", ["../scaled/1/model.onnx", "/tmp/evil", "1/../../../evil"])
+def test_no_file_of_a_request_leads_out_of_its_folder(repository: Path, server: ServerProcess, path: str) -> None:
+    before = sorted(repository.rglob("*"))
+    with http_client.InferenceServerClient(server.http) as client, pytest.raises(InferenceServerException) as failure:
+        client.load_model("scaled", config="{}", files={f"file:{path}": b"evil"})
+    assert failure.value.message() == "failed to load 'scaled', failed to poll from model repository"
+    assert sorted(repository.rglob("*")) == before
 
 
 def test_no_request_is_lost_while_the_model_is_reloaded(repository: Path, server: ServerProcess) -> None:
     with http_client.InferenceServerClient(server.http) as client:
         client.load_model("scaled")
-        finished = threading.Event()
-        answers: list[list[float]] = [[] for _ in range(CALLERS)]
-
-        def ask(mine: list[float]) -> None:
-            with closing(http.client.HTTPConnection(server.http, timeout=PATIENCE_S)) as connection:
-                while not finished.is_set():
-                    mine.append(answer_of(connection))
-                mine.append(answer_of(connection))
-
-        failures: list[BaseException] = []
-
-        def watched(mine: list[float]) -> None:
-            try:
-                ask(mine)
-            except BaseException as error:
-                failures.append(error)
-
-        callers = [threading.Thread(target=watched, args=(mine,)) for mine in answers]
-        for caller in callers:
-            caller.start()
-        try:
+        with Traffic(server, "scaled") as traffic:
             for round_number in range(1, RELOADS + 1):
                 model = times(2.0 + round_number)
                 (repository / "scaled" / "1" / "model.onnx").write_bytes(model.SerializeToString())
-                touch(repository / "scaled")
-                client.load_model("scaled", config=None)
-        finally:
-            finished.set()
-            for caller in callers:
-                caller.join(PATIENCE_S)
-    assert failures == []
-    for mine in answers:
+                client.load_model("scaled")
+    assert traffic.failures == []
+    for mine in traffic.by_caller:
         assert mine == sorted(mine), "an answer of an older model came after one of a newer"
         assert mine[-1] == 2.0 + RELOADS

@@ -45,6 +45,7 @@ class DataPlane:
 
     def __init__(self) -> None:
         self.published: dict[str, list[Version]] = {}
+        self.spaces: dict[tuple[str, str], list[Version]] = {}
         self.index: list[dict[str, str]] = []
         self.ready: bool | None = None
         self.history: list[str] = []
@@ -67,9 +68,22 @@ class DataPlane:
         self.history.append(f"build {read['name']} {read['version']}")
         return Version(read["name"], read["version"], read)
 
-    def publish(self, name: str, versions: list[Version]) -> None:
+    def adapt(self, version: Version, spec: str) -> None:
+        read = json.loads(spec)
+        self.before_build(read["name"], read["version"])
+        if error := self.refused.get((read["name"], read["version"])):
+            raise error
+        self.history.append(f"adapt {version.name} {version.version} to {len(read['instances'])}")
+        version.spec = read
+
+    def publish(self, name: str, versions: list[Version], namespace: str = "") -> None:
         self.history.append(f"publish {name} {[version.version for version in versions]}")
         self.published[name] = versions
+        self.spaces[name, namespace] = versions
+
+    def forget(self, name: str, namespace: str = "") -> None:
+        self.history.append(f"forget {name}")
+        del self.published[name]
 
     def set_index(self, index: str, ready: bool) -> None:
         self.index = json.loads(index)

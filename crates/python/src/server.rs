@@ -61,11 +61,29 @@ impl Server {
         })
     }
 
-    fn publish(&self, py: Python<'_>, name: &str, versions: Vec<Py<ModelVersion>>) -> PyResult<()> {
+    fn adapt(&self, py: Python<'_>, version: &ModelVersion, spec: &str) -> PyResult<()> {
+        let built = version.built.lock().clone();
+        let built = built.ok_or_else(|| PyValueError::new_err("a released version cannot be changed"))?;
+        detached(py, || {
+            let spec: ModelSpec = serde_json::from_str(spec)?;
+            alipes_server::build::adapt(&self.inner.service, &built, &spec).map_err(Failure::Load)
+        })
+    }
+
+    #[pyo3(signature = (name, versions, namespace = ""))]
+    fn publish(&self, py: Python<'_>, name: &str, versions: Vec<Py<ModelVersion>>, namespace: &str) -> PyResult<()> {
         let versions: Option<Vec<_>> = versions.iter().map(|version| version.get().built.lock().clone()).collect();
         let versions = versions.ok_or_else(|| PyValueError::new_err("a released version cannot be published"))?;
         detached(py, || {
-            self.inner.service.registry.publish(name, versions);
+            self.inner.service.registry.publish(name, namespace, versions);
+            Ok(())
+        })
+    }
+
+    #[pyo3(signature = (name, namespace = ""))]
+    fn forget(&self, py: Python<'_>, name: &str, namespace: &str) -> PyResult<()> {
+        detached(py, || {
+            self.inner.service.registry.forget(name, namespace);
             Ok(())
         })
     }

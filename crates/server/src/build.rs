@@ -27,16 +27,49 @@ pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion
         return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
     }
     let drivers = match &spec.engine {
-        EngineSpec::Onnxruntime(engine) => Drivers::native(onnx_sessions(&spec, engine)?),
+        EngineSpec::Onnxruntime(engine) => Drivers::native(onnx_sessions(&spec, engine, spec.instances.len())?),
         EngineSpec::Worker(worker) => Drivers::Workers(Workers::new(&spec, worker, &Arc::downgrade(service))?),
     };
     let model = Arc::new(ModelVersion::new(spec, drivers)?);
-    service.workers.start(service, &model)?;
+    if let Some(workers) = model.workers() {
+        service.workers.start(service, &model, &workers.crew().list)?;
+    }
     Ok(model)
 }
 
-/// One session per instance, loaded side by side: reading and optimizing a model uses one thread each.
-fn onnx_sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec) -> Result<Vec<Box<dyn Engine>>, EngineError> {
+/// Gives a version that serves the instances, and the configuration, of another specification of it. Those that it has
+/// already go on; nothing is loaded again, and no request is lost.
+///
+/// # Errors
+///
+/// What the engine refuses, `InvalidArgument` where the specification is for another kind of engine. The version is as it
+/// was then.
+pub fn adapt(service: &Arc<Service>, model: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+    if spec.instances.is_empty() {
+        return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
+    }
+    let _one_at_a_time = model.changing.lock();
+    match (&model.drivers, &spec.engine) {
+        (Drivers::Native(slots), EngineSpec::Onnxruntime(engine)) => {
+            let (has, wants) = (slots.count(), spec.instances.len());
+            if wants > has {
+                slots.grow(model, onnx_sessions(spec, engine, wants - has)?);
+            } else if wants < has {
+                slots.shrink(model, wants);
+            }
+        }
+        (Drivers::Workers(workers), EngineSpec::Worker(worker)) => workers.change(service, model, spec, worker)?,
+        _ => return Err(InferError::invalid(format!("model '{}' runs in another engine", spec.name))),
+    }
+    model.set_configuration(spec)
+}
+
+/// So many sessions, loaded side by side: reading and optimizing a model uses one thread each.
+fn onnx_sessions(
+    spec: &ModelSpec,
+    engine: &OnnxruntimeSpec,
+    count: usize,
+) -> Result<Vec<Box<dyn Engine>>, EngineError> {
     let model = OnnxModel::open(Path::new(&engine.library), Path::new(&engine.model_path), options(engine)?)?;
     let (inputs, outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
     let declared =
@@ -47,7 +80,7 @@ fn onnx_sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec) -> Result<Vec<Box<d
         model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>)
     };
     thread::scope(|scope| {
-        let loading: Vec<_> = spec.instances.iter().map(|_| scope.spawn(load)).collect();
+        let loading: Vec<_> = (0..count).map(|_| scope.spawn(load)).collect();
         let panicked = |_| Err(EngineError::internal("loading an instance panicked, please report it"));
         loading.into_iter().map(|loading| loading.join().unwrap_or_else(panicked)).collect()
     })

@@ -7,23 +7,51 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use alipes_protocol::{Code, InferError};
 use arc_swap::ArcSwap;
 use serde::Deserialize;
+use smallvec::SmallVec;
 
 use crate::model::ModelVersion;
 
-/// The versions of a model that are served.
+type Versions = BTreeMap<i64, Arc<ModelVersion>>;
+
+/// What is served under a name: one model, or, where names are unique in a repository alone, one in each namespace.
 #[derive(Clone, Default)]
 pub struct Served {
-    versions: BTreeMap<i64, Arc<ModelVersion>>,
+    spaces: SmallVec<[(Arc<str>, Versions); 1]>,
 }
 
 impl Served {
-    /// All versions, lowest first.
+    /// All versions, lowest first, of one namespace after the other.
     pub fn versions(&self) -> impl Iterator<Item = &Arc<ModelVersion>> {
-        self.versions.values()
+        self.spaces.iter().flat_map(|(_, versions)| versions.values())
     }
 
-    fn latest(&self) -> Option<&Arc<ModelVersion>> {
-        self.versions.values().next_back()
+    /// The versions of the one model that serves under the name.
+    fn only(&self, name: &str) -> Result<&Versions, InferError> {
+        match &self.spaces[..] {
+            [(_, only)] => Ok(only),
+            several => one_of(several, name),
+        }
+    }
+
+    fn put(&mut self, namespace: &str, versions: Versions) {
+        match self.spaces.iter_mut().find(|(space, _)| **space == *namespace) {
+            Some((_, found)) => *found = versions,
+            None => self.spaces.push((namespace.into(), versions)),
+        }
+    }
+}
+
+/// The model that serves, where another namespace has one of the same name that does not. Source: Triton's text.
+fn one_of<'a>(spaces: &'a [(Arc<str>, Versions)], name: &str) -> Result<&'a Versions, InferError> {
+    let mut serving = spaces.iter().map(|(_, versions)| versions).filter(|versions| !versions.is_empty());
+    match (serving.next(), serving.count()) {
+        (Some(only), 0) => Ok(only),
+        (Some(_), others) => Err(InferError::invalid(format!(
+            "There are {} identifiers of model '{name}' in global map, model namespace must be provided to resolve \
+             ambiguity.",
+            others + 1
+        ))),
+        (None, _) => Err(unknown(format!("'{name}' has no available versions"))),
     }
 }
 
@@ -53,11 +81,27 @@ impl Registry {
     /// Serves these versions, and no others, under the name. None takes the model out of service; its name stays known.
     ///
     /// Requests that have found an old version keep it until they are answered.
-    pub fn publish(&self, name: &str, versions: Vec<Arc<ModelVersion>>) {
-        let served = Served { versions: versions.into_iter().map(|version| (version.spec.version, version)).collect() };
+    ///
+    /// The namespace is empty, unless names are unique in a repository alone.
+    pub fn publish(&self, name: &str, namespace: &str, versions: Vec<Arc<ModelVersion>>) {
+        let versions: Versions = versions.into_iter().map(|version| (version.spec.version, version)).collect();
         self.models.rcu(|models| {
             let mut models = HashMap::clone(models);
-            models.insert(name.to_owned(), served.clone());
+            models.entry(name.to_owned()).or_default().put(namespace, versions.clone());
+            models
+        });
+    }
+
+    /// Makes a name unknown again, in its namespace.
+    pub fn forget(&self, name: &str, namespace: &str) {
+        self.models.rcu(|models| {
+            let mut models = HashMap::clone(models);
+            if let Some(served) = models.get_mut(name) {
+                served.spaces.retain(|(space, _)| **space != *namespace);
+                if served.spaces.is_empty() {
+                    models.remove(name);
+                }
+            }
             models
         });
     }
@@ -104,15 +148,20 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number.
+    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number, and for a name that
+    /// several namespaces serve.
     pub fn find(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
         let number = if version.is_empty() { None } else { Some(version_number(version)?) };
         let models = self.models.load();
         let served = models.get(name).ok_or_else(|| unknown(format!("'{name}' is not found")))?;
+        let versions = served.only(name)?;
         let found = match number {
-            None => served.latest().ok_or_else(|| unknown(format!("'{name}' has no available versions")))?,
+            None => {
+                let latest = versions.values().next_back();
+                latest.ok_or_else(|| unknown(format!("'{name}' has no available versions")))?
+            }
             Some(number) => {
-                let version = served.versions.get(&number);
+                let version = versions.get(&number);
                 version.ok_or_else(|| unknown(format!("'{name}' version {number} is not found")))?
             }
         };

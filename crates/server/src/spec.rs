@@ -184,6 +184,9 @@ pub struct ModelSpec {
     pub schema: u32,
     /// Name of the model.
     pub name: String,
+    /// The repository that the name is unique in, where it is not unique in all of them; else empty.
+    #[serde(default)]
+    pub namespace: String,
     /// Version of the model.
     pub version: i64,
     /// Platform, else backend, as metadata shows it.

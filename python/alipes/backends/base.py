@@ -60,7 +60,7 @@ class Engine:
 class Backend(ABC):
     """Prepares one version of a model. Made when its turn comes, on a loader's thread; slow calls are welcome there.
 
-    The methods are called in their order, and each at most once.
+    `complete` and `engine` are called in this order, and each at most once.
     """
 
     def __init__(self, draft: Draft) -> None:
@@ -88,3 +88,13 @@ class Backend(ABC):
             ConfigError: If the model and its configuration contradict each other.
             ModelLoadError: If the model cannot be read, or what it asks for is not to be had.
         """
+
+    def adapt(self, engine: dict[str, Any]) -> dict[str, Any]:
+        """What a loaded version's engine is told when nothing but the instance groups of its model has changed.
+
+        Called alone, with the draft's configuration complete. The model is not looked at again.
+
+        Args:
+            engine: The member `engine` of the specification that the version was built from.
+        """
+        return engine

@@ -19,8 +19,9 @@ from alipes.config.schema import ModelConfig, copy_config
 from alipes.config.spec import to_spec
 from alipes.config.support import check_support
 from alipes.config.validate import check_load
+from alipes.config.validate.instance_groups import check_instance_groups
 
-__all__ = ["BackendOf", "LoadPlan", "prepare_version"]
+__all__ = ["BackendOf", "LoadPlan", "adapt_version", "prepare_version"]
 
 BackendOf = Callable[[str], Callable[[Draft], Backend]]
 """Finds a backend by the name that configurations give it; raises ModelLoadError where there is none."""
@@ -46,7 +47,13 @@ class LoadPlan:
 
 
 def prepare_version(
-    config: ModelConfig, folder: Path, version: int, options: ServerOptions, *, backend_of: BackendOf
+    config: ModelConfig,
+    folder: Path,
+    version: int,
+    options: ServerOptions,
+    *,
+    backend_of: BackendOf,
+    namespace: str = "",
 ) -> LoadPlan:
     """Complete and check a model's configuration for one version.
 
@@ -56,6 +63,7 @@ def prepare_version(
         version: The version; `<folder>/<version>` holds its files.
         options: The server's options.
         backend_of: Finds the backend that the configuration names.
+        namespace: The repository of the model, where names are unique in a repository alone.
 
     Raises:
         ConfigError: If the configuration is wrong or does not fit the model.
@@ -72,5 +80,34 @@ def prepare_version(
     check_load(made, folder, options.model)
     unsupported = check_support(made, rate_limit=options.model.rate_limit != "off")
     engine = backend.engine()
-    spec = to_spec(made, version, folder, engine.spec)
+    spec = to_spec(made, version, folder, engine.spec, namespace=namespace)
     return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))
+
+
+def adapt_version(
+    plan: LoadPlan, config: ModelConfig, folder: Path, options: ServerOptions, *, backend_of: BackendOf
+) -> LoadPlan:
+    """The plan of a loaded version whose model has other instance groups, or another version policy, than before.
+
+    Args:
+        plan: What the version was loaded by.
+        config: What `poll_model` returned now; in all else it is as it was.
+        folder: The model's folder.
+        options: The server's options.
+        backend_of: Finds the backend that the configuration names.
+
+    Raises:
+        ConfigError: If the instances cannot be had.
+        ModelLoadError: If the backend or what it needs is missing.
+    """
+    made = copy_config(plan.config)
+    made.ClearField("instance_group")
+    made.instance_group.extend(config.instance_group)
+    made.version_policy.CopyFrom(config.version_policy)
+    moved = normalize_instance_groups(made, options.model.gpu_fallback)
+    check_instance_groups(made, options.model)
+    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off")
+    backend = backend_of(made.backend)(Draft(made, folder.absolute(), plan.version, options))
+    engine = backend.adapt(plan.spec["engine"])
+    spec = to_spec(made, plan.version, folder, engine, namespace=plan.spec["namespace"])
+    return LoadPlan(plan.version, made, spec["config_json"], spec, (*moved, *unsupported))

@@ -84,8 +84,6 @@ def describe(flag: Flag) -> str:
         text += f" Ignored with a notice: {flag.ignored}."
     if flag.refused:
         text += f" Refused: {flag.refused}."
-    for choice, reason in flag.refused_choices.items():
-        text += f" Refused: {choice} ({reason})."
     return text
 
 

@@ -7,8 +7,7 @@ Source: Triton's command line, defaults included; where a default differs here, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 __all__ = ["FLAGS", "Flag", "Kind", "Status", "Value", "environment_name", "find"]
@@ -42,7 +41,6 @@ class Flag:
         refused: The reason, where only the default is accepted.
         alias: The flag of which this one is another name.
         choices: The words that a `choice` takes.
-        refused_choices: The words among them that are not offered, each with the reason.
         low: Smallest integer allowed.
         high: Largest integer allowed.
         group: Heading under which the usage and the reference page show it.
@@ -57,7 +55,6 @@ class Flag:
     refused: str = ""
     alias: str = ""
     choices: tuple[str, ...] = ()
-    refused_choices: Mapping[str, str] = field(default_factory=dict)
     low: int = 0
     high: int = _MAX_INT
     group: str = ""
@@ -69,9 +66,8 @@ class Flag:
 
     @property
     def note(self) -> str:
-        """Why a flag, or one of its choices, does not work; empty where all of it does."""
-        choices = "; ".join(f"{choice}: {reason}" for choice, reason in self.refused_choices.items())
-        return self.ignored or self.refused or choices
+        """Why a flag does not work; empty where it does."""
+        return self.ignored or self.refused
 
 
 _NO_GPU: Final = "there is no GPU memory to manage"
@@ -104,10 +100,10 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "model-control-mode",
             "choice",
             "none",
-            "`none` loads every model at start; `explicit` loads those named by --load-model, and more on request.",
+            "`none` loads every model at start; `poll` also follows every later change of the repository; `explicit` "
+            "loads those named by --load-model, and more on request.",
             option="repository.control_mode",
             choices=("none", "poll", "explicit"),
-            refused_choices={"poll": "the repository cannot be watched yet; use explicit and the load request"},
         ),
         Flag(
             "load-model",
@@ -120,8 +116,9 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "repository-poll-secs",
             "int",
             15,
-            "Seconds between two looks at the repository.",
-            ignored="the repository is not polled in this mode",
+            "Seconds between two looks at the repository, in the mode `poll`.",
+            low=1,
+            option="repository.poll_interval_s",
         ),
         Flag(
             "exit-on-error",
@@ -167,16 +164,16 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "model-load-retry-count",
             "int",
             0,
-            "Further attempts to load a model.",
-            ignored="a failed load is not tried again",
+            "Further attempts at a model version that does not load.",
+            option="repository.load_retries",
         ),
         Flag("model-load-gpu-limit", "list", (), "Share of a GPU's memory, `device:fraction`.", ignored=_NO_GPU),
         Flag(
             "model-namespacing",
             "bool",
             False,
-            "Allow one model name in several repositories.",
-            refused="model names are unique across repositories",
+            "Allow one model name in several repositories. A request for a name that several of them serve is refused.",
+            option="repository.namespacing",
         ),
         Flag(
             "gpu-fallback",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MAX_COMPLETION_BYTES", "MAX_ENVIRONMENT_BYTES", "MAX_ENVIRONMENT_FILES", "MAX_INSTANCES", "MAX_THREADS"]
+__all__ = [
+    "MAX_COMPLETION_BYTES",
+    "MAX_ENVIRONMENT_BYTES",
+    "MAX_ENVIRONMENT_FILES",
+    "MAX_INSTANCES",
+    "MAX_OVERRIDE_DEPTH",
+    "MAX_OVERRIDE_FILES",
+    "MAX_THREADS",
+]
 
 MAX_INSTANCES: Final = 1024
 """Most instances of a model: each holds a copy of it, and no machine has more cores to run them on."""
@@ -20,3 +28,9 @@ MAX_ENVIRONMENT_BYTES: Final = 1 << 36
 
 MAX_ENVIRONMENT_FILES: Final = 2_000_000
 """Most files in an archive of a Python environment; large ones have a tenth of it."""
+
+MAX_OVERRIDE_FILES: Final = 10_000
+"""Most files that one load request may bring: large models have a few hundred, and each costs the disk an entry."""
+
+MAX_OVERRIDE_DEPTH: Final = 32
+"""Most parts of the path of such a file: deeper folders are no model's, and the system's paths have an end."""

@@ -111,8 +111,6 @@ def _value(flag: Flag, texts: list[str] | None) -> Value:
     value: Value = tuple(dict.fromkeys(texts)) if flag.kind == "list" else parsed[-1]
     if flag.status == "refused" and value != flag.default:
         raise ConfigError(f'Bad option: "--{flag.name}".\nnot supported: {flag.refused}', key=flag.name)
-    if (reason := flag.refused_choices.get(str(value))) is not None:
-        raise ConfigError(f'Bad option: "--{flag.name}".\n{value} is not supported: {reason}', key=flag.name)
     return value
 
 

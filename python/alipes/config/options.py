@@ -41,11 +41,14 @@ class RepositoryOptions:
 
     Attributes:
         paths: Folders of models, each once, in the order given; at least one.
-        control_mode: `none` or `explicit`.
+        control_mode: `none`, `poll` or `explicit`.
         load_models: Models to load at start in explicit mode; `("*",)` means all.
         exit_on_error: Whether a model that fails at start ends the server.
         strict_readiness: Whether the server is ready only while every model is.
         load_threads: How many models load at the same time.
+        load_retries: Further attempts at a model version that does not load.
+        poll_interval_s: Seconds between two looks at the repositories in mode `poll`.
+        namespacing: Whether a model's name may stand in several repositories.
     """
 
     paths: tuple[str, ...]
@@ -54,6 +57,9 @@ class RepositoryOptions:
     exit_on_error: bool
     strict_readiness: bool
     load_threads: int
+    load_retries: int
+    poll_interval_s: int
+    namespacing: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,8 +119,7 @@ def _flag_row(flag: Flag) -> tuple[str, str, str, str, str]:
         "list": "text, repeatable",
         "choice": ", ".join(flag.choices),
     }[flag.kind]
-    choices = "".join(f" `{choice}` is refused: {reason}." for choice, reason in flag.refused_choices.items())
-    return f"`--{flag.name}`", values, _default(flag.default), flag.status, _text(flag.help, flag) + choices
+    return f"`--{flag.name}`", values, _default(flag.default), flag.status, _text(flag.help, flag)
 
 
 def _text(help: str, row: object) -> str:

@@ -33,7 +33,9 @@ def instance_names(config: ModelConfig) -> list[str]:
     return [f"{group.name}_{index}" for group in config.instance_group for index in range(group.count)]
 
 
-def to_spec(config: ModelConfig, version: int, folder: Path, engine: Mapping[str, Any]) -> dict[str, Any]:
+def to_spec(
+    config: ModelConfig, version: int, folder: Path, engine: Mapping[str, Any], *, namespace: str = ""
+) -> dict[str, Any]:
     """The specification of one version of a model.
 
     Args:
@@ -41,6 +43,7 @@ def to_spec(config: ModelConfig, version: int, folder: Path, engine: Mapping[str
         version: The version.
         folder: The model's folder.
         engine: What runs it, as its backend says.
+        namespace: The repository of the model, where names are unique in a repository alone.
 
     Raises:
         ConfigError: If a label file cannot be read.
@@ -48,6 +51,7 @@ def to_spec(config: ModelConfig, version: int, folder: Path, engine: Mapping[str
     return {
         "schema": SCHEMA,
         "name": config.name,
+        "namespace": namespace,
         "version": version,
         "platform": config.platform or config.backend,
         "max_batch_size": config.max_batch_size,

@@ -1,4 +1,4 @@
-"""A model's folder: its name, its version directories and when it last changed.
+"""A model's folder: its name, its version directories and what it looks like.
 
 Source: Triton's model repository layout (``<repository>/<model>/<version>/<file>``).
 """
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from alipes.errors import RepositoryError
+from alipes.repository.stamp import FolderStamp, stamp_folder
+from alipes.types import ModelKey
 
 # Folders beside the versions that belong to the model but are no version.
 RESERVED = frozenset({"warmup", "initial_state", "configs"})
@@ -33,10 +35,22 @@ class VersionDirectories:
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """The folder of one model in one repository."""
+    """The folder of one model in one repository.
+
+    Attributes:
+        name: The model.
+        path: Where it is.
+        namespace: The repository, where several may have a model of this name; else empty.
+    """
 
     name: str
     path: Path
+    namespace: str = ""
+
+    @property
+    def key(self) -> ModelKey:
+        """What tells the model from others."""
+        return ModelKey(self.name, self.namespace)
 
     def version_path(self, version: int) -> Path:
         """The directory of a version; it may be absent."""
@@ -61,16 +75,9 @@ class ModelFolder:
                 versions.append(int(name))
         return VersionDirectories(tuple(sorted(versions)), tuple(ignored))
 
-    def modified_ns(self) -> int:
-        """The latest modification in the folder, in nanoseconds since the epoch; 0 if it cannot be read.
-
-        Links are followed to what they name, but a linked directory is not entered: a circle of links ends nowhere.
-        """
-        latest = _modified_ns(str(self.path))
-        for folder, directories, files in os.walk(self.path):
-            for name in (*directories, *files):
-                latest = max(latest, _modified_ns(f"{folder}{os.sep}{name}"))
-        return latest
+    def stamp(self) -> FolderStamp:
+        """What the folder looks like now; a later look differs where anything in it has changed."""
+        return stamp_folder(self.path)
 
 
 def check_model_name(name: str) -> None:
@@ -99,10 +106,3 @@ def subdirectories(path: Path) -> list[str]:
 
 def _is_version(name: str) -> bool:
     return name.isascii() and name.isdigit() and len(name) <= MAX_VERSION_DIGITS
-
-
-def _modified_ns(path: str) -> int:
-    try:
-        return Path(path).stat().st_mtime_ns
-    except OSError:  # gone since it was listed, or a dangling link
-        return 0

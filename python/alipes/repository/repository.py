@@ -3,45 +3,58 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder, check_model_name, subdirectories
+from alipes.types import ModelKey
 
 # Reason that the index gives for a model that several repositories claim.
 DUPLICATE_REASON = "model appears in two or more repositories"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing:
     """What the repositories hold at one moment.
 
     Attributes:
-        folders: Model folders by name, in the order of their names.
-        duplicates: Names that more than one repository has; none of these can be served.
+        folders: Model folders, in the order of their names.
+        duplicates: Names that more than one repository has; none of these can be served. None with namespaces.
     """
 
-    folders: dict[str, ModelFolder]
+    folders: dict[ModelKey, ModelFolder]
     duplicates: frozenset[str]
 
-    @property
-    def names(self) -> tuple[str, ...]:
+    @cached_property
+    def keys(self) -> tuple[ModelKey, ...]:
         """Every model that any repository names, sorted."""
-        return tuple(sorted({*self.folders, *self.duplicates}))
+        return tuple(sorted({*self.folders, *(ModelKey(name) for name in self.duplicates)}))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every name that any repository has, sorted."""
+        return tuple(sorted({key.name for key in self.keys}))
 
 
 class Repository:
     """The model folders of one or more repository paths."""
 
-    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+    def __init__(self, paths: Iterable[str | os.PathLike[str]], *, namespacing: bool = False) -> None:
         """Takes the paths in the order given; a path given twice counts once.
+
+        Args:
+            paths: The repositories.
+            namespacing: Whether a name may stand in several of them; each is a namespace then.
 
         Raises:
             RepositoryError: If a path is absent or no folder.
         """
         self.paths = tuple(dict.fromkeys(Path(path).absolute() for path in paths))
+        self._namespacing = namespacing
         for path in self.paths:
             _check_folder(path)
 
@@ -51,33 +64,32 @@ class Repository:
         Raises:
             RepositoryError: If a repository cannot be read.
         """
-        folders: dict[str, ModelFolder] = {}
-        duplicates: set[str] = set()
-        for path in self.paths:
-            for name in subdirectories(path):
-                if name in folders:
-                    duplicates.add(name)
-                folders[name] = ModelFolder(name, path / name)
-        unique = {name: folders[name] for name in sorted(folders) if name not in duplicates}
-        return Listing(unique, frozenset(duplicates))
+        found = [self._folder(path, name) for path in self.paths for name in subdirectories(path)]
+        counts = Counter(folder.key for folder in found)
+        duplicates = frozenset(key.name for key, count in counts.items() if count > 1)
+        unique = {folder.key: folder for folder in found if folder.name not in duplicates}
+        return Listing(dict(sorted(unique.items())), duplicates)
 
-    def find(self, name: str) -> ModelFolder:
-        """The folder of one model.
+    def find(self, name: str) -> tuple[ModelFolder, ...]:
+        """The folders of one model: one, or with namespaces one in each repository that has it.
 
         Raises:
             RepositoryError: If the name is unsafe, unknown, or not unique across the repositories.
         """
         check_model_name(name)
-        found = [path / name for path in self.paths if (path / name).is_dir()]
+        found = tuple(self._folder(path, name) for path in self.paths if (path / name).is_dir())
         if not found:
             raise RepositoryError(f"failed to poll model '{name}': not found in any model repository")
-        if len(found) > 1:
+        if len(found) > 1 and not self._namespacing:
             raise RepositoryError(f"failed to poll model '{name}': not unique across all model repositories")
-        return ModelFolder(name, found[0])
+        return found
 
     def stamp(self) -> tuple[int, ...]:
         """Changes when a model's folder is added to a repository or taken away. Costs one ``stat`` a repository."""
         return tuple(_folder_stamp(path) for path in self.paths)
+
+    def _folder(self, path: Path, name: str) -> ModelFolder:
+        return ModelFolder(name, path / name, str(path) if self._namespacing else "")
 
 
 def _check_folder(path: Path) -> None:

@@ -12,9 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from alipes.errors import AlipesError
-from alipes.server.lifecycle import Lifecycle, LoadFailed, poll_failed
+from alipes.server.failures import LoadFailed
+from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from alipes.server.log import log
+from alipes.server.override import read_override
 
 if TYPE_CHECKING:
     from alipes import _core
@@ -90,26 +92,4 @@ class Control:
             # `unload_dependents` concerns ensembles alone, and a model that is none has no dependents.
             self._lifecycle.unload(request.model)
         else:
-            self._lifecycle.load(request.model, load_override(request.model, parameters))
-
-
-def load_override(model: str, parameters: dict[str, object]) -> str | None:
-    """The configuration that a load request brings along; ``None`` if it brings none.
-
-    Raises:
-        LoadFailed: If a parameter is unknown, has another type than text, or is not offered.
-    """
-    for key, value in parameters.items():
-        if key != "config" and not key.startswith("file:"):
-            raise LoadFailed("INVALID_ARG", f"unrecognized load parameter '{key}'.")
-        if not isinstance(value, str):
-            raise LoadFailed("INVALID_ARG", f"load parameter '{key}' must be a string")
-    config = parameters.get("config")
-    files = sorted(key for key in parameters if key.startswith("file:"))
-    if files and config is None:
-        reason = "Load parameter 'config' must be specified for model file override"
-        log.error("%s", reason)
-        raise poll_failed(model, reason)
-    if files:
-        raise LoadFailed("UNSUPPORTED", f"load parameter '{files[0]}' is not offered: files come from the repository")
-    return config if isinstance(config, str) else None
+            self._lifecycle.load(request.model, read_override(request.model, parameters))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from alipes.repository.repository import DUPLICATE_REASON, Listing
-from alipes.types import IndexEntry, ModelState
+from alipes.types import IndexEntry, ModelKey, ModelState
 
 # Reason of a version that was asked to go; the server stays ready without it.
 UNLOADED = "unloaded"
@@ -41,7 +41,7 @@ class Index:
         self._lock = threading.Lock()
         self._listing = Listing({}, frozenset())
         # Model -> version -> status. Version None: the model failed before any version was known.
-        self._models: dict[str, dict[int | None, Status]] = {}
+        self._models: dict[ModelKey, dict[int | None, Status]] = {}
 
     def open(self) -> None:
         """Begins to hand on: the models of the start are settled."""
@@ -61,7 +61,7 @@ class Index:
             self._listing = listing
             self._changed()
 
-    def fail(self, model: str, reason: str) -> None:
+    def fail(self, model: ModelKey, reason: str) -> None:
         """Records that a model failed before any of its versions was known; known versions keep their state."""
         with self._lock:
             versions = self._models.setdefault(model, {})
@@ -69,7 +69,7 @@ class Index:
                 versions[None] = Status(ModelState.UNAVAILABLE, reason)
             self._changed()
 
-    def set(self, model: str, states: Mapping[int, Status]) -> None:
+    def set(self, model: ModelKey, states: Mapping[int, Status]) -> None:
         """Records versions of a model as one change, so that nobody sees half of a reload; none is no change.
 
         An earlier failure of the model as a whole is over.
@@ -82,13 +82,13 @@ class Index:
             versions.update(states.items())
             self._changed()
 
-    def versions(self, model: str) -> dict[int, Status]:
+    def versions(self, model: ModelKey) -> dict[int, Status]:
         """The versions of a model that were ever touched; empty for an unknown model."""
         with self._lock:
             known = self._models.get(model, {})
             return {version: status for version, status in known.items() if version is not None}
 
-    def end_unloading(self, model: str, version: int) -> bool:
+    def end_unloading(self, model: ModelKey, version: int) -> bool:
         """Records that the last request of a version has ended; false if it was loaded again meanwhile."""
         with self._lock:
             versions = self._models.get(model, {})
@@ -98,7 +98,7 @@ class Index:
             self._changed()
             return True
 
-    def give_up(self, model: str) -> None:
+    def give_up(self, model: ModelKey) -> None:
         """Records that nobody wants a model any more: what failed counts as unloaded."""
         with self._lock:
             versions = self._models.get(model)
@@ -110,15 +110,24 @@ class Index:
                     versions[version] = Status(ModelState.UNAVAILABLE, UNLOADED)
             self._changed()
 
+    def forget(self, model: ModelKey) -> bool:
+        """Drops what is known of a model that is in no repository; false for one that is in a repository."""
+        with self._lock:
+            if model in self._listing.keys:
+                return False
+            self._models.pop(model, None)
+            self._changed()
+            return True
+
     def entries(self) -> list[IndexEntry]:
         """Every model version that is in a repository, by name and version."""
         with self._lock:
-            return list(self._entries(self._listing.names))
+            return list(self._entries(self._listing.keys))
 
     def touched(self) -> list[IndexEntry]:
         """Every model version that somebody tried to load, by name and version."""
         with self._lock:
-            return list(self._entries(sorted({*self._models, *self._listing.duplicates})))
+            return list(self._entries(sorted({*self._models, *map(ModelKey, self._listing.duplicates)})))
 
     def ready(self) -> bool:
         """Whether the server can answer for all that it is to serve.
@@ -134,18 +143,18 @@ class Index:
         statuses = (status for versions in self._models.values() for status in versions.values())
         return all(status.state is ModelState.READY or status.reason == UNLOADED for status in statuses)
 
-    def _entries(self, names: Iterable[str]) -> Iterable[IndexEntry]:
-        for name in names:
-            if name in self._listing.duplicates:
-                yield IndexEntry(name, "", ModelState.UNAVAILABLE, DUPLICATE_REASON)
+    def _entries(self, keys: Iterable[ModelKey]) -> Iterable[IndexEntry]:
+        for key in keys:
+            versions = self._models.get(key)
+            if key.name in self._listing.duplicates and not _serves(versions):
+                yield IndexEntry(key.name, "", ModelState.UNAVAILABLE, DUPLICATE_REASON)
                 continue
-            versions = self._models.get(name)
             if not versions:
-                yield IndexEntry(name)
+                yield IndexEntry(key.name)
                 continue
             for version in sorted(versions, key=lambda version: version or 0):
                 status = versions[version]
-                yield IndexEntry(name, "" if version is None else str(version), status.state, status.reason)
+                yield IndexEntry(key.name, "" if version is None else str(version), status.state, status.reason)
 
     def _changed(self) -> None:
         # Under the lock on purpose: two threads must not hand their versions on in the wrong order.
@@ -156,6 +165,10 @@ class Index:
         return json.dumps(
             [
                 {"name": entry.name, "version": entry.version, "state": entry.state or "", "reason": entry.reason}
-                for entry in self._entries(self._listing.names)
+                for entry in self._entries(self._listing.keys)
             ]
         )
+
+
+def _serves(versions: Mapping[int | None, Status] | None) -> bool:
+    return any(status.state is ModelState.READY for status in (versions or {}).values())

@@ -7,19 +7,21 @@ that fails, at whatever step, leaves in place what served before.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alipes.config.schema import ModelConfig
-from alipes.errors import AlipesError, ConfigError, ModelLoadError, RepositoryError
+from alipes.errors import ConfigError, ModelLoadError, RepositoryError
 from alipes.repository.layout import ModelFolder
-from alipes.repository.repository import Repository
+from alipes.repository.repository import Listing, Repository
 from alipes.repository.versions import choose_versions, missing_versions, policy_of
+from alipes.server.builder import Builder, Loaded, Origin, Request
+from alipes.server.failures import LoadFailed, poll_failed
 from alipes.server.index import UNLOADED, Index, Status
 from alipes.server.log import log
+from alipes.server.override import Override, OverrideFolders
 from alipes.server.planner import Planner
-from alipes.types import ModelState
+from alipes.types import ModelKey, ModelState
 
 if TYPE_CHECKING:
     from alipes import _core
@@ -28,63 +30,60 @@ if TYPE_CHECKING:
 DRAIN_STEP_S = 60.0
 
 
-class LoadFailed(AlipesError):
-    """A load or unload request cannot be granted.
-
-    Attributes:
-        code: Triton's name of the status, such as ``INVALID_ARG``.
-        reason: What is wrong, without the words that Triton puts around it.
-    """
-
-    def __init__(self, code: str, message: str, *, reason: str | None = None) -> None:
-        """Takes what the client is answered; ``reason`` defaults to the whole message."""
-        super().__init__(message)
-        self.code = code
-        self.reason = reason if reason is not None else message
-
-
-def poll_failed(model: str, reason: str) -> LoadFailed:
-    """The failure of a model whose folder or configuration cannot be read. Clients get no detail, the log does."""
-    return LoadFailed("INTERNAL", f"failed to load '{model}', failed to poll from model repository", reason=reason)
-
-
 @dataclass(frozen=True, slots=True)
 class Served:
     """What is published under a name, and what it was made from.
 
     Attributes:
-        versions: The loaded versions. Held here, they outlive their last request.
-        origin: Where the files were, and when they last changed.
+        versions: The loaded versions.
+        origin: The folder that they came from.
     """
 
-    versions: dict[int, _core.ModelVersion]
-    origin: tuple[Path, int]
+    versions: dict[int, Loaded]
+    origin: Origin
 
 
 class Lifecycle:
     """Loads and unloads models, and keeps the index true."""
 
-    def __init__(self, core: _core.Server, repository: Repository, planner: Planner, index: Index) -> None:
-        """Knows the folders of the repository and has loaded nothing."""
+    def __init__(
+        self, core: _core.Server, repository: Repository, planner: Planner, index: Index, *, retries: int = 0
+    ) -> None:
+        """Knows the folders of the repository and has loaded nothing.
+
+        Args:
+            core: Where versions are built and published.
+            repository: Where models are.
+            planner: Reads configurations.
+            index: What clients are told.
+            retries: Further attempts at a version that does not load.
+        """
         self._core = core
         self._repository = repository
         self._planner = planner
         self._index = index
-        self._served: dict[str, Served] = {}
-        self._stamp: tuple[int, ...] = ()
         self._cancelled = threading.Event()
+        self._builder = Builder(core, planner, retries=retries, cancelled=self._cancelled)
+        self._overrides = OverrideFolders()
+        self._served: dict[ModelKey, Served] = {}
+        self._stamp: tuple[int, ...] = ()
         self.refresh()
 
     def refresh(self) -> None:
         """Looks for folders that came or went since the last call, so that the index names them."""
         stamp = self._repository.stamp()
-        if stamp == self._stamp:
-            return
-        try:
-            self._index.take_listing(self._repository.read())
+        if stamp != self._stamp and self.listing() is not None:
             self._stamp = stamp
+
+    def listing(self) -> Listing | None:
+        """The folders that there are now, which the index takes over; ``None`` if a repository cannot be read."""
+        try:
+            listing = self._repository.read()
         except RepositoryError as error:  # unmounted, say; what is loaded goes on serving
             log.warning("%s", error)
+            return None
+        self._index.take_listing(listing)
+        return listing
 
     def names(self) -> tuple[str, ...]:
         """Every model that a repository names, duplicates included."""
@@ -94,65 +93,119 @@ class Lifecycle:
         """No further version is built: the server is about to stop."""
         self._cancelled.set()
 
-    def load_at_start(self, model: str) -> bool:
-        """Loads a model that the start asks for; a failure is kept in the index. True if it serves."""
-        try:
-            self.load(model)
-        except LoadFailed as failure:
-            self._index.fail(model, failure.reason)
-            return False
-        return True
+    def close(self) -> None:
+        """Removes what lies in folders for temporary files. For after the last version has ended."""
+        self._overrides.close()
 
-    def load(self, model: str, override: str | None = None) -> None:
+    def try_load(self, model: str) -> bool:
+        """Loads a model that no request asks for; a failure is kept in the index. True if all of it serves."""
+        self.refresh()
+        try:
+            folders = self._find(model)
+        except LoadFailed as failure:
+            self._index.fail(ModelKey(model), failure.reason)
+            return False
+        serves = True
+        for folder in folders:
+            if (failed := self._try_folder(folder, None)) is not None:
+                self._index.fail(folder.key, failed.reason)
+                serves = False
+        return serves
+
+    def load(self, model: str, override: Override | None = None) -> None:
         """Loads a model, or loads it again; returns once it serves.
 
         A folder that has not changed since its last load is not loaded again, so that an override stays in force until
-        the folder changes or the model is unloaded.
+        the folder changes or the model is unloaded. Of a folder that has changed, those versions are loaded again that
+        the change concerns; one that differs in its instance groups alone takes these over and goes on serving.
 
         Args:
-            model: Name of its folder.
-            override: Configuration as JSON, in place of the folder's own; with one the model is loaded anyway.
+            model: Name of its folder. With namespaces, in every repository that has it.
+            override: What takes the place of the repository's own; with one the folder is read anyway.
 
         Raises:
             LoadFailed: If it does not serve now what its folder says; the text is the one that clients see.
         """
         self.refresh()
-        folder, config = self._poll(model, override)
-        origin = (folder.path, folder.modified_ns())
-        served = self._served.get(model)
-        if override is None and served is not None and served.origin == origin:
+        if override is not None and override.files:
+            self._load_files(model, override)
             return
-        versions = self._choose(folder, config)
-        built, failures = self._build(folder, config, versions)
+        failures = [failure for folder in self._find(model) if (failure := self._try_folder(folder, override))]
         if failures:
-            self._fail(model, built, failures)
-        self._publish(model, Served(built, origin))
+            raise failures[0]
 
     def unload(self, model: str) -> None:
         """Takes a model out of service; returns once nothing new reaches it. One that is not loaded is left alone."""
-        served = self._served.pop(model, None)
-        if served is None:
-            self._index.give_up(model)
-            return
-        self._index.set(model, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
-        self._core.publish(model, [])
-        for version in served.versions.values():
-            self._finish_unload(version)
+        keys = [key for key in self._served if key.name == model]
+        for key in keys:
+            self.unload_key(key)
+        if not keys:
+            self._index.give_up(ModelKey(model))
 
-    def _poll(self, model: str, override: str | None) -> tuple[ModelFolder, ModelConfig]:
+    def unload_key(self, key: ModelKey) -> None:
+        """Takes a model out of service, as `unload`, but in one namespace alone."""
+        served = self._served.pop(key, None)
+        if served is None:
+            self._index.give_up(key)
+            return
+        self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
+        self._core.publish(key.name, [], key.namespace)
+        self._follow(key, served.versions.values(), served.origin)
+
+    def _find(self, model: str) -> tuple[ModelFolder, ...]:
         try:
-            folder = self._repository.find(model)
-            return folder, self._planner.poll(folder, override)
+            return self._repository.find(model)
         except RepositoryError as error:
             log.error("%s", error)
             raise poll_failed(model, str(error)) from error
+
+    def _load_files(self, model: str, override: Override) -> None:
+        folder = self._overrides.make(model, override.files)
+        try:
+            self._load_folder(folder, override)
+        except BaseException:
+            self._overrides.remove(folder.path)
+            raise
+
+    def _try_folder(self, folder: ModelFolder, override: Override | None) -> LoadFailed | None:
+        try:
+            self._load_folder(folder, override)
+        except LoadFailed as failure:
+            return failure
+        return None
+
+    def _load_folder(self, folder: ModelFolder, override: Override | None) -> None:
+        # Looked at before anything is read: what changes meanwhile shows as a change.
+        origin = Origin(folder.path, folder.stamp())
+        served = self._served.get(folder.key)
+        if override is None and served is not None and served.origin == origin:
+            return
+        request = self._poll(folder, origin, override)
+        versions = self._choose(request)
+        loaded = self._loaded(folder.key)
+        kept = {v: one for v, one in loaded.items() if v in versions and one.source == request.source(v)}
+        built, failures = self._build(request, [version for version in versions if version not in kept])
+        if not failures:
+            failures = self._adapt(request, kept)
+        if failures:
+            self._fail(folder.key, built, failures)
+        self._publish(folder.key, Served({version: (kept | built)[version] for version in versions}, origin))
+
+    def _loaded(self, key: ModelKey) -> dict[int, Loaded]:
+        served = self._served.get(key)
+        return served.versions if served is not None else {}
+
+    def _poll(self, folder: ModelFolder, origin: Origin, override: Override | None) -> Request:
+        try:
+            return Request(folder, origin, self._planner.poll(folder, override.config if override else None))
         except ConfigError as error:
             # A file has a place and a hint to show; an override is the client's own text.
             reason = str(error) if override is not None else error.explain()
-            log.error("Poll failed for model directory '%s': %s", model, reason)
-            raise poll_failed(model, reason) from error
+            log.error("Poll failed for model directory '%s': %s", folder.name, reason)
+            raise poll_failed(folder.name, reason) from error
 
-    def _choose(self, folder: ModelFolder, config: ModelConfig) -> tuple[int, ...]:
+    def _choose(self, request: Request) -> tuple[int, ...]:
+        folder = request.folder
         try:
             directories = folder.scan_versions()
         except RepositoryError as error:
@@ -160,7 +213,7 @@ class Lifecycle:
             raise poll_failed(folder.name, str(error)) from error
         for sentence in directories.ignored:
             log.warning("%s", sentence)
-        policy = policy_of(config)
+        policy = policy_of(request.config)
         for version in missing_versions(policy, directories.versions):
             log.error(
                 "version %d is specified for model '%s', but the version directory is not present", version, folder.name
@@ -168,75 +221,101 @@ class Lifecycle:
         versions = choose_versions(policy, directories.versions)
         if not versions:
             reason = f"at least one version must be available under the version policy of model '{folder.name}'"
-            self._withdraw_if_not_served(folder.name)
-            self._index.fail(folder.name, reason)
+            self._withdraw_if_not_served(folder.key)
+            self._index.fail(folder.key, reason)
             raise LoadFailed("INVALID_ARG", f"load failed for model '{folder.name}': {reason}\n", reason=reason)
         return versions
 
-    def _build(
-        self, folder: ModelFolder, config: ModelConfig, versions: tuple[int, ...]
-    ) -> tuple[dict[int, _core.ModelVersion], dict[int, str]]:
+    def _build(self, request: Request, versions: list[int]) -> tuple[dict[int, Loaded], dict[int, str]]:
         """Builds every version; a second failure is worth knowing too, so one does not stop the others."""
-        built: dict[int, _core.ModelVersion] = {}
+        built: dict[int, Loaded] = {}
         failures: dict[int, str] = {}
-        self._mark(folder.name, versions, Status(ModelState.LOADING))
+        self._mark(request.folder.key, versions, Status(ModelState.LOADING))
         for version in versions:
             try:
-                built[version] = self._build_one(folder, config, version)
-            except (ConfigError, ModelLoadError) as error:
-                failures[version] = error.reason
-                log.error("failed to load '%s' version %d: %s", folder.name, version, error.reason)
+                built[version] = self._builder.build(request, version)
             except Exception as error:
-                # Ours to mend, and still the failure of this version alone: it must not stay LOADING for ever.
-                failures[version] = f"Internal: {type(error).__name__}: {error}"
-                log.exception("failed to load '%s' version %d: %s", folder.name, version, failures[version])
+                failures[version] = _reason(request.folder.name, version, error)
         return built, failures
 
-    def _build_one(self, folder: ModelFolder, config: ModelConfig, version: int) -> _core.ModelVersion:
-        if self._cancelled.is_set():
-            raise ModelLoadError("Server is stopping", code="UNAVAILABLE")
-        log.info("loading: %s:%d", folder.name, version)
-        return self._core.build(self._planner.spec(folder, config, version))
+    def _adapt(self, request: Request, kept: dict[int, Loaded]) -> dict[int, str]:
+        """Has versions that stay take over what has changed, in place."""
+        failures: dict[int, str] = {}
+        for version, loaded in list(kept.items()):
+            try:
+                kept[version] = self._builder.adapt(request, loaded)
+            except Exception as error:
+                failures[version] = _reason(request.folder.name, version, error)
+        return failures
 
-    def _publish(self, model: str, served: Served) -> None:
-        self._core.publish(model, list(served.versions.values()))
-        self._served[model] = served
+    def _publish(self, key: ModelKey, served: Served) -> None:
+        before = self._served.get(key)
+        self._core.publish(key.name, [loaded.version for loaded in served.versions.values()], key.namespace)
+        self._served[key] = served
         # Versions of the last load that this one leaves out drain by themselves.
-        gone = dict.fromkeys(self._index.versions(model), Status(ModelState.UNAVAILABLE, UNLOADED))
-        self._index.set(model, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
-        log.info("successfully loaded '%s'", model)
+        gone = dict.fromkeys(self._index.versions(key), Status(ModelState.UNAVAILABLE, UNLOADED))
+        self._index.set(key, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
+        log.info("successfully loaded '%s'", key.name)
+        if before is not None and before.origin.path != served.origin.path:
+            self._follow(key, before.versions.values(), before.origin)
 
-    def _fail(self, model: str, built: dict[int, _core.ModelVersion], failures: dict[int, str]) -> None:
+    def _fail(self, key: ModelKey, built: Iterable[int], failures: dict[int, str]) -> None:
         """Drops what was built, keeps what serves, and says why."""
         for version, reason in failures.items():
-            self._mark(model, (version,), Status(ModelState.UNAVAILABLE, reason))
-        self._mark(model, tuple(built), Status(ModelState.UNAVAILABLE, UNLOADED))
-        self._withdraw_if_not_served(model)
+            self._mark(key, (version,), Status(ModelState.UNAVAILABLE, reason))
+        self._mark(key, built, Status(ModelState.UNAVAILABLE, UNLOADED))
+        self._withdraw_if_not_served(key)
+        if key in self._served:
+            log.error("'%s' goes on serving what was loaded before", key.name)
         reason = "".join(f"version {v} is at UNAVAILABLE state: {why};" for v, why in sorted(failures.items()))
-        raise LoadFailed("INVALID_ARG", f"load failed for model '{model}': {reason}\n", reason=reason)
+        raise LoadFailed("INVALID_ARG", f"load failed for model '{key.name}': {reason}\n", reason=reason)
 
-    def _mark(self, model: str, versions: tuple[int, ...], status: Status) -> None:
+    def _mark(self, key: ModelKey, versions: Iterable[int], status: Status) -> None:
         """Records a state of versions, except of those that serve meanwhile."""
-        served = self._served.get(model)
-        self._index.set(model, {v: status for v in versions if served is None or v not in served.versions})
+        serving = self._loaded(key)
+        self._index.set(key, {version: status for version in versions if version not in serving})
 
-    def _withdraw_if_not_served(self, model: str) -> None:
+    def _withdraw_if_not_served(self, key: ModelKey) -> None:
         """Makes a model that never served a known name, so that clients hear that it has no version."""
-        if model not in self._served:
-            self._core.publish(model, [])
+        if key not in self._served:
+            self._core.publish(key.name, [], key.namespace)
 
-    def _finish_unload(self, version: _core.ModelVersion) -> None:
-        """Follows the last requests of a version to their end, on a thread of its own where they take time."""
-        if version.drain(0.0):
-            self._unloaded(version)
-        else:
-            threading.Thread(target=self._wait_unloaded, args=(version,), name="alipes-unload", daemon=True).start()
+    def _follow(self, key: ModelKey, versions: Iterable[Loaded], origin: Origin) -> None:
+        """Follows the last requests of versions to their end, on a thread of its own where they take time."""
+        left = [loaded.version for loaded in versions if not self._end(key, loaded.version, 0.0)]
+        if not left:
+            self._clear(key, origin)
+            return
 
-    def _wait_unloaded(self, version: _core.ModelVersion) -> None:
-        while not version.drain(DRAIN_STEP_S):
-            log.info("waiting for requests of '%s' version %d", version.name, version.version)
-        self._unloaded(version)
+        def wait() -> None:
+            for version in left:
+                while not self._end(key, version, DRAIN_STEP_S):
+                    log.info("waiting for requests of '%s' version %d", version.name, version.version)
+            self._clear(key, origin)
 
-    def _unloaded(self, version: _core.ModelVersion) -> None:
-        if self._index.end_unloading(version.name, version.version):
+        threading.Thread(target=wait, name="alipes-unload", daemon=True).start()
+
+    def _clear(self, key: ModelKey, origin: Origin) -> None:
+        """Removes what a request brought along, its name too: clients may choose new ones without end."""
+        if self._overrides.holds(origin.path):
+            self._overrides.remove(origin.path)
+            if key not in self._served and self._index.forget(key):
+                self._core.forget(key.name, key.namespace)
+
+    def _end(self, key: ModelKey, version: _core.ModelVersion, patience_s: float) -> bool:
+        """Whether a version has ended, which the index is told then."""
+        if not version.drain(patience_s):
+            return False
+        if self._index.end_unloading(key, version.version):
             log.info("successfully unloaded '%s' version %d", version.name, version.version)
+        return True
+
+
+def _reason(model: str, version: int, error: Exception) -> str:
+    """Why a version did not load. What is ours to mend is still the failure of this version alone."""
+    if isinstance(error, ConfigError | ModelLoadError):
+        log.error("failed to load '%s' version %d: %s", model, version, error.reason)
+        return error.reason
+    reason = f"Internal: {type(error).__name__}: {error}"
+    log.error("failed to load '%s' version %d: %s", model, version, reason, exc_info=error)
+    return reason

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from alipes.server.log import log
 
-Job = Callable[[], None]
+Job = Callable[[], object]
 
 
 class LoaderPool:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 from alipes.backends.onnxruntime.library import silence_telemetry
-from alipes.backends.prepare import BackendOf, LoadPlan, prepare_version
+from alipes.backends.prepare import BackendOf, LoadPlan, adapt_version, prepare_version
 from alipes.backends.registry import backend_of
 from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
 from alipes.config.poll import poll_model
 from alipes.config.schema import ModelConfig
 from alipes.repository.layout import ModelFolder
-from alipes.server.log import log
 
 
 class Planner:
@@ -44,16 +41,20 @@ class Planner:
             ConfigError: If the configuration is wrong or does not fit the model.
             ModelLoadError: If the backend or what it needs is missing, or the model cannot be read.
         """
-        return prepare_version(config, folder.path, version, self._options, backend_of=self._backend_of)
+        return prepare_version(
+            config,
+            folder.path,
+            version,
+            self._options,
+            backend_of=self._backend_of,
+            namespace=folder.namespace,
+        )
 
-    def spec(self, folder: ModelFolder, config: ModelConfig, version: int) -> str:
-        """The specification of one version, as JSON for the data plane; what the configuration asks in vain is logged.
+    def adapt(self, folder: ModelFolder, plan: LoadPlan, config: ModelConfig) -> LoadPlan:
+        """What a loaded version is told where nothing but instance groups and version policy has changed.
 
         Raises:
-            ConfigError: As `plan`.
-            ModelLoadError: As `plan`.
+            ConfigError: If the instances cannot be had.
+            ModelLoadError: If the backend or what it needs is missing.
         """
-        plan = self.plan(folder, config, version)
-        for notice in plan.notices:
-            log.warning("%s", notice)
-        return json.dumps(plan.spec)
+        return adapt_version(plan, config, folder.path, self._options, backend_of=self._backend_of)

@@ -26,6 +26,7 @@ from alipes.server.log import log, log_table
 from alipes.server.planner import Planner
 from alipes.server.pump import LogPump
 from alipes.server.table import HEADINGS, model_rows, print_table, text_table
+from alipes.server.watcher import Watcher
 
 ALL_MODELS = "*"
 
@@ -54,11 +55,13 @@ class Server:
             ServerStartError: If an address is in use or not ours.
         """
         self._options = options
-        repository = Repository(options.repository.paths)
+        repository = Repository(options.repository.paths, namespacing=options.repository.namespacing)
         self._core = core if core is not None else _bind(options)
         self._index = Index(self._core.set_index, strict_readiness=options.repository.strict_readiness)
-        self._lifecycle = Lifecycle(self._core, repository, Planner(options), self._index)
+        retries = options.repository.load_retries
+        self._lifecycle = Lifecycle(self._core, repository, Planner(options), self._index, retries=retries)
         self._pool = LoaderPool(options.repository.load_threads)
+        self._watcher = self._make_watcher()
         explicit = options.repository.control_mode == "explicit"
         self._control = Control(self._core, self._lifecycle, self._pool, allowed=explicit)
         self._pump = LogPump(self._core)
@@ -87,6 +90,8 @@ class Server:
             self._index.open()
             addresses = self._accept()
             self._control.start()
+            if self._watcher is not None:
+                self._watcher.start()
             self._started = True
         _log_addresses(addresses)
         return addresses
@@ -105,6 +110,8 @@ class Server:
         deadline = time.monotonic() + timeout_s
         self.abandon_start()
         self._lifecycle.cancel()
+        if self._watcher is not None:
+            self._watcher.stop(_remaining(deadline))
         done = self._settled.wait(_remaining(deadline))
         if self._started:
             log.info("Waiting for in-flight requests to complete.")
@@ -114,7 +121,14 @@ class Server:
         done &= self._control.stop(_remaining(deadline))
         done &= self._pool.stop(_remaining(deadline))
         done &= self._pump.stop(_remaining(deadline))
+        self._lifecycle.close()
         return done
+
+    def _make_watcher(self) -> Watcher | None:
+        repository = self._options.repository
+        if repository.control_mode != "poll":
+            return None
+        return Watcher(self._lifecycle, self._pool, interval_s=repository.poll_interval_s)
 
     def _accept(self) -> Addresses:
         try:
@@ -124,13 +138,15 @@ class Server:
 
     def _load_models(self) -> tuple[str, ...]:
         """Loads what the start asks for, several at a time; returns the names that failed."""
+        if self._watcher is not None:
+            self._watcher.take_as_known()
         names = self._names_at_start()
         failed: list[str] = []
         left = threading.Semaphore(0)
 
         def load(name: str) -> None:
             try:
-                if not self._lifecycle.load_at_start(name):
+                if not self._lifecycle.try_load(name):
                     failed.append(name)
             finally:
                 left.release()

@@ -45,5 +45,4 @@ LATER: Mapping[str, str] = {
         ),
         _ENSEMBLE,
     ),
-    "lifecycle.explicit.load_file": "files that come with a load request are not offered yet",
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -96,7 +98,7 @@ class Stage:
             time.sleep(step["sleep_ms"] / 1000)
             return {}
         if "fs" in step:
-            return self._replace(step["fs"])
+            return self._change(step["fs"])
         if "file" in step:
             return self._file(step)
         if "start_fails" in step:
@@ -105,10 +107,15 @@ class Stage:
         door = next(door for kind, door in _DOORS.items() if kind in step)
         return door(self.server, step)
 
-    def _replace(self, spec: Mapping[str, str]) -> dict[str, Any]:
-        assert spec["op"] == "replace", f"unknown operation {spec}"
-        file = self.repository / spec["path"]
-        file.write_text(file.read_text().replace(spec["old"], spec["new"]))
+    def _change(self, spec: Mapping[str, str]) -> dict[str, Any]:
+        place = self.repository / spec["path"]
+        match spec["op"]:
+            case "replace":
+                place.write_text(place.read_text().replace(spec["old"], spec["new"]))
+            case "copy":
+                shutil.copytree(self.repository / spec["from"], place)
+            case operation:
+                raise AssertionError(f"unknown operation {operation}")
         return {}
 
     def _file(self, step: Step) -> dict[str, Any]:
@@ -153,6 +160,13 @@ def _log_after(server: ServerProcess, step: Step) -> dict[str, Any]:
     return _awaited(step, look)
 
 
+def _stop(server: ServerProcess, step: Step) -> dict[str, Any]:
+    """Sends a signal and waits for nothing; an `exit` step does."""
+    assert step["stop"]["wait_s"] == 0, f"unknown wait {step}"
+    server.signal(getattr(signal, step["stop"]["signal"]))
+    return {}
+
+
 # `rpc` stands before `request`, because a call has both.
 _DOORS: dict[str, Callable[[ServerProcess, Step], dict[str, Any]]] = {
     "rpc": lambda server, step: grpc.exchange(server.grpc, step),
@@ -163,6 +177,8 @@ _DOORS: dict[str, Callable[[ServerProcess, Step], dict[str, Any]]] = {
     "log": _log,
     "log_after": _log_after,
     "until": lambda server, step: http.until(server.http, step),
+    "stop": _stop,
+    "exit": lambda server, step: {"exit_code": server.wait()},
     "request": lambda server, step: http.exchange(server.http, step),
 }
 

@@ -42,7 +42,7 @@ def sample(flag: Flag) -> tuple[str, Any]:
         number = number if number <= flag.high else 1
         return str(number), number
     if flag.kind == "choice":
-        word = next(choice for choice in flag.choices if choice != flag.default and choice not in flag.refused_choices)
+        word = next(choice for choice in flag.choices if choice != flag.default)
         return word, word
     return ("some", ("some",)) if flag.kind == "list" else ("some", "some")
 
@@ -99,14 +99,6 @@ def test_a_refused_flag_is_refused_by_name(flag: Flag) -> None:
 def test_a_refused_flag_may_repeat_its_default(flag: Flag) -> None:
     default = str(flag.default).lower()
     assert parse_flags(["models", f"--{flag.name}={default}"], {}).notices == ()
-
-
-@pytest.mark.parametrize(
-    ("flag", "choice"), [(flag, choice) for flag in FLAGS for choice in flag.refused_choices], ids=str
-)
-def test_a_refused_choice_is_refused_by_name(flag: Flag, choice: str) -> None:
-    with pytest.raises(ConfigError, match=rf'--{flag.name}".\n{choice} is not supported'):
-        parse_flags(["models", f"--{flag.name}={choice}"], {})
 
 
 @pytest.mark.parametrize("flag", [flag for flag in FLAGS if not flag.option and flag.status == "works"], ids=str)

@@ -45,6 +45,7 @@ def test_the_whole_specification(tmp_path: Path) -> None:
     assert made == {
         "schema": 1,
         "name": "m",
+        "namespace": "",
         "version": 3,
         "platform": "onnxruntime",
         "max_batch_size": 8,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from alipes.errors import RepositoryError
 from alipes.repository.repository import Repository
+from alipes.types import ModelKey
 
 
 def make(tmp_path: Path, **repositories: tuple[str, ...]) -> list[Path]:
@@ -19,15 +20,15 @@ def make(tmp_path: Path, **repositories: tuple[str, ...]) -> list[Path]:
 
 def test_models_of_all_repositories_are_listed_by_name(tmp_path: Path) -> None:
     listing = Repository(make(tmp_path, one=("b", "d"), two=("a", "c"))).read()
-    assert list(listing.folders) == ["a", "b", "c", "d"]
-    assert listing.folders["a"].path == tmp_path / "two" / "a"
+    assert listing.names == ("a", "b", "c", "d")
+    assert listing.folders[ModelKey("a")].path == tmp_path / "two" / "a"
     assert listing.duplicates == frozenset()
 
 
 def test_a_name_in_two_repositories_can_be_served_from_neither(tmp_path: Path) -> None:
     repository = Repository(make(tmp_path, one=("a", "b"), two=("b",)))
     listing = repository.read()
-    assert (list(listing.folders), listing.duplicates, listing.names) == (["a"], {"b"}, ("a", "b"))
+    assert (list(listing.folders), listing.duplicates, listing.names) == ([ModelKey("a")], {"b"}, ("a", "b"))
     with pytest.raises(RepositoryError, match="failed to poll model 'b': not unique across all model repositories"):
         repository.find("b")
 
@@ -40,7 +41,7 @@ def test_a_path_given_twice_counts_once(tmp_path: Path) -> None:
 def test_a_relative_path_is_kept_as_an_absolute_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, one=("a",))
     monkeypatch.chdir(tmp_path)
-    assert Repository(["one"]).find("a").path == tmp_path / "one" / "a"
+    assert [folder.path for folder in Repository(["one"]).find("a")] == [tmp_path / "one" / "a"]
 
 
 def test_an_absent_repository_is_an_error(tmp_path: Path) -> None:
@@ -73,3 +74,15 @@ def test_the_stamp_changes_when_a_model_comes(tmp_path: Path) -> None:
     assert repository.stamp() == before
     (path / "b").mkdir()
     assert repository.stamp() != before
+
+
+def test_with_namespaces_a_name_may_stand_in_several_repositories(tmp_path: Path) -> None:
+    one, two = make(tmp_path, one=("a", "b"), two=("b",))
+    repository = Repository([one, two], namespacing=True)
+    listing = repository.read()
+    assert (list(listing.folders), listing.duplicates) == (
+        [ModelKey("a", str(one)), ModelKey("b", str(one)), ModelKey("b", str(two))],
+        frozenset(),
+    )
+    assert listing.names == ("a", "b")
+    assert [folder.path for folder in repository.find("b")] == [one / "b", two / "b"]

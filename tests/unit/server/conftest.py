@@ -40,7 +40,10 @@ def index(data_plane: DataPlane) -> Index:
 
 
 @pytest.fixture
-def lifecycle(repository: Path, data_plane: DataPlane, index: Index) -> Lifecycle:
-    options = parse_flags([str(repository)], {})
-    planner = Planner(options, backend_of=backend_of)
+def planner(repository: Path) -> Planner:
+    return Planner(parse_flags([str(repository)], {}), backend_of=backend_of)
+
+
+@pytest.fixture
+def lifecycle(repository: Path, data_plane: DataPlane, index: Index, planner: Planner) -> Lifecycle:
     return Lifecycle(data_plane, Repository([repository]), planner, index)  # type: ignore[arg-type]

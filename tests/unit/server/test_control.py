@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from alipes.server.control import Control, load_override
-from alipes.server.lifecycle import Lifecycle, LoadFailed
+from alipes.server.control import Control
+from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from support.data_plane import Control as Request
 from support.data_plane import DataPlane
@@ -69,7 +69,7 @@ def test_a_failure_is_the_answer(ask: Ask) -> None:
 def test_an_unexpected_failure_is_answered_without_traceback(
     ask: Ask, lifecycle: Lifecycle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(model: str, override: str | None) -> None:
+    def broken(model: str, override: object) -> None:
         raise ZeroDivisionError("secret")
 
     monkeypatch.setattr(lifecycle, "load", broken)
@@ -87,29 +87,14 @@ def test_a_request_after_the_pool_stopped_is_refused(ask: Ask, pool: LoaderPool)
     assert ask(Request("load", "m")) == ("UNAVAILABLE", "Server is stopping")
 
 
-def test_the_configuration_of_the_request_is_taken() -> None:
-    assert load_override("m", {"config": "{}"}) == "{}"
-    assert load_override("m", {}) is None
-
-
-@pytest.mark.parametrize(
-    ("parameters", "code", "text"),
-    [
-        ({"color": "red"}, "INVALID_ARG", "unrecognized load parameter 'color'."),
-        ({"config": 1}, "INVALID_ARG", "load parameter 'config' must be a string"),
-        (
-            {"file:1/model.onnx": "AA=="},
-            "INTERNAL",
-            "failed to load 'm', failed to poll from model repository",
-        ),
-        (
-            {"config": "{}", "file:1/model.onnx": "AA=="},
-            "UNSUPPORTED",
-            "load parameter 'file:1/model.onnx' is not offered: files come from the repository",
-        ),
-    ],
-)
-def test_a_parameter_that_is_not_understood_is_named(parameters: dict[str, object], code: str, text: str) -> None:
-    with pytest.raises(LoadFailed) as failure:
-        load_override("m", json.loads(json.dumps(parameters)))
-    assert (failure.value.code, str(failure.value)) == (code, text)
+def test_files_that_come_with_a_request_are_loaded(ask: Ask, data_plane: DataPlane) -> None:
+    port = {"data_type": "TYPE_FP32", "dims": [2]}
+    config = {
+        "backend": "onnxruntime",
+        "max_batch_size": 4,
+        "input": [{"name": "X", **port}],
+        "output": [{"name": "Y", **port}],
+    }
+    parameters = {"config": json.dumps(config), "file:7/model.onnx": "b25ueA=="}
+    assert ask(Request("load", "conjured", json.dumps(parameters))) == (None, "")
+    assert [version.version for version in data_plane.published["conjured"]] == [7]

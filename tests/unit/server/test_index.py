@@ -9,7 +9,7 @@ import pytest
 from alipes.repository.layout import ModelFolder
 from alipes.repository.repository import Listing
 from alipes.server.index import UNLOADED, Index, Status
-from alipes.types import IndexEntry, ModelState
+from alipes.types import IndexEntry, ModelKey, ModelState
 
 READY = Status(ModelState.READY)
 BROKEN = Status(ModelState.UNAVAILABLE, "Internal: it broke")
@@ -28,7 +28,7 @@ class Told:
 
 
 def listing(*names: str, duplicates: frozenset[str] = frozenset()) -> Listing:
-    return Listing({name: ModelFolder(name, Path(name)) for name in names}, duplicates)
+    return Listing({ModelKey(name): ModelFolder(name, Path(name)) for name in names}, duplicates)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def index(told: Told) -> Index:
 
 
 def test_nothing_is_handed_on_before_the_start_is_settled(index: Index, told: Told) -> None:
-    index.set("a", {1: READY})
+    index.set(ModelKey("a"), {1: READY})
     assert told.entries is None
     index.open()
     assert told.entries is not None
@@ -52,7 +52,7 @@ def test_nothing_is_handed_on_before_the_start_is_settled(index: Index, told: To
 
 
 def test_folders_nobody_loaded_have_a_name_only(index: Index) -> None:
-    index.set("b", {2: READY, 1: BROKEN})
+    index.set(ModelKey("b"), {2: READY, 1: BROKEN})
     assert index.entries() == [
         IndexEntry("a"),
         IndexEntry("b", "1", ModelState.UNAVAILABLE, "Internal: it broke"),
@@ -61,7 +61,7 @@ def test_folders_nobody_loaded_have_a_name_only(index: Index) -> None:
 
 
 def test_versions_are_in_numerical_order(index: Index) -> None:
-    index.set("a", dict.fromkeys((10, 9, 1), READY))
+    index.set(ModelKey("a"), dict.fromkeys((10, 9, 1), READY))
     assert [entry.version for entry in index.entries() if entry.name == "a"] == ["1", "9", "10"]
 
 
@@ -79,70 +79,70 @@ def test_a_model_in_two_repositories_is_unavailable(index: Index) -> None:
 
 def test_a_broken_version_makes_a_strict_server_not_ready(index: Index, told: Told) -> None:
     index.open()
-    index.set("a", {1: READY, 2: BROKEN})
+    index.set(ModelKey("a"), {1: READY, 2: BROKEN})
     assert told.ready is False
-    index.set("a", {2: READY})
+    index.set(ModelKey("a"), {2: READY})
     assert told.ready is True
 
 
 def test_a_lenient_server_is_ready_whatever_broke(told: Told) -> None:
     index = Index(told, strict_readiness=False)
     index.open()
-    index.set("a", {1: BROKEN})
+    index.set(ModelKey("a"), {1: BROKEN})
     assert told.ready is True
 
 
 @pytest.mark.parametrize("state", [ModelState.LOADING, ModelState.UNLOADING])
 def test_a_version_on_its_way_makes_a_strict_server_not_ready(index: Index, state: ModelState) -> None:
-    index.set("a", {1: Status(state)})
+    index.set(ModelKey("a"), {1: Status(state)})
     assert not index.ready()
 
 
 def test_an_unloaded_version_does_not_disturb_readiness(index: Index) -> None:
-    index.set("a", {1: Status(ModelState.UNAVAILABLE, UNLOADED)})
+    index.set(ModelKey("a"), {1: Status(ModelState.UNAVAILABLE, UNLOADED)})
     assert index.ready()
 
 
 def test_a_failure_before_any_version_shows_without_version(index: Index) -> None:
-    index.fail("a", "no backend")
+    index.fail(ModelKey("a"), "no backend")
     assert index.entries()[0] == IndexEntry("a", "", ModelState.UNAVAILABLE, "no backend")
     assert not index.ready()
-    index.set("a", {1: READY})
+    index.set(ModelKey("a"), {1: READY})
     assert index.entries()[0] == IndexEntry("a", "1", ModelState.READY)
 
 
 def test_a_failed_reload_does_not_touch_what_serves(index: Index) -> None:
-    index.set("a", {1: READY})
-    index.fail("a", "no backend")
+    index.set(ModelKey("a"), {1: READY})
+    index.fail(ModelKey("a"), "no backend")
     assert index.entries()[0] == IndexEntry("a", "1", ModelState.READY)
 
 
 def test_a_version_that_broke_says_enough(index: Index) -> None:
-    index.set("a", {1: BROKEN})
-    index.fail("a", "version 1 broke")
+    index.set(ModelKey("a"), {1: BROKEN})
+    index.fail(ModelKey("a"), "version 1 broke")
     assert index.entries()[0] == IndexEntry("a", "1", ModelState.UNAVAILABLE, "Internal: it broke")
 
 
 def test_giving_a_broken_model_up_makes_the_server_ready(index: Index) -> None:
-    index.set("a", {1: BROKEN})
-    index.fail("b", "no backend")
-    index.give_up("a")
-    index.give_up("b")
+    index.set(ModelKey("a"), {1: BROKEN})
+    index.fail(ModelKey("b"), "no backend")
+    index.give_up(ModelKey("a"))
+    index.give_up(ModelKey("b"))
     assert index.ready()
     assert index.entries() == [IndexEntry("a", "1", ModelState.UNAVAILABLE, UNLOADED), IndexEntry("b")]
 
 
 def test_unloading_ends_once_and_not_after_a_new_load(index: Index) -> None:
-    index.set("a", {1: Status(ModelState.UNLOADING)})
-    assert index.end_unloading("a", 1)
-    assert index.versions("a") == {1: Status(ModelState.UNAVAILABLE, UNLOADED)}
-    index.set("a", {1: READY})
-    assert not index.end_unloading("a", 1)
-    assert index.versions("a") == {1: READY}
+    index.set(ModelKey("a"), {1: Status(ModelState.UNLOADING)})
+    assert index.end_unloading(ModelKey("a"), 1)
+    assert index.versions(ModelKey("a")) == {1: Status(ModelState.UNAVAILABLE, UNLOADED)}
+    index.set(ModelKey("a"), {1: READY})
+    assert not index.end_unloading(ModelKey("a"), 1)
+    assert index.versions(ModelKey("a")) == {1: READY}
 
 
 def test_a_model_outside_every_repository_is_not_listed_but_counts_as_touched(index: Index) -> None:
-    index.set("conjured", {1: READY})
+    index.set(ModelKey("conjured"), {1: READY})
     assert "conjured" not in {entry.name for entry in index.entries()}
     assert index.touched() == [IndexEntry("conjured", "1", ModelState.READY)]
 
@@ -151,5 +151,5 @@ def test_a_closed_index_says_not_ready(index: Index, told: Told) -> None:
     index.open()
     index.close()
     assert told.ready is False
-    index.set("a", {1: READY})
+    index.set(ModelKey("a"), {1: READY})
     assert told.ready is False

@@ -17,8 +17,11 @@ pub struct ModelRow {
 }
 
 /// The labels of a model version; its tags carry an underscore in front. Source: Triton's metrics.
-pub fn labels(model: &str, version: i64, tags: &BTreeMap<String, String>) -> String {
+pub fn labels(model: &str, version: i64, namespace: &str, tags: &BTreeMap<String, String>) -> String {
     let mut text = format!("model=\"{}\",version=\"{version}\"", escape(model));
+    if !namespace.is_empty() {
+        let _ = write!(text, ",namespace=\"{}\"", escape(namespace));
+    }
     for (key, value) in tags {
         let _ = write!(text, ",_{key}=\"{}\"", escape(value));
     }
@@ -163,12 +166,17 @@ mod tests {
 
     fn row() -> ModelRow {
         let tags = BTreeMap::from([("team".to_owned(), "a\"b".to_owned())]);
-        ModelRow { labels: labels("m", 1, &tags), books: Snapshot::default(), waiting: 3 }
+        ModelRow { labels: labels("m", 1, "", &tags), books: Snapshot::default(), waiting: 3 }
     }
 
     #[test]
     fn tags_carry_an_underscore_and_values_are_escaped() {
         assert_eq!(row().labels, r#"model="m",version="1",_team="a\"b""#);
+    }
+
+    #[test]
+    fn a_namespace_is_a_label_of_its_own() {
+        assert_eq!(labels("m", 1, "/models", &BTreeMap::new()), r#"model="m",version="1",namespace="/models""#);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use alipes_scheduler::Next;
 
+use crate::model::slots::InstanceSlot;
 use crate::model::{Drivers, ModelVersion};
 use crate::workers::place;
 
@@ -36,15 +37,20 @@ pub enum Step {
 impl Run {
     /// Takes the next batch, if one is due, and executes it.
     pub fn step(&self) -> Step {
-        let slot = match &self.model.drivers {
-            Drivers::Native(slots) => &slots[self.instance],
-            Drivers::Workers(workers) => {
-                return match place::drive(&self.model, workers, self.instance) {
-                    Some(until) => Step::Wait(until),
-                    None => Step::Idle,
-                };
-            }
-        };
+        match &self.model.drivers {
+            Drivers::Native(slots) => slots.with(self.instance, |slot| self.step_with(slot)).unwrap_or_else(|| {
+                // Out of service since it was claimed.
+                self.give_back();
+                Step::Idle
+            }),
+            Drivers::Workers(workers) => match place::drive(&self.model, workers, self.instance) {
+                Some(until) => Step::Wait(until),
+                None => Step::Idle,
+            },
+        }
+    }
+
+    fn step_with(&self, slot: &InstanceSlot) -> Step {
         let mut state = slot.state.lock();
         let (next, effect) = self.model.queue.lock().next(Instant::now(), self.instance, &mut state.batch);
         self.model.carry_out(effect);
@@ -60,6 +66,10 @@ impl Run {
 
     /// Gives the instance back after a batch. If requests wait, an instance is started for them anew, where it suits.
     pub fn finish(self) {
+        self.give_back();
+    }
+
+    fn give_back(&self) {
         let effect = self.model.queue.lock().finish(Instant::now(), self.instance);
         self.model.carry_out(effect);
     }

@@ -72,7 +72,7 @@ fn finish(run: &Run) {
     loop {
         match run.step() {
             Step::Again => {}
-            Step::Wait(until) => run.model.nap(run.instance).until(until),
+            Step::Wait(until) => run.model.sleep(run.instance, until),
             Step::Idle => return,
         }
     }

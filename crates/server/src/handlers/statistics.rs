@@ -1,5 +1,6 @@
 //! The books, as clients and Prometheus ask for them.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use alipes_protocol::InferError;
@@ -8,6 +9,7 @@ use super::Service;
 use crate::books::metrics::{self, ModelRow, WorkerRow};
 use crate::books::statistics::Snapshot;
 use crate::model::ModelVersion;
+use crate::workers::worker::Worker;
 
 /// What a model version did so far.
 #[derive(Clone, Debug)]
@@ -74,10 +76,12 @@ impl Service {
     }
 }
 
-fn worker_rows(version: &ModelVersion) -> impl Iterator<Item = WorkerRow> {
-    version.workers().into_iter().flat_map(|workers| &workers.list).map(|worker| WorkerRow {
+fn worker_rows(version: &ModelVersion) -> Vec<WorkerRow> {
+    let Some(workers) = version.workers() else { return Vec::new() };
+    let row = |worker: &Arc<Worker>| WorkerRow {
         labels: format!("{},instance=\"{}\"", version.labels, worker.source.instance),
         up: worker.is_up(),
         restarts: worker.restarts.load(Ordering::Relaxed),
-    })
+    };
+    workers.crew().list.iter().map(row).collect()
 }

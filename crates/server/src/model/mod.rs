@@ -1,9 +1,11 @@
 //! One version of a model: its declaration, its queue, its instances and its books.
 
 pub mod check;
+mod configuration;
 mod gone;
 pub mod nap;
 pub mod pace;
+pub mod slots;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +15,7 @@ use alipes_engine::Engine;
 use alipes_link::RequestArena;
 use alipes_protocol::{Code, InferError, InferRequest};
 use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Scheduler, Work};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -24,15 +25,17 @@ use crate::books::statistics::Statistics;
 use crate::executor::answer::{Answer, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::pool;
-use crate::executor::{self, Run, execute::InstanceState};
+use crate::executor::{self, Run};
 use crate::spec::{ModelSpec, Scheduling};
 use crate::workers::chain::Chain;
 use crate::workers::{self, Workers, checks, place};
 use check::{Checked, check_request};
+use configuration::Configuration;
 pub use gone::Departure;
 pub use gone::Gone;
 use nap::Nap;
 use pace::Pace;
+use slots::Slots;
 
 /// A request that waits for an instance or is being executed.
 pub struct Pending {
@@ -56,14 +59,6 @@ impl Work for Pending {
     }
 }
 
-/// One loaded copy of the model, and where its driver naps.
-pub struct InstanceSlot {
-    /// Locked by whoever drives the claimed instance, so the lock is never contended.
-    pub state: Mutex<InstanceState>,
-    /// Where the driver waits for a batch to become due.
-    pub nap: Nap,
-}
-
 /// One version of a model. Requests pin it; when the registry and the last request have let go, it is gone.
 pub struct ModelVersion {
     /// What the control plane said of it.
@@ -82,14 +77,16 @@ pub struct ModelVersion {
     pub drivers: Drivers,
     /// No worker is up, and the last start of one has failed.
     pub failing: AtomicBool,
-    config_proto: Bytes,
+    /// Held by whoever gives the version other instances.
+    pub changing: Mutex<()>,
+    configuration: ArcSwap<Configuration>,
     gone: Arc<Gone>,
 }
 
 /// Who executes a model's requests.
 pub enum Drivers {
     /// Engines in this process, one per instance.
-    Native(Vec<InstanceSlot>),
+    Native(Slots),
     /// Processes of their own.
     Workers(Workers),
 }
@@ -97,14 +94,13 @@ pub enum Drivers {
 impl Drivers {
     /// Instances around their loaded engines.
     pub fn native(engines: Vec<Box<dyn Engine>>) -> Drivers {
-        let slot = |engine| InstanceSlot { state: Mutex::new(InstanceState::new(engine)), nap: Nap::default() };
-        Drivers::Native(engines.into_iter().map(slot).collect())
+        Drivers::Native(Slots::new(engines))
     }
 
     /// What the queue takes for instances.
     fn count(&self) -> usize {
         match self {
-            Drivers::Native(slots) => slots.len(),
+            Drivers::Native(slots) => slots.count(),
             Drivers::Workers(workers) => workers.turns(),
         }
     }
@@ -121,30 +117,40 @@ impl ModelVersion {
     ///
     /// If there is no instance.
     pub fn new(spec: ModelSpec, drivers: Drivers) -> Result<ModelVersion, InferError> {
-        let config_proto = BASE64.decode(&spec.config_proto);
-        let config_proto = config_proto.map_err(|error| InferError::internal(format!("config_proto: {error}")))?;
+        let configuration = ArcSwap::from_pointee(Configuration::of(&spec)?);
         Ok(ModelVersion {
             name: spec.name.as_str().into(),
-            labels: metrics::labels(&spec.name, spec.version, &spec.metric_tags),
+            labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
             statistics: Statistics::default(),
             pace: Pace::default(),
             queue: Mutex::new(ModelQueue::new(scheduler(&spec, &drivers), drivers.count())),
             drivers,
             failing: AtomicBool::new(false),
-            config_proto: config_proto.into(),
+            changing: Mutex::default(),
+            configuration,
             gone: Arc::default(),
             spec,
         })
     }
 
     /// The configuration as HTTP answers it.
-    pub fn config_json(&self) -> &str {
-        &self.spec.config_json
+    pub fn config_json(&self) -> Bytes {
+        self.configuration.load().json.clone()
     }
 
     /// The configuration as gRPC answers it: a serialized `inference.ModelConfig`.
     pub fn config_proto(&self) -> Bytes {
-        self.config_proto.clone()
+        self.configuration.load().proto.clone()
+    }
+
+    /// From now on answers with the configuration of this specification.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ModelVersion::new`].
+    pub fn set_configuration(&self, spec: &ModelSpec) -> Result<(), InferError> {
+        self.configuration.store(Arc::new(Configuration::of(spec)?));
+        Ok(())
     }
 
     /// Requests waiting for an instance.
@@ -252,7 +258,7 @@ impl ModelVersion {
                 Drivers::Native(_) => executor::start(Run { model: Arc::clone(self), instance }),
                 Drivers::Workers(_) => self.drive(instance),
             },
-            Effect::Wake(instance) => self.nap(instance).end(),
+            Effect::Wake(instance) => self.wake(instance),
         }
     }
 
@@ -264,11 +270,20 @@ impl ModelVersion {
         }
     }
 
-    /// Where the driver of an instance waits for a batch to become due.
-    pub fn nap(&self, instance: usize) -> &Nap {
+    /// Lets the driver of an instance sleep until a batch is due, or until it is woken.
+    pub fn sleep(&self, instance: usize, until: Instant) {
+        self.with_nap(instance, |nap| nap.until(until));
+    }
+
+    fn wake(&self, instance: usize) {
+        self.with_nap(instance, Nap::end);
+    }
+
+    /// An instance that is gone naps no more.
+    fn with_nap(&self, instance: usize, act: impl FnOnce(&Nap)) {
         match &self.drivers {
-            Drivers::Native(slots) => &slots[instance].nap,
-            Drivers::Workers(workers) => &workers.naps[instance],
+            Drivers::Native(slots) => slots.with(instance, |slot| act(&slot.nap)).unwrap_or(()),
+            Drivers::Workers(workers) => act(&workers.crew().turn(instance).0.nap),
         }
     }
 

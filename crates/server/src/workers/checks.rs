@@ -3,6 +3,7 @@
 //! One question at a time: whoever asks while one is open waits for the same answer. A worker answers on a thread of
 //! its own, so that one that executes does not look dead.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -137,16 +138,17 @@ async fn wait(worker: &Worker, answer: Answer) -> bool {
 
 /// Asks all processes of a model that take requests; what is given tells whether each of them says that it is ready.
 /// None where the model has no say in it.
-pub fn ask_all(workers: &Workers) -> Option<impl Future<Output = bool>> {
-    if !workers.list.iter().any(|worker| worker.checks.is_offered()) {
+pub fn ask_all(workers: &Workers) -> Option<impl Future<Output = bool> + use<>> {
+    let crew = workers.crew();
+    if !crew.list.iter().any(|worker| worker.checks.is_offered()) {
         return None;
     }
-    let up = workers.list.iter().filter(|worker| worker.is_up());
+    let up = crew.list.iter().filter(|worker| worker.is_up());
     // All are asked before the first answer is waited for.
-    let asked: Vec<_> = up.map(|worker| (worker, ask(worker))).collect();
+    let asked: Vec<_> = up.map(|worker| (Arc::clone(worker), ask(worker))).collect();
     Some(async move {
         for (worker, answer) in asked {
-            if !wait(worker, answer).await {
+            if !wait(&worker, answer).await {
                 return false;
             }
         }

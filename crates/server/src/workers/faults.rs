@@ -130,7 +130,9 @@ mod tests {
             let mut patience = Patience::default();
             let pauses: Vec<u128> = (0..5).map(|_| patience.pause(lived).as_millis()).collect();
             assert_eq!(pauses, [0, 100, 200, 400, 800]);
-            (0..1000).for_each(|_| drop(patience.pause(lived)));
+            (0..1000).for_each(|_| {
+                patience.pause(lived);
+            });
             assert_eq!(patience.pause(lived), LONGEST_PAUSE);
         }
     }
@@ -138,7 +140,9 @@ mod tests {
     #[test]
     fn who_answers_in_between_never_waits_long() {
         let mut patience = Patience::default();
-        (0..1000).for_each(|_| drop(patience.pause(Lived::Usefully)));
+        (0..1000).for_each(|_| {
+            patience.pause(Lived::Usefully);
+        });
         assert_eq!(patience.pause(Lived::Usefully), LONGEST_PAUSE_IF_USEFUL);
         assert_eq!(patience.pause(Lived::Never), Duration::ZERO);
         assert_eq!(patience.pause(Lived::InVain), LONGEST_PAUSE);

@@ -20,15 +20,19 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Starts the workers of a model version, side by side, and waits until each has loaded the model.
+    /// Starts workers of a model version, side by side, and waits until each has loaded the model.
     ///
     /// # Errors
     ///
     /// The first worker's reason why it could not; all are stopped then.
-    pub fn start(&self, service: &Service, model: &Arc<ModelVersion>) -> Result<(), InferError> {
-        let Some(workers) = model.workers() else { return Ok(()) };
-        let mut starts = Vec::with_capacity(workers.list.len());
-        for worker in &workers.list {
+    pub fn start(
+        &self,
+        service: &Service,
+        model: &Arc<ModelVersion>,
+        workers: &[Arc<Worker>],
+    ) -> Result<(), InferError> {
+        let mut starts = Vec::with_capacity(workers.len());
+        for worker in workers {
             let reactor = service.reactors.pick();
             let reactor = reactor.ok_or_else(|| InferError::new(Code::Unavailable, "the server does not run"))?;
             let (first, started) = mpsc::channel();
@@ -40,7 +44,7 @@ impl Fleet {
         let stopped = || Err(InferError::new(Code::Unavailable, "the server was stopped while the model was loading"));
         let outcome = starts.iter().try_for_each(|start| start.recv().unwrap_or_else(|_| stopped()));
         if outcome.is_err() {
-            workers.list.iter().for_each(|worker| worker.stopping.ask());
+            workers.iter().for_each(|worker| worker.stopping.ask());
         }
         outcome
     }

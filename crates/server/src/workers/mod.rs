@@ -8,13 +8,16 @@
 //! - `place`: from the queue into a worker's ring, on the network thread that took the request in.
 //! - `receive`: from the ring of answers to the callers, on a network thread, when the doorbell rings or on the way.
 //! - `supervise`: one task per worker, from its start to its end, over every restart.
+//! - `change`: more workers, or fewer, while the others go on.
 
 mod caller;
 mod calls;
 pub mod chain;
+mod change;
 pub mod checks;
 mod clock;
 mod control;
+pub mod crew;
 pub mod faults;
 pub mod fleet;
 mod held;
@@ -33,6 +36,7 @@ use std::time::Duration;
 use alipes_link::{Geometry, RequestArena, ServerEnd};
 use alipes_protocol::{Code, InferError};
 use alipes_scheduler::{DynamicPolicy, Scheduler};
+use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use crate::events::Source;
@@ -42,6 +46,7 @@ use crate::model::nap::Nap;
 use crate::spec::{ModelSpec, Scheduling, WorkerSpec};
 use calls::Calls;
 use checks::Checks;
+use crew::{Crew, Numbers};
 use held::Held;
 use lanes::Lanes;
 use process::Program;
@@ -65,17 +70,17 @@ const MOST_LANES: u32 = 4096;
 
 /// The workers of one model version.
 pub struct Workers {
-    /// One per instance.
-    pub list: Vec<Arc<Worker>>,
+    /// Who they are.
+    crew: ArcSwap<Crew>,
     /// Where the requests of all of them are written.
     pub arena: Arc<RequestArena>,
-    /// Turns are taken here while requests wait for company.
-    pub naps: Vec<Nap>,
     /// Most rows that a worker claims at once; 0 for one request.
     pub max_rows: u32,
     /// Batches are formed by the queue, not by the worker.
     forms_batches: bool,
     levels: usize,
+    lanes: u32,
+    tickets: Arc<Tickets>,
 }
 
 impl Workers {
@@ -86,37 +91,38 @@ impl Workers {
     /// The system refuses shared memory.
     pub fn new(spec: &ModelSpec, worker: &WorkerSpec, service: &Weak<Service>) -> Result<Workers, InferError> {
         let arena = RequestArena::create(REQUEST_ARENA_BYTES).map_err(|error| no_memory(&error))?;
-        let tickets = Arc::default();
         let forms_batches = forms_batches(spec);
         let max_rows = claim_limit(spec);
         let lanes = lanes_for(spec, forms_batches);
         let levels = if forms_batches { 1 } else { lanes as usize };
-        let list: Vec<_> = (0..spec.instances.len())
-            .map(|index| Arc::new(new_worker(spec, worker, service, index, (&arena, &tickets), lanes, levels)))
-            .collect();
-        let naps = (0..levels * list.len()).map(|_| Nap::default()).collect();
-        Ok(Workers { list, arena, naps, max_rows, forms_batches, levels })
+        let crew = ArcSwap::from_pointee(Crew::new(Vec::new(), Vec::new(), levels));
+        let workers = Workers { crew, arena, max_rows, forms_batches, levels, lanes, tickets: Arc::default() };
+        let siblings = spec.instances.len();
+        let made = |index| new_worker(spec, worker, service, index, &workers, Numbers::among(siblings, index));
+        let list = (0..siblings).map(|index| Arc::new(made(index))).collect();
+        workers.crew.store(Arc::new(Crew::new(list, Vec::new(), levels)));
+        Ok(workers)
+    }
+
+    /// Who works now.
+    pub fn crew(&self) -> Guard<Arc<Crew>> {
+        self.crew.load()
     }
 
     /// Turns of all workers together: what the queue takes for instances.
     pub fn turns(&self) -> usize {
-        self.levels * self.list.len()
+        self.levels * self.crew().list.len()
     }
 
     /// Whether any worker takes requests.
     pub fn is_up(&self) -> bool {
-        self.list.iter().any(|worker| worker.is_up())
-    }
-
-    /// The worker whose turn this is, and the turn's level there.
-    fn turn(&self, turn: usize) -> (&Arc<Worker>, usize) {
-        (&self.list[turn % self.list.len()], turn / self.list.len())
+        self.crew().list.iter().any(|worker| worker.is_up())
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.list.iter().for_each(|worker| worker.stopping.ask());
+        self.crew().all().for_each(|worker| worker.stopping.ask());
     }
 }
 
@@ -165,10 +171,10 @@ fn new_worker(
     worker: &WorkerSpec,
     service: &Weak<Service>,
     index: usize,
-    (arena, tickets): (&Arc<RequestArena>, &Arc<Tickets>),
-    lanes: u32,
-    levels: usize,
+    workers: &Workers,
+    numbers: Numbers,
 ) -> Worker {
+    let Workers { arena, tickets, lanes, levels, .. } = workers;
     let name = &spec.instances[index];
     let setup = serde_json::json!({
         "setup": worker.setup,
@@ -176,9 +182,8 @@ fn new_worker(
     });
     Worker {
         source: Source { model: spec.name.clone(), version: spec.version, instance: name.clone() },
-        index,
-        siblings: spec.instances.len(),
-        lanes,
+        numbers,
+        lanes: *lanes,
         arena: Arc::clone(arena),
         limits: limits(worker),
         program: Program { command: worker.command.clone(), environment: worker.environment.clone() },
@@ -191,15 +196,17 @@ fn new_worker(
             life: 0,
             link: None,
             open: false,
-            lanes: Lanes::new(lanes),
+            lanes: Lanes::new(*lanes),
             held: Held::default(),
-            turns: vec![0; levels],
+            turns: vec![0; *levels],
             parked: Vec::new(),
             mail: Default::default(),
         }),
         restarts: AtomicU64::new(0),
         up: false.into(),
         useful: false.into(),
+        leaving: false.into(),
+        nap: Nap::default(),
         stopping: Stopping::default(),
         damage: Damage::default(),
         model: Default::default(),

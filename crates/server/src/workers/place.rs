@@ -56,13 +56,14 @@ fn follow(workers: &Workers, effect: Effect, turns: &mut Turns) {
     match effect {
         Effect::None => {}
         Effect::Start(turn) => turns.push(turn),
-        Effect::Wake(turn) => workers.naps[turn].end(),
+        Effect::Wake(turn) => workers.crew().turn(turn).0.nap.end(),
     }
 }
 
 /// Brings requests to the worker whose turn it is.
 fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut Vec<Pending>, turns: &mut Turns) {
-    let (worker, level) = workers.turn(turn);
+    let crew = workers.crew();
+    let (worker, level) = crew.turn(turn);
     let mut parcels = Parcels::default();
     let mut written: SmallVec<[Written; 1]> = SmallVec::new();
     for pending in taken.drain(..) {
@@ -225,11 +226,15 @@ pub fn parameters_json(parameters: &[(String, Parameter)]) -> String {
 
 /// A worker with nothing to do takes over what waits unclaimed with another one.
 fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mut Turns) {
-    let (idle, _) = workers.turn(turn);
-    if workers.list.len() < 2 || workers.forms_batches || !idle.is_up() || !idle.state.lock().lanes.is_empty() {
+    let crew = workers.crew();
+    let (idle, _) = crew.turn(turn);
+    if idle.is_leaving() {
+        return idle.leave_if_done();
+    }
+    if crew.list.len() < 2 || workers.forms_batches || !idle.is_up() || !idle.state.lock().lanes.is_empty() {
         return;
     }
-    for worker in workers.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
+    for worker in crew.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
         let Some((pending, freed)) = take_back(worker) else { continue };
         follow(workers, model.queue.lock().put_back(Instant::now(), std::iter::once(pending)), turns);
         // Driven first: the idle worker's turn was pushed last. The relieved one's asks for more after it.

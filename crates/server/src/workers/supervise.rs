@@ -55,6 +55,9 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
             let _ = first.send(Err(load_error(&worker, &fault)));
             break;
         }
+        if worker.is_leaving() {
+            worker.stopping.ask();
+        }
         if worker.stopping.is_asked() {
             break;
         }
@@ -67,10 +70,21 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
         worker.restarts.fetch_add(1, Ordering::Relaxed);
         worker.tell(WorkerState::Restarting, "is started again".into());
     }
+    if worker.is_leaving() {
+        give_turns_back(&worker);
+    }
     if let Some(service) = worker.service.upgrade() {
         service.workers.leave(&worker);
     }
     drop(gone);
+}
+
+/// Lets go of the turns of a worker that will not come back, while its model goes on.
+fn give_turns_back(worker: &Worker) {
+    let parked = std::mem::take(&mut worker.state.lock().parked);
+    if let Some(model) = worker.model() {
+        parked.into_iter().for_each(|turn| model.drive(turn));
+    }
 }
 
 /// What a process has done since it began, asked at its end.
@@ -277,7 +291,7 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
     }
     for (level, left) in state.turns.iter_mut().enumerate() {
         if std::mem::take(left) > 0 {
-            state.parked.push(level * worker.siblings + worker.index);
+            state.parked.push(worker.numbers.turn(level));
         }
     }
     state.held.clear();

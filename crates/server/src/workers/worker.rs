@@ -11,12 +11,14 @@ use tokio::sync::Notify;
 
 use super::calls::Calls;
 use super::checks::Checks;
+use super::crew::Numbers;
 use super::held::Held;
 use super::lanes::Lanes;
 use super::process::Program;
 use crate::events::{Event, Source, WorkerState};
 use crate::handlers::Service;
 use crate::model::ModelVersion;
+use crate::model::nap::Nap;
 
 /// Numbers that are given once, among the workers of a model version.
 #[derive(Debug, Default)]
@@ -68,10 +70,8 @@ pub struct State {
 pub struct Worker {
     /// Whose and which.
     pub source: Source,
-    /// Position among the model's workers.
-    pub index: usize,
-    /// Workers of the model.
-    pub siblings: usize,
+    /// The numbers of its turns.
+    pub numbers: Numbers,
     /// Requests that it holds at most.
     pub lanes: u32,
     /// Where its requests are written.
@@ -99,6 +99,10 @@ pub struct Worker {
     pub up: AtomicBool,
     /// It has answered since it was started.
     pub useful: AtomicBool,
+    /// It is out of service, and goes once it holds nothing.
+    pub leaving: AtomicBool,
+    /// Where one of its turns waits for company; with a delay there is one.
+    pub nap: Nap,
     /// Wakes its supervisor to let it leave.
     pub stopping: Stopping,
     /// Wakes its supervisor to end it.
@@ -142,6 +146,24 @@ impl Worker {
     pub fn tell(&self, state: WorkerState, text: String) {
         if let Some(service) = self.service.upgrade() {
             service.events.tell(Event::Worker { source: self.source.clone(), state, text });
+        }
+    }
+
+    /// Takes it out of service.
+    pub fn set_leaving(&self) {
+        self.leaving.store(true, Ordering::Release);
+    }
+
+    /// Whether it is out of service.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire)
+    }
+
+    /// Lets one that is out of service go, if it holds nothing. What it is given in the same moment it does not claim, and
+    /// goes back into the queue.
+    pub fn leave_if_done(&self) {
+        if self.is_leaving() && self.state.lock().lanes.is_empty() {
+            self.stopping.ask();
         }
     }
 

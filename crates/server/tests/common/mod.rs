@@ -128,7 +128,7 @@ fn service(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Service {
     let service = Service::new(serde_json::from_value(config).unwrap());
     for model in models {
         let name = model.spec.name.clone();
-        service.registry.publish(&name, vec![model]);
+        service.registry.publish(&name, "", vec![model]);
     }
     service.registry.set_index(Vec::new(), true);
     service

@@ -58,9 +58,14 @@ class OnnxruntimeBackend(Backend):
         """Hold the configuration against the file, and say how ONNX Runtime runs it."""
         config = self.draft.config
         check_signature(config, self._signature)
-        parameters = read_parameters({key: value.string_value for key, value in config.parameters.items()}, config.name)
+        parameters = _parameters(config)
         files = {"library": str(self._library), "model_path": str(self.draft.model_file())}
         return Engine({**files, **engine_spec(config, parameters, available_cores())}, parameters.notices)
+
+    def adapt(self, engine: dict[str, Any]) -> dict[str, Any]:
+        """Share the cores among the new number of instances; those that run keep their threads."""
+        config = self.draft.config
+        return {**engine, **engine_spec(config, _parameters(config), available_cores())}
 
     @cached_property
     def _signature(self) -> Signature:
@@ -86,6 +91,10 @@ def engine_spec(config: ModelConfig, parameters: EngineParameters, cores: int) -
         "session_config": parameters.session_config,
         "memory_arena": parameters.memory_arena,
     }
+
+
+def _parameters(config: ModelConfig) -> EngineParameters:
+    return read_parameters({key: value.string_value for key, value in config.parameters.items()}, config.name)
 
 
 def _default_max_batch_size(options: ModelOptions) -> int:

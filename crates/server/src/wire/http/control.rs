@@ -27,7 +27,7 @@ pub async fn model_ready(service: &Service, model: &str, version: &str) -> Respo
 /// A model's configuration, as the control plane rendered it.
 pub fn model_config(service: &Service, model: &str, version: &str) -> Response<Reply> {
     match service.lookup(model, version) {
-        Ok(model) => reply::answer(StatusCode::OK, reply::JSON, Bytes::copy_from_slice(model.config_json().as_bytes())),
+        Ok(model) => reply::answer(StatusCode::OK, reply::JSON, model.config_json()),
         Err(error) => reply::error(&error),
     }
 }

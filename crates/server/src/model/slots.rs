@@ -1,0 +1,87 @@
+//! The loaded copies of a model that runs in this process, by the numbers under which its queue knows them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use alipes_engine::Engine;
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use super::ModelVersion;
+use super::nap::Nap;
+use crate::executor::execute::InstanceState;
+
+/// One loaded copy of the model, and where its driver naps.
+pub struct InstanceSlot {
+    /// Locked by whoever drives the claimed instance, so the lock is never contended.
+    pub state: Mutex<InstanceState>,
+    /// Where the driver waits for a batch to become due.
+    pub nap: Nap,
+}
+
+type Table = Vec<Option<Arc<InstanceSlot>>>;
+
+/// The copies; the table is replaced as a whole when some come or go.
+pub struct Slots(ArcSwap<Table>);
+
+impl Slots {
+    /// Copies around their loaded engines.
+    pub fn new(engines: Vec<Box<dyn Engine>>) -> Slots {
+        Slots(ArcSwap::from_pointee(engines.into_iter().map(|engine| Some(slot(engine))).collect()))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.load().iter().flatten().count()
+    }
+
+    /// Does something with an instance; nothing where it is gone.
+    pub fn with<T>(&self, instance: usize, act: impl FnOnce(&InstanceSlot) -> T) -> Option<T> {
+        self.0.load().get(instance)?.as_deref().map(act)
+    }
+
+    /// Puts further copies into service. The caller sees to it that there is one change at a time.
+    pub fn grow(&self, model: &Arc<ModelVersion>, engines: Vec<Box<dyn Engine>>) {
+        let mut table = Table::clone(&self.0.load());
+        let queue = model.queue.lock();
+        let mut free = (0..).filter(|&number| queue.is_free(number));
+        for engine in engines {
+            let number = free.next().unwrap_or(table.len());
+            table.resize(table.len().max(number + 1), None);
+            table[number] = Some(slot(engine));
+        }
+        drop(free);
+        drop(queue);
+        self.0.store(Arc::new(table));
+        self.serve(model);
+    }
+
+    /// Takes copies out of service until so many are left. One that executes is freed when it has done so.
+    pub fn shrink(&self, model: &Arc<ModelVersion>, count: usize) {
+        let mut table = Table::clone(&self.0.load());
+        let mut in_service = 0;
+        for slot in table.iter_mut().filter(|slot| slot.is_some()) {
+            in_service += 1;
+            if in_service > count {
+                *slot = None;
+            }
+        }
+        // The queue first: who is woken to go finds the place where it naps.
+        rearrange(model, &table);
+        self.0.store(Arc::new(table));
+    }
+
+    fn serve(&self, model: &Arc<ModelVersion>) {
+        rearrange(model, &self.0.load());
+    }
+}
+
+fn rearrange(model: &Arc<ModelVersion>, table: &Table) {
+    let numbers: Vec<usize> = (0..).zip(table).filter_map(|(number, slot)| slot.as_ref().map(|_| number)).collect();
+    let effect = model.queue.lock().rearrange(Instant::now(), &numbers);
+    model.carry_out(effect);
+}
+
+fn slot(engine: Box<dyn Engine>) -> Arc<InstanceSlot> {
+    Arc::new(InstanceSlot { state: Mutex::new(InstanceState::new(engine)), nap: Nap::default() })
+}

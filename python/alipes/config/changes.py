@@ -1,0 +1,30 @@
+"""What of a configuration a loaded version can take over, and what it has to be built again for.
+
+Source: Triton, which updates a model in place where nothing but its instance groups or its version policy changed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alipes.config.schema import ModelConfig, copy_config, new_config
+
+__all__ = ["lasting_part", "movable_part"]
+
+_MOVABLE: Final = ("instance_group", "version_policy")
+
+
+def lasting_part(config: ModelConfig) -> bytes:
+    """All that a version is built from: while it is the same, the version is the same."""
+    made = copy_config(config)
+    for name in _MOVABLE:
+        made.ClearField(name)
+    return bytes(made.SerializeToString(deterministic=True))
+
+
+def movable_part(config: ModelConfig) -> bytes:
+    """The rest, which a loaded version can take over."""
+    made = new_config()
+    made.instance_group.extend(config.instance_group)
+    made.version_policy.CopyFrom(config.version_policy)
+    return bytes(made.SerializeToString(deterministic=True))

@@ -1,0 +1,104 @@
+"""What a model's folder looked like, so that a later look tells what has changed, and where.
+
+A stamp is made of names, sizes, times and file numbers; no file is opened. Copies that keep their times, links that
+point elsewhere and files that were taken away show as well as edits do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+__all__ = ["ABSENT", "FolderStamp", "stamp_folder"]
+
+# What a model is configured by: read and compared by content when it is loaded.
+_CONFIGURATION: Final = ("config.pbtxt", "configs")
+
+# Written by interpreters that look at a model's code; no part of it.
+_CACHES: Final = ("__pycache__",)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderStamp:
+    """The look of a model's folder. Two are equal where nothing has changed.
+
+    Attributes:
+        folder: The folder itself, without what it holds.
+        configuration: Its configuration files.
+        versions: Each version's directory with all that is in it, by its name.
+        shared: All else: labels, samples, environments.
+    """
+
+    folder: bytes
+    configuration: bytes
+    versions: Mapping[str, bytes]
+    shared: bytes
+
+    def of_version(self, version: int) -> tuple[bytes, bytes]:
+        """What the version was made from, apart from the configuration."""
+        return self.versions.get(str(version), b""), self.shared
+
+
+ABSENT: Final = FolderStamp(b"", b"", MappingProxyType({}), b"")
+"""The stamp of a folder that is not there."""
+
+
+def stamp_folder(path: str | os.PathLike[str]) -> FolderStamp:
+    """Looks at a model's folder; `ABSENT` where it cannot be read.
+
+    Links are followed to what they name. A linked directory is entered where it stands directly in the folder, as the
+    directory of a version may; further down it is not, so that a circle of links ends.
+    """
+    root = Path(path)
+    try:
+        with os.scandir(root) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return ABSENT
+    parts: dict[str, list[str]] = {"configuration": [], "shared": []}
+    versions: dict[str, bytes] = {}
+    for entry in entries:
+        if entry.name.isdecimal() and entry.is_dir():
+            versions[entry.name] = _digest(_tree(entry.path))
+        elif entry.name not in _CACHES:
+            kind = "configuration" if entry.name in _CONFIGURATION else "shared"
+            parts[kind] += (f"{entry.name}\0", *_tree(entry.path))
+    return FolderStamp(
+        folder=_digest([_look(root)]),
+        configuration=_digest(parts["configuration"]),
+        versions=MappingProxyType(versions),
+        shared=_digest(parts["shared"]),
+    )
+
+
+def _tree(place: str) -> Iterator[str]:
+    """The look of a file, or of a directory and of everything in it."""
+    yield _look(Path(place))
+    for folder, directories, files in os.walk(place):
+        directories[:] = sorted(name for name in directories if name not in _CACHES)
+        for name in (*directories, *sorted(files)):
+            yield f"{folder.removeprefix(place)}/{name}\0{_look(Path(folder, name))}"
+
+
+def _look(path: Path) -> str:
+    try:
+        seen = path.stat()
+    except OSError:  # gone since it was listed, or a link to nowhere
+        return "?"
+    # A directory's size says how its names are kept, not what they are.
+    size = 0 if stat.S_ISDIR(seen.st_mode) else seen.st_size
+    return f"{seen.st_mtime_ns} {size} {seen.st_dev} {seen.st_ino}"
+
+
+def _digest(parts: Iterator[str] | list[str]) -> bytes:
+    made = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        made.update(part.encode(errors="surrogateescape"))
+        made.update(b"\n")
+    return made.digest()

@@ -1,0 +1,133 @@
+"""Builds versions of models, and tells which loaded ones can stay as they are."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from alipes.backends.prepare import LoadPlan
+from alipes.config.changes import lasting_part, movable_part
+from alipes.config.schema import ModelConfig
+from alipes.errors import ModelLoadError
+from alipes.repository.layout import ModelFolder
+from alipes.repository.stamp import FolderStamp
+from alipes.server.log import log
+from alipes.server.planner import Planner
+
+if TYPE_CHECKING:
+    from alipes import _core
+
+__all__ = ["Builder", "Loaded", "Origin", "Request"]
+
+# The pause before a failed load is tried again; doubled each time, so that what is short of memory is not hurried.
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a model's files were, and what they looked like."""
+
+    path: Path
+    stamp: FolderStamp
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be loaded: a model's folder as it was when its configuration was read."""
+
+    folder: ModelFolder
+    origin: Origin
+    config: ModelConfig
+
+    def source(self, version: int) -> tuple[Path, tuple[bytes, bytes], bytes]:
+        """All that a version is built from."""
+        return self.origin.path, self.origin.stamp.of_version(version), lasting_part(self.config)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A version that was built.
+
+    Attributes:
+        version: The version. Held here, it outlives its last request.
+        plan: What the data plane was told of it.
+        source: All that it was built from.
+        movable: What it can take over of a changed configuration, as it has it now.
+    """
+
+    version: _core.ModelVersion
+    plan: LoadPlan
+    source: tuple[Path, tuple[bytes, bytes], bytes]
+    movable: bytes
+
+
+class Builder:
+    """Turns plans into versions that can run."""
+
+    def __init__(self, core: _core.Server, planner: Planner, *, retries: int, cancelled: threading.Event) -> None:
+        """Builds nothing yet.
+
+        Args:
+            core: Loads what is planned.
+            planner: Plans.
+            retries: Further attempts after one that failed.
+            cancelled: Set once nothing more is to be built.
+        """
+        self._core = core
+        self._planner = planner
+        self._retries = retries
+        self._cancelled = cancelled
+
+    def build(self, request: Request, version: int) -> Loaded:
+        """Loads one version; takes as long as its backend does.
+
+        Raises:
+            ConfigError: If the configuration is wrong or does not fit the model.
+            ModelLoadError: If the model cannot be loaded, in as many attempts as there are.
+        """
+        pause_s = FIRST_PAUSE_S
+        for left in range(self._retries, -1, -1):
+            try:
+                return self._attempt(request, version)
+            except ModelLoadError as error:
+                if not left or self._cancelled.is_set():
+                    raise
+                text = "'%s' version %d did not load and is tried again: %s"
+                log.warning(text, request.folder.name, version, error.reason)
+                self._cancelled.wait(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        raise AssertionError("a last attempt returns or raises")
+
+    def adapt(self, request: Request, loaded: Loaded) -> Loaded:
+        """Has a loaded version take over changed instance groups; it serves all the while, and nothing is reloaded.
+
+        Raises:
+            ConfigError: If the instances cannot be had.
+            ModelLoadError: If a further instance cannot be loaded; the version is as it was then.
+        """
+        movable = movable_part(request.config)
+        if movable == loaded.movable:
+            return loaded
+        plan = self._planner.adapt(request.folder, loaded.plan, request.config)
+        self._note(plan)
+        self._core.adapt(loaded.version, json.dumps(plan.spec))
+        instances = len(plan.spec["instances"])
+        log.info("updated '%s' version %d in place: %d instances", request.folder.name, plan.version, instances)
+        return Loaded(loaded.version, plan, loaded.source, movable)
+
+    def _attempt(self, request: Request, version: int) -> Loaded:
+        if self._cancelled.is_set():
+            raise ModelLoadError("Server is stopping", code="UNAVAILABLE")
+        log.info("loading: %s:%d", request.folder.name, version)
+        plan = self._planner.plan(request.folder, request.config, version)
+        self._note(plan)
+        built = self._core.build(json.dumps(plan.spec))
+        return Loaded(built, plan, request.source(version), movable_part(request.config))
+
+    def _note(self, plan: LoadPlan) -> None:
+        for notice in plan.notices:
+            log.warning("%s", notice)

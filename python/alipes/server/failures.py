@@ -1,0 +1,27 @@
+"""Why a load or unload request was not granted, in the words that clients hear."""
+
+from __future__ import annotations
+
+from alipes.errors import AlipesError
+
+__all__ = ["LoadFailed", "poll_failed"]
+
+
+class LoadFailed(AlipesError):
+    """A load or unload request cannot be granted.
+
+    Attributes:
+        code: Triton's name of the status, such as ``INVALID_ARG``.
+        reason: What is wrong, without the words that Triton puts around it.
+    """
+
+    def __init__(self, code: str, message: str, *, reason: str | None = None) -> None:
+        """Takes what the client is answered; ``reason`` defaults to the whole message."""
+        super().__init__(message)
+        self.code = code
+        self.reason = reason if reason is not None else message
+
+
+def poll_failed(model: str, reason: str) -> LoadFailed:
+    """The failure of a model whose folder or configuration cannot be read. Clients get no detail, the log does."""
+    return LoadFailed("INTERNAL", f"failed to load '{model}', failed to poll from model repository", reason=reason)

@@ -1,0 +1,101 @@
+"""Mode poll: what is served follows the repository, and no request is lost on the way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import tritonclient.http as http_client
+from support.models import add_model, times
+from support.server import ServerProcess
+from support.traffic import Traffic, answer_of
+from support.waiting import until
+from tritonclient.utils import InferenceServerException
+
+Serve = Callable[..., ServerProcess]
+
+
+@pytest.fixture
+def server(repository: Path, serve: Serve) -> ServerProcess:
+    add_model(repository, "first")
+    return serve(repository, "--model-control-mode=poll", "--repository-poll-secs=1")
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[http_client.InferenceServerClient]:
+    with http_client.InferenceServerClient(server.http) as made:
+        yield made
+
+
+def test_a_folder_that_comes_is_served_and_one_that_goes_is_not(
+    repository: Path, server: ServerProcess, client: http_client.InferenceServerClient
+) -> None:
+    add_model(repository, "second", times(3.0))
+    until(lambda: client.is_model_ready("second"))
+    assert answer_of(server, "second") == 3.0
+    shutil.rmtree(repository / "second")
+    until(lambda: not client.is_model_ready("second"))
+    assert [entry["name"] for entry in client.get_model_repository_index()] == ["first"]
+    assert answer_of(server, "first") == 2.0
+
+
+def test_a_model_that_is_copied_slowly_is_loaded_whole(
+    repository: Path, server: ServerProcess, client: http_client.InferenceServerClient
+) -> None:
+    content = times(7.0).SerializeToString()
+    file = repository / "slow" / "1" / "model.onnx"
+    file.parent.mkdir(parents=True)
+    with file.open("wb", buffering=0) as half:
+        for at in range(0, len(content), 16):
+            half.write(content[at : at + 16])
+            threading.Event().wait(0.15)  # a slow disk: the copy takes longer than several looks
+    until(lambda: client.is_model_ready("slow"))
+    assert answer_of(server, "slow") == 7.0
+    assert "failed to load 'slow'" not in server.output
+
+
+def test_a_change_is_followed_without_a_lost_request(repository: Path, server: ServerProcess) -> None:
+    with Traffic(server, "first") as traffic:
+        add_model_file(repository, 5.0)
+        until(lambda: answer_of(server, "first") == 5.0)
+    assert traffic.failures == []
+    assert set(traffic.answers) == {2.0, 5.0}
+
+
+def add_model_file(repository: Path, factor: float) -> None:
+    """Puts another file in place at once, as careful people do."""
+    made = repository / "new"
+    made.write_bytes(times(factor).SerializeToString())
+    made.replace(repository / "first" / "1" / "model.onnx")
+
+
+def test_a_broken_change_is_told_and_leaves_what_serves(
+    repository: Path, server: ServerProcess, client: http_client.InferenceServerClient
+) -> None:
+    (repository / "first" / "1" / "model.onnx").write_bytes(b"no model")
+    server.wait_for_output("'first' goes on serving what was loaded before")
+    assert answer_of(server, "first") == 2.0
+    assert client.is_server_ready()
+    add_model_file(repository, 4.0)
+    until(lambda: answer_of(server, "first") == 4.0)
+
+
+def test_load_requests_are_refused(client: http_client.InferenceServerClient) -> None:
+    with pytest.raises(InferenceServerException, match="not allowed if polling is enabled"):
+        client.load_model("first")
+
+
+def test_a_new_version_of_a_policy_leaves_the_others_as_they_are(
+    repository: Path, server: ServerProcess, client: http_client.InferenceServerClient
+) -> None:
+    (repository / "first" / "config.pbtxt").write_text("version_policy { all { } }")
+    until(lambda: "all" in client.get_model_config("first")["version_policy"])
+    assert answer_of(server, "first") == 2.0
+    shutil.copytree(repository / "first" / "1", repository / "first" / "2")
+    until(lambda: client.is_model_ready("first", "2"))
+    statistics = client.get_inference_statistics("first", "1")["model_stats"]
+    assert json.dumps(statistics[0]["inference_count"]) == "1", "version 1 was loaded again"

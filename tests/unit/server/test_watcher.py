@@ -1,0 +1,181 @@
+"""What is loaded and unloaded as the repositories change."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from alipes.server.index import Index
+from alipes.server.lifecycle import Lifecycle
+from alipes.server.loader import LoaderPool
+from alipes.server.watcher import Watcher
+from alipes.types import IndexEntry, ModelState
+from support.data_plane import DataPlane
+from support.folders import CONFIG
+
+MakeModel = Callable[..., Path]
+PATIENCE_S = 30
+
+
+@pytest.fixture
+def pool() -> Iterator[LoaderPool]:
+    made = LoaderPool(2)
+    yield made
+    assert made.stop(PATIENCE_S)
+
+
+@pytest.fixture
+def watcher(lifecycle: Lifecycle, pool: LoaderPool) -> Watcher:
+    return Watcher(lifecycle, pool, interval_s=3600.0)
+
+
+def done(pool: LoaderPool, *models: str) -> None:
+    """Returns once all jobs of these models have ended."""
+    for model in models:
+        ended = threading.Event()
+        assert pool.submit(model, ended.set)
+        assert ended.wait(PATIENCE_S)
+
+
+def look(watcher: Watcher, pool: LoaderPool, times: int = 2) -> None:
+    """Looks until changes count as settled."""
+    for _ in range(times):
+        watcher.look()
+    done(pool, "m", "n")
+
+
+def touch(folder: Path) -> None:
+    later = folder.stat().st_mtime_ns + 10**9
+    os.utime(folder, ns=(later, later))
+
+
+def test_what_was_there_at_the_start_is_left_to_the_start(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("m")
+    watcher.take_as_known()
+    look(watcher, pool)
+    assert data_plane.history == []
+
+
+def test_a_new_model_is_loaded_once_it_keeps_still(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel
+) -> None:
+    watcher.take_as_known()
+    folder = model("m")
+    assert watcher.look()
+    (folder / "1" / "more").write_bytes(b"is still being copied")
+    assert watcher.look()
+    assert data_plane.history == []
+    assert not watcher.look()
+    look(watcher, pool)
+    assert data_plane.history == ["build m 1", "publish m [1]"]
+
+
+def test_a_change_is_loaded_once(watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel) -> None:
+    folder = model("m")
+    look(watcher, pool)
+    touch(folder / "1")
+    look(watcher, pool, times=5)
+    assert data_plane.history == ["build m 1", "publish m [1]"] * 2
+
+
+def test_a_change_that_is_taken_back_is_none(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel
+) -> None:
+    folder = model("m")
+    look(watcher, pool)
+    before = (folder / "1" / "model.onnx").stat().st_mtime_ns
+    touch(folder / "1" / "model.onnx")
+    assert watcher.look()
+    os.utime(folder / "1" / "model.onnx", ns=(before, before))
+    assert not watcher.look()
+    look(watcher, pool)
+    assert data_plane.history == ["build m 1", "publish m [1]"]
+
+
+def test_a_folder_that_comes_and_goes_is_not_waited_for(watcher: Watcher, model: MakeModel) -> None:
+    folder = model("m")
+    assert watcher.look()
+    shutil.rmtree(folder)
+    assert not watcher.look()
+
+
+def test_a_model_whose_folder_is_gone_is_unloaded_after_a_second_look(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, index: Index
+) -> None:
+    folder = model("m")
+    look(watcher, pool)
+    shutil.rmtree(folder)
+    watcher.look()
+    done(pool, "m")
+    assert len(data_plane.published["m"]) == 1
+    watcher.look()
+    done(pool, "m")
+    assert data_plane.published["m"] == []
+    assert index.entries() == []
+    assert index.ready()
+
+
+def test_a_folder_that_is_swapped_for_another_is_loaded_again_and_never_unloaded(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, tmp_path: Path
+) -> None:
+    folder = model("m")
+    look(watcher, pool)
+    folder.rename(tmp_path / "old")
+    watcher.look()
+    model("m", 2)
+    look(watcher, pool)
+    assert data_plane.history == ["build m 1", "publish m [1]", "build m 2", "publish m [2]"]
+
+
+def test_a_model_that_does_not_load_is_shown_and_tried_again_when_it_changes(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, index: Index
+) -> None:
+    folder = model("m", config="nonsense {")
+    look(watcher, pool, times=4)
+    (entry,) = index.entries()
+    assert entry.state is ModelState.UNAVAILABLE
+    (folder / "config.pbtxt").write_text(CONFIG)
+    look(watcher, pool)
+    assert index.entries() == [IndexEntry("m", "1", ModelState.READY)]
+
+
+def test_a_change_that_does_not_load_leaves_what_serves(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, index: Index
+) -> None:
+    folder = model("m")
+    look(watcher, pool)
+    (folder / "config.pbtxt").write_text("nonsense {")
+    look(watcher, pool)
+    assert [version.version for version in data_plane.published["m"]] == [1]
+    assert index.entries() == [IndexEntry("m", "1", ModelState.READY)]
+    assert index.ready()
+
+
+def test_a_repository_that_cannot_be_read_changes_nothing(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, repository: Path, tmp_path: Path
+) -> None:
+    model("m")
+    look(watcher, pool)
+    repository.rename(tmp_path / "unmounted")
+    assert not watcher.look()
+    look(watcher, pool)
+    assert len(data_plane.published["m"]) == 1
+
+
+def test_the_thread_looks_until_it_is_stopped(
+    lifecycle: Lifecycle, pool: LoaderPool, data_plane: DataPlane, model: MakeModel
+) -> None:
+    built = threading.Event()
+    data_plane.before_build = lambda name, version: built.set()
+    watcher = Watcher(lifecycle, pool, interval_s=0.01)
+    watcher.take_as_known()
+    watcher.start()
+    model("m")
+    assert built.wait(PATIENCE_S)
+    assert watcher.stop(PATIENCE_S)
