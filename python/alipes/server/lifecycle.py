@@ -19,6 +19,7 @@ from alipes.server.builder import Builder, Loaded, Origin, Request
 from alipes.server.failures import LoadFailed, poll_failed
 from alipes.server.index import UNLOADED, Index, Status
 from alipes.server.log import log
+from alipes.server.memory import give_back
 from alipes.server.override import Override, OverrideFolders
 from alipes.server.planner import Planner
 from alipes.types import ModelKey, ModelState
@@ -256,8 +257,9 @@ class Lifecycle:
         gone = dict.fromkeys(self._index.versions(key), Status(ModelState.UNAVAILABLE, UNLOADED))
         self._index.set(key, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
         log.info("successfully loaded '%s'", key.name)
-        if before is not None and before.origin.path != served.origin.path:
-            self._follow(key, before.versions.values(), before.origin)
+        if before is not None:
+            stays = {id(loaded.version) for loaded in served.versions.values()}
+            self._follow(key, [one for one in before.versions.values() if id(one.version) not in stays], before.origin)
 
     def _fail(self, key: ModelKey, built: Iterable[int], failures: dict[int, str]) -> None:
         """Drops what was built, keeps what serves, and says why."""
@@ -296,7 +298,11 @@ class Lifecycle:
         threading.Thread(target=wait, name="alipes-unload", daemon=True).start()
 
     def _clear(self, key: ModelKey, origin: Origin) -> None:
-        """Removes what a request brought along, its name too: clients may choose new ones without end."""
+        """Gives back what versions held that have ended.
+
+        What a request brought along goes, its name too: clients may choose new ones without end.
+        """
+        give_back()
         if self._overrides.holds(origin.path):
             self._overrides.remove(origin.path)
             if key not in self._served and self._index.forget(key):
