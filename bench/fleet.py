@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -57,8 +58,16 @@ class Fleet:
         Raises:
             StartFailed: If it does not start.
         """
-        name = f"{ALIPES}_{'_'.join(models)}"
-        return self._once(name, lambda: alipes.start(repository(*models), name))
+        return self.alipes_on("_".join(models), repository(*models))
+
+    def alipes_on(self, name: str, folder: Path) -> Endpoint:
+        """alipes with a repository of its own; nothing is checked.
+
+        Raises:
+            StartFailed: If it does not start.
+        """
+        name = f"{ALIPES}_{name}"
+        return self._once(name, lambda: alipes.start(folder, name))
 
     def _running(self, server: str, work: Work) -> Endpoint | None:
         if server == ALIPES:

@@ -7,7 +7,9 @@ from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
 from bench.rows.conv import ConvRow
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
+from bench.rows.many import ManyMemoryRow, ManyRow
 from bench.rows.python import python_rows
+from bench.rows.reload import ReloadRow
 from bench.rows.row import Better, Facts, Row, Target
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
@@ -39,6 +41,9 @@ def rows(soak_requests: int) -> list[Row]:
         IdleMemoryRow(),
         StartRow(),
         MemoryRow(soak_requests),
+        ReloadRow(),
+        ManyRow(),
+        ManyMemoryRow(),
         *python_rows(),
     ]
 

@@ -1,6 +1,7 @@
 """alipes itself, started as a user starts it."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.servers import probe
@@ -11,8 +12,8 @@ from bench.servers.process import Process, StartFailed, free_port
 POLL_S = 0.002
 
 
-def start(repository: Path, name: str = "alipes", pause_s: float = POLL_S) -> Endpoint:
-    """Starts `alipes serve` on a repository and waits until it is ready.
+def start(repository: Path, name: str = "alipes", pause_s: float = POLL_S, flags: Sequence[str] = ()) -> Endpoint:
+    """Starts `alipes serve` on a repository, with further flags, and waits until it is ready.
 
     Raises:
         StartFailed: If it is not installed beside this interpreter, or does not become ready.
@@ -22,7 +23,7 @@ def start(repository: Path, name: str = "alipes", pause_s: float = POLL_S) -> En
         raise StartFailed(f"{command} does not exist: install alipes into this environment first")
     http_port, grpc_port, metrics_port = free_port(), free_port(), free_port()
     ports = [f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}"]
-    process = Process(name, [command, "serve", repository, *ports])
+    process = Process(name, [command, "serve", repository, *ports, *flags])
     try:
         process.wait_until(lambda: probe.is_ready(http_port), pause_s=pause_s)
     except BaseException:
