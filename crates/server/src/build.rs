@@ -11,6 +11,7 @@ use alipes_engine::{Engine, EngineError};
 use alipes_protocol::{Code, InferError};
 use serde::Serialize;
 
+use crate::ensemble::Ensemble;
 use crate::handlers::Service;
 use crate::model::{Drivers, ModelVersion};
 use crate::priority::{self, Priority};
@@ -23,11 +24,12 @@ use crate::workers::Workers;
 ///
 /// What the engine refuses, with Triton's text where the model does not fit its configuration.
 pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion>, InferError> {
-    if spec.instances.is_empty() {
+    if spec.instances.is_empty() && !matches!(spec.engine, EngineSpec::Ensemble(_)) {
         return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
     }
     let drivers = match &spec.engine {
         EngineSpec::Onnxruntime(engine) => Drivers::native(onnx_sessions(&spec, engine, spec.instances.len())?),
+        EngineSpec::Ensemble(steps) => Drivers::Ensemble(Ensemble::new(&spec, steps, &Arc::downgrade(service))?),
         EngineSpec::Worker(worker) => Drivers::Workers(Workers::new(&spec, worker, &Arc::downgrade(service))?),
     };
     let model = Arc::new(ModelVersion::new(spec, drivers)?);

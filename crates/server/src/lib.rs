@@ -3,6 +3,7 @@
 pub mod books;
 pub mod build;
 pub mod control;
+pub mod ensemble;
 pub mod events;
 pub mod executor;
 pub mod handlers;

@@ -154,19 +154,42 @@ impl Registry {
         let number = if version.is_empty() { None } else { Some(version_number(version)?) };
         let models = self.models.load();
         let served = models.get(name).ok_or_else(|| unknown(format!("'{name}' is not found")))?;
-        let versions = served.only(name)?;
-        let found = match number {
-            None => {
-                let latest = versions.values().next_back();
-                latest.ok_or_else(|| unknown(format!("'{name}' has no available versions")))?
-            }
-            Some(number) => {
-                let version = versions.get(&number);
-                version.ok_or_else(|| unknown(format!("'{name}' version {number} is not found")))?
-            }
-        };
-        Ok(Arc::clone(found))
+        version_of(served.only(name)?, name, number)
     }
+
+    /// A version of a model for one of the same namespace, where there is one; the highest where none is named.
+    ///
+    /// # Errors
+    ///
+    /// As for `find`.
+    pub fn find_beside(
+        &self,
+        namespace: &str,
+        name: &str,
+        number: Option<i64>,
+    ) -> Result<Arc<ModelVersion>, InferError> {
+        let models = self.models.load();
+        let served = models.get(name).ok_or_else(|| unknown(format!("'{name}' is not found")))?;
+        let beside = served.spaces.iter().find(|(space, versions)| **space == *namespace && !versions.is_empty());
+        match beside {
+            Some((_, versions)) => version_of(versions, name, number),
+            None => version_of(served.only(name)?, name, number),
+        }
+    }
+}
+
+fn version_of(versions: &Versions, name: &str, number: Option<i64>) -> Result<Arc<ModelVersion>, InferError> {
+    let found = match number {
+        None => {
+            let latest = versions.values().next_back();
+            latest.ok_or_else(|| unknown(format!("'{name}' has no available versions")))?
+        }
+        Some(number) => {
+            let version = versions.get(&number);
+            version.ok_or_else(|| unknown(format!("'{name}' version {number} is not found")))?
+        }
+    };
+    Ok(Arc::clone(found))
 }
 
 fn unknown(what: String) -> InferError {

@@ -119,6 +119,8 @@ pub enum EngineSpec {
     Onnxruntime(OnnxruntimeSpec),
     /// Python, in a process per instance.
     Worker(WorkerSpec),
+    /// Other models, one after the other.
+    Ensemble(EnsembleSpec),
 }
 
 impl EngineSpec {
@@ -126,7 +128,7 @@ impl EngineSpec {
     pub fn sees_requests(&self) -> bool {
         match self {
             EngineSpec::Onnxruntime(_) => false,
-            EngineSpec::Worker(_) => true,
+            EngineSpec::Worker(_) | EngineSpec::Ensemble(_) => true,
         }
     }
 }
@@ -173,6 +175,30 @@ pub struct WorkerSpec {
     pub max_memory_bytes: u64,
     /// Most bytes of earlier inputs that a worker may keep in view.
     pub max_leased_bytes: u64,
+}
+
+/// The steps of an ensemble.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnsembleSpec {
+    /// In the configuration's order.
+    pub steps: Vec<StepSpec>,
+}
+
+/// One model of an ensemble, and how its tensors are joined to the others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepSpec {
+    /// Name of the model.
+    pub model: String,
+    /// Its version; -1 for the highest.
+    pub version: i64,
+    /// The ensemble's tensor for each input of the model.
+    pub inputs: BTreeMap<String, String>,
+    /// The ensemble's tensor for each output of the model.
+    pub outputs: BTreeMap<String, String>,
+    /// The model may give any number of responses.
+    pub decoupled: bool,
 }
 
 /// One version of a model, ready to be built.

@@ -1,6 +1,7 @@
 //! Statistics of one model version, written once per batch.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
@@ -93,6 +94,32 @@ pub struct ExecutionTimes {
     pub infer: Duration,
     /// Splitting the outputs.
     pub output: Duration,
+}
+
+/// What the executions behind one request took together, where several models answer it.
+#[derive(Debug, Default)]
+pub struct Shares {
+    input_ns: AtomicU64,
+    infer_ns: AtomicU64,
+    output_ns: AtomicU64,
+}
+
+impl Shares {
+    /// Adds an execution.
+    pub fn add(&self, times: &ExecutionTimes) {
+        let add = |sum: &AtomicU64, time: Duration| {
+            sum.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        };
+        add(&self.input_ns, times.input);
+        add(&self.infer_ns, times.infer);
+        add(&self.output_ns, times.output);
+    }
+
+    /// What they took so far.
+    pub fn total(&self) -> ExecutionTimes {
+        let time = |sum: &AtomicU64| Duration::from_nanos(sum.load(Ordering::Relaxed));
+        ExecutionTimes { input: time(&self.input_ns), infer: time(&self.infer_ns), output: time(&self.output_ns) }
+    }
 }
 
 /// One execution, of which some requests may have failed.

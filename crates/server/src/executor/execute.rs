@@ -122,6 +122,9 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
     model.statistics.executed(&Execution { batch_size: rows, rows, requests, queued, times }, spent);
     for (pending, answer) in state.batch.drain(..).zip(answers) {
+        if let Some(shares) = &pending.shares {
+            shares.add(&times);
+        }
         state.parcels.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }
     state.outputs.clear();

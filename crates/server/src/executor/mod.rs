@@ -47,6 +47,8 @@ impl Run {
                 Some(until) => Step::Wait(until),
                 None => Step::Idle,
             },
+            // Nothing is ever queued for it.
+            Drivers::Ensemble(_) => Step::Idle,
         }
     }
 

@@ -21,7 +21,8 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::books::metrics;
-use crate::books::statistics::Statistics;
+use crate::books::statistics::{Shares, Statistics};
+use crate::ensemble::Ensemble;
 use crate::executor::answer::{Answer, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::pool;
@@ -47,6 +48,8 @@ pub struct Pending {
     pub responder: Responder,
     /// Whose calls led to it, where a model sent it.
     pub chain: Option<Arc<Chain>>,
+    /// Where it is a step of an ensemble: what the ensemble's steps have computed.
+    pub shares: Option<Arc<Shares>>,
 }
 
 impl Work for Pending {
@@ -89,6 +92,8 @@ pub enum Drivers {
     Native(Slots),
     /// Processes of their own.
     Workers(Workers),
+    /// Other models: nothing is queued here.
+    Ensemble(Arc<Ensemble>),
 }
 
 impl Drivers {
@@ -102,6 +107,8 @@ impl Drivers {
         match self {
             Drivers::Native(slots) => slots.count(),
             Drivers::Workers(workers) => workers.turns(),
+            // A queue has at least one.
+            Drivers::Ensemble(_) => 1,
         }
     }
 }
@@ -180,7 +187,7 @@ impl ModelVersion {
     ) -> Result<oneshot::Receiver<Answer>, InferError> {
         let checked = self.check(request)?;
         let (responder, answer) = Responder::unary();
-        self.enqueue(Pending { checked, arrived, responder, chain: None })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None })?;
         Ok(answer)
     }
 
@@ -192,7 +199,7 @@ impl ModelVersion {
     pub fn submit_stream(self: &Arc<Self>, request: InferRequest, arrived: Instant) -> Result<Responses, InferError> {
         let checked = self.check(request)?;
         let (responder, responses) = Responder::stream();
-        self.enqueue(Pending { checked, arrived, responder, chain: None })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None })?;
         Ok(responses)
     }
 
@@ -209,7 +216,7 @@ impl ModelVersion {
     ) -> Result<Caller, InferError> {
         let checked = self.check(request)?;
         let (responder, caller) = Responder::into_mailbox(&Mailbox::read_by(reader), 0);
-        self.enqueue(Pending { checked, arrived: Instant::now(), responder, chain: Some(chain) })?;
+        self.enqueue(Pending { checked, arrived: Instant::now(), responder, chain: Some(chain), shares: None })?;
         Ok(caller)
     }
 
@@ -227,7 +234,27 @@ impl ModelVersion {
     ) -> Result<Caller, InferError> {
         let checked = self.check(request)?;
         let (responder, caller) = Responder::into_mailbox(mailbox, tag);
-        self.enqueue(Pending { checked, arrived, responder, chain: None })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None })?;
+        Ok(caller)
+    }
+
+    /// Checks a request that is a step of an ensemble, with those who wait for it, and queues it; its answers arrive,
+    /// marked with the tag, in the mailbox of the ensemble's steps.
+    ///
+    /// # Errors
+    ///
+    /// As for `submit`.
+    pub fn submit_step(
+        self: &Arc<Self>,
+        request: InferRequest,
+        mailbox: &Arc<Mailbox>,
+        tag: u64,
+        chain: Option<Arc<Chain>>,
+        shares: Arc<Shares>,
+    ) -> Result<Caller, InferError> {
+        let checked = self.check(request)?;
+        let (responder, caller) = Responder::into_mailbox(mailbox, tag);
+        self.enqueue(Pending { checked, arrived: Instant::now(), responder, chain, shares: Some(shares) })?;
         Ok(caller)
     }
 
@@ -239,6 +266,10 @@ impl ModelVersion {
     }
 
     fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<(), InferError> {
+        if let Drivers::Ensemble(ensemble) = &self.drivers {
+            ensemble.begin(self, pending);
+            return Ok(());
+        }
         let submitted = self.queue.lock().submit(Instant::now(), pending);
         match submitted {
             Ok(effect) => self.carry_out(effect),
@@ -257,6 +288,7 @@ impl ModelVersion {
             Effect::Start(instance) => match &self.drivers {
                 Drivers::Native(_) => executor::start(Run { model: Arc::clone(self), instance }),
                 Drivers::Workers(_) => self.drive(instance),
+                Drivers::Ensemble(_) => {}
             },
             Effect::Wake(instance) => self.wake(instance),
         }
@@ -284,14 +316,15 @@ impl ModelVersion {
         match &self.drivers {
             Drivers::Native(slots) => slots.with(instance, |slot| act(&slot.nap)).unwrap_or(()),
             Drivers::Workers(workers) => act(&workers.crew().turn(instance).0.nap),
+            Drivers::Ensemble(_) => {}
         }
     }
 
     /// Its workers, where it runs in processes of its own.
     pub fn workers(&self) -> Option<&Workers> {
         match &self.drivers {
-            Drivers::Native(_) => None,
             Drivers::Workers(workers) => Some(workers),
+            Drivers::Native(_) | Drivers::Ensemble(_) => None,
         }
     }
 
@@ -300,9 +333,14 @@ impl ModelVersion {
         self.workers().map(|workers| &workers.arena)
     }
 
-    /// Whether it can answer: every native model can, others as long as a worker is up or about to be.
+    /// Whether it can answer: every native model can, others as long as a worker is up or about to be, and an ensemble if
+    /// all its models can.
     pub fn is_ready(&self) -> bool {
-        self.workers().is_none_or(Workers::is_up)
+        match &self.drivers {
+            Drivers::Native(_) => true,
+            Drivers::Workers(workers) => workers.is_up(),
+            Drivers::Ensemble(ensemble) => ensemble.is_ready(),
+        }
     }
 
     /// Asks the model whether it is ready to answer; none where it has no say in it.

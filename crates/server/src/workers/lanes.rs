@@ -7,6 +7,7 @@ use std::time::Instant;
 use alipes_link::Placed;
 
 use super::chain::Chain;
+use crate::books::statistics::Shares;
 use crate::model::Pending;
 
 /// A request that was placed in a worker's ring.
@@ -20,6 +21,8 @@ pub struct InFlight {
     pub rows: u32,
     /// Whose calls led to it.
     pub chain: Option<Arc<Chain>>,
+    /// What the steps of its ensemble have computed.
+    pub shares: Option<Arc<Shares>>,
     /// Its number, unique among the requests of the model version.
     pub ticket: u64,
     /// Whose turn brought it here.

@@ -158,6 +158,7 @@ fn enter(
                 arrived: pending.arrived,
                 rows: pending.checked.rows,
                 chain: pending.chain.clone(),
+                shares: pending.shares.clone(),
                 pending: Some(pending),
                 ticket,
                 turn,

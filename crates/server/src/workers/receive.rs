@@ -118,6 +118,9 @@ fn executed(
     for &(lane, ticket) in tickets {
         let request = state.lanes.get(lane, ticket).ok_or_else(|| unknown(lane, ticket))?;
         request.executed = true;
+        if let Some(shares) = &request.shares {
+            shares.add(&execution.times);
+        }
         execution.batch_size += request.rows;
         if !request.failed {
             execution.rows += request.rows;

@@ -119,7 +119,8 @@ pub fn told(message: &ModelStreamInferResponse) -> (&str, &str, Option<bool>) {
     (&response.id, &message.error_message, last)
 }
 
-fn service(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Service {
+/// A service behind no door.
+pub fn service(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Service {
     let endpoint = json!({"enabled": true, "address": "127.0.0.1", "port": 0});
     let config = json!({
         "schema": 1, "id": "alipes-test", "http": endpoint, "grpc": endpoint, "metrics": endpoint,
@@ -189,7 +190,8 @@ impl Puppet {
         let model = model(name, decoupled, Nobody);
         let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
         let (responder, _) = Responder::unary();
-        let first = Pending { checked: checked.unwrap(), arrived: Instant::now(), responder, chain: None };
+        let first =
+            Pending { checked: checked.unwrap(), arrived: Instant::now(), responder, chain: None, shares: None };
         // With this request the only instance is claimed for good, and who has claimed it comes for all the others.
         let claimed = model.queue.lock().submit(Instant::now(), first);
         assert_eq!(claimed.ok(), Some(Effect::Start(0)));
@@ -241,7 +243,7 @@ pub fn with_empty_final_response(mut request: ModelInferRequest) -> ModelInferRe
 }
 
 /// The input `X` of so many elements.
-fn tensor(elements: usize) -> Tensor {
+pub fn tensor(elements: usize) -> Tensor {
     let data: Vec<u8> = (0..elements * size_of::<f32>()).map(|at| at as u8).collect();
     Tensor {
         name: "X".into(),

@@ -1,0 +1,322 @@
+//! What is done when a step has answered: the next steps are called, or the caller is.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+use std::time::Instant;
+
+use alipes_protocol::{Code, InferError, Origin, SequenceInfo, Tensor};
+use alipes_scheduler::ensemble::{Action, EnsembleRun};
+use smallvec::SmallVec;
+
+use super::run::Event;
+use super::step::{self, Prepared, Value};
+use super::{Ensemble, Members};
+use crate::books::statistics::{Execution, FailureReason, Shares};
+use crate::executor::answer::{Answer, Parcels, Reply, Responder};
+use crate::executor::mailbox::{Caller, Mailbox, Reader, Response};
+use crate::executor::reshape::wire_shape;
+use crate::model::check::{Checked, RequestContext};
+use crate::model::{ModelVersion, Pending};
+use crate::workers::chain::Chain;
+
+/// One request's way through an ensemble, as the thread sees it that takes it on.
+pub struct Conductor {
+    ensemble: Arc<Ensemble>,
+    members: Members,
+    request: Request,
+    run: EnsembleRun<Value>,
+    actions: Vec<Action<Value>>,
+    /// By the number of the call.
+    calls: Vec<Option<Ongoing>>,
+    /// Responses of a decoupled ensemble that the caller has not taken, oldest first.
+    untaken: VecDeque<usize>,
+    /// Where the answers of all steps arrive. Let go of with the rest, since it keeps the run.
+    mailbox: Arc<Mailbox>,
+    /// What the steps have computed.
+    shares: Arc<Shares>,
+    parcels: Parcels,
+}
+
+/// The caller's side.
+struct Request {
+    model: Arc<ModelVersion>,
+    context: RequestContext,
+    /// Positions of the outputs that are wanted.
+    outputs: SmallVec<[usize; 4]>,
+    rows: Option<u32>,
+    arrived: Instant,
+    started: Instant,
+    chain: Option<Arc<Chain>>,
+    /// Where this request is itself a step: what all steps of that ensemble have computed.
+    outer: Option<Arc<Shares>>,
+    /// None once the last answer was given.
+    responder: Option<Responder>,
+}
+
+/// A step that was called and has not given its last answer.
+struct Ongoing {
+    step: usize,
+    rows: Option<u32>,
+    sequence: SequenceInfo,
+    caller: Caller,
+    /// Of an ordinary step: its first answer, and how many there were.
+    first: Option<Answer>,
+    answers: u32,
+}
+
+impl Conductor {
+    /// Takes a request on; `act` begins.
+    pub fn start(
+        ensemble: &Arc<Ensemble>,
+        model: &Arc<ModelVersion>,
+        pending: Pending,
+        reader: Arc<dyn Reader>,
+    ) -> Conductor {
+        let (request, inputs) = Request::new(model, pending);
+        let members = ensemble.members();
+        let mut actions = Vec::new();
+        let run = EnsembleRun::start(&ensemble.graph, &request.outputs, inputs, &mut actions);
+        let mut conductor = Conductor {
+            ensemble: Arc::clone(ensemble),
+            members: Members::new(),
+            request,
+            run,
+            actions,
+            calls: Vec::new(),
+            untaken: VecDeque::new(),
+            mailbox: Mailbox::read_by(reader),
+            shares: Arc::default(),
+            parcels: Parcels::default(),
+        };
+        match members {
+            Ok(members) => conductor.members = members,
+            Err(error) => conductor.fail(error),
+        }
+        conductor
+    }
+
+    /// Whether the caller has been told all.
+    pub fn is_over(&self) -> bool {
+        self.request.responder.is_none()
+    }
+
+    /// Takes note of what happened; `act` does what follows from it.
+    pub fn hear(&mut self, event: Event) {
+        if self.is_over() {
+            return;
+        }
+        match event {
+            Event::Response(response) => self.answered(response),
+            Event::Taken(responses) => {
+                for _ in 0..responses {
+                    let Some(response) = self.untaken.pop_front() else { break };
+                    self.run.taken(response, &mut self.actions);
+                }
+            }
+            Event::Cancelled => self.withdraw(),
+        }
+    }
+
+    /// Does what is to be done.
+    pub fn act(&mut self) {
+        let mut actions = mem::take(&mut self.actions);
+        for action in actions.drain(..) {
+            if self.is_over() {
+                break;
+            }
+            match action {
+                Action::Call { call, step, inputs } => self.call(call, step, inputs),
+                Action::Respond { response, outputs, last } => self.respond(response, outputs, last),
+                Action::Release { call, weight } => {
+                    if let Some(Some(ongoing)) = self.calls.get(call) {
+                        ongoing.caller.consumed(1, weight);
+                    }
+                }
+                Action::End => self.end(None),
+                Action::Deadlock => self.fail(deadlock(&self.request.context.id)),
+            }
+        }
+        self.actions = actions;
+        self.parcels.send();
+    }
+
+    fn call(&mut self, call: usize, number: usize, inputs: Vec<Option<Value>>) {
+        match self.submit(call, number, inputs) {
+            Ok(ongoing) => {
+                if self.calls.len() <= call {
+                    self.calls.resize_with(call + 1, || None);
+                }
+                self.calls[call] = Some(ongoing);
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn submit(&self, call: usize, number: usize, inputs: Vec<Option<Value>>) -> Result<Ongoing, InferError> {
+        let step = &self.ensemble.steps[number];
+        let member = &self.members[step.member];
+        if member.is_decoupled() != step.decoupled {
+            return Err(changed(&member.name));
+        }
+        if let Some(cycle) = self.request.chain.as_ref().and_then(|chain| chain.cycle(member)) {
+            return Err(InferError::invalid(format!("the call would wait for itself: {cycle}")));
+        }
+        let Prepared { request, rows, sequence } = step::prepare(step, member, &self.request.context, inputs);
+        let (chain, shares) = (self.request.chain.clone(), Arc::clone(&self.shares));
+        let caller = member.submit_step(request, &self.mailbox, call as u64, chain, shares)?;
+        Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0 })
+    }
+
+    /// A step has given an answer, or ended.
+    fn answered(&mut self, response: Response) {
+        let Ok(call) = usize::try_from(response.tag) else { return };
+        let Some(Some(ongoing)) = self.calls.get_mut(call) else { return };
+        if self.ensemble.steps[ongoing.step].decoupled {
+            if let Some(answer) = response.answer {
+                self.go_on(call, answer);
+            }
+        } else {
+            ongoing.answers += u32::from(response.answer.is_some());
+            ongoing.first = ongoing.first.take().or(response.answer);
+            if response.last {
+                self.ended(call);
+            }
+        }
+        if response.last && !self.is_over() {
+            self.calls[call] = None;
+            self.run.end(call, &mut self.actions);
+        }
+    }
+
+    /// An ordinary step has given all that it gives, which should be one answer.
+    fn ended(&mut self, call: usize) {
+        let Some(Some(ongoing)) = self.calls.get_mut(call) else { return };
+        match (ongoing.first.take(), ongoing.answers) {
+            (Some(answer), 1) => self.go_on(call, answer),
+            (None, _) => {}
+            (_, answers) => self.fail(InferError::internal(format!("expected a single response, got {answers}"))),
+        }
+    }
+
+    fn go_on(&mut self, call: usize, answer: Answer) {
+        let Some(Some(ongoing)) = self.calls.get(call) else { return };
+        let step = &self.ensemble.steps[ongoing.step];
+        let read = answer.and_then(|reply| {
+            let weight = reply.bytes();
+            step::values(step, reply, ongoing.rows, &ongoing.sequence).map(|values| (values, weight))
+        });
+        match read {
+            Ok((values, weight)) => self.run.respond(call, values, weight, &mut self.actions),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn respond(&mut self, response: usize, outputs: Vec<Option<Value>>, last: bool) {
+        let reply = self.request.reply(outputs);
+        if last {
+            return self.end(Some(reply));
+        }
+        if let Some(responder) = &mut self.request.responder {
+            self.untaken.push_back(response);
+            self.parcels.respond(responder, Ok(reply));
+        }
+    }
+
+    /// The request has been answered to the end.
+    fn end(&mut self, reply: Option<Reply>) {
+        let Some(responder) = self.request.responder.take() else { return };
+        // Booked before the answer leaves: who asks for statistics after it finds it in them.
+        self.request.book(&self.shares);
+        match reply {
+            Some(reply) => self.parcels.add(responder, Ok(reply)),
+            None => self.parcels.finish(responder),
+        }
+    }
+
+    /// Tells the caller that there is no answer, and calls nothing more. Steps that are still being executed are
+    /// withdrawn with the run.
+    fn fail(&mut self, error: InferError) {
+        let Some(responder) = self.request.responder.take() else { return };
+        self.run.stop();
+        let Request { model, arrived, .. } = &self.request;
+        model.statistics.failed(FailureReason::Other, arrived.elapsed());
+        let message = format!("in ensemble '{}', {}", model.name, error.message);
+        self.parcels.add(responder, Err(InferError { message, ..error }.at(Origin::Model)));
+    }
+
+    /// The caller has gone.
+    fn withdraw(&mut self) {
+        let Some(responder) = self.request.responder.take() else { return };
+        self.run.stop();
+        responder.dismiss();
+        let Request { model, arrived, .. } = &self.request;
+        model.statistics.failed(FailureReason::Canceled, arrived.elapsed());
+    }
+}
+
+impl Request {
+    /// What is kept of a request, and its inputs in the order of the ensemble's.
+    fn new(model: &Arc<ModelVersion>, pending: Pending) -> (Request, Vec<Option<Value>>) {
+        let Pending { checked, arrived, responder, chain, shares } = pending;
+        let Checked { inputs, outputs, rows, context, .. } = checked;
+        let rows = (model.spec.max_batch_size > 0).then_some(rows);
+        let mut values: Vec<Option<Value>> = model.spec.inputs.iter().map(|_| None).collect();
+        for input in inputs {
+            let datatype = model.spec.inputs[input.index].datatype;
+            values[input.index] = Some(Value { datatype, shape: input.shape, data: input.data, rows, sequence: None });
+        }
+        let request = Request {
+            model: Arc::clone(model),
+            context: context.map(|context| *context).unwrap_or_default(),
+            outputs,
+            rows,
+            arrived,
+            started: Instant::now(),
+            chain,
+            outer: shares,
+            responder: Some(responder),
+        };
+        (request, values)
+    }
+
+    fn reply(&self, values: Vec<Option<Value>>) -> Reply {
+        let batches = self.rows.is_some();
+        let mut sequence = None;
+        let mut outputs = Vec::with_capacity(values.len());
+        for (&position, value) in self.outputs.iter().zip(values) {
+            let Some(value) = value else { continue };
+            let port = &self.model.spec.outputs[position];
+            let declared = port.reshape.as_deref().unwrap_or(&port.dims);
+            let shape = wire_shape(port, batches, value.shape_for(declared, batches));
+            sequence = sequence.or(value.sequence);
+            outputs.push(Tensor { name: port.name.as_str().into(), datatype: value.datatype, shape, data: value.data });
+        }
+        Reply { outputs, parameters: step::parameters(sequence) }
+    }
+
+    /// Source: Triton counts a request to an ensemble as one execution, and adds up what its steps have computed.
+    fn book(&self, shares: &Shares) {
+        let times = shares.total();
+        let rows = self.rows.unwrap_or(1).max(1);
+        let queued = self.started.saturating_duration_since(self.arrived);
+        let execution = Execution { batch_size: rows, rows, requests: 1, queued, times };
+        self.model.statistics.executed(&execution, [self.arrived.elapsed()]);
+        if let Some(outer) = &self.outer {
+            outer.add(&times);
+        }
+    }
+}
+
+fn deadlock(id: &str) -> InferError {
+    let id = if id.is_empty() { "<id_unknown>" } else { id };
+    InferError::invalid(format!(
+        "[request id: {id}] unexpected deadlock, at least one output is not set while no more ensemble steps can be made"
+    ))
+}
+
+/// A member was loaded again since the ensemble was, and the graph no longer fits it.
+fn changed(member: &str) -> InferError {
+    let text = format!("model '{member}' has another transaction policy than when the ensemble was loaded");
+    InferError::new(Code::Unavailable, text)
+}

@@ -1,0 +1,152 @@
+//! Ensembles: models that answer a request together, step by step, without a byte leaving the server in between.
+//!
+//! What may be called when is decided by [`alipes_scheduler::ensemble`]; here the steps are called and the caller is
+//! answered. A run has no thread and no task: whoever brings an answer of a step takes the run on from there.
+//!
+//! - `run`: the mailbox of one request's run, which sees to it that one thread at a time takes it on.
+//! - `conductor`: what is done when a step has answered.
+//! - `step`: from tensors to a request for a step, and from its response to tensors.
+
+mod conductor;
+mod run;
+mod step;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use alipes_protocol::{Code, InferError, RequestedOutput};
+use alipes_scheduler::ensemble::{Graph, GraphError, StepShape};
+use compact_str::CompactString;
+use smallvec::SmallVec;
+
+use crate::handlers::Service;
+use crate::model::{ModelVersion, Pending};
+use crate::spec::{EnsembleSpec, ModelSpec, StepSpec};
+
+/// The versions that a request's steps are called with, by the number of their member. Held for as long as it runs.
+type Members = SmallVec<[Arc<ModelVersion>; 4]>;
+
+/// The steps of one version of an ensemble.
+pub struct Ensemble {
+    service: Weak<Service>,
+    /// Where its models are looked for first.
+    namespace: String,
+    graph: Arc<Graph>,
+    steps: Vec<Step>,
+    members: Vec<Member>,
+}
+
+/// A model that some steps call.
+#[derive(PartialEq, Eq)]
+struct Member {
+    name: String,
+    /// None for the highest there is when a request arrives.
+    version: Option<i64>,
+}
+
+/// One step.
+struct Step {
+    member: usize,
+    decoupled: bool,
+    /// The model's inputs, in the order of the step's tensors.
+    inputs: Vec<CompactString>,
+    /// Its outputs, likewise, and as they are asked for.
+    outputs: Vec<CompactString>,
+    requested: Vec<RequestedOutput>,
+}
+
+impl Ensemble {
+    /// The steps that a specification names.
+    ///
+    /// # Errors
+    ///
+    /// They do not fit together. The control plane has checked that already, so that its texts can name more.
+    pub fn new(spec: &ModelSpec, engine: &EnsembleSpec, service: &Weak<Service>) -> Result<Arc<Ensemble>, InferError> {
+        let mut tensors = Tensors::default();
+        let inputs = spec.inputs.iter().map(|port| tensors.number(&port.name)).collect();
+        let outputs = spec.outputs.iter().map(|port| tensors.number(&port.name)).collect();
+        let shapes: Vec<StepShape> = engine.steps.iter().map(|step| tensors.shape(step)).collect();
+        let graph = Graph::new(tensors.0.len(), inputs, outputs, shapes)
+            .map_err(|error| InferError::invalid(tensors.text(&spec.name, engine, error)))?;
+        let mut members: Vec<Member> = Vec::new();
+        let steps = engine.steps.iter().map(|step| Step::new(step, &mut members)).collect();
+        let (service, namespace) = (Weak::clone(service), spec.namespace.clone());
+        Ok(Arc::new(Ensemble { service, namespace, graph: Arc::new(graph), steps, members }))
+    }
+
+    /// Whether each of its models could answer now.
+    pub fn is_ready(&self) -> bool {
+        self.members().is_ok_and(|members| members.iter().all(|member| member.is_ready()))
+    }
+
+    /// Takes a request on; its responder is told how it ends.
+    pub fn begin(self: &Arc<Self>, model: &Arc<ModelVersion>, pending: Pending) {
+        run::begin(self, model, pending);
+    }
+
+    /// The versions that are called now.
+    fn members(&self) -> Result<Members, InferError> {
+        let service = self.service.upgrade();
+        let service = service.ok_or_else(|| InferError::new(Code::Unavailable, "Server is stopping"))?;
+        let find = |member: &Member| service.registry.find_beside(&self.namespace, &member.name, member.version);
+        self.members.iter().map(find).collect()
+    }
+}
+
+impl Step {
+    fn new(spec: &StepSpec, members: &mut Vec<Member>) -> Step {
+        let member = Member { name: spec.model.clone(), version: (spec.version != -1).then_some(spec.version) };
+        let known = members.iter().position(|other| *other == member);
+        let number = known.unwrap_or_else(|| {
+            members.push(member);
+            members.len() - 1
+        });
+        let outputs: Vec<CompactString> = spec.outputs.keys().map(|name| name.as_str().into()).collect();
+        let asked = |name: &CompactString| RequestedOutput { name: name.clone(), ..Default::default() };
+        Step {
+            member: number,
+            decoupled: spec.decoupled,
+            inputs: spec.inputs.keys().map(|name| name.as_str().into()).collect(),
+            requested: outputs.iter().map(asked).collect(),
+            outputs,
+        }
+    }
+}
+
+/// The ensemble's tensors, numbered as they are met.
+#[derive(Default)]
+struct Tensors<'a>(HashMap<&'a str, usize>);
+
+impl<'a> Tensors<'a> {
+    fn number(&mut self, name: &'a str) -> usize {
+        let next = self.0.len();
+        *self.0.entry(name).or_insert(next)
+    }
+
+    fn shape(&mut self, step: &'a StepSpec) -> StepShape {
+        StepShape {
+            inputs: step.inputs.values().map(|tensor| self.number(tensor)).collect(),
+            outputs: step.outputs.values().map(|tensor| self.number(tensor)).collect(),
+            decoupled: step.decoupled,
+        }
+    }
+
+    fn text(&self, ensemble: &str, engine: &EnsembleSpec, error: GraphError) -> String {
+        let tensor = |number: usize| self.0.iter().find(|(_, other)| **other == number).map_or("", |(name, _)| name);
+        let model = |step: usize| engine.steps.get(step).map_or("", |step| &step.model);
+        let what = match error {
+            GraphError::UnknownTensor(number) => format!("there is no tensor {number}"),
+            GraphError::MadeTwice(number) => format!("tensor '{}' is written more than once", tensor(number)),
+            GraphError::NoInput(step) => format!("step {step} of model '{}' has no input", model(step)),
+            GraphError::NeverCalled(step) => {
+                format!("step {step} of model '{}' takes a tensor that no step before it writes", model(step))
+            }
+            GraphError::NeverMade(number) => format!("output '{}' is not written", tensor(number)),
+            GraphError::MixedScopes(step) => {
+                format!("step of model '{}' receives inputs originated from different decoupled models", model(step))
+            }
+            GraphError::MixedOutputs => "the outputs originate from different decoupled models".to_owned(),
+        };
+        format!("in ensemble {ensemble}, {what}")
+    }
+}

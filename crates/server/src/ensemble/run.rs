@@ -1,0 +1,112 @@
+//! The mailbox of one request's run.
+//!
+//! Answers of steps come on many threads, and carrying one out may bring the next on the same thread. What comes is
+//! left here; the thread that finds the run resting takes it on until nothing has been left, so that one thread at a
+//! time does, no lock is held meanwhile, and nothing calls itself.
+
+use std::mem;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::Ensemble;
+use super::conductor::Conductor;
+use crate::executor::answer::Observer;
+use crate::executor::mailbox::{Reader, Response};
+use crate::model::{ModelVersion, Pending};
+
+/// What a run is told.
+pub enum Event {
+    /// A step has answered.
+    Response(Response),
+    /// The caller has taken so many responses.
+    Taken(u32),
+    /// The caller has gone.
+    Cancelled,
+}
+
+/// One request's way through an ensemble, as those see it who bring something.
+pub struct Run(Mutex<State>);
+
+struct State {
+    left: Vec<Event>,
+    stage: Stage,
+}
+
+enum Stage {
+    Resting(Box<Conductor>),
+    /// Some thread has it and looks here before it rests.
+    TakenOn,
+    Over,
+}
+
+/// Takes a request on.
+pub fn begin(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, mut pending: Pending) {
+    let run = Arc::new(Run(Mutex::new(State { left: Vec::new(), stage: Stage::TakenOn })));
+    pending.responder.observe(Watch(Arc::downgrade(&run)));
+    let conductor = Conductor::start(ensemble, model, pending, Arc::clone(&run) as Arc<dyn Reader>);
+    run.take_on(Box::new(conductor));
+}
+
+impl Run {
+    fn tell(&self, event: Event) {
+        let mut state = self.0.lock();
+        match mem::replace(&mut state.stage, Stage::TakenOn) {
+            Stage::Resting(mut conductor) => {
+                drop(state);
+                conductor.hear(event);
+                self.take_on(conductor);
+            }
+            Stage::TakenOn => state.left.push(event),
+            Stage::Over => {
+                state.stage = Stage::Over;
+                // An answer that nobody wants is dropped without the lock.
+                drop(state);
+            }
+        }
+    }
+
+    fn take_on(&self, mut conductor: Box<Conductor>) {
+        let mut left = Vec::new();
+        loop {
+            conductor.act();
+            let mut state = self.0.lock();
+            mem::swap(&mut state.left, &mut left);
+            if conductor.is_over() {
+                state.stage = Stage::Over;
+                drop(state);
+                // With it go the calls that are still open: their models are told that nobody waits any more.
+                return drop((conductor, left));
+            }
+            if left.is_empty() {
+                state.stage = Stage::Resting(conductor);
+                return;
+            }
+            drop(state);
+            left.drain(..).for_each(|event| conductor.hear(event));
+        }
+    }
+}
+
+impl Reader for Run {
+    fn take(&self, response: Response) {
+        self.tell(Event::Response(response));
+    }
+}
+
+/// The caller, as the responder tells about him.
+struct Watch(Weak<Run>);
+
+impl Observer for Watch {
+    fn cancelled(&self) {
+        if let Some(run) = self.0.upgrade() {
+            run.tell(Event::Cancelled);
+        }
+    }
+
+    fn consumed(&self, responses: u32, _bytes: u64) {
+        if let Some(run) = self.0.upgrade() {
+            run.tell(Event::Taken(responses));
+        }
+    }
+}

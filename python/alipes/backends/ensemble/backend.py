@@ -1,0 +1,31 @@
+"""Prepares an ensemble: the data plane is told which models to call, and how their tensors are joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alipes.backends.base import Backend, Engine
+from alipes.config.schema import ModelConfig
+
+__all__ = ["EnsembleBackend"]
+
+
+class EnsembleBackend(Backend):
+    """An ensemble is complete as it stands, and its models have been held against it before any version is prepared."""
+
+    def complete(self) -> None:
+        """An ensemble's configuration says all there is."""
+
+    def engine(self) -> Engine:
+        """The steps, in the configuration's order."""
+        scheduling = self.draft.config.ensemble_scheduling
+        return Engine({"kind": "ensemble", "steps": [self._step(step) for step in scheduling.step]})
+
+    def _step(self, step: ModelConfig) -> dict[str, Any]:
+        return {
+            "model": step.model_name,
+            "version": step.model_version,
+            "inputs": dict(step.input_map),
+            "outputs": dict(step.output_map),
+            "decoupled": step.model_name in self.draft.decoupled,
+        }
