@@ -5,13 +5,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from alipes.config.options import ServerOptions
 from alipes.config.schema import ModelConfig
 from alipes.config.spec import model_path
 
-__all__ = ["Backend", "Draft", "Engine"]
+__all__ = ["ALONE", "Backend", "Draft", "Engine", "Neighbours"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What a version has to know of other models.
+
+    Attributes:
+        namespace: The repository of the model, where names are unique in a repository alone.
+        decoupled: Of an ensemble: those of its models that may respond any number of times.
+    """
+
+    namespace: str = ""
+    decoupled: frozenset[str] = frozenset()
+
+
+ALONE: Final = Neighbours()
+"""Those of a version that needs to know of no other model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +40,14 @@ class Draft:
         folder: The model's folder, absolute.
         version: The version; `<folder>/<version>` holds its files.
         options: The server's options.
+        neighbours: What it has to know of other models.
     """
 
     config: ModelConfig
     folder: Path
     version: int
     options: ServerOptions
+    neighbours: Neighbours = ALONE
 
     @property
     def version_folder(self) -> Path:

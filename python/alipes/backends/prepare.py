@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from alipes.backends.base import Backend, Draft
+from alipes.backends.base import ALONE, Backend, Draft, Neighbours
+from alipes.backends.ensemble.backend import EnsembleBackend
 from alipes.config.normalize import normalize_instance_groups
 from alipes.config.options import ServerOptions
 from alipes.config.platforms import ENSEMBLE
@@ -53,7 +54,7 @@ def prepare_version(
     options: ServerOptions,
     *,
     backend_of: BackendOf,
-    namespace: str = "",
+    neighbours: Neighbours = ALONE,
 ) -> LoadPlan:
     """Complete and check a model's configuration for one version.
 
@@ -63,24 +64,23 @@ def prepare_version(
         version: The version; `<folder>/<version>` holds its files.
         options: The server's options.
         backend_of: Finds the backend that the configuration names.
-        namespace: The repository of the model, where names are unique in a repository alone.
+        neighbours: What the version has to know of other models.
 
     Raises:
         ConfigError: If the configuration is wrong or does not fit the model.
         ModelLoadError: If the backend or what it needs is missing, or the model cannot be read.
     """
     made = copy_config(config)
-    if made.platform == ENSEMBLE:
-        check_support(made)
-    make_backend = backend_of(made.backend)
-    moved = normalize_instance_groups(made, options.model.gpu_fallback)
-    backend = make_backend(Draft(made, folder.absolute(), version, options))
+    composed = made.platform == ENSEMBLE
+    make_backend = EnsembleBackend if composed else backend_of(made.backend)
+    moved = [] if composed else normalize_instance_groups(made, options.model.gpu_fallback)
+    backend = make_backend(Draft(made, folder.absolute(), version, options, neighbours))
     if not options.model.strict_config:
         backend.complete()
     check_load(made, folder, options.model)
     unsupported = check_support(made, rate_limit=options.model.rate_limit != "off")
     engine = backend.engine()
-    spec = to_spec(made, version, folder, engine.spec, namespace=namespace)
+    spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace)
     return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))
 
 

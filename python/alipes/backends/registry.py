@@ -14,9 +14,7 @@ from alipes.errors import ModelLoadError
 OFFERED: Mapping[str, type[Backend]] = MappingProxyType({"onnxruntime": OnnxruntimeBackend, "python": PythonBackend})
 
 # Names that Triton users know and that this release cannot run: told apart from a misspelt name.
-NOT_OFFERED = frozenset(
-    ("dali", "ensemble", "fil", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm")
-)
+NOT_OFFERED = frozenset(("dali", "fil", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
 
 
 def backend_of(name: str) -> type[Backend]:

@@ -244,20 +244,27 @@ FIELDS: Final[tuple[Field, ...]] = (
             "iterative_sequence": "Let the model ask for another round.",
         },
     ),
-    *_tree(
-        "refused",
-        "ensembles are not offered yet",
-        "ensemble_scheduling",
+    *_works(
         {
-            "": "A graph of models.",
-            "step": "One model of it.",
-            "step.model_name": "Its name.",
-            "step.model_version": "Its version; -1 for the newest.",
-            "step.input_map": "Tensor of the ensemble for each input.",
-            "step.output_map": "Tensor of the ensemble for each output.",
-            "step.model_namespace": "Its repository.",
-            "max_inflight_requests": "Most requests of a step at a time.",
-        },
+            "ensemble_scheduling": "A graph of models that answer a request together.",
+            "ensemble_scheduling.step": "One model of it.",
+            "ensemble_scheduling.step.model_name": "Its name.",
+            "ensemble_scheduling.step.model_version": "Its version; -1 for the newest.",
+            "ensemble_scheduling.step.input_map": "Tensor of the ensemble for each input of the model.",
+            "ensemble_scheduling.step.output_map": "Tensor of the ensemble for each output of the model.",
+        }
+    ),
+    Field(
+        "ensemble_scheduling.step.model_namespace",
+        "ignored",
+        "Repository of the model.",
+        "models are looked for in the ensemble's own repository, and then in the others",
+    ),
+    Field(
+        "ensemble_scheduling.max_inflight_requests",
+        "refused",
+        "Most calls of a step at a time.",
+        "the number of calls is not limited yet",
     ),
     *_works(
         {

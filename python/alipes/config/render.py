@@ -22,6 +22,9 @@ _STRINGS: Final = frozenset(
 )
 """The 64-bit fields that keep protobuf's form, a string; every other one is a number."""
 
+_NEWER: Final = frozenset({"inference.ModelEnsembling.max_inflight_requests"})
+"""Fields that came after the release whose answers these are: they show where they are set."""
+
 _WHOLE_BELOW: Final = 1e15
 """Whole numbers below this are written without fraction or exponent."""
 
@@ -43,6 +46,8 @@ def _message(message: ModelConfig) -> dict[str, Any]:
             made[field.name] = {_key(key): _value(element, value[key]) for key in sorted(value)}
         elif is_repeated(field):
             made[field.name] = [_value(field, one) for one in value]
+        elif field.full_name in _NEWER and not value:
+            continue
         elif not field.has_presence or message.HasField(field.name):
             made[field.name] = _value(field, value)
     return made

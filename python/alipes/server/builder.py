@@ -27,6 +27,9 @@ FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
 
 
+Source = tuple[Path, tuple[bytes, bytes], bytes, frozenset[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a model's files were, and what they looked like."""
@@ -37,15 +40,23 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be loaded: a model's folder as it was when its configuration was read."""
+    """What is to be loaded: a model's folder as it was when its configuration was read.
+
+    Attributes:
+        folder: The folder.
+        origin: What it looked like.
+        config: The configuration that all versions share.
+        decoupled: Of an ensemble: those of its models that may respond any number of times.
+    """
 
     folder: ModelFolder
     origin: Origin
     config: ModelConfig
+    decoupled: frozenset[str] = frozenset()
 
-    def source(self, version: int) -> tuple[Path, tuple[bytes, bytes], bytes]:
+    def source(self, version: int) -> Source:
         """All that a version is built from."""
-        return self.origin.path, self.origin.stamp.of_version(version), lasting_part(self.config)
+        return self.origin.path, self.origin.stamp.of_version(version), lasting_part(self.config), self.decoupled
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,7 @@ class Loaded:
 
     version: _core.ModelVersion
     plan: LoadPlan
-    source: tuple[Path, tuple[bytes, bytes], bytes]
+    source: Source
     movable: bytes
 
 
@@ -123,7 +134,7 @@ class Builder:
         if self._cancelled.is_set():
             raise ModelLoadError("Server is stopping", code="UNAVAILABLE")
         log.info("loading: %s:%d", request.folder.name, version)
-        plan = self._planner.plan(request.folder, request.config, version)
+        plan = self._planner.plan(request.folder, request.config, version, decoupled=request.decoupled)
         self._note(plan)
         built = self._core.build(json.dumps(plan.spec))
         return Loaded(built, plan, request.source(version), movable_part(request.config))

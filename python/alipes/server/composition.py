@@ -19,10 +19,10 @@ from alipes.server.builder import Loaded, Request
 from alipes.server.failures import LoadFailed
 from alipes.types import ModelKey
 
-__all__ = ["Absent", "Composition", "Member", "is_ensemble"]
+__all__ = ["Absent", "Composition", "Member", "is_ensemble", "member_names"]
 
 Member = Callable[[str, str], Mapping[int, Loaded]]
-"""Has a model loaded as its folder says now, given its name and the namespace to prefer; gives its versions.
+"""Has a model loaded, given its name and the namespace to prefer; gives its versions.
 
 Raises Absent where there is no such model, or several; LoadFailed where none of its versions serves.
 """
@@ -41,6 +41,11 @@ def is_ensemble(config: ModelConfig) -> bool:
     return bool(config.platform == ENSEMBLE)
 
 
+def member_names(config: ModelConfig) -> tuple[str, ...]:
+    """The names of the models that an ensemble is made of, each once."""
+    return tuple(sorted({step.model_name for step in config.ensemble_scheduling.step}))
+
+
 class Composition:
     """The ensembles that were asked for, and the names of the models that each is made of.
 
@@ -51,26 +56,35 @@ class Composition:
     def __init__(self) -> None:
         """Knows no ensemble."""
         self.lock = threading.RLock()
-        # Changed under the lock, read without it: each change replaces the whole.
-        self._members: Mapping[ModelKey, tuple[str, ...]] = {}
+        # Changed under the lock and read without it, so each change replaces the whole.
+        self._asked: Mapping[ModelKey, Request] = {}
         self._under_way: list[ModelKey] = []
 
     def ensembles_of(self, model: str) -> tuple[ModelKey, ...]:
         """The ensembles that a model of this name is part of, in the order of their names."""
-        return tuple(sorted(key for key, names in self._members.items() if model in names))
+        return tuple(sorted(key for key, request in self._asked.items() if model in member_names(request.config)))
+
+    def request(self, key: ModelKey) -> Request | None:
+        """What an ensemble was last asked for with; none of a model that is no ensemble."""
+        return self._asked.get(key)
+
+    def is_under_way(self, key: ModelKey) -> bool:
+        """Whether an ensemble is being composed now."""
+        return key in self._under_way
 
     def members_of(self, key: ModelKey) -> tuple[str, ...]:
         """The names of the models that an ensemble is made of; none of a model that is no ensemble."""
-        return self._members.get(key, ())
+        request = self._asked.get(key)
+        return member_names(request.config) if request is not None else ()
 
     def forget(self, key: ModelKey) -> None:
         """The ensemble is not asked for any more, or is none."""
-        if key in self._members:
+        if key in self._asked:
             with self.lock:
-                self._members = {other: names for other, names in self._members.items() if other != key}
+                self._asked = {other: request for other, request in self._asked.items() if other != key}
 
     def compose(self, request: Request, member: Member) -> Request:
-        """Has an ensemble's models loaded, and holds it against them.
+        """Has an ensemble's models loaded, and holds it against them. For one thread at a time.
 
         Args:
             request: The ensemble.
@@ -84,9 +98,8 @@ class Composition:
         """
         key = request.folder.key
         with self._going_on(key):
-            names = tuple(sorted({step.model_name for step in request.config.ensemble_scheduling.step}))
-            self._members = {**self._members, key: names}
-            loaded = self._load(request, names, member)
+            self._asked = {**self._asked, key: request}
+            loaded = self._load(request, member)
         _check_versions(request, loaded)
         configs = {name: _newest(versions).plan.config for name, versions in loaded.items()}
         config = copy_config(request.config)
@@ -101,39 +114,38 @@ class Composition:
     def _going_on(self, key: ModelKey) -> Iterator[None]:
         if key in self._under_way:
             names = f"{key.name} -> ... -> {self._under_way[-1].name} -> {key.name}"
-            text = f"circular dependency between ensembles: {names}"
-            raise _Circle("INVALID_ARG", f"load failed for model '{key.name}': {text}\n", reason=text)
+            raise _refused(key, f"circular dependency between ensembles: {names}", _Circle)
         self._under_way.append(key)
         try:
             yield
         finally:
             self._under_way.pop()
 
-    def _load(self, request: Request, names: tuple[str, ...], member: Member) -> dict[str, Mapping[int, Loaded]]:
+    def _load(self, request: Request, member: Member) -> dict[str, Mapping[int, Loaded]]:
         """Every model is tried, so that all that are missing can be named."""
         key = request.folder.key
         loaded: dict[str, Mapping[int, Loaded]] = {}
         missing: list[str] = []
         failed: list[str] = []
-        for name in names:
+        for name in member_names(request.config):
             try:
                 loaded[name] = member(name, key.namespace)
             except _Circle as circle:
-                raise _refused(key, circle.reason) from circle
+                raise _refused(key, circle.reason, _Circle) from circle
             except Absent:
                 missing.append(name)
             except LoadFailed as failure:
                 failed.append(self._broken(key, name, failure))
         if missing:
-            names_text = ", ".join(missing)
-            raise _refused(key, f"ensemble {key.name} contains models that are not available or ambiguous: {names_text}")
+            names = ", ".join(missing)
+            raise _refused(key, f"ensemble {key.name} contains models that are not available or ambiguous: {names}")
         if failed:
             raise _refused(key, failed[0])
         return loaded
 
     def _broken(self, key: ModelKey, name: str, failure: LoadFailed) -> str:
         depends = f"ensemble '{key.name}' depends on '{name}' which"
-        if any(other.name == name for other in self._members):
+        if any(other.name == name for other in self._asked):
             return f"{depends} is not valid. Model '{name}' failed with error: {failure.reason}"
         return f"{depends} has no loaded version. Model '{name}' loading failed with error: {failure.reason}"
 
@@ -153,5 +165,5 @@ def _newest(versions: Mapping[int, Loaded]) -> Loaded:
     return versions[max(versions)]
 
 
-def _refused(key: ModelKey, reason: str) -> LoadFailed:
-    return LoadFailed("INVALID_ARG", f"load failed for model '{key.name}': {reason}\n", reason=reason)
+def _refused(key: ModelKey, reason: str, kind: type[LoadFailed] = LoadFailed) -> LoadFailed:
+    return kind("INVALID_ARG", f"load failed for model '{key.name}': {reason}\n", reason=reason)

@@ -89,7 +89,6 @@ class Control:
     def _carry_out(self, request: _core.Control) -> None:
         parameters: dict[str, object] = json.loads(request.parameters or "{}")
         if request.kind == "unload":
-            # `unload_dependents` concerns ensembles alone, and a model that is none has no dependents.
-            self._lifecycle.unload(request.model)
+            self._lifecycle.unload(request.model, dependents=parameters.get("unload_dependents") is True)
         else:
             self._lifecycle.load(request.model, read_override(request.model, parameters))

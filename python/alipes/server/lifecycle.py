@@ -1,21 +1,23 @@
 """The life of each model: read its folder, plan, build every version, publish them at once, index; and unload.
 
-Jobs of one model run one after the other (see `loader`), so what is kept of a model needs no lock of its own. A load
-that fails, at whatever step, leaves in place what served before.
+Jobs of one model run one after the other (see `loader`); where the job of an ensemble loads the ensemble's models, the
+lock of each keeps their own jobs away. A load that fails, at whatever step, leaves in place what served before.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from alipes.errors import ConfigError, ModelLoadError, RepositoryError
 from alipes.repository.layout import ModelFolder
 from alipes.repository.repository import Listing, Repository
 from alipes.repository.versions import choose_versions, missing_versions, policy_of
 from alipes.server.builder import Builder, Loaded, Origin, Request
+from alipes.server.composition import Absent, Composition, Member, is_ensemble
 from alipes.server.failures import LoadFailed, poll_failed
 from alipes.server.index import UNLOADED, Index, Status
 from alipes.server.log import log
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 # The longest wait for the requests of an unloaded version before asking again.
 DRAIN_STEP_S = 60.0
+
+# Locks for models, by the hash of their names. Nobody holds two of them, so models may share one.
+LOCKS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,12 @@ class Lifecycle:
         self._builder = Builder(core, planner, retries=retries, cancelled=self._cancelled)
         self._overrides = OverrideFolders()
         self._served: dict[ModelKey, Served] = {}
+        self._composition = Composition()
+        self._locks = tuple(threading.Lock() for _ in range(LOCKS))
+        # Those that were asked for by name, rather than as a part of an ensemble.
+        self._asked: set[ModelKey] = set()
+        # What failed as it was then: it is not worth another attempt until it changes, or somebody asks for it.
+        self._failed: dict[ModelKey, tuple[Origin, LoadFailed]] = {}
         self._stamp: tuple[int, ...] = ()
         self.refresh()
 
@@ -108,7 +119,7 @@ class Lifecycle:
             return False
         serves = True
         for folder in folders:
-            if (failed := self._try_folder(folder, None)) is not None:
+            if (failed := self._ask(folder, None, retry=False)) is not None:
                 self._index.fail(folder.key, failed.reason)
                 serves = False
         return serves
@@ -131,24 +142,43 @@ class Lifecycle:
         if override is not None and override.files:
             self._load_files(model, override)
             return
-        failures = [failure for folder in self._find(model) if (failure := self._try_folder(folder, override))]
+        failures = [failure for folder in self._find(model) if (failure := self._ask(folder, override, retry=True))]
         if failures:
             raise failures[0]
 
-    def unload(self, model: str) -> None:
-        """Takes a model out of service; returns once nothing new reaches it. One that is not loaded is left alone."""
-        keys = [key for key in self._served if key.name == model]
-        for key in keys:
-            self.unload_key(key)
-        if not keys:
-            self._index.give_up(ModelKey(model))
+    def unload(self, model: str, *, dependents: bool = False) -> None:
+        """Takes a model out of service; returns once nothing new reaches it. One that is not loaded is left alone.
 
-    def unload_key(self, key: ModelKey) -> None:
+        Args:
+            model: Its name.
+            dependents: Whether the models of an ensemble go with it, as far as nobody asked for them otherwise.
+        """
+        keys = [key for key in (*self._served, *self._asked) if key.name == model]
+        for key in dict.fromkeys(keys or [ModelKey(model)]):
+            self.unload_key(key, dependents=dependents)
+
+    def unload_key(self, key: ModelKey, *, dependents: bool = False) -> None:
         """Takes a model out of service, as `unload`, but in one namespace alone."""
-        served = self._served.pop(key, None)
-        if served is None:
-            self._index.give_up(key)
-            return
+        members = self._composition.members_of(key) if dependents else ()
+        self._asked.discard(key)
+        self._failed.pop(key, None)
+        self._composition.forget(key)
+        self._withdraw(key)
+        self._reconsider(key.name)
+        for name in members:
+            member = self._present(name, key.namespace)
+            if member is not None and member not in self._asked and not self._composition.ensembles_of(name):
+                self.unload_key(member, dependents=True)
+
+    def _withdraw(self, key: ModelKey) -> None:
+        with self._lock_of(key):
+            served = self._served.pop(key, None)
+            if served is None:
+                self._index.give_up(key)
+            else:
+                self._end_service(key, served)
+
+    def _end_service(self, key: ModelKey, served: Served) -> None:
         self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
         self._core.publish(key.name, [], key.namespace)
         self._follow(key, served.versions.values(), served.origin)
@@ -163,25 +193,134 @@ class Lifecycle:
     def _load_files(self, model: str, override: Override) -> None:
         folder = self._overrides.make(model, override.files)
         try:
-            self._load_folder(folder, override)
+            failure = self._ask(folder, override, retry=True)
+            if failure is not None:
+                raise failure
         except BaseException:
+            self._failed.pop(folder.key, None)
             self._overrides.remove(folder.path)
             raise
 
-    def _try_folder(self, folder: ModelFolder, override: Override | None) -> LoadFailed | None:
-        try:
-            self._load_folder(folder, override)
-        except LoadFailed as failure:
-            return failure
-        return None
+    def _ask(self, folder: ModelFolder, override: Override | None, *, retry: bool) -> LoadFailed | None:
+        """Loads a model that is asked for by name, and looks again at the ensembles that it is part of."""
+        self._asked.add(folder.key)
+        before = self._served.get(folder.key)
+        failure = self._try_folder(folder, override, retry=retry)
+        if self._served.get(folder.key) is not before:
+            self._reconsider(folder.name)
+        return failure
 
-    def _load_folder(self, folder: ModelFolder, override: Override | None) -> None:
+    def _try_folder(self, folder: ModelFolder, override: Override | None, *, retry: bool) -> LoadFailed | None:
         # Looked at before anything is read: what changes meanwhile shows as a change.
         origin = Origin(folder.path, folder.stamp())
+        failed = self._failed.get(folder.key)
+        if failed is not None and failed[0] == origin and not retry:
+            return failed[1]
+        try:
+            self._load_folder(folder, origin, override, retry=retry)
+        except LoadFailed as failure:
+            self._failed[folder.key] = (origin, failure)
+            return failure
+        self._failed.pop(folder.key, None)
+        return None
+
+    def _load_folder(self, folder: ModelFolder, origin: Origin, override: Override | None, *, retry: bool) -> None:
         served = self._served.get(folder.key)
-        if override is None and served is not None and served.origin == origin:
+        unchanged = override is None and served is not None and served.origin == origin
+        if unchanged and self._composition.request(folder.key) is None:
             return
         request = self._poll(folder, origin, override)
+        if is_ensemble(request.config):
+            with self._composition.lock:
+                self._take_up(self._compose(request, partial(self._load_member, retry=retry)))
+        else:
+            self._composition.forget(folder.key)
+            self._take_up(request)
+
+    def _compose(self, request: Request, member: Member) -> Request:
+        try:
+            return self._composition.compose(request, member)
+        except LoadFailed as failure:
+            key = request.folder.key
+            log.error("%s", failure.reason)
+            self._withdraw_if_not_served(key)
+            self._index.fail(key, failure.reason)
+            raise
+
+    def _load_member(self, name: str, namespace: str, *, retry: bool) -> Mapping[int, Loaded]:
+        """A model of an ensemble, loaded as its folder says now.
+
+        Where nobody asked for the ensemble, a model that serves is good as it is: who watches its folder sees to it.
+        """
+        present = self._loaded(self._present(name, namespace))
+        if present and not retry:
+            return present
+        try:
+            folders = self._repository.find(name)
+        except RepositoryError as error:
+            if present:  # its files came with a request
+                return present
+            log.error("%s", error)
+            raise Absent from error
+        beside = [folder for folder in folders if folder.namespace == namespace] or list(folders)
+        if len(beside) > 1:
+            raise Absent
+        return self._load_beside(beside[0], retry=retry)
+
+    def _load_beside(self, folder: ModelFolder, *, retry: bool) -> Mapping[int, Loaded]:
+        before = self._served.get(folder.key)
+        failure = self._try_folder(folder, None, retry=retry)
+        served = self._served.get(folder.key)
+        if served is not before:
+            self._reconsider(folder.name)
+        if served is not None:
+            return served.versions
+        if failure is None or failure.code == "INTERNAL":  # its configuration cannot be read
+            raise Absent
+        raise failure
+
+    def _present_member(self, name: str, namespace: str) -> Mapping[int, Loaded]:
+        """A model of an ensemble, as it serves."""
+        present = self._loaded(self._present(name, namespace))
+        if not present:
+            raise Absent
+        return present
+
+    def _present(self, name: str, namespace: str) -> ModelKey | None:
+        """The model of this name that serves, the one in the namespace first; none where there are several others."""
+        keys = [key for key in tuple(self._served) if key.name == name]
+        beside = [key for key in keys if key.namespace == namespace] or keys
+        return beside[0] if len(beside) == 1 else None
+
+    def _reconsider(self, model: str) -> None:
+        """Looks again at the ensembles that a model is part of, now that it has come, changed or gone."""
+        for key in self._composition.ensembles_of(model):
+            with self._composition.lock:
+                before = self._served.get(key)
+                self._compose_again(key)
+                if self._served.get(key) is not before:
+                    self._reconsider(key.name)
+
+    def _compose_again(self, key: ModelKey) -> None:
+        request = self._composition.request(key)
+        if request is None or self._composition.is_under_way(key):
+            return
+        try:
+            self._take_up(self._compose(request, self._present_member))
+        except LoadFailed:
+            # It could only fail now: the models that it was made of are gone, or no longer fit.
+            if key in self._served:
+                self._withdraw(key)
+
+    def _lock_of(self, key: ModelKey) -> threading.Lock:
+        return self._locks[hash(key) % LOCKS]
+
+    def _take_up(self, request: Request) -> None:
+        with self._lock_of(request.folder.key):
+            self._load_request(request)
+
+    def _load_request(self, request: Request) -> None:
+        folder, origin = request.folder, request.origin
         versions = self._choose(request)
         loaded = self._loaded(folder.key)
         kept = {v: one for v, one in loaded.items() if v in versions and one.source == request.source(v)}
@@ -192,8 +331,8 @@ class Lifecycle:
             self._fail(folder.key, built, failures)
         self._publish(folder.key, Served({version: (kept | built)[version] for version in versions}, origin))
 
-    def _loaded(self, key: ModelKey) -> dict[int, Loaded]:
-        served = self._served.get(key)
+    def _loaded(self, key: ModelKey | None) -> dict[int, Loaded]:
+        served = self._served.get(key) if key is not None else None
         return served.versions if served is not None else {}
 
     def _poll(self, folder: ModelFolder, origin: Origin, override: Override | None) -> Request:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from alipes.backends.base import Neighbours
 from alipes.backends.onnxruntime.library import silence_telemetry
 from alipes.backends.prepare import BackendOf, LoadPlan, adapt_version, prepare_version
 from alipes.backends.registry import backend_of
@@ -34,8 +35,16 @@ class Planner:
         config = parse_override(override) if override is not None else None
         return poll_model(folder.path, folder.name, self._options, config)
 
-    def plan(self, folder: ModelFolder, config: ModelConfig, version: int) -> LoadPlan:
+    def plan(
+        self, folder: ModelFolder, config: ModelConfig, version: int, *, decoupled: frozenset[str] = frozenset()
+    ) -> LoadPlan:
         """What is needed to load one version.
+
+        Args:
+            folder: The model's folder.
+            config: The configuration that all versions share.
+            version: The version.
+            decoupled: Of an ensemble: those of its models that may respond any number of times.
 
         Raises:
             ConfigError: If the configuration is wrong or does not fit the model.
@@ -47,7 +56,7 @@ class Planner:
             version,
             self._options,
             backend_of=self._backend_of,
-            namespace=folder.namespace,
+            neighbours=Neighbours(folder.namespace, decoupled),
         )
 
     def adapt(self, folder: ModelFolder, plan: LoadPlan, config: ModelConfig) -> LoadPlan:

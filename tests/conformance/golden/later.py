@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 _LOG = "log settings cannot be read or changed at run time yet"
 _TRACE = "tracing is not there yet"
-_ENSEMBLE = "ensembles are not offered yet"
 
 LATER: Mapping[str, str] = {
     **dict.fromkeys(
@@ -30,19 +29,5 @@ LATER: Mapping[str, str] = {
             "grpc_control.metadata.trace_file",
         ),
         _TRACE,
-    ),
-    **dict.fromkeys(
-        (
-            "lifecycle.explicit.ensemble",
-            "lifecycle.explicit.ensemble_dependents",
-            "lifecycle.failures.chain_broken",
-            "lifecycle.failures.chain_missing",
-            "lifecycle.failures.chain_unmapped",
-            "lifecycle.failures.chain_shape",
-            "grpc_stream.decoupled.ensemble",
-            "grpc_stream.decoupled.ensemble_unary",
-            "stats_metrics.decoupled.metrics",
-        ),
-        _ENSEMBLE,
     ),
 }

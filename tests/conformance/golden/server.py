@@ -16,13 +16,10 @@ from .scenarios import MODELS
 # As the recorded server did: a model that cannot load ends the start, and a GPU that is absent is an error.
 _AS_RECORDED = ("--exit-on-error=true", "--gpu-fallback=refuse")
 
-# Models that cannot be served yet, by repository; a start would end at them. Their scenarios stand in `later`.
-_UNSERVED = {"streams": ("counts_doubled",)}
-
 
 def copy_repository(name: str, folder: Path) -> Path:
     """A copy of a recorded repository, with the empty version folders that the recording had."""
-    left_out = shutil.ignore_patterns(".keep", "__pycache__", *_UNSERVED.get(name, ()))
+    left_out = shutil.ignore_patterns(".keep", "__pycache__")
     return Path(shutil.copytree(MODELS / name, folder / name, ignore=left_out))
 
 

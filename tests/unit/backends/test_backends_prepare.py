@@ -105,15 +105,16 @@ def test_a_missing_backend_is_said_before_anything_of_the_file(prepare: Prepare)
         prepare('backend: "mine" input { name: "X" }')
 
 
-def test_an_ensemble_is_refused_by_name(prepare: Prepare) -> None:
-    text = """
+def test_an_ensemble_needs_neither_backend_nor_instances(prepare: Prepare) -> None:
+    plan = prepare("""
         platform: "ensemble"
-        input { name: "A" } output { name: "B" }
-        ensemble_scheduling { step { model_name: "n" input_map { key: "X" value: "A" }
+        input { name: "A" data_type: TYPE_FP32 dims: 2 } output { name: "B" data_type: TYPE_FP32 dims: 2 }
+        ensemble_scheduling { step { model_name: "n" model_version: 3 input_map { key: "X" value: "A" }
                                      output_map { key: "Y" value: "B" } } }
-    """
-    with pytest.raises(ConfigError, match="field 'ensemble_scheduling' of model 'm' is not supported"):
-        prepare(text)
+    """)
+    step = {"model": "n", "version": 3, "inputs": {"X": "A"}, "outputs": {"Y": "B"}, "decoupled": False}
+    assert plan.spec["engine"] == {"kind": "ensemble", "steps": [step]}
+    assert (plan.spec["instances"], plan.notices) == ([], ())
 
 
 def test_an_absurd_number_of_instances_is_refused(prepare: Prepare) -> None:

@@ -15,11 +15,12 @@ DECOUPLED = "model_transaction_policy { decoupled: true }"
 def step(model: str, inputs: dict[str, str], outputs: dict[str, str]) -> str:
     maps = [f'input_map {{ key: "{key}" value: "{value}" }}' for key, value in inputs.items()]
     maps += [f'output_map {{ key: "{key}" value: "{value}" }}' for key, value in outputs.items()]
-    return f'ensemble_scheduling {{ step {{ model_name: "{model}" {" ".join(maps)} }} }}'
+    return f'step {{ model_name: "{model}" {" ".join(maps)} }}'
 
 
 def ensemble(*steps: str, own: str = PLAIN.replace('"X"', '"A"').replace('"Y"', '"R"'), batch: int = 0) -> str:
-    return f'name: "e" platform: "ensemble" max_batch_size: {batch} {own} {" ".join(steps)}'
+    scheduling = f"ensemble_scheduling {{ {' '.join(steps)} }}"
+    return f'name: "e" platform: "ensemble" max_batch_size: {batch} {own} {scheduling}'
 
 
 def check(text: str, **models: str) -> bool:

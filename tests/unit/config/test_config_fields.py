@@ -161,6 +161,10 @@ ELSEWHERE = {
     "optimization.input_pinned_memory.enable": "means the same either way",
     "optimization.output_pinned_memory.enable": "means the same either way",
     "default_model_filename": "names the model file (plan)",
+    "ensemble_scheduling.step.model_name": "reaches the data plane with the ensemble (prepare)",
+    "ensemble_scheduling.step.model_version": "reaches the data plane with the ensemble (prepare)",
+    "ensemble_scheduling.step.input_map": "reaches the data plane with the ensemble (prepare)",
+    "ensemble_scheduling.step.output_map": "reaches the data plane with the ensemble (prepare)",
 }
 
 

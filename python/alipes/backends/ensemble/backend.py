@@ -27,5 +27,5 @@ class EnsembleBackend(Backend):
             "version": step.model_version,
             "inputs": dict(step.input_map),
             "outputs": dict(step.output_map),
-            "decoupled": step.model_name in self.draft.decoupled,
+            "decoupled": step.model_name in self.draft.neighbours.decoupled,
         }

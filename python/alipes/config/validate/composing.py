@@ -1,4 +1,4 @@
-"""An ensemble held against the models that it is made of: datatypes, shapes, batches, and who follows a decoupled model.
+"""An ensemble held against the models that it is made of: datatypes, shapes, batches, and who is decoupled.
 
 Source: Triton's texts, and the order in which Triton finds what is wrong.
 """
@@ -77,9 +77,7 @@ def _own_tensors(config: ModelConfig) -> dict[str, _Tensor]:
     return tensors
 
 
-def _check_inputs(
-    config: ModelConfig, step: ModelConfig, model: ModelConfig, tensors: dict[str, _Tensor]
-) -> None:
+def _check_inputs(config: ModelConfig, step: ModelConfig, model: ModelConfig, tensors: dict[str, _Tensor]) -> None:
     """Every input that is mapped exists and fits, and every input that must be mapped is."""
     inputs = {tensor.name for tensor in model.input}
     for name, tensor in sorted(step.input_map.items()):
@@ -98,9 +96,7 @@ def _check_inputs(
             )
 
 
-def _check_outputs(
-    config: ModelConfig, step: ModelConfig, model: ModelConfig, tensors: dict[str, _Tensor]
-) -> None:
+def _check_outputs(config: ModelConfig, step: ModelConfig, model: ModelConfig, tensors: dict[str, _Tensor]) -> None:
     outputs = {tensor.name: tensor for tensor in model.output}
     for name, tensor in sorted(step.output_map.items()):
         if name not in outputs:
@@ -122,7 +118,7 @@ def _check_fits(
 ) -> None:
     """A model says of a tensor what the models before it said.
 
-    Shapes agree with their batch dimensions, or without them: a model that does not batch may take a batch as one tensor.
+    Shapes agree with their batch dimensions, or without: a model that does not batch may take a batch as one tensor.
     """
     said = _Tensor(step.model_name, declared.data_type, tuple(declared.dims), model.max_batch_size > 0)
     known = tensors.setdefault(tensor, said)

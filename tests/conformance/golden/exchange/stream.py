@@ -15,7 +15,10 @@ from . import messages
 from .grpc import OPTIONS
 
 _PATIENCE_S = 20.0
+# How long nothing has to come where nothing is expected.
+_QUIET_S = 3.0
 _HALF_CLOSE = object()
+_NOTHING = {"nothing": True}
 
 Action = Mapping[str, Any]
 
@@ -83,9 +86,9 @@ class _Talk:
                 self._ended = True
                 self._changed.notify_all()
 
-    def _take(self, count: int) -> list[Any]:
+    def _take(self, count: int, patience_s: float = _PATIENCE_S) -> list[Any]:
         with self._changed:
-            self._changed.wait_for(lambda: len(self._inbox) >= count or self._ended, _PATIENCE_S)
+            self._changed.wait_for(lambda: len(self._inbox) >= count or self._ended, patience_s)
             taken, self._inbox[:] = self._inbox[:count], self._inbox[count:]
             return taken
 
@@ -93,8 +96,9 @@ class _Talk:
         self._outbox.put(json_format.ParseDict(request, self._method.request()).SerializeToString())
         return request
 
-    def _receive(self, _: Any) -> Any:
-        return next(iter(self._take(1)), {"nothing": True})
+    def _receive(self, wanted: Mapping[str, Any]) -> Any:
+        quiet = _NOTHING in (wanted, *wanted.get("$oneof", ()))
+        return next(iter(self._take(1, _QUIET_S if quiet else _PATIENCE_S)), _NOTHING)
 
     def _receive_any_order(self, wanted: Sequence[Any]) -> Any:
         return self._take(len(wanted))

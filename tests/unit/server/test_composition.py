@@ -1,0 +1,214 @@
+"""Ensembles and the models that they are made of: who is loaded with whom, and who is looked at again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from alipes.errors import ModelLoadError
+from alipes.server.failures import LoadFailed
+from alipes.server.lifecycle import Lifecycle
+from support.data_plane import DataPlane
+from support.folders import CONFIG
+
+MakeModel = Callable[..., Path]
+
+
+def ensemble(*models: str, version: int = -1) -> str:
+    """The configuration of an ensemble that calls models one after the other."""
+    names = ["A", *(f"t{number}" for number in range(1, len(models))), "R"]
+    steps = [
+        f'{{ model_name: "{model}" model_version: {version} input_map {{ key: "X" value: "{before}" }} '
+        f'output_map {{ key: "Y" value: "{after}" }} }}'
+        for model, before, after in zip(models, names[:-1], names[1:], strict=True)
+    ]
+    return (
+        'platform: "ensemble" max_batch_size: 4 input { name: "A" data_type: TYPE_FP32 dims: 2 } '
+        f'output {{ name: "R" data_type: TYPE_FP32 dims: 2 }} ensemble_scheduling {{ step [ {", ".join(steps)} ] }}'
+    )
+
+
+def as_model(config: str) -> str:
+    """An ensemble whose tensors are named as those of the other models, so that it can be a part of one."""
+    return config.replace('"A"', '"X"').replace('"R"', '"Y"')
+
+
+def serving(data_plane: DataPlane) -> set[str]:
+    return {name for name, versions in data_plane.published.items() if versions}
+
+
+def failure_of(lifecycle: Lifecycle, model: str) -> str:
+    with pytest.raises(LoadFailed) as failure:
+        lifecycle.load(model)
+    assert failure.value.code == "INVALID_ARG"
+    return str(failure.value)
+
+
+def touch(folder: Path) -> None:
+    later = folder.stat().st_mtime_ns + 10**9
+    os.utime(folder, ns=(later, later))
+
+
+def test_an_ensemble_brings_its_models(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+    model("e", config=ensemble("m", "n"))
+    model("m")
+    model("n")
+    lifecycle.load("e")
+    assert data_plane.history == [
+        "build m 1",
+        "publish m [1]",
+        "build n 1",
+        "publish n [1]",
+        "build e 1",
+        "publish e [1]",
+    ]
+
+
+def test_the_data_plane_is_told_the_steps(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+    model("e", config=ensemble("m"))
+    model("m", config=CONFIG + "model_transaction_policy { decoupled: true }")
+    lifecycle.load("e")
+    (version,) = data_plane.published["e"]
+    assert version.spec["engine"] == {
+        "kind": "ensemble",
+        "steps": [{"model": "m", "version": -1, "inputs": {"X": "A"}, "outputs": {"Y": "R"}, "decoupled": True}],
+    }
+    assert (version.spec["decoupled"], version.spec["instances"]) == (True, [])
+
+
+def test_models_stay_when_their_ensemble_goes(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+    model("e", config=ensemble("m"))
+    model("m")
+    lifecycle.load("e")
+    lifecycle.unload("e")
+    assert serving(data_plane) == {"m"}
+
+
+def test_models_go_with_their_ensemble_unless_somebody_else_wants_them(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("e", config=ensemble("m", "n", "o"))
+    model("f", config=ensemble("n"))
+    [model(name) for name in ("m", "n", "o")]
+    [lifecycle.load(name) for name in ("e", "f", "o")]
+    lifecycle.unload("e", dependents=True)
+    assert serving(data_plane) == {"f", "n", "o"}
+
+
+def test_models_of_an_ensemble_within_an_ensemble_go_too(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("outer", config=ensemble("inner"))
+    model("inner", config=as_model(ensemble("m")))
+    model("m")
+    lifecycle.load("outer")
+    assert serving(data_plane) == {"outer", "inner", "m"}
+    lifecycle.unload("outer", dependents=True)
+    assert serving(data_plane) == set()
+
+
+def test_an_ensemble_goes_and_comes_with_its_models(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("outer", config=ensemble("inner"))
+    model("inner", config=as_model(ensemble("m")))
+    model("m")
+    lifecycle.load("outer")
+    lifecycle.unload("m")
+    assert serving(data_plane) == set()
+    lifecycle.load("m")
+    assert serving(data_plane) == {"outer", "inner", "m"}
+
+
+def test_an_ensemble_that_nobody_wants_any_more_does_not_come_back(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("e", config=ensemble("m"))
+    model("m")
+    lifecycle.load("e")
+    lifecycle.unload("e")
+    lifecycle.unload("m")
+    lifecycle.load("m")
+    assert serving(data_plane) == {"m"}
+
+
+def test_a_load_takes_up_what_has_changed_in_the_models(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("e", config=ensemble("m"))
+    folder = model("m")
+    lifecycle.load("e")
+    (folder / "config.pbtxt").write_text('name: "m"\n' + CONFIG + "model_transaction_policy { decoupled: true }")
+    touch(folder / "config.pbtxt")
+    lifecycle.load("e")
+    (version,) = data_plane.published["e"]
+    assert version.spec["decoupled"] is True
+
+
+def test_an_ensemble_is_taken_down_when_a_model_changes_so_that_it_does_not_fit(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("e", config=ensemble("m"))
+    folder = model("m")
+    lifecycle.load("e")
+    fits = (folder / "config.pbtxt").read_text()
+    (folder / "config.pbtxt").write_text(fits.replace("max_batch_size: 4", "max_batch_size: 2"))
+    touch(folder / "config.pbtxt")
+    lifecycle.load("m")
+    assert serving(data_plane) == {"m"}
+
+
+def test_a_model_that_is_absent_is_named(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+    model("e", config=ensemble("z", "y", "m"))
+    model("m")
+    text = "load failed for model 'e': ensemble e contains models that are not available or ambiguous: y, z\n"
+    assert failure_of(lifecycle, "e") == text
+    assert data_plane.published["e"] == []
+
+
+def test_a_model_that_fails_is_told_with_its_reason(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("e", config=ensemble("m"))
+    model("m")
+    data_plane.refused["m", 1] = ModelLoadError("it broke", code="INVALID_ARG")
+    assert failure_of(lifecycle, "e") == (
+        "load failed for model 'e': ensemble 'e' depends on 'm' which has no loaded version. Model 'm' loading failed "
+        "with error: version 1 is at UNAVAILABLE state: Invalid argument: it broke;\n"
+    )
+    data_plane.refused.clear()
+    lifecycle.load("e")
+    assert serving(data_plane) == {"e", "m"}
+
+
+def test_a_model_that_fails_at_the_start_is_tried_once(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    tried: list[str] = []
+    data_plane.before_build = lambda name, version: tried.append(name)
+    data_plane.refused["m", 1] = ModelLoadError("it broke", code="INVALID_ARG")
+    model("e", config=ensemble("m"))
+    model("m")
+    assert (lifecycle.try_load("e"), lifecycle.try_load("m")) == (False, False)
+    assert tried == ["m"]
+
+
+def test_a_version_that_is_not_loaded_is_named(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+    model("e", config=ensemble("m", version=7))
+    model("m")
+    text = "load failed for model 'e': ensemble 'e' depends on 'm' whose required version 7 is not loaded.\n"
+    assert failure_of(lifecycle, "e") == text
+
+
+@pytest.mark.parametrize("first", ["e", "f"])
+def test_a_circle_is_told_as_such(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel, first: str) -> None:
+    model("e", config=as_model(ensemble("f")))
+    model("f", config=as_model(ensemble("e")))
+    other = {"e": "f", "f": "e"}[first]
+    names = f"{first} -> ... -> {other} -> {first}"
+    assert failure_of(lifecycle, first) == (
+        f"load failed for model '{first}': circular dependency between ensembles: {names}\n"
+    )
+    assert serving(data_plane) == set()
