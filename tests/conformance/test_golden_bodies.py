@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from typing import Any
 
 import pytest
@@ -19,12 +21,17 @@ _ENCODED = [
     ({"parts": [{"text": "a"}, {"hex": "00"}]}, b"a\x00"),
 ]
 
+_SPLIT_GZIP = {"content-encoding": "gzip", "inference-header-content-length": "2"}
+
 _DESCRIBED = [
     (b"", {}, None),
     (b'{"a": 1}', {}, {"json": {"a": 1}}),
     (b"1", {}, {"text": "1"}),
     (b'{"a": NaN}', {}, {"text": '{"a": NaN}'}),
     (b"\xff", {}, {"base64": "/w=="}),
+    (b"data: {}\n\ndata: [1]\n\n", {"content-type": "text/event-stream"}, {"events": [{}, [1]]}),
+    (zlib.compress(b"1"), {"content-encoding": "deflate"}, {"text": "1"}),
+    (gzip.compress(b"{}\x01"), _SPLIT_GZIP, {"json": {}, "tail": {"base64": "AQ=="}}),
     (b"{}\x01", {"inference-header-content-length": "2"}, {"json": {}, "tail": {"base64": "AQ=="}}),
 ]
 

@@ -53,3 +53,10 @@ pub const HTTP_DISCARD_BYTES: usize = 1 << 26;
 
 /// Longest time that is spent on it.
 pub const HTTP_DISCARD_TIME: Duration = Duration::from_secs(10);
+
+/// Longest compressed body that a network thread expands itself: at most a thousand times as much comes out of it, which
+/// takes two milliseconds.
+pub const HTTP_EXPAND_AT_ONCE_BYTES: usize = 1 << 10;
+
+/// Longest answer that a network thread compresses itself: that takes a fraction of a millisecond.
+pub const HTTP_COMPRESS_AT_ONCE_BYTES: usize = 1 << 15;

@@ -6,6 +6,7 @@ pub mod control;
 pub mod ensemble;
 pub mod events;
 pub mod executor;
+pub mod forwarding;
 pub mod handlers;
 pub mod inflight;
 pub mod model;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use alipes_protocol::{Datatype, limits};
 use serde::{Deserialize, Deserializer, de::Error};
 
+use crate::forwarding::{self, Forwarding};
+
 /// Version of the JSON documents that this build understands.
 pub const SCHEMA: u32 = 1;
 
@@ -56,6 +58,12 @@ pub struct ServerConfig {
     /// Largest JSON body, or raw input, in bytes.
     #[serde(default = "default_http_max_input_bytes")]
     pub http_max_input_bytes: usize,
+    /// Headers of HTTP requests that models see as parameters.
+    #[serde(default, deserialize_with = "forwarding::pattern")]
+    pub http_header_forward_pattern: Option<Forwarding>,
+    /// Metadata of gRPC calls that models see as parameters.
+    #[serde(default, deserialize_with = "forwarding::pattern")]
+    pub grpc_header_forward_pattern: Option<Forwarding>,
     /// Which control requests are allowed.
     pub control_mode: ControlMode,
     /// Whether the server is ready only while every model is.

@@ -73,7 +73,6 @@ class Flag:
 _NO_GPU: Final = "there is no GPU memory to manage"
 _NO_POOL: Final = "requests run on the network threads and need no pool of their own"
 _KEEPALIVE: Final = "connections are kept as the HTTP/2 library keeps them"
-_NO_HEADERS: Final = "headers do not reach models yet"
 _NO_RESTRICTION: Final = "no endpoint can be restricted yet, and an open one must not be taken for a closed one"
 _NO_TLS: Final = "encrypted connections are not offered yet; put a TLS proxy in front"
 _NO_TRACE: Final = "requests are not traced yet"
@@ -215,7 +214,13 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "Triton's default is 8, for HTTP alone.",
             option="network_threads",
         ),
-        Flag("http-header-forward-pattern", "str", "", "Headers to hand to models as parameters.", refused=_NO_HEADERS),
+        Flag(
+            "http-header-forward-pattern",
+            "str",
+            "",
+            "Headers to hand to models as parameters: a regular expression that matches anywhere in a name.",
+            option="http_header_forward_pattern",
+        ),
         Flag(
             "http-max-input-size",
             "int",
@@ -252,7 +257,11 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             refused="a port belongs to one server",
         ),
         Flag(
-            "grpc-header-forward-pattern", "str", "", "Metadata to hand to models as parameters.", refused=_NO_HEADERS
+            "grpc-header-forward-pattern",
+            "str",
+            "",
+            "Metadata to hand to models as parameters: a regular expression that matches anywhere in a key.",
+            option="grpc_header_forward_pattern",
         ),
         Flag("grpc-infer-thread-count", "int", 2, "Threads that handle inference calls.", low=2, ignored=_NO_POOL),
         Flag("grpc-infer-allocation-pool-size", "int", 8, "Request objects kept for reuse.", ignored=_NO_POOL),

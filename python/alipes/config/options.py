@@ -145,6 +145,8 @@ class ServerOptions:
         exit_timeout_s: Seconds to finish what is in before leaving.
         network_threads: Network threads; 0 takes half the cores, at least two.
         http_max_input_bytes: Largest JSON body, or raw input, in bytes.
+        http_header_forward_pattern: Headers of HTTP requests that models see as parameters; empty for none.
+        grpc_header_forward_pattern: Metadata of gRPC calls that models see as parameters; empty for none.
         cpu_metrics: Whether the `nv_cpu_*` gauges are shown.
         counter_latencies: Whether the `nv_inference_*_duration_us` counters are shown.
         http: The HTTP endpoint.
@@ -162,6 +164,8 @@ class ServerOptions:
     exit_timeout_s: int
     network_threads: int
     http_max_input_bytes: int
+    http_header_forward_pattern: str
+    grpc_header_forward_pattern: str
     cpu_metrics: bool
     counter_latencies: bool
     http: Endpoint

@@ -21,6 +21,8 @@ def server_config(options: ServerOptions) -> str:
             "metrics": _endpoint(options.metrics),
             "network_threads": options.network_threads,
             "http_max_input_bytes": options.http_max_input_bytes,
+            "http_header_forward_pattern": options.http_header_forward_pattern,
+            "grpc_header_forward_pattern": options.grpc_header_forward_pattern,
             "control_mode": options.repository.control_mode,
             "strict_readiness": options.repository.strict_readiness,
             "counter_latencies": options.counter_latencies,

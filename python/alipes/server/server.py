@@ -176,7 +176,7 @@ class Server:
 def _bind(options: ServerOptions) -> _core.Server:
     try:
         return _core.Server(server_config(options))
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a port in use, or a pattern that only the data plane can read
         raise ServerStartError(str(error)) from error
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import re
 import struct
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -42,6 +44,9 @@ def describe(raw: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
     """The description of a body that came back with ``headers``, whose names are in lower case."""
     if not raw:
         return None
+    raw = _expanded(raw, headers)
+    if headers.get("content-type", "").startswith("text/event-stream"):
+        return {"events": [_event(event) for event in raw.decode().removesuffix("\n\n").split("\n\n")]}
     if (split := headers.get("inference-header-content-length")) is not None:
         tail = base64.b64encode(raw[int(split) :]).decode()
         return {"json": json.loads(raw[: int(split)]), "tail": {"base64": tail}}
@@ -57,6 +62,22 @@ def verbatim(raw: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
     """The JSON part of a body, character by character."""
     split = int(headers.get("inference-header-content-length", len(raw)))
     return {"text": raw[:split].decode()} if raw else None
+
+
+def _expanded(raw: bytes, headers: Mapping[str, str]) -> bytes:
+    """The body without its compression; one that is not compressed as its header says is an error."""
+    match headers.get("content-encoding"):
+        case "gzip":
+            return gzip.decompress(raw)
+        case "deflate":
+            return zlib.decompress(raw)
+        case _:
+            return raw
+
+
+def _event(text: str) -> Any:
+    """The document of a server-sent event."""
+    return json.loads(text.removeprefix("data: ")) if text.startswith("data: ") else {"unparsed": text}
 
 
 def _document(text: str) -> Any:
@@ -86,6 +107,8 @@ _ENCODERS: dict[str, Callable[[Any], bytes]] = {
     "json": lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(),
     "text": lambda value: str(value).encode(),
     "hex": bytes.fromhex,
+    "gzip": lambda value: gzip.compress(encode(value), mtime=0),
+    "deflate": lambda value: zlib.compress(encode(value)),
     "tensor": _tensor,
     "repeat": lambda value: encode(value[0]) * int(value[1]),
     "parts": lambda value: b"".join(encode(part) for part in value),

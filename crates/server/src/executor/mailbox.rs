@@ -8,7 +8,7 @@ use std::future;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use alipes_protocol::{InferError, Origin};
 use parking_lot::Mutex;
@@ -242,18 +242,23 @@ impl Responses {
 
     /// The next response; none after the last. What is given counts as taken, so the model may give more.
     pub async fn next(&mut self) -> Option<Response> {
+        future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The same for who polls.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Response>> {
         if self.ended {
-            return None;
+            return Poll::Ready(None);
         }
         if self.taken.is_empty() {
-            future::poll_fn(|context| self.mailbox.poll_take(context, &mut self.taken)).await;
+            ready!(self.mailbox.poll_take(context, &mut self.taken));
         }
-        let response = self.taken.pop_front()?;
+        let Some(response) = self.taken.pop_front() else { return Poll::Ready(None) };
         self.ended = response.last;
         if let Some(answer) = &response.answer {
             self.caller.consumed(1, answer.as_ref().map_or(0, |reply| reply.bytes()));
         }
-        Some(response)
+        Poll::Ready(Some(response))
     }
 }
 

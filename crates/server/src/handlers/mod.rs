@@ -1,6 +1,7 @@
 //! What can be asked of the server, whichever door the question came through.
 
 mod classification;
+pub mod generate;
 mod infer;
 mod metadata;
 mod repository;

@@ -24,10 +24,24 @@ pub(super) fn read(
     // Triton does not look at the data of an empty tensor.
     let (Some(data), true) = (data, count > 0) else { return Ok(Vec::new()) };
     let leaves = Leaves::of(data).within("Unable to parse 'data'")?;
+    read_leaves(leaves, datatype.ok_or_else(|| unknown_datatype(input))?, count, input, context)
+}
+
+/// The bytes of a tensor of `count` elements from its values.
+///
+/// # Errors
+///
+/// As for [`read`].
+pub(super) fn read_leaves(
+    leaves: Leaves<'_>,
+    datatype: Datatype,
+    count: usize,
+    input: &str,
+    context: Context<'_>,
+) -> Result<Vec<u8>, InferError> {
     let bytes = match datatype {
-        None => return Err(unknown_datatype(input)),
-        Some(Datatype::Bytes) => read_strings(leaves)?,
-        Some(datatype) => {
+        Datatype::Bytes => read_strings(leaves)?,
+        _ => {
             let size = element_size(count, datatype, input)?;
             let read = reader(datatype).ok_or_else(|| unsupported(datatype, input))?;
             check_limit(count * size, input, context)?;

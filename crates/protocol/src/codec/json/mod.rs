@@ -11,6 +11,8 @@ mod error;
 mod exact;
 mod fast;
 mod fill;
+mod generate;
+mod generated;
 mod number;
 mod parameters;
 mod parse;
@@ -24,6 +26,8 @@ mod agreement;
 
 use bytes::Bytes;
 
+pub use generate::{DeclaredInput, decode_generate};
+pub use generated::encode_generated;
 pub use response::{EncodedResponse, encode_response};
 
 use crate::codec::binary::{self, Tail};
@@ -72,19 +76,23 @@ pub fn decode_parts(
     model_name: &str,
     max_input_bytes: usize,
 ) -> Result<InferRequest, InferError> {
-    let length = text.len();
-    if length > max_input_bytes {
-        return Err(InferError::new(
-            Code::TooLarge,
-            format!(
-                "request JSON size of {length} bytes exceeds the maximum allowed input size of {max_input_bytes} bytes. \
-                 Use --http-max-input-size to increase the limit."
-            ),
-        ));
-    }
+    check_text_size(text.len(), max_input_bytes)?;
     let context = Context { model: model_name, max_input_bytes };
     match fast::decode(text, Tail::new(tensors.clone()), context) {
         Some(request) => Ok(request),
         None => exact::decode(text, Tail::new(tensors), context),
     }
+}
+
+fn check_text_size(length: usize, max_input_bytes: usize) -> Result<(), InferError> {
+    if length <= max_input_bytes {
+        return Ok(());
+    }
+    Err(InferError::new(
+        Code::TooLarge,
+        format!(
+            "request JSON size of {length} bytes exceeds the maximum allowed input size of {max_input_bytes} bytes. \
+             Use --http-max-input-size to increase the limit."
+        ),
+    ))
 }

@@ -54,7 +54,12 @@ fn correlation_id(value: Value<'_>) -> Result<CorrelationId, InferError> {
     }
 }
 
-fn model_value(key: &str, value: Value<'_>) -> Result<Parameter, InferError> {
+/// A parameter that is the model's business.
+///
+/// # Errors
+///
+/// A value of a type that models do not take.
+pub(super) fn model_value(key: &str, value: Value<'_>) -> Result<Parameter, InferError> {
     if let Ok(text) = value.as_text() {
         return Ok(Parameter::String(text.into_owned()));
     }

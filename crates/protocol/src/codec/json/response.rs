@@ -35,7 +35,7 @@ pub fn encode_response(
         let requested = outputs.iter().find(|requested| requested.name == output.name);
         requested.map_or(binary_by_default, |requested| requested.binary.unwrap_or(false))
     };
-    let mut encoder = Encoder { head: Vec::new(), tail: Vec::new() };
+    let mut encoder = Encoder::default();
     encoder.head.reserve(estimate(response, &is_binary));
     encoder.preamble(response);
     for (index, output) in response.outputs.iter().enumerate() {
@@ -60,18 +60,20 @@ fn estimate(response: &InferResponse, is_binary: &impl Fn(&Tensor) -> bool) -> u
     128 + response.id.len() + response.model_name.len() + 64 * response.parameters.len() + described
 }
 
-struct Encoder {
-    head: Vec<u8>,
+/// Writes the JSON, and collects what follows it.
+#[derive(Default)]
+pub(super) struct Encoder {
+    pub(super) head: Vec<u8>,
     tail: Vec<Bytes>,
 }
 
 impl Encoder {
-    fn text(&mut self, text: &[u8]) {
+    pub(super) fn text(&mut self, text: &[u8]) {
         self.head.extend_from_slice(text);
     }
 
     /// A comma in front of every item but the first.
-    fn separate(&mut self, index: usize) {
+    pub(super) fn separate(&mut self, index: usize) {
         if index > 0 {
             self.head.push(b',');
         }
@@ -101,7 +103,7 @@ impl Encoder {
         self.text(b",\"outputs\":[");
     }
 
-    fn parameter(&mut self, key: &str, value: &Parameter) {
+    pub(super) fn parameter(&mut self, key: &str, value: &Parameter) {
         write::string(&mut self.head, key.as_bytes());
         self.text(b":");
         match value {
@@ -137,7 +139,8 @@ impl Encoder {
         Ok(())
     }
 
-    fn data(&mut self, output: &Tensor) -> Result<(), InferError> {
+    /// The elements, with commas between them.
+    pub(super) fn data(&mut self, output: &Tensor) -> Result<(), InferError> {
         let data = &output.data;
         match output.datatype {
             Datatype::Fp16 | Datatype::Bf16 => return Err(unsupported(output.datatype)),

@@ -272,9 +272,14 @@ impl<'a> Leaves<'a> {
         list.elements().map(|elements| Leaves { text: elements.text, at: 0 })
     }
 
+    /// The values of a list, or a value that is none.
+    pub(super) fn of_any(value: Value<'a>) -> Leaves<'a> {
+        Leaves { text: value.text, at: 0 }
+    }
+
     /// No more values can there be, because each takes a byte and a comma or bracket.
     pub(super) fn most(&self) -> usize {
-        self.text.len() / 2
+        self.text.len().div_ceil(2)
     }
 }
 

@@ -1,7 +1,8 @@
 //! `ModelInfer`: the way of an inference request through this door.
 
-use alipes_protocol::InferError;
 use alipes_protocol::codec::proto::decode_request;
+use alipes_protocol::{InferError, Parameter};
+use http::HeaderMap;
 use hyper::body::Incoming;
 
 use super::answer::Answer;
@@ -12,10 +13,23 @@ use crate::handlers::Service;
 /// What this door is called in refusals.
 const DOOR: &str = "ModelInfer RPC";
 
-pub(super) async fn model_infer(service: &Service, body: Incoming) -> Result<Answer, InferError> {
+/// Metadata of a call that the model is to see.
+pub(super) type Forwarded = Vec<(String, Parameter)>;
+
+/// # Errors
+///
+/// Metadata under a name that belongs to the protocol.
+pub(super) fn forwarded(service: &Service, metadata: &HeaderMap) -> Result<Forwarded, InferError> {
+    let Some(forwarding) = &service.config.grpc_header_forward_pattern else { return Ok(Vec::new()) };
+    let all = metadata.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    forwarding.parameters(all, |name, _| name.to_owned())
+}
+
+pub(super) async fn model_infer(service: &Service, body: Incoming, forwarded: Forwarded) -> Result<Answer, InferError> {
     let message = parse_inference(read_message(body, Inference(service)).await?)?;
     let model = service.lookup_unary(&message.model_name, &message.model_version, DOOR)?;
-    let request = decode_request(message)?;
+    let mut request = decode_request(message)?;
+    request.parameters.extend(forwarded);
     let response = service.infer(&model, request).await?;
     Answer::inference(&response)
 }

@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use tokio::sync::watch;
 
 use super::answer::Answer;
+use super::infer::Forwarded;
 use super::layout::Plain;
 use super::message::read_message;
 use super::stream::StreamAnswer;
@@ -81,7 +82,7 @@ pub(super) fn answer(
     async move {
         match start {
             Start::Over(response) => *response,
-            Start::Infer(service, body) => respond(infer::model_infer(&service, body).await),
+            Start::Infer(service, body, forwarded) => respond(infer::model_infer(&service, body, forwarded).await),
             Start::Control(service, method, body) => respond(control(&service, method, body).await),
         }
     }
@@ -97,7 +98,7 @@ enum Start {
     // Boxed, since it is rare: every call carries this value about.
     Over(Box<Response<Answer>>),
     /// They need their message.
-    Infer(Arc<Service>, Incoming),
+    Infer(Arc<Service>, Incoming, Forwarded),
     Control(Arc<Service>, Control, Incoming),
 }
 
@@ -108,12 +109,17 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
     }
     match find(request.uri().path()) {
         Err(error) => over(status::refusal(&error)),
-        Ok(Method::ModelInfer) => Start::Infer(Arc::clone(service), request.into_body()),
+        Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
+            Ok(forwarded) => Start::Infer(Arc::clone(service), request.into_body(), forwarded),
+            Err(error) => over(status::refusal(&error)),
+        },
         Ok(Method::Control(method)) => Start::Control(Arc::clone(service), method, request.into_body()),
         Ok(Method::ModelStreamInfer) => {
             let (head, body) = request.into_parts();
-            let stream = StreamAnswer::new(Arc::clone(service), &head.headers, body, draining.clone());
-            over(Answer::Stream(Box::new(stream)).into_response())
+            match StreamAnswer::new(Arc::clone(service), &head.headers, body, draining.clone()) {
+                Ok(stream) => over(Answer::Stream(Box::new(stream)).into_response()),
+                Err(error) => over(status::refusal(&error)),
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ use hyper::body::Incoming;
 use tokio::sync::watch;
 
 use super::answer::{check_length, prefix};
+use super::infer::{Forwarded, forwarded};
 use super::layout::Inference;
 use super::message::{Messages, PREFIX_BYTES, parse_inference, within_message};
 use super::status;
@@ -44,6 +45,7 @@ pub(super) struct StreamAnswer {
     session: Session,
     outgoing: Outgoing,
     strict_errors: bool,
+    forwarded: Forwarded,
     reading: Reading,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: Phase,
@@ -66,13 +68,17 @@ enum Phase {
 }
 
 impl StreamAnswer {
+    /// # Errors
+    ///
+    /// Metadata that cannot be handed to models.
     pub(super) fn new(
         service: Arc<Service>,
         headers: &HeaderMap,
         incoming: Incoming,
         mut draining: watch::Receiver<bool>,
-    ) -> StreamAnswer {
-        StreamAnswer {
+    ) -> Result<StreamAnswer, InferError> {
+        Ok(StreamAnswer {
+            forwarded: forwarded(&service, headers)?,
             session: Session::new(Arc::clone(&service)),
             messages: Messages::new(Inference(Arc::clone(&service))),
             service,
@@ -82,7 +88,7 @@ impl StreamAnswer {
             reading: Reading::Open,
             draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
             phase: Phase::Open,
-        }
+        })
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -161,7 +167,10 @@ impl StreamAnswer {
             Err(error) => self.session.refuse(id, true, error),
             Ok(model) => match decode_request(message) {
                 Err(error) => self.session.refuse(id, !model.is_decoupled(), error),
-                Ok(request) => self.session.ask(model, request),
+                Ok(mut request) => {
+                    request.parameters.extend_from_slice(&self.forwarded);
+                    self.session.ask(model, request);
+                }
             },
         }
     }

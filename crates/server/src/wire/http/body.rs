@@ -85,14 +85,26 @@ pub async fn read(body: &mut Incoming, expected: Expected<'_>) -> Result<Body, I
     Ok(received.freeze())
 }
 
+/// Reads a body without tensors.
+///
+/// # Errors
+///
+/// As for `read`.
+pub async fn read_text(body: &mut Incoming, max_bytes: u64) -> Result<Bytes, InferError> {
+    match read(body, Expected { header_length: None, max_bytes, memory: None }).await? {
+        Body::Whole(text) | Body::Parts { json: text, .. } => Ok(text),
+    }
+}
+
 /// What has come of a body that arrives in several pieces.
-enum Received {
+pub(super) enum Received {
     Whole(AlignedBytes),
     Parts { header_length: usize, json: AlignedBytes, tensors: AlignedBytes },
 }
 
 impl Received {
-    fn new(expected: &Expected<'_>, announced: usize) -> Received {
+    /// Nothing yet of so many bytes.
+    pub(super) fn new(expected: &Expected<'_>, announced: usize) -> Received {
         match (expected.memory, expected.header_length) {
             (Some(memory), Some(header_length)) => Received::Parts {
                 header_length,
@@ -103,7 +115,8 @@ impl Received {
         }
     }
 
-    fn extend(&mut self, piece: &[u8]) {
+    /// Appends a piece.
+    pub(super) fn extend(&mut self, piece: &[u8]) {
         match self {
             Received::Whole(bytes) => bytes.extend(piece),
             Received::Parts { header_length, json, tensors } => {
@@ -115,14 +128,16 @@ impl Received {
         }
     }
 
-    fn len(&self) -> usize {
+    /// Bytes that have arrived.
+    pub(super) fn len(&self) -> usize {
         match self {
             Received::Whole(bytes) => bytes.len(),
             Received::Parts { json, tensors, .. } => json.len() + tensors.len(),
         }
     }
 
-    fn freeze(self) -> Body {
+    /// What has arrived.
+    pub(super) fn freeze(self) -> Body {
         match self {
             Received::Whole(bytes) => Body::Whole(bytes.freeze()),
             // A header that is longer than the body is refused by whoever reads it.

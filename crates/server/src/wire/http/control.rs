@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
-use super::body::{self, Body, Expected};
+use super::body;
 use super::reply::{self, Reply};
 use crate::handlers::Service;
 use crate::registry::IndexEntry;
@@ -83,10 +83,7 @@ pub async fn unload(service: &Service, model: &str, body: Incoming) -> Response<
 }
 
 async fn read(service: &Service, mut body: Incoming) -> Result<Bytes, InferError> {
-    let max_bytes = service.config.http_max_input_bytes as u64;
-    match body::read(&mut body, Expected { header_length: None, max_bytes, memory: None }).await? {
-        Body::Whole(json) | Body::Parts { json, .. } => Ok(json),
-    }
+    body::read_text(&mut body, service.config.http_max_input_bytes as u64).await
 }
 
 /// Whether the body of an index request asks for ready models alone. No body asks for all.

@@ -1,14 +1,16 @@
 //! An inference request over HTTP: from its body to its answer.
 
 use alipes_protocol::codec::{binary, json};
-use alipes_protocol::{Code, InferError, InferRequest, Origin, Tensor, limits};
+use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, Tensor, limits};
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
-use super::body::{self, Body, Expected};
+use super::body::{self, Body, Expected, Received};
+use super::compression::{self, Coding};
 use super::reply::{self, Reply};
+use super::spelling::Spelling;
 use crate::handlers::Service;
 
 /// Length of the JSON in front of binary tensors. Source: the binary tensor extension.
@@ -18,12 +20,16 @@ const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-cont
 const DOOR: &str = "HTTP end point";
 
 /// Answers an inference request.
-pub async fn infer(service: &Service, model: &str, version: &str, request: Request<Incoming>) -> Response<Reply> {
+pub async fn infer(
+    service: &Service,
+    model: &str,
+    version: &str,
+    request: Request<Incoming>,
+    spelling: Option<&Spelling>,
+) -> Response<Reply> {
     let (head, mut body) = request.into_parts();
-    let outcome = match refuse_encoding(&head.headers) {
-        Some(refused) => Ok(refused),
-        None => answer(service, model, version, &head.headers, &mut body).await,
-    };
+    let forwarded = forwarded(service, &head.headers, spelling);
+    let outcome = answer(service, model, version, &head.headers, &mut body, forwarded).await;
     body::discard(body);
     outcome.unwrap_or_else(|error| reply::infer_error(&error))
 }
@@ -34,22 +40,45 @@ async fn answer(
     version: &str,
     headers: &HeaderMap,
     body: &mut Incoming,
+    forwarded: Result<Vec<(String, Parameter)>, InferError>,
 ) -> Result<Response<Reply>, InferError> {
     let model = service.lookup_unary(name, version, DOOR).map_err(|error| error.at(Origin::Door))?;
-    let announced = body.size_hint().exact();
+    let Some(coding) = Coding::of_request(headers) else { return Ok(unknown_coding()) };
+    let max_input_bytes = service.config.http_max_input_bytes;
+    let announced = if coding == Coding::Identity { body.size_hint().exact() } else { None };
     let header_length = header_length(headers, announced).map_err(|error| error.at(Origin::Door))?;
     let max_bytes = match header_length {
-        Some(length) if length > 0 => limits::HTTP_MAX_BODY_BYTES,
-        _ => service.config.http_max_input_bytes as u64,
+        Some(length) if length > 0 && coding == Coding::Identity => limits::HTTP_MAX_BODY_BYTES,
+        _ => max_input_bytes as u64,
     };
-    let body = body::read(body, Expected { header_length, max_bytes, memory: model.body_memory() }).await?;
-    let request = decode(body, header_length, name, service.config.http_max_input_bytes)?;
+    let expected = Expected { header_length, max_bytes, memory: model.body_memory() };
+    let body = match coding {
+        Coding::Identity => body::read(body, expected).await?,
+        Coding::Gzip | Coding::Deflate => {
+            let compressed = body::read_text(body, max_bytes).await?;
+            compression::expand(compressed, Received::new(&expected, 0), max_input_bytes).await?
+        }
+    };
+    let mut request = decode(body, header_length, name, max_input_bytes)?;
+    request.parameters.extend(forwarded?);
     // The answer's form is the request's choice; the rest of the request moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
     let response = service.infer(&model, request).await?;
     let encoded =
         json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
-    Ok(respond(encoded))
+    Ok(respond(encoded, Coding::of_answer(headers)).await)
+}
+
+/// The headers that the model is to see. To be called before the body is read: later the spelling is no longer known.
+fn forwarded(
+    service: &Service,
+    headers: &HeaderMap,
+    spelling: Option<&Spelling>,
+) -> Result<Vec<(String, Parameter)>, InferError> {
+    let Some(forwarding) = &service.config.http_header_forward_pattern else { return Ok(Vec::new()) };
+    let all = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    forwarding
+        .parameters(all, |name, value| spelling.map_or_else(|| name.to_owned(), |spelling| spelling.of(name, value)))
 }
 
 fn header_length(headers: &HeaderMap, announced: Option<u64>) -> Result<Option<usize>, InferError> {
@@ -80,25 +109,35 @@ fn raw(body: Bytes) -> InferRequest {
     InferRequest { inputs: vec![tensor], raw: true, binary_by_default: true, ..InferRequest::default() }
 }
 
-fn respond(encoded: json::EncodedResponse) -> Response<Reply> {
-    let length = encoded.head.len();
+async fn respond(encoded: json::EncodedResponse, coding: Coding) -> Response<Reply> {
+    let (binary, length) = (encoded.binary, encoded.head.len());
     let slices = std::iter::once(Bytes::from(encoded.head)).chain(encoded.tail);
-    if !encoded.binary {
-        return reply::answer(StatusCode::OK, reply::JSON, Reply::of(slices));
+    let content_type = if binary { reply::OCTETS } else { reply::JSON };
+    let mut response = match coding {
+        Coding::Identity => reply::answer(StatusCode::OK, content_type, Reply::of(slices)),
+        coding => compressed(slices.collect(), content_type, coding).await,
+    };
+    if binary {
+        // The length of the JSON once it is expanded.
+        response.headers_mut().insert(HEADER_LENGTH, HeaderValue::from(length));
     }
-    let mut response = reply::answer(StatusCode::OK, reply::OCTETS, Reply::of(slices));
-    response.headers_mut().insert(HEADER_LENGTH, HeaderValue::from(length));
     response
 }
 
-/// Compressed bodies are refused by name until they are supported.
-fn refuse_encoding(headers: &HeaderMap) -> Option<Response<Reply>> {
-    let encoding = headers.get(CONTENT_ENCODING)?;
-    if encoding.as_bytes() == b"identity" {
-        return None;
-    }
+/// The answer with a compressed body, or as it is where that fails.
+async fn compressed(slices: Vec<Bytes>, content_type: HeaderValue, coding: Coding) -> Response<Reply> {
+    let Some(body) = compression::compress(&slices, coding).await else {
+        return reply::answer(StatusCode::OK, content_type, Reply::of(slices));
+    };
+    let mut response = reply::answer(StatusCode::OK, content_type, body);
+    response.headers_mut().extend(coding.header().map(|name| (CONTENT_ENCODING, name)));
+    response
+}
+
+/// The refusal of a compression that is not known, which tells those that are.
+fn unknown_coding() -> Response<Reply> {
     let error = InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Door);
     let mut response = reply::infer_error(&error);
-    response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    Some(response)
+    response.headers_mut().insert(ACCEPT_ENCODING, Coding::OFFERED);
+    response
 }

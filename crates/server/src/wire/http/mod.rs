@@ -1,11 +1,15 @@
 //! The HTTP door: hyper's HTTP/1 connection, served directly.
 
 mod body;
+mod compression;
 mod control;
+mod events;
+mod generate;
 mod infer;
 pub mod metrics;
 mod reply;
 mod route;
+mod spelling;
 mod statistics;
 
 use std::convert::Infallible;
@@ -19,17 +23,33 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::handlers::Service;
 use reply::Reply;
 use route::Route;
+use spelling::{Listening, Spelling};
 
 /// Serves one connection until it ends, or, once `draining` is done, until the request that it is in is answered.
 pub async fn serve_connection(stream: TcpStream, service: Arc<Service>, draining: impl Future<Output = ()>) {
+    if service.config.http_header_forward_pattern.is_some() {
+        let (stream, spelling) = Listening::to(stream);
+        converse(stream, service, draining, Some(spelling)).await;
+    } else {
+        converse(stream, service, draining, None).await;
+    }
+}
+
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    service: Arc<Service>,
+    draining: impl Future<Output = ()>,
+    spelling: Option<Spelling>,
+) {
     let handler = service_fn(move |request| {
-        let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(handle(&service, request).await) }
+        let (service, spelling) = (Arc::clone(&service), spelling.clone());
+        async move { Ok::<_, Infallible>(handle(&service, request, spelling.as_ref()).await) }
     });
     let connection = builder().serve_connection(TokioIo::new(stream), handler);
     let (mut connection, draining) = (pin!(connection), pin!(draining));
@@ -47,11 +67,15 @@ fn builder() -> http1::Builder {
     builder
 }
 
-async fn handle(service: &Service, request: Request<Incoming>) -> Response<Reply> {
+async fn handle(service: &Service, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
     match Route::of(request.method(), request.uri().path()) {
         Route::Infer { model, version } => {
             let (model, version) = (model.to_owned(), version.to_owned());
-            infer::infer(service, &model, &version, request).await
+            infer::infer(service, &model, &version, request, spelling).await
+        }
+        Route::Generate { model, version, events } => {
+            let (model, version) = (model.to_owned(), version.to_owned());
+            generate::generate(service, &model, &version, events, request).await
         }
         Route::Live => reply::health(service.server_live()),
         Route::Ready => reply::health(service.server_ready().await),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use alipes_protocol::{InferError, Origin};
 use bytes::Bytes;
@@ -12,18 +12,24 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
+use super::events::Events;
+
 /// Content type of JSON answers.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Content type of answers with a binary tail.
 pub const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
+/// Content type of server-sent events.
+pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
 /// Content type that Triton gives to health answers and to some errors.
 pub const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
 
 /// An answer's body: slices that leave as they are, with one vectored write where the socket takes it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Reply {
     slices: VecDeque<Bytes>,
     left: u64,
+    /// What follows the slices, as it comes.
+    events: Option<Box<Events>>,
 }
 
 impl Reply {
@@ -31,7 +37,12 @@ impl Reply {
     pub fn of(slices: impl IntoIterator<Item = Bytes>) -> Reply {
         let slices: VecDeque<Bytes> = slices.into_iter().filter(|slice| !slice.is_empty()).collect();
         let left = slices.iter().map(|slice| slice.len() as u64).sum();
-        Reply { slices, left }
+        Reply { slices, left, events: None }
+    }
+
+    /// A body that begins with an event, which others follow.
+    pub fn of_events(first: Bytes, events: Events) -> Reply {
+        Reply { events: Some(Box::new(events)), ..Reply::of([first]) }
     }
 }
 
@@ -45,18 +56,28 @@ impl Body for Reply {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let slice = self.slices.pop_front();
-        self.left -= slice.as_ref().map_or(0, |slice| slice.len() as u64);
-        Poll::Ready(slice.map(|slice| Ok(Frame::data(slice))))
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(slice) = self.slices.pop_front() {
+            self.left -= slice.len() as u64;
+            return Poll::Ready(Some(Ok(Frame::data(slice))));
+        }
+        let Some(events) = &mut self.events else { return Poll::Ready(None) };
+        let event = ready!(events.poll_next(context));
+        if event.is_none() {
+            self.events = None;
+        }
+        Poll::Ready(event.map(|event| Ok(Frame::data(event))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.slices.is_empty()
+        self.slices.is_empty() && self.events.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        if self.events.is_some() { SizeHint::default() } else { SizeHint::with_exact(self.left) }
     }
 }
 
@@ -133,6 +154,7 @@ struct ErrorBody<'a> {
     error: &'a str,
 }
 
-fn error_body(message: &str) -> Bytes {
+/// The document that an error is told with.
+pub fn error_body(message: &str) -> Bytes {
     serde_json::to_vec(&ErrorBody { error: message }).unwrap_or_default().into()
 }

@@ -29,6 +29,12 @@ pub enum Route<'a> {
         model: &'a str,
         version: &'a str,
     },
+    /// `events`: any number of responses, as server-sent events.
+    Generate {
+        model: &'a str,
+        version: &'a str,
+        events: bool,
+    },
     Index,
     Load {
         model: &'a str,
@@ -92,7 +98,8 @@ impl<'a> Route<'a> {
             [] => get(method, false, Route::ModelMetadata { model, version }),
             ["config"] => get(method, false, Route::ModelConfig { model, version }),
             ["stats"] => get(method, false, Route::Statistics { model, version }),
-            ["generate" | "generate_stream"] => post(method, false, Route::Later("generate")),
+            ["generate"] => post(method, false, Route::Generate { model, version, events: false }),
+            ["generate_stream"] => post(method, false, Route::Generate { model, version, events: true }),
             ["trace", "setting"] if version.is_empty() => setting(method, "trace settings"),
             _ => Route::Unknown,
         }
@@ -169,9 +176,7 @@ mod tests {
     #[test]
     fn routes_that_are_not_offered_yet_still_have_their_methods() {
         let wrong = Route::WrongMethod { plain: false };
-        for path in
-            ["/v2/systemsharedmemory/region/x/register", "/v2/cudasharedmemory/unregister", "/v2/models/m/generate"]
-        {
+        for path in ["/v2/systemsharedmemory/region/x/register", "/v2/cudasharedmemory/unregister"] {
             assert_eq!(get_route(path), wrong, "{path}");
             assert!(matches!(Route::of(&Method::POST, path), Route::Later(_)), "{path}");
         }
@@ -181,6 +186,15 @@ mod tests {
         }
         assert!(matches!(get_route("/v2/systemsharedmemory/status"), Route::Later(_)));
         assert_eq!(get_route("/v2/systemsharedmemory/other"), Route::Unknown);
+    }
+
+    #[test]
+    fn responses_are_generated_one_by_one_or_as_events() {
+        let path = "/v2/models/m/versions/2/generate";
+        let generate = |events| Route::Generate { model: "m", version: "2", events };
+        assert_eq!(Route::of(&Method::POST, path), generate(false));
+        assert_eq!(Route::of(&Method::POST, &format!("{path}_stream")), generate(true));
+        assert_eq!(get_route(path), Route::WrongMethod { plain: false });
     }
 
     #[test]

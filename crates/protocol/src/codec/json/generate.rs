@@ -1,0 +1,216 @@
+//! Requests to `generate`: a flat object whose keys are inputs, or else parameters. Source: Triton's generate extension.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::error::Within;
+use super::value::{Leaves, Value, lossy};
+use super::{Context, check_text_size, data, parameters};
+use crate::{Datatype, InferError, InferRequest, Shape, Tensor};
+
+/// What a model declares of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredInput {
+    /// Its element type.
+    pub datatype: Datatype,
+    /// Its sizes, with the batch dimension; -1 stands for any.
+    pub shape: Shape,
+}
+
+/// The request that a body carries. `declared` finds an input of the model by its name.
+///
+/// A key that names an input is that tensor: one value, or a flat list of them. Any other key is a parameter of the
+/// request. The members of `parameters` are read like those around them, and `id` is a parameter and the request's id.
+///
+/// # Errors
+///
+/// Triton's code and text for the first thing that is wrong.
+pub fn decode_generate(
+    text: &[u8],
+    model_name: &str,
+    max_input_bytes: usize,
+    declared: impl Fn(&str) -> Option<DeclaredInput>,
+) -> Result<InferRequest, InferError> {
+    check_text_size(text.len(), max_input_bytes)?;
+    let document = Value::parse(text)?;
+    let members = document.members()?;
+    let context = Context { model: model_name, max_input_bytes };
+    let mut reader = Reader { declared, context, request: InferRequest::default(), seen: HashSet::new() };
+    if let Some(id) = document.find("id") {
+        reader.request.id = id.as_text().within("Unable to parse 'id'")?.into();
+    }
+    for (key, value) in members {
+        if &*key == b"parameters" { reader.nested(value)? } else { reader.member(key, value)? }
+    }
+    Ok(reader.request)
+}
+
+struct Reader<'a, F> {
+    declared: F,
+    context: Context<'a>,
+    request: InferRequest,
+    /// Parameters so far: of a key that is given twice, the first counts.
+    seen: HashSet<String>,
+}
+
+impl<F: Fn(&str) -> Option<DeclaredInput>> Reader<'_, F> {
+    fn nested(&mut self, value: Value<'_>) -> Result<(), InferError> {
+        if (self.declared)("parameters").is_some() {
+            return Err(InferError::invalid("Keyword 'parameters' for nested schema also given as input tensor name"));
+        }
+        if !value.is_object() {
+            return Err(InferError::internal(
+                "Expected JSON object for keyword: 'parameters': attempt to access JSON non-object as object",
+            ));
+        }
+        for (key, value) in value.members()? {
+            self.member(key, value).within("Converting keyword: 'parameters'")?;
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, key: Cow<'_, [u8]>, value: Value<'_>) -> Result<(), InferError> {
+        let key = lossy(key.into_owned());
+        if let Some(input) = (self.declared)(&key) {
+            let tensor = self.tensor(&key, input, value)?;
+            self.request.inputs.push(tensor);
+        } else if self.seen.insert(key.clone()) {
+            let value = parameters::model_value(&key, value)?;
+            self.request.parameters.push((key, value));
+        }
+        Ok(())
+    }
+
+    fn tensor(&self, name: &str, input: DeclaredInput, value: Value<'_>) -> Result<Tensor, InferError> {
+        let count = if value.is_array() { value.elements()?.count() } else { 1 };
+        let shape = || {
+            distribute(&input.shape, count).ok_or_else(|| {
+                InferError::invalid(format!("The schema can not convert input '{name}' to tensor with proper shape"))
+            })
+        };
+        let read = || data::read_leaves(Leaves::of_any(value), input.datatype, count, name, self.context);
+        // In Triton's order: strings are measured before the shape is looked at, numbers are read after it.
+        let (shape, data) = if input.datatype == Datatype::Bytes {
+            let data = read()?;
+            (shape()?, data)
+        } else {
+            (shape()?, read()?)
+        };
+        Ok(Tensor { name: name.into(), datatype: input.datatype, shape, data: data.into() })
+    }
+}
+
+/// The shape of so many elements: the innermost size that is open takes what fixed sizes leave, other open ones are 1.
+fn distribute(declared: &[i64], count: usize) -> Option<Shape> {
+    let mut left = count;
+    for size in declared.iter().filter_map(|&size| usize::try_from(size).ok()) {
+        if left.checked_rem(size)? != 0 {
+            return None;
+        }
+        left /= size;
+    }
+    let mut shape = Shape::from_slice(declared);
+    for size in shape.iter_mut().rev().filter(|size| **size < 0) {
+        *size = i64::try_from(left).ok()?;
+        left = 1;
+    }
+    (left == 1).then_some(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Parameter;
+
+    fn declared(name: &str) -> Option<DeclaredInput> {
+        let (datatype, shape): (_, &[i64]) = match name {
+            "TEXT" => (Datatype::Bytes, &[1]),
+            "ROWS" => (Datatype::Int32, &[-1, 4]),
+            "HALF" => (Datatype::Fp16, &[1]),
+            "OPEN" => (Datatype::Fp32, &[-1, 2, -1]),
+            _ => return None,
+        };
+        Some(DeclaredInput { datatype, shape: Shape::from_slice(shape) })
+    }
+
+    fn read(text: &str) -> Result<InferRequest, InferError> {
+        decode_generate(text.as_bytes(), "m", 1 << 20, declared)
+    }
+
+    fn refused(text: &str) -> String {
+        read(text).unwrap_err().message
+    }
+
+    #[test]
+    fn keys_are_inputs_or_parameters() {
+        let request = read(r#"{"id":"i","TEXT":"a","depth":2,"parameters":{"ROWS":[1,2,3,4],"flag":true}}"#).unwrap();
+        assert_eq!(request.id, "i");
+        let inputs: Vec<_> = request.inputs.iter().map(|input| (&*input.name, &input.shape[..])).collect();
+        assert_eq!(inputs, [("TEXT", &[1][..]), ("ROWS", &[1, 4])]);
+        assert_eq!(&request.inputs[0].data[..], b"\x01\0\0\0a");
+        let parameters = [
+            ("id".to_owned(), Parameter::String("i".to_owned())),
+            ("depth".to_owned(), Parameter::Int64(2)),
+            ("flag".to_owned(), Parameter::Bool(true)),
+        ];
+        assert_eq!(request.parameters, parameters);
+    }
+
+    #[test]
+    fn of_a_parameter_that_is_given_twice_the_first_counts() {
+        let request = read(r#"{"a":1,"a":2,"parameters":{"a":3}}"#).unwrap();
+        assert_eq!(request.parameters, [("a".to_owned(), Parameter::Int64(1))]);
+    }
+
+    #[test]
+    fn values_fill_the_fixed_sizes_and_then_the_innermost_open_one() {
+        let shape = |declared: &[i64], count| distribute(declared, count).map(|shape| shape.to_vec());
+        assert_eq!(shape(&[-1, 4], 8), Some(vec![2, 4]));
+        assert_eq!(shape(&[-1, 2, -1], 6), Some(vec![1, 2, 3]));
+        assert_eq!(shape(&[1], 1), Some(vec![1]));
+        assert_eq!(shape(&[], 1), Some(vec![]));
+        assert_eq!(shape(&[-1], 0), Some(vec![0]));
+        for (declared, count) in [(&[4][..], 3), (&[4], 8), (&[4], 0), (&[0], 1), (&[], 2)] {
+            assert_eq!(shape(declared, count), None, "{declared:?} of {count}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_in_tritons_words() {
+        assert_eq!(refused("[1]"), "attempt to get members for non-object");
+        assert_eq!(refused(r#"{"id":5}"#), "Unable to parse 'id': attempt to access JSON non-string as string");
+        assert_eq!(
+            refused(r#"{"parameters":[1]}"#),
+            "Expected JSON object for keyword: 'parameters': attempt to access JSON non-object as object"
+        );
+        assert_eq!(
+            refused(r#"{"TEXT":5}"#),
+            "Unable to parse JSON bytes array: attempt to access JSON non-string as string"
+        );
+        let schema = "The schema can not convert input 'TEXT' to tensor with proper shape";
+        assert_eq!(refused(r#"{"TEXT":["a","b"]}"#), schema);
+        assert_eq!(refused(r#"{"TEXT":[]}"#), schema);
+        let wrong_type = "Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer";
+        assert_eq!(refused(r#"{"ROWS":[1,2,3,"x"]}"#), wrong_type);
+        let count = "Unable to parse 'data': Shape does not match true shape of 'data' field";
+        assert_eq!(refused(r#"{"ROWS":[[1,2],[3,4],[5],[6]]}"#), count);
+        assert!(refused(r#"{"HALF":1}"#).starts_with("receiving FP16 data via JSON is not supported."));
+        assert!(refused(r#"{"other":[1]}"#).starts_with("parameter 'other' has invalid type."));
+        assert!(refused(r#"{"parameters":{"x":{}}}"#).starts_with("Converting keyword: 'parameters': parameter 'x'"));
+    }
+
+    #[test]
+    fn an_input_called_parameters_cannot_be_told_from_the_keyword() {
+        let any = |_: &str| Some(DeclaredInput { datatype: Datatype::Int32, shape: Shape::from_slice(&[1]) });
+        let refused = decode_generate(br#"{"parameters":{}}"#, "m", 1 << 20, any).unwrap_err();
+        assert_eq!(refused.message, "Keyword 'parameters' for nested schema also given as input tensor name");
+    }
+
+    #[test]
+    fn a_text_beyond_the_limit_is_refused() {
+        let refused = decode_generate(b"{      }", "m", 7, declared).unwrap_err();
+        assert!(
+            refused.message.starts_with("request JSON size of 8 bytes exceeds the maximum allowed input size of 7")
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Headers of a call that models see as parameters of the request.
+
+use std::fmt::Display;
+
+use alipes_protocol::{InferError, Parameter};
+use regex::bytes::{Regex, RegexBuilder};
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// Names that mean something to the protocol. Source: Triton's parameters extension.
+const RESERVED: [&str; 6] = ["sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers"];
+
+/// Names that begin so belong to the protocol.
+const RESERVED_PREFIX: &str = "triton_";
+
+/// Chooses headers by their names: a regular expression that matches anywhere in them, in upper or lower case.
+#[derive(Clone, Debug)]
+pub struct Forwarding(Regex);
+
+impl Forwarding {
+    /// The headers whose names match, as parameters. `names` finds the name that the model sees.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a name that belongs to the protocol.
+    pub fn parameters<'a, N: Display>(
+        &self,
+        headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+        shown: impl Fn(&str, &[u8]) -> N,
+    ) -> Result<Vec<(String, Parameter)>, InferError> {
+        let mut parameters = Vec::new();
+        for (name, value) in headers {
+            if !self.0.is_match(name.as_bytes()) {
+                continue;
+            }
+            let shown = shown(name, value).to_string();
+            if RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX) {
+                let text = format!("Header '{shown}' is reserved for Triton usage and cannot be forwarded.");
+                return Err(InferError::invalid(text));
+            }
+            parameters.push((shown, Parameter::String(String::from_utf8_lossy(value).into_owned())));
+        }
+        Ok(parameters)
+    }
+}
+
+/// Reads a pattern; an empty one forwards nothing.
+///
+/// # Errors
+///
+/// No regular expression.
+pub fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Forwarding>, D::Error> {
+    let pattern = String::deserialize(deserializer)?;
+    if pattern.is_empty() {
+        return Ok(None);
+    }
+    // Names are ASCII, and classes such as \d are in Triton's regular expressions.
+    let regex = RegexBuilder::new(&pattern).case_insensitive(true).unicode(false).build();
+    regex.map(|regex| Some(Forwarding(regex))).map_err(|error| {
+        let error = error.to_string();
+        let reason = error.lines().last().unwrap_or_default();
+        D::Error::custom(format!("the header forward pattern '{pattern}' is no regular expression: {reason}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forwarding(text: &str) -> Result<Option<Forwarding>, serde_json::Error> {
+        pattern(&mut serde_json::Deserializer::from_str(&serde_json::to_string(text)?))
+    }
+
+    fn parameters(text: &str, names: &[&str]) -> Result<Vec<String>, InferError> {
+        let headers = names.iter().map(|name| (*name, &b"v"[..]));
+        let chosen = forwarding(text).unwrap().unwrap().parameters(headers, |name, _| name.to_uppercase())?;
+        Ok(chosen.into_iter().map(|(name, _)| name).collect())
+    }
+
+    #[test]
+    fn a_pattern_matches_anywhere_and_in_any_case() {
+        let names = ["x-team", "other", "a-x-team-name"];
+        assert_eq!(parameters("X-TEAM.*|my_.*", &names).unwrap(), ["X-TEAM", "A-X-TEAM-NAME"]);
+        assert_eq!(parameters("^x-team$", &names).unwrap(), ["X-TEAM"]);
+    }
+
+    #[test]
+    fn a_name_of_the_protocol_is_refused_under_the_name_that_was_sent() {
+        for (name, shown) in [("triton_key", "TRITON_KEY"), ("sequence_id", "SEQUENCE_ID")] {
+            let refused = parameters(".*", &[name]).unwrap_err();
+            let text = format!("Header '{shown}' is reserved for Triton usage and cannot be forwarded.");
+            assert_eq!(refused, InferError::invalid(text));
+        }
+        assert_eq!(parameters("x-.*", &["triton_key", "x-a"]).unwrap(), ["X-A"]);
+    }
+
+    #[test]
+    fn no_pattern_forwards_nothing_and_a_wrong_one_is_refused() {
+        assert!(forwarding("").unwrap().is_none());
+        let refused = forwarding("(").unwrap_err().to_string();
+        assert_eq!(refused, "the header forward pattern '(' is no regular expression: error: unclosed group");
+    }
+
+    #[test]
+    fn a_value_of_any_bytes_is_text() {
+        let headers = [("x-a", &b"\xff!"[..])];
+        let chosen = forwarding("x").unwrap().unwrap().parameters(headers, |name, _| name.to_owned()).unwrap();
+        assert_eq!(chosen, [("x-a".to_owned(), Parameter::String("\u{fffd}!".to_owned()))]);
+    }
+}

@@ -1,0 +1,74 @@
+//! One request whose responses are taken one by one, as many as the model gives.
+
+use std::future;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use alipes_protocol::codec::json::DeclaredInput;
+use alipes_protocol::{InferError, InferRequest, InferResponse};
+use compact_str::CompactString;
+
+use super::Service;
+use crate::executor::answer::Reply;
+use crate::executor::mailbox::Responses;
+use crate::inflight::OwnedGuest;
+use crate::model::ModelVersion;
+
+impl Service {
+    /// Begins a request to a model of any kind.
+    ///
+    /// # Errors
+    ///
+    /// What the request's checks refuse, and `Unavailable` while the server drains.
+    pub fn generate(&self, model: &Arc<ModelVersion>, request: InferRequest) -> Result<Generation, InferError> {
+        let arrived = Instant::now();
+        let inside = self.inflight.enter_owned()?;
+        let id = request.id.clone();
+        let responses = model.submit_stream(request, arrived)?;
+        Ok(Generation { model: Arc::clone(model), id, responses, _inside: inside })
+    }
+}
+
+/// What a model declares of an input, where it has one of this name.
+pub fn declared_input(model: &ModelVersion, name: &str) -> Option<DeclaredInput> {
+    let port = model.spec.inputs.iter().find(|port| port.name == name)?;
+    let batch = (model.spec.max_batch_size > 0).then_some(-1);
+    Some(DeclaredInput { datatype: port.datatype, shape: batch.into_iter().chain(port.dims.iter().copied()).collect() })
+}
+
+/// A request on its way. Dropping it withdraws the request: if it still waits, it never reaches the model.
+pub struct Generation {
+    model: Arc<ModelVersion>,
+    id: CompactString,
+    responses: Responses,
+    _inside: OwnedGuest,
+}
+
+impl Generation {
+    /// The next response; none after the last.
+    pub async fn next(&mut self) -> Option<Result<InferResponse, InferError>> {
+        future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The same for who polls.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<InferResponse, InferError>>> {
+        while let Some(response) = ready!(self.responses.poll_next(context)) {
+            // An end without a response has nothing to tell.
+            if let Some(answer) = response.answer {
+                return Poll::Ready(Some(answer.map(|reply| self.response(reply))));
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    fn response(&self, Reply { outputs, parameters }: Reply) -> InferResponse {
+        InferResponse {
+            id: self.id.clone(),
+            model_name: Arc::clone(&self.model.name),
+            model_version: self.model.spec.version,
+            parameters,
+            outputs,
+        }
+    }
+}

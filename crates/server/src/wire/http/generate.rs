@@ -1,0 +1,70 @@
+//! `generate` and `generate_stream`: plain JSON in, one JSON object or server-sent events out.
+
+use alipes_protocol::InferError;
+use alipes_protocol::codec::json;
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::{HeaderMap, Request, Response, StatusCode};
+
+use super::compression::Coding;
+use super::reply::{self, Reply};
+use super::{body, events};
+use crate::handlers::Service;
+use crate::handlers::generate::{Generation, declared_input};
+
+/// Triton's words for a model that does not answer exactly once.
+const NOT_ONE: &str = "generate expects model to produce exactly 1 response, use generate stream for model that \
+                       generates various number of responses";
+
+/// Answers a request, with as many events as the model gives responses or with its one response.
+pub async fn generate(
+    service: &Service,
+    model: &str,
+    version: &str,
+    events: bool,
+    request: Request<Incoming>,
+) -> Response<Reply> {
+    let (head, mut body) = request.into_parts();
+    let begun = begin(service, model, version, &head.headers, &mut body).await;
+    body::discard(body);
+    match begun {
+        Ok(generation) if events => events::answer(generation).await,
+        Ok(generation) => answer(generation).await,
+        Err(error) => reply::error(&error),
+    }
+}
+
+async fn begin(
+    service: &Service,
+    name: &str,
+    version: &str,
+    headers: &HeaderMap,
+    body: &mut Incoming,
+) -> Result<Generation, InferError> {
+    let model = service.lookup(name, version)?;
+    if Coding::of_request(headers) != Some(Coding::Identity) {
+        return Err(InferError::invalid("Unsupported content-encoding, only 'identity' is supported."));
+    }
+    let max_input_bytes = service.config.http_max_input_bytes;
+    let text = body::read_text(body, max_input_bytes as u64).await?;
+    let request = json::decode_generate(&text, name, max_input_bytes, |input| declared_input(&model, input))?;
+    service.generate(&model, request)
+}
+
+/// The one response. The status follows from the first of several, as in Triton, and what is wrong from the last.
+async fn answer(mut generation: Generation) -> Response<Reply> {
+    let Some(first) = generation.next().await.map(events::encode) else {
+        return reply::answer(StatusCode::OK, reply::JSON, reply::error_body(NOT_ONE));
+    };
+    let mut responses = 1;
+    while generation.next().await.is_some() {
+        responses += 1;
+    }
+    let status = events::status(&first);
+    let body = match first {
+        _ if responses > 1 => reply::error_body(NOT_ONE),
+        Ok(text) => Bytes::from(text),
+        Err(error) => reply::error_body(&error.message),
+    };
+    reply::answer(status, reply::JSON, body)
+}

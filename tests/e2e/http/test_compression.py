@@ -1,0 +1,112 @@
+"""Compressed bodies: both codings both ways, with the real client, and bounded whatever they expand to."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import zlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import psutil
+import pytest
+import tritonclient.http as http_client
+from support.models import add_model
+from support.server import ServerProcess
+
+INFER = "/v2/models/double/infer"
+CODINGS = {"gzip": gzip.compress, "deflate": zlib.compress}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
+    repository = tmp_path_factory.mktemp("models")
+    add_model(repository, "double")
+    return serve_module(repository)
+
+
+@pytest.fixture
+def connection(server: ServerProcess) -> Iterator[http.client.HTTPConnection]:
+    opened = http.client.HTTPConnection(server.http, timeout=60)
+    yield opened
+    opened.close()
+
+
+def post(connection: http.client.HTTPConnection, body: bytes, **headers: str) -> tuple[int, bytes]:
+    connection.request("POST", INFER, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def document(rows: int = 1) -> bytes:
+    tensor = {"name": "X", "shape": [rows, 2], "datatype": "FP32", "data": [1, 2] * rows}
+    return json.dumps({"inputs": [tensor]}).encode()
+
+
+@pytest.mark.parametrize("outgoing", [None, *CODINGS])
+@pytest.mark.parametrize("incoming", [None, *CODINGS])
+@pytest.mark.parametrize("binary", [True, False])
+def test_the_real_client_understands_every_combination(
+    server: ServerProcess, outgoing: str | None, incoming: str | None, binary: bool
+) -> None:
+    array = np.arange(8, dtype=np.float32).reshape(4, 2)
+    given = http_client.InferInput("X", [4, 2], "FP32")
+    given.set_data_from_numpy(array, binary_data=binary)
+    asked = http_client.InferRequestedOutput("Y", binary_data=binary)
+    with http_client.InferenceServerClient(server.http) as client:
+        answer = client.infer(
+            "double",
+            [given],
+            outputs=[asked],
+            request_compression_algorithm=outgoing,
+            response_compression_algorithm=incoming,
+        )
+    assert np.array_equal(answer.as_numpy("Y"), array * 2)
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_a_bomb_is_refused_and_costs_little(
+    server: ServerProcess, connection: http.client.HTTPConnection, coding: str
+) -> None:
+    bomb = CODINGS[coding](bytes(1 << 30))
+    before = psutil.Process(server.process.pid).memory_info().rss
+    status, text = post(connection, bomb, Content_Encoding=coding)
+    assert status == 400
+    assert b"exceeds the maximum allowed input size of 67108864 bytes" in text
+    assert psutil.Process(server.process.pid).memory_info().rss - before < 256 << 20
+    status, text = post(connection, document())
+    assert json.loads(text)["outputs"][0]["data"] == [2.0, 4.0]
+
+
+def test_the_limit_counts_expanded_bytes(
+    tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., ServerProcess]
+) -> None:
+    repository = tmp_path_factory.mktemp("models")
+    add_model(repository, "double")
+    server = serve(repository, "--http-max-input-size=1000")
+    connection = http.client.HTTPConnection(server.http, timeout=60)
+    for length, status in ((1000, 200), (1001, 400)):
+        body = gzip.compress(document().ljust(length))
+        assert post(connection, body, Content_Encoding="gzip")[0] == status
+    connection.close()
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_damaged_data_is_refused_and_the_connection_serves_on(
+    connection: http.client.HTTPConnection, coding: str
+) -> None:
+    whole = CODINGS[coding](document(4))
+    status, text = post(connection, whole[:-9], Content_Encoding=coding)
+    assert (status, b"the compressed request body is damaged" in text) == (400, True), text
+    assert post(connection, whole, Content_Encoding=coding)[0] == 200
+
+
+def test_a_coding_is_recognized_by_its_bytes(connection: http.client.HTTPConnection) -> None:
+    status, text = post(connection, gzip.compress(document()), Content_Encoding="deflate")
+    assert status == 200, text
+
+
+def test_errors_leave_as_they_are(connection: http.client.HTTPConnection) -> None:
+    status, text = post(connection, b"{", Accept_Encoding="gzip")
+    assert (status, json.loads(text)["error"][:14]) == (500, "failed to pars")

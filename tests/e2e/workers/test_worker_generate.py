@@ -1,0 +1,129 @@
+"""`generate` and `generate_stream`: events as they are made, and nothing for who has gone."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from support.notes import Notes
+from support.python_models import DECOUPLED, add_python_model
+from support.server import PATIENCE_S, ServerProcess
+from support.waiting import until
+
+Start = Callable[..., ServerProcess]
+
+# Sends a response whenever the test lets it, until nobody wants more.
+STEPS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            note("begun")
+            for index in range(int(given(request)[0])):
+                while not sender.is_cancelled() and not (NOTES / f"step{index}").exists():
+                    time.sleep(0.002)
+                if sender.is_cancelled():
+                    note("cancelled")
+                    break
+                sender.send(answer(Y=np.array([index], np.int32)))
+            sender.send(flags=FINAL)
+"""
+
+# Holds each request until the test lets it go, and notes which ones it has seen.
+HOLDS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            note(f"seen{int(given(request)[0])}")
+            await_note("release")
+        return [answer(Y=given(request)) for request in requests]
+"""
+
+
+@pytest.fixture
+def server(repository: Path, start: Start) -> ServerProcess:
+    add_python_model(repository, "steps", STEPS, config=DECOUPLED)
+    add_python_model(repository, "holds", HOLDS)
+    add_python_model(repository, "echo")
+    return start()
+
+
+def ask(server: ServerProcess, path: str, body: object) -> http.client.HTTPConnection:
+    """Sends a request; the answer is still to be read."""
+    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection.request("POST", f"/v2/models/{path}", json.dumps(body))
+    return connection
+
+
+def events(answer: http.client.HTTPResponse) -> Iterator[Any]:
+    """The events of an answer, each as it comes."""
+    for line in iter(answer.readline, b""):
+        if line != b"\n":
+            assert line.startswith(b"data: "), line
+            yield json.loads(line.removeprefix(b"data: "))
+
+
+def leave(server: ServerProcess, connection: http.client.HTTPConnection) -> None:
+    """Closes a connection, and returns once the server has noticed."""
+    port = connection.sock.getsockname()[1]
+    connection.sock.shutdown(socket.SHUT_RDWR)
+    connection.close()
+    process = psutil.Process(server.process.pid)
+    until(lambda: port not in {peer.raddr.port for peer in process.net_connections("tcp") if peer.raddr}, "noticed")
+
+
+def test_an_event_arrives_before_the_next_is_made(server: ServerProcess, notes: Notes) -> None:
+    connection = ask(server, "steps/generate_stream", {"X": 3})
+    notes.write("step0")
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/event-stream; charset=utf-8")
+    coming = events(answer)
+    for index in range(3):
+        assert next(coming) == {"Y": index, "model_name": "steps", "model_version": "1"}
+        notes.write(f"step{index + 1}")
+    assert list(coming) == []
+    connection.request("POST", "/v2/models/echo/generate", '{"X":[7,8]}')
+    assert json.loads(connection.getresponse().read())["Y"] == [7, 8]
+    connection.close()
+
+
+@pytest.mark.parametrize("heard", [0, 1])
+def test_a_model_learns_that_the_reader_of_its_events_has_gone(server: ServerProcess, notes: Notes, heard: int) -> None:
+    connection = ask(server, "steps/generate_stream", {"X": 5})
+    if heard:
+        notes.write("step0")
+        assert next(events(connection.getresponse()))["Y"] == 0
+    notes.read("begun")
+    leave(server, connection)
+    notes.read("cancelled")
+
+
+@pytest.mark.parametrize("path", ["holds/infer", "holds/generate", "holds/generate_stream"])
+def test_a_request_whose_client_leaves_while_it_waits_never_reaches_the_model(
+    server: ServerProcess, notes: Notes, path: str
+) -> None:
+    first = ask(server, "holds/generate", {"X": 1})
+    notes.read("seen1")
+    tensor = {"name": "X", "shape": [1], "datatype": "INT32", "data": [2]}
+    body: object = {"inputs": [tensor]} if path.endswith("infer") else {"X": 2}
+    leaving, staying = ask(server, path, body), ask(server, "holds/generate", {"X": 3})
+    leave(server, leaving)
+    notes.write("release")
+    for connection, value in ((first, 1), (staying, 3)):
+        assert json.loads(connection.getresponse().read())["Y"] == value
+        connection.close()
+    assert "seen3" in notes.names()
+    assert "seen2" not in notes.names()
+
+
+def test_a_stream_that_ends_at_once_is_an_empty_answer(server: ServerProcess) -> None:
+    connection = ask(server, "steps/generate_stream", {"X": 0})
+    answer = connection.getresponse()
+    assert (answer.status, answer.read()) == (200, b"")
+    connection.close()
