@@ -23,11 +23,16 @@ BINARY = "binary"
 GRPC = "grpc"
 #: A request on a gRPC stream, answered by `RESPONSES` responses.
 STREAM = "stream"
+#: A request on a gRPC stream, answered by one response.
+STREAM_ONE = "stream_one"
+#: Both of them.
+STREAMS = (STREAM, STREAM_ONE)
 
 #: Where the forms of gRPC are posted.
 GRPC_PATHS = {
     GRPC: "/inference.GRPCInferenceService/ModelInfer",
     STREAM: "/inference.GRPCInferenceService/ModelStreamInfer",
+    STREAM_ONE: "/inference.GRPCInferenceService/ModelStreamInfer",
 }
 #: A gRPC message is preceded by one byte that says "not compressed" and four that give its length.
 GRPC_PREFIX_BYTES = 5
@@ -162,12 +167,22 @@ class Work:
         Raises:
             WrongAnswer: If one is missing, wrong or too many.
         """
+        if self.form == STREAM_ONE:
+            return self._check_only(messages)
         answers = [service_pb2.ModelStreamInferResponse.FromString(message) for message in messages]
         errors = [answer.error_message for answer in answers if answer.error_message]
         raw = [part for answer in answers for part in answer.infer_response.raw_output_contents]
         found = np.frombuffer(b"".join(raw), np.float32).tolist()
         if errors or found != list(range(self.responses)):
             raise WrongAnswer(f"{self.name}: expected 0 to {self.responses - 1}, got {found} and errors {errors}")
+
+    def _check_only(self, messages: Sequence[bytes]) -> None:
+        if len(messages) != 1:
+            raise WrongAnswer(f"{self.name}: expected one response, got {len(messages)}")
+        answer = service_pb2.ModelStreamInferResponse.FromString(messages[0])
+        if answer.error_message:
+            raise WrongAnswer(f"{self.name}: {answer.error_message}")
+        self.check(answer.infer_response.SerializeToString(), {})
 
     def values(self, body: bytes, headers: dict[str, str]) -> Array:
         """The numbers of an answer, as `check` takes it."""

@@ -4,7 +4,10 @@ import json
 
 from bench.load.tool import LoadFailed, Measurement, run
 from bench.paths import compiled
-from bench.work import Work
+from bench.work import STREAM, Work
+
+#: How the tool is told of requests that have one response each, whatever its value.
+ANY = "any"
 
 
 def post(port: int, work: Work, in_flight: int, duration_s: float) -> Measurement:
@@ -22,7 +25,8 @@ def post(port: int, work: Work, in_flight: int, duration_s: float) -> Measuremen
     Raises:
         LoadFailed: If a response was missing, wrong, out of order or too many.
     """
-    numbers = [port, work.message_file, work.responses, in_flight, round(duration_s * 1000)]
+    expected = work.responses if work.form == STREAM else ANY
+    numbers = [port, work.message_file, expected, in_flight, round(duration_s * 1000)]
     command = [str(compiled("stream-load")), *map(str, numbers)]
     try:
         figures = json.loads(run(command, duration_s, interrupt=False))

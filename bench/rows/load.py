@@ -10,7 +10,7 @@ from bench.load.h2load import Streams
 from bench.load.tool import Measurement
 from bench.rows.row import Cell, Facts, Sample
 from bench.servers.endpoint import Endpoint
-from bench.work import GRPC, STREAM, Work
+from bench.work import GRPC, STREAMS, Work
 
 RATE = "requests/s"
 RESPONSE_RATE = "responses/s"
@@ -26,6 +26,8 @@ class Contender:
     #: Name of the server in the fleet.
     server: str
     work: Work
+    #: How it is loaded, where that differs from the row's way.
+    streams: Streams | None = None
 
 
 @dataclass(frozen=True)
@@ -43,22 +45,26 @@ class LoadRow:
             endpoint = fleet.endpoint(contender.server, contender.work)
             if endpoint is not None:
                 answer_bytes = fleet.answer_bytes(contender.server, contender.work)
-                cells.append(Cell(contender.label, partial(self._measure, contender.work, endpoint, answer_bytes)))
+                measure = partial(self._measure, contender, endpoint, answer_bytes)
+                cells.append(Cell(contender.label, measure))
         return cells
 
-    def _measure(self, work: Work, endpoint: Endpoint, answer_bytes: int, seconds: float) -> Sample:
-        latency = self.facts.unit == MEDIAN
+    def _measure(self, contender: Contender, endpoint: Endpoint, answer_bytes: int, seconds: float) -> Sample:
+        work, latency = contender.work, self.facts.unit == MEDIAN
         cpu_before_s = endpoint.process.cpu_seconds()
-        measurement = self._load(work, endpoint, answer_bytes, seconds, latency=latency)
+        measurement = self._load(contender, endpoint, answer_bytes, seconds, latency=latency)
         # Steadier than any rate where others use the machine too.
         cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
         detail = {**measurement.as_json(), "server_cpu_us_per_request": cpu_us}
         return Sample(measurement.p50_us if latency else measurement.rate * work.responses, dict(detail))
 
-    def _load(self, work: Work, endpoint: Endpoint, answer_bytes: int, seconds: float, *, latency: bool) -> Measurement:
+    def _load(
+        self, contender: Contender, endpoint: Endpoint, answer_bytes: int, seconds: float, *, latency: bool
+    ) -> Measurement:
+        work, streams = contender.work, contender.streams or self.streams
         port = endpoint.port(work)
-        if work.form == STREAM:
-            return stream.post(port, work, self.streams.per_connection, seconds)
+        if work.form in STREAMS:
+            return stream.post(port, work, streams.per_connection, seconds)
         if work.form == GRPC:
-            return h2load.post(port, work, self.streams, seconds, answer_bytes, latency=latency)
-        return wrk.post(port, work, self.streams.connections, seconds, endpoint.path(work))
+            return h2load.post(port, work, streams, seconds, answer_bytes, latency=latency)
+        return wrk.post(port, work, streams.connections, seconds, endpoint.path(work))

@@ -13,7 +13,7 @@ from bench.rows.reload import ReloadRow
 from bench.rows.row import Better, Facts, Row, Target
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
-from bench.work import BINARY, GRPC, JSON, JSON_DOUBLES, work
+from bench.work import BINARY, GRPC, JSON, JSON_DOUBLES, STREAM_ONE, work
 
 IMAGE = "3x224x224 FP32"
 #: One thread of h2load cannot write images as fast as the floor reads them.
@@ -31,6 +31,7 @@ def rows(soak_requests: int) -> list[Row]:
         _http_json_latency(),
         _grpc(),
         _grpc_latency(),
+        _grpc_stream(),
         _image(),
         _image_grpc(),
         _image_json(),
@@ -77,6 +78,18 @@ def _grpc_latency() -> Row:
     targets = (Target(ALIPES, TONIC, 1.4), Target(ALIPES, TRITON))
     facts = Facts("grpc_latency", "gRPC, 1 connection x 1 stream", MEDIAN, Better.LESS, targets, pieces=LATENCY_PIECES)
     return LoadRow(facts, beside(work("mlp", GRPC), TONIC, triton=TRITON), Streams(1, 1))
+
+
+def _grpc_stream() -> Row:
+    """What a stream costs that many requests share, whose responses have to come in their order, against calls."""
+    calls, stream = Streams(8, 8), Streams(1, 64)
+    contenders = (
+        Contender("alipes, stream", ALIPES, work("mlp", STREAM_ONE), stream),
+        Contender("alipes, 8 x 8 calls", ALIPES, work("mlp", GRPC), calls),
+    )
+    targets = (Target("alipes, stream", "alipes, 8 x 8 calls", 0.8),)
+    facts = Facts("grpc_stream", "gRPC, 1 stream with 64 requests in flight", RATE, Better.MORE, targets)
+    return LoadRow(facts, contenders, calls)
 
 
 def _image() -> Row:

@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from bench.work import GRPC_PREFIX_BYTES, STREAM, Work, WrongAnswer
+from bench.work import GRPC_PREFIX_BYTES, STREAMS, Work, WrongAnswer
 
 TIMEOUT_S = 30.0
 
@@ -68,10 +68,10 @@ def _check_grpc(port: int, work: Work) -> int:
     options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
     with grpc.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
         try:
-            answers = _stream(channel, work) if work.form == STREAM else [_call(channel, work)]
+            answers = _stream(channel, work) if work.form in STREAMS else [_call(channel, work)]
         except grpc.RpcError as error:
             raise WrongAnswer(f"{work.name}: {error}") from error
-    if work.form == STREAM:
+    if work.form in STREAMS:
         work.check_stream(answers)
     else:
         work.check(answers[0], {})

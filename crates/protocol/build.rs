@@ -4,7 +4,8 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
-    let files = ["inference.proto", "health.proto", "model_config.proto"];
+    let files =
+        ["inference.proto", "health.proto", "model_config.proto", "reflection.proto", "reflection_v1alpha.proto"];
     println!("cargo:rerun-if-changed={}", folder.display());
     let descriptors = protox::compile(files.map(|file| folder.join(file)), [&folder])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);

@@ -1,6 +1,9 @@
 //! Requests of a stream that are under way: every response is checked, none may be missing, doubled or out of order.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use crate::{
     inference::{ModelInferResponse, ModelStreamInferResponse},
@@ -15,19 +18,29 @@ struct Flight {
     next: u32,
 }
 
+/// What each request must get.
+#[derive(Clone, Copy)]
+pub enum Expected {
+    /// So many responses, each with its index as its value.
+    Indices(u32),
+    /// One response of any value, as long as all others, in the order of the requests.
+    AnyOne,
+}
+
 /// The requests under way on one stream.
 pub struct Flights {
-    /// Responses that each request must get.
-    each: u32,
-    under_way: Vec<Flight>,
+    expected: Expected,
+    /// Bytes of a value, once one has come.
+    length: Option<usize>,
+    under_way: VecDeque<Flight>,
     sent: u64,
 }
 
 impl Flights {
     /// None yet.
     #[must_use]
-    pub fn new(each: u32) -> Self {
-        Self { each, under_way: Vec::new(), sent: 0 }
+    pub fn new(expected: Expected) -> Self {
+        Self { expected, length: None, under_way: VecDeque::new(), sent: 0 }
     }
 
     /// Whether no response is outstanding.
@@ -40,7 +53,7 @@ impl Flights {
     pub fn send(&mut self) -> String {
         self.sent += 1;
         let id = self.sent.to_string();
-        self.under_way.push(Flight { id: id.clone(), sent: Instant::now(), next: 0 });
+        self.under_way.push_back(Flight { id: id.clone(), sent: Instant::now(), next: 0 });
         id
     }
 
@@ -57,10 +70,27 @@ impl Flights {
         let position = self.under_way.iter().position(|flight| flight.id == response.id);
         let position = position.ok_or_else(|| format!("a response to {:?}, which is not under way", response.id))?;
         let flight = &mut self.under_way[position];
-        check(response, flight.next)?;
-        flight.next += 1;
-        let complete = flight.next == self.each;
-        Ok(complete.then(|| self.under_way.swap_remove(position).sent.elapsed()))
+        let complete = match self.expected {
+            Expected::Indices(each) => {
+                check(response, flight.next)?;
+                flight.next += 1;
+                flight.next == each
+            }
+            Expected::AnyOne if position > 0 => return Err(format!("a response to {:?} out of turn", response.id)),
+            Expected::AnyOne => {
+                check_length(response, &mut self.length)?;
+                true
+            }
+        };
+        Ok(if complete { self.under_way.remove(position).map(|flight| flight.sent.elapsed()) } else { None })
+    }
+}
+
+fn check_length(response: &ModelInferResponse, length: &mut Option<usize>) -> Result<(), String> {
+    let found = response.raw_output_contents.first().map(|value| value.len());
+    match found {
+        Some(bytes) if bytes > 0 && *length.get_or_insert(bytes) == bytes => Ok(()),
+        _ => Err(format!("response to {}: a value of {found:?} bytes, expected {length:?}", response.id)),
     }
 }
 
@@ -92,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_request_is_complete_with_its_last_response_whatever_others_do() {
-        let mut flights = Flights::new(2);
+        let mut flights = Flights::new(Expected::Indices(2));
         let (one, other) = (flights.send(), flights.send());
         assert_eq!(flights.take(&response(&one, 0)), Ok(None));
         assert_eq!(flights.take(&response(&other, 0)), Ok(None));
@@ -103,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_response_out_of_order_is_noticed() {
-        let mut flights = Flights::new(3);
+        let mut flights = Flights::new(Expected::Indices(3));
         let id = flights.send();
         flights.take(&response(&id, 0)).unwrap();
         assert!(flights.take(&response(&id, 2)).unwrap_err().contains("expected y = 1"));
@@ -111,15 +141,28 @@ mod tests {
 
     #[test]
     fn a_response_too_many_is_noticed() {
-        let mut flights = Flights::new(1);
+        let mut flights = Flights::new(Expected::Indices(1));
         let id = flights.send();
         flights.take(&response(&id, 0)).unwrap();
         assert!(flights.take(&response(&id, 1)).unwrap_err().contains("not under way"));
     }
 
     #[test]
+    fn any_response_will_do_where_one_is_expected_but_only_in_turn() {
+        let mut flights = Flights::new(Expected::AnyOne);
+        let (one, other) = (flights.send(), flights.send());
+        assert!(flights.take(&response(&other, 7)).unwrap_err().contains("out of turn"));
+        assert!(flights.take(&response(&one, 9)).unwrap().is_some());
+        assert!(flights.take(&response(&other, 7)).unwrap().is_some());
+        assert!(flights.is_empty());
+    }
+
+    #[test]
     fn an_error_is_noticed() {
         let message = ModelStreamInferResponse { error_message: "no".to_owned(), infer_response: None };
-        assert_eq!(Flights::new(1).take(&message), Err("the server answered an error: no".to_owned()));
+        assert_eq!(
+            Flights::new(Expected::Indices(1)).take(&message),
+            Err("the server answered an error: no".to_owned())
+        );
     }
 }

@@ -23,6 +23,8 @@ pub enum Code {
     Cancelled,
     /// A named limit on outside input was exceeded.
     TooLarge,
+    /// The caller's deadline has passed.
+    DeadlineExceeded,
 }
 
 /// A line of the table.
@@ -43,7 +45,7 @@ pub struct CodeRow {
 }
 
 /// Every code with its consequences. Source: Triton's mapping, reference section 1.1.
-pub const TABLE: [CodeRow; 9] = [
+pub const TABLE: [CodeRow; 10] = [
     row(Code::Unknown, 400, 2, "Unknown", "InferError", "no"),
     row(Code::Internal, 500, 13, "Internal", "Internal", "no"),
     row(Code::NotFound, 404, 5, "Not found", "NotFound", "no"),
@@ -53,6 +55,7 @@ pub const TABLE: [CodeRow; 9] = [
     row(Code::AlreadyExists, 400, 6, "Already exists", "AlreadyExists", "no"),
     row(Code::Cancelled, 400, 1, "Cancelled", "Cancelled", "no"),
     row(Code::TooLarge, 400, 3, "Invalid argument", "TooLarge", "no"),
+    row(Code::DeadlineExceeded, 504, 4, "Deadline exceeded", "DeadlineExceeded", "the caller decides"),
 ];
 
 const fn row(

@@ -11,6 +11,10 @@ pub const HTTP_MAX_BODY_BYTES: u64 = i32::MAX as u64;
 /// Largest gRPC message in bytes, either way. Source: Triton sets INT32_MAX.
 pub const GRPC_MAX_MESSAGE_BYTES: usize = i32::MAX as usize;
 
+/// Largest gRPC request in bytes once it is expanded, where it came compressed: a few bytes of a hostile client would else
+/// become two gigabytes. As much as HTTP takes; a server of large compressed tensors raises it.
+pub const GRPC_MAX_EXPANDED_BYTES: usize = 1 << 26;
+
 /// Deepest nesting of a JSON document. Source: Triton refuses more than 100 levels.
 pub const JSON_MAX_DEPTH: usize = 100;
 

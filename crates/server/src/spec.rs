@@ -37,6 +37,21 @@ pub enum ControlMode {
     Explicit,
 }
 
+/// How much work is spent on compression.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CompressionLevel {
+    /// None: messages leave as they are.
+    #[default]
+    None,
+    /// Little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// Much.
+    High,
+}
+
 /// The server's configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +79,15 @@ pub struct ServerConfig {
     /// Metadata of gRPC calls that models see as parameters.
     #[serde(default, deserialize_with = "forwarding::pattern")]
     pub grpc_header_forward_pattern: Option<Forwarding>,
+    /// Largest gRPC request, in bytes.
+    #[serde(default = "default_grpc_max_request_bytes")]
+    pub grpc_max_request_bytes: usize,
+    /// Largest gRPC request that came compressed, in bytes, once it is expanded.
+    #[serde(default = "default_grpc_max_expanded_bytes")]
+    pub grpc_max_expanded_bytes: usize,
+    /// How much work is spent on making answers to inferences over gRPC smaller.
+    #[serde(default)]
+    pub grpc_compression_level: CompressionLevel,
     /// Which control requests are allowed.
     pub control_mode: ControlMode,
     /// Whether the server is ready only while every model is.
@@ -73,6 +97,14 @@ pub struct ServerConfig {
     pub counter_latencies: bool,
     /// Whether the `nv_cpu_*` gauges are shown.
     pub cpu_metrics: bool,
+}
+
+fn default_grpc_max_request_bytes() -> usize {
+    limits::GRPC_MAX_MESSAGE_BYTES
+}
+
+fn default_grpc_max_expanded_bytes() -> usize {
+    limits::GRPC_MAX_EXPANDED_BYTES
 }
 
 fn default_http_max_input_bytes() -> usize {

@@ -147,6 +147,9 @@ class ServerOptions:
         http_max_input_bytes: Largest JSON body, or raw input, in bytes.
         http_header_forward_pattern: Headers of HTTP requests that models see as parameters; empty for none.
         grpc_header_forward_pattern: Metadata of gRPC calls that models see as parameters; empty for none.
+        grpc_max_request_bytes: Largest gRPC request, in bytes.
+        grpc_max_expanded_bytes: Largest gRPC request that came compressed, in bytes, once it is expanded.
+        grpc_compression_level: How much work is spent on making answers to inferences over gRPC smaller.
         cpu_metrics: Whether the `nv_cpu_*` gauges are shown.
         counter_latencies: Whether the `nv_inference_*_duration_us` counters are shown.
         http: The HTTP endpoint.
@@ -166,6 +169,9 @@ class ServerOptions:
     http_max_input_bytes: int
     http_header_forward_pattern: str
     grpc_header_forward_pattern: str
+    grpc_max_request_bytes: int
+    grpc_max_expanded_bytes: int
+    grpc_compression_level: Literal["none", "low", "medium", "high"]
     cpu_metrics: bool
     counter_latencies: bool
     http: Endpoint

@@ -52,7 +52,11 @@ def rows(status: str) -> list[Any]:
 
 
 def test_every_flag_of_triton_has_a_row() -> None:
-    assert {flag.name for flag in FLAGS} - TRITON == {"gpu-fallback"}
+    assert {flag.name for flag in FLAGS} - TRITON == {
+        "gpu-fallback",
+        "grpc-max-expanded-bytes",
+        "grpc-max-request-bytes",
+    }
     assert TRITON - {flag.name for flag in FLAGS} == set()
 
 

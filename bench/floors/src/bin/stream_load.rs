@@ -1,5 +1,6 @@
 //! Keeps requests under way on one gRPC stream and checks every response:
-//! `PORT REQUEST RESPONSES IN_FLIGHT MILLISECONDS`. Prints the figures as one line of JSON.
+//! `PORT REQUEST RESPONSES IN_FLIGHT MILLISECONDS`. Prints the figures as one line of JSON. With `any` for the responses each
+//! request has one, of any value, and they come in the order of the requests.
 //!
 //! Compiled, since a client in Python would be slower than any server that it measures.
 
@@ -13,7 +14,7 @@ use std::{
 };
 
 use floors::{
-    flights::Flights,
+    flights::{Expected, Flights},
     inference::{ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
 };
 use hyper::{
@@ -41,7 +42,7 @@ type Failure = Box<dyn std::error::Error>;
 struct Plan {
     port: u16,
     request: ModelInferRequest,
-    responses: u32,
+    expected: Expected,
     in_flight: u32,
     time: Duration,
 }
@@ -55,7 +56,7 @@ impl Plan {
         Ok(Self {
             port: port.parse()?,
             request: ModelInferRequest::decode(fs::read(request)?.as_slice())?,
-            responses: responses.parse()?,
+            expected: if responses == "any" { Expected::AnyOne } else { Expected::Indices(responses.parse()?) },
             in_flight: in_flight.parse()?,
             time: Duration::from_millis(milliseconds.parse()?),
         })
@@ -94,7 +95,7 @@ fn main() {
 async fn run(plan: Plan) -> Result<Figures, Failure> {
     let mut client = connect(plan.port).await?;
     let (sender, receiver) = unbounded_channel();
-    let mut flights = Flights::new(plan.responses);
+    let mut flights = Flights::new(plan.expected);
     let begin = Instant::now();
     // Some servers answer nothing, not even headers, before a request has come.
     for _ in 0..plan.in_flight {

@@ -23,8 +23,11 @@ impl Service {
         let arrived = Instant::now();
         let _inflight = self.inflight.enter()?;
         let (id, classified) = (request.id.clone(), classified(&request));
-        let answer = model.submit(request, arrived)?;
-        let Reply { mut outputs, parameters } = answer.await.unwrap_or_else(|_| {
+        let mut waiting = Waiting { model, answered: false };
+        let answer = model.submit(request, arrived).inspect_err(|_| waiting.answered = true)?;
+        let answer = answer.await;
+        waiting.answered = true;
+        let Reply { mut outputs, parameters } = answer.unwrap_or_else(|_| {
             Err(InferError::internal(format!("model '{}' dropped the request without an answer", model.name)))
         })?;
         for tensor in &mut outputs {
@@ -37,6 +40,21 @@ impl Service {
             parameters,
             outputs,
         })
+    }
+}
+
+/// A caller who waits for a model. One that goes without its answer leaves the queue; dropped after the caller's end of
+/// the request, which tells that it has gone.
+struct Waiting<'a> {
+    model: &'a Arc<ModelVersion>,
+    answered: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.model.caller_left();
+        }
     }
 }
 

@@ -238,6 +238,17 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        for asked in self.requests.drain() {
+            if let Some(Underway { version, caller, .. }) = asked.model {
+                drop(caller);
+                version.caller_left();
+            }
+        }
+    }
+}
+
 impl Asked {
     fn new(id: CompactString, ordered: bool) -> Asked {
         Asked { id, model: None, ordered, empty_final_response: false, held: SmallVec::new(), ended: false }

@@ -8,7 +8,7 @@ pub mod pace;
 pub mod slots;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use alipes_engine::Engine;
@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::books::metrics;
-use crate::books::statistics::{Shares, Statistics};
+use crate::books::statistics::{FailureReason, Shares, Statistics};
 use crate::ensemble::Ensemble;
 use crate::executor::answer::{Answer, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
@@ -80,6 +80,8 @@ pub struct ModelVersion {
     pub drivers: Drivers,
     /// No worker is up, and the last start of one has failed.
     pub failing: AtomicBool,
+    /// Callers that have gone since those who wait were last looked through.
+    gone_callers: AtomicUsize,
     /// Held by whoever gives the version other instances.
     pub changing: Mutex<()>,
     configuration: ArcSwap<Configuration>,
@@ -133,6 +135,7 @@ impl ModelVersion {
             queue: Mutex::new(ModelQueue::new(scheduler(&spec, &drivers), drivers.count())),
             drivers,
             failing: AtomicBool::new(false),
+            gone_callers: AtomicUsize::new(0),
             changing: Mutex::default(),
             configuration,
             gone: Arc::default(),
@@ -281,6 +284,25 @@ impl ModelVersion {
         Ok(())
     }
 
+    /// A caller has gone. What it asked for is taken out of the queue, at the latest when a quarter of all that waits is
+    /// of such callers: to look through the queue for each of them would cost the square of their number.
+    pub fn caller_left(self: &Arc<Self>) {
+        let gone = self.gone_callers.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut removed = Vec::new();
+        let mut queue = self.queue.lock();
+        if queue.waiting() > GONE_SHARE * gone {
+            return;
+        }
+        self.gone_callers.store(0, Ordering::Relaxed);
+        let effect = queue.cancel(Instant::now(), |pending| pending.responder.is_cancelled(), &mut removed);
+        drop(queue);
+        self.carry_out(effect);
+        for pending in removed {
+            self.statistics.failed(FailureReason::Canceled, pending.arrived.elapsed());
+            pending.responder.dismiss();
+        }
+    }
+
     /// Does what the queue asked for, now that its lock is released.
     pub fn carry_out(self: &Arc<Self>, effect: Effect) {
         match effect {
@@ -358,6 +380,9 @@ impl ModelVersion {
         Arc::clone(&self.gone)
     }
 }
+
+/// How many requests may wait for each caller that has gone before these are looked for.
+const GONE_SHARE: usize = 4;
 
 const STOPPING: &str = "Server is stopping, scheduler for model has stopped accepting new inference requests";
 

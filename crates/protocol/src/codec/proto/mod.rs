@@ -25,5 +25,11 @@ pub mod health {
     include!(concat!(env!("OUT_DIR"), "/grpc.health.v1.rs"));
 }
 
+/// Messages of `proto/reflection.proto`, which v1alpha shares.
+#[allow(missing_docs, clippy::all, reason = "generated; the documentation stands in the proto files")]
+pub mod reflection {
+    include!(concat!(env!("OUT_DIR"), "/grpc.reflection.v1.rs"));
+}
+
 /// The serialized `FileDescriptorSet` of `proto/`, for readers in other languages.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -13,9 +13,12 @@ use http::header::CONTENT_TYPE;
 use http_body::{Body, Frame};
 use prost::Message;
 
+use super::compression::{Encoding, GRPC_ENCODING, Press};
 use super::message::PREFIX_BYTES;
+use super::reflection::ReflectionAnswer;
 use super::status::{self, GRPC};
 use super::stream::StreamAnswer;
+use super::watch::WatchAnswer;
 
 /// The body of a response.
 pub(super) enum Answer {
@@ -23,6 +26,10 @@ pub(super) enum Answer {
     Unary(Unary),
     /// As many as the requests have responses.
     Stream(Box<StreamAnswer>),
+    /// As often as the server's readiness changes.
+    Watch(Box<WatchAnswer>),
+    /// One to each question about what there is.
+    Reflection(Box<ReflectionAnswer>),
 }
 
 /// One message at most.
@@ -31,6 +38,7 @@ pub(super) struct Unary {
     pieces: Option<<Pieces as IntoIterator>::IntoIter>,
     /// The status still has to follow as a trailer.
     status_due: bool,
+    encoding: Encoding,
 }
 
 impl Answer {
@@ -41,11 +49,7 @@ impl Answer {
 
     /// A successful answer.
     pub(super) fn message(message: &impl Message) -> Answer {
-        let length = message.encoded_len();
-        let mut framed = BytesMut::with_capacity(PREFIX_BYTES + length);
-        framed.extend_from_slice(&prefix(length));
-        message.encode_raw(&mut framed);
-        Answer::pieces(Pieces::from_buf([framed.freeze()]))
+        Answer::pieces(Pieces::from_buf([framed(message)]))
     }
 
     /// A successful answer whose large tensors leave as the slices they are.
@@ -60,14 +64,43 @@ impl Answer {
         Ok(Answer::pieces(message.pieces(&prefix(length))))
     }
 
+    /// The same, compressed where that makes it smaller.
+    ///
+    /// # Errors
+    ///
+    /// As for `inference`.
+    pub(super) async fn compressed(response: &InferResponse, press: Press) -> Result<Answer, InferError> {
+        let message = ResponseMessage::from(response);
+        check_length(message.encoded_len())?;
+        let Some(compressed) = press.apply(message.pieces(&[])).await else { return Answer::inference(response) };
+        let pieces = [Bytes::copy_from_slice(&compressed_prefix(compressed.len())), compressed.into()];
+        Ok(Answer::Unary(Unary {
+            pieces: Some(Pieces::from_iter(pieces).into_iter()),
+            status_due: true,
+            encoding: press.encoding,
+        }))
+    }
+
     fn pieces(pieces: Pieces) -> Answer {
-        Answer::Unary(Unary { pieces: Some(pieces.into_iter()), status_due: true })
+        Answer::Unary(Unary { pieces: Some(pieces.into_iter()), status_due: true, encoding: Encoding::Identity })
+    }
+
+    fn encoding(&self) -> Encoding {
+        match self {
+            Answer::Unary(unary) => unary.encoding,
+            Answer::Stream(stream) => stream.encoding(),
+            Answer::Watch(_) | Answer::Reflection(_) => Encoding::Identity,
+        }
     }
 
     /// The response around the answer.
     pub(super) fn into_response(self) -> Response<Answer> {
+        let encoding = self.encoding().header();
         let mut response = Response::new(self);
         response.headers_mut().insert(CONTENT_TYPE, GRPC);
+        if let Some(encoding) = encoding {
+            response.headers_mut().insert(GRPC_ENCODING, encoding);
+        }
         response
     }
 }
@@ -83,6 +116,8 @@ impl Body for Answer {
         match &mut *self {
             Answer::Unary(unary) => Poll::Ready(unary.next_frame().map(Ok)),
             Answer::Stream(stream) => stream.poll_frame(context).map(|frame| frame.map(Ok)),
+            Answer::Watch(watch) => watch.poll_frame(context).map(|frame| frame.map(Ok)),
+            Answer::Reflection(reflection) => reflection.poll_frame(context).map(|frame| frame.map(Ok)),
         }
     }
 
@@ -90,6 +125,8 @@ impl Body for Answer {
         match self {
             Answer::Unary(unary) => !unary.status_due,
             Answer::Stream(stream) => stream.is_over(),
+            Answer::Watch(watch) => watch.is_over(),
+            Answer::Reflection(reflection) => reflection.is_over(),
         }
     }
 }
@@ -101,6 +138,22 @@ impl Unary {
         }
         std::mem::take(&mut self.status_due).then(|| Frame::trailers(status::success()))
     }
+}
+
+/// A message as it stands on the wire.
+pub(super) fn framed(message: &impl Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut framed = BytesMut::with_capacity(PREFIX_BYTES + length);
+    framed.extend_from_slice(&prefix(length));
+    message.encode_raw(&mut framed);
+    framed.freeze()
+}
+
+/// What stands in front of a compressed message: that it is, and its length.
+pub(super) fn compressed_prefix(length: usize) -> [u8; PREFIX_BYTES] {
+    let mut prefix = prefix(length);
+    prefix[0] = 1;
+    prefix
 }
 
 /// What stands in front of a message: not compressed, and its length.

@@ -6,6 +6,7 @@ use http::HeaderMap;
 use hyper::body::Incoming;
 
 use super::answer::Answer;
+use super::head::Head;
 use super::layout::Inference;
 use super::message::{parse_inference, read_message};
 use crate::handlers::Service;
@@ -25,11 +26,19 @@ pub(super) fn forwarded(service: &Service, metadata: &HeaderMap) -> Result<Forwa
     forwarding.parameters(all, |name, _| name.to_owned())
 }
 
-pub(super) async fn model_infer(service: &Service, body: Incoming, forwarded: Forwarded) -> Result<Answer, InferError> {
-    let message = parse_inference(read_message(body, Inference(service)).await?)?;
+pub(super) async fn model_infer(
+    service: &Service,
+    head: Head,
+    forwarded: Forwarded,
+    body: Incoming,
+) -> Result<Answer, InferError> {
+    let message = parse_inference(read_message(body, Inference(service), head.receiving).await?)?;
     let model = service.lookup_unary(&message.model_name, &message.model_version, DOOR)?;
     let mut request = decode_request(message)?;
     request.parameters.extend(forwarded);
     let response = service.infer(&model, request).await?;
-    Answer::inference(&response)
+    match head.press {
+        None => Answer::inference(&response),
+        Some(press) => Box::pin(Answer::compressed(&response, press)).await,
+    }
 }

@@ -4,12 +4,12 @@ use std::error::Error;
 use std::mem;
 
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
 use alipes_protocol::{Code, InferError};
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt;
 
+use super::compression::{self, Encoding};
 use super::layout::{Layout, Place};
 use super::tensors::{Sorting, Taken};
 use crate::wire::aligned::AlignedBytes;
@@ -22,20 +22,54 @@ pub(super) struct Message {
     /// All of it but the tensors that were taken out.
     pub(super) bytes: Bytes,
     taken: Option<Box<Taken>>,
+    compressed: bool,
+}
+
+/// What a call may send, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Receiving {
+    /// How those of its messages are compressed that are.
+    pub(super) encoding: Encoding,
+    /// Largest message.
+    pub(super) max_bytes: usize,
+    /// Largest message that came compressed, once it is expanded.
+    pub(super) max_expanded_bytes: usize,
+}
+
+impl Message {
+    pub(super) fn is_compressed(&self) -> bool {
+        self.compressed
+    }
+
+    /// The message as it was before it was compressed.
+    ///
+    /// # Errors
+    ///
+    /// As `compression::expand`.
+    pub(super) async fn expanded(self, receiving: Receiving) -> Result<Message, InferError> {
+        if !self.compressed {
+            return Ok(self);
+        }
+        Ok(compression::expand(self.bytes, receiving.encoding, receiving.max_expanded_bytes).await?.into())
+    }
 }
 
 /// The one message of a unary call.
 ///
 /// # Errors
 ///
-/// A body that ends early, holds more than one message or none, a compressed or too large message, a broken
-/// connection.
-pub(super) async fn read_message<B>(mut body: B, layout: impl Layout) -> Result<Message, InferError>
+/// A body that ends early, holds more than one message or none, a too large message or one that cannot be expanded, a
+/// broken connection.
+pub(super) async fn read_message<B>(
+    mut body: B,
+    layout: impl Layout,
+    receiving: Receiving,
+) -> Result<Message, InferError>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Error,
 {
-    let mut reader = UnaryReader::new(layout);
+    let mut reader = UnaryReader::new(layout, receiving);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken(&error))?;
         if let Ok(piece) = frame.into_data() {
@@ -45,7 +79,8 @@ where
             break;
         }
     }
-    reader.finish()
+    let message = reader.finish()?;
+    if message.is_compressed() { Box::pin(message.expanded(receiving)).await } else { Ok(message) }
 }
 
 /// The bytes as a message of its type.
@@ -62,7 +97,7 @@ pub(super) fn parse<M: prost::Message + Default>(message: Bytes) -> Result<M, In
 /// # Errors
 ///
 /// Bytes that are no such message.
-pub(super) fn parse_inference(Message { bytes, taken }: Message) -> Result<ModelInferRequest, InferError> {
+pub(super) fn parse_inference(Message { bytes, taken, .. }: Message) -> Result<ModelInferRequest, InferError> {
     let mut request = parse(bytes)?;
     if let Some(taken) = taken {
         taken.fill(&mut request);
@@ -77,8 +112,8 @@ struct UnaryReader<L> {
 }
 
 impl<L: Layout> UnaryReader<L> {
-    fn new(layout: L) -> UnaryReader<L> {
-        UnaryReader { messages: Messages::new(layout), message: None }
+    fn new(layout: L, receiving: Receiving) -> UnaryReader<L> {
+        UnaryReader { messages: Messages::new(layout, receiving), message: None }
     }
 
     fn take(&mut self, piece: Bytes) -> Result<(), InferError> {
@@ -112,6 +147,9 @@ pub(super) struct Messages<L> {
     /// Bytes that have arrived and were not looked at.
     rest: Bytes,
     begun: Begun,
+    receiving: Receiving,
+    /// What has begun is compressed.
+    compressed: bool,
 }
 
 /// What has come of the next message.
@@ -133,8 +171,8 @@ enum Part {
 }
 
 impl<L: Layout> Messages<L> {
-    pub(super) fn new(layout: L) -> Messages<L> {
-        Messages { layout, rest: Bytes::new(), begun: Begun::Nothing }
+    pub(super) fn new(layout: L, receiving: Receiving) -> Messages<L> {
+        Messages { layout, rest: Bytes::new(), begun: Begun::Nothing, receiving, compressed: false }
     }
 
     /// Appends a piece. All messages that were complete before have been taken: only then is there nothing to join.
@@ -152,7 +190,7 @@ impl<L: Layout> Messages<L> {
     ///
     /// # Errors
     ///
-    /// A compressed or too large message.
+    /// A too large message, or one that is compressed in an unknown way.
     pub(super) fn next(&mut self) -> Result<Option<Message>, InferError> {
         while !self.rest.is_empty() {
             match mem::replace(&mut self.begun, Begun::Nothing) {
@@ -160,7 +198,8 @@ impl<L: Layout> Messages<L> {
                     self.begun = Begun::Prefix(BytesMut::from(mem::take(&mut self.rest)));
                 }
                 Begun::Nothing => {
-                    let length = message_length(&mut self.rest)?;
+                    let prefix = self.rest.split_to(PREFIX_BYTES);
+                    let length = self.message_length(&prefix)?;
                     if let Some(message) = self.begin(length) {
                         return Ok(Some(message));
                     }
@@ -170,8 +209,11 @@ impl<L: Layout> Messages<L> {
                     prefix.extend_from_slice(&self.rest.split_to(missing.min(self.rest.len())));
                     if prefix.len() < PREFIX_BYTES {
                         self.begun = Begun::Prefix(prefix);
-                    } else if let Some(message) = self.begin(message_length(&mut prefix)?) {
-                        return Ok(Some(message));
+                    } else {
+                        let length = self.message_length(&prefix)?;
+                        if let Some(message) = self.begin(length) {
+                            return Ok(Some(message));
+                        }
                     }
                 }
                 Begun::Announced(length) => {
@@ -182,7 +224,7 @@ impl<L: Layout> Messages<L> {
                 Begun::Part(mut part) => {
                     part.extend(&self.rest.split_to(part.left().min(self.rest.len())));
                     if part.left() == 0 {
-                        return Ok(Some(part.into_message()));
+                        return Ok(Some(Message { compressed: self.compressed, ..part.into_message() }));
                     }
                     self.begun = Begun::Part(part);
                 }
@@ -194,19 +236,37 @@ impl<L: Layout> Messages<L> {
     /// Behind the prefix: the message where all of it is there, else its beginning is kept.
     fn begin(&mut self, length: usize) -> Option<Message> {
         let arrived = self.rest.len();
-        if arrived == length {
-            return Some(mem::take(&mut self.rest).into());
-        }
-        if arrived > length {
-            return Some(self.rest.split_to(length).into());
+        if arrived >= length {
+            let bytes = if arrived == length { mem::take(&mut self.rest) } else { self.rest.split_to(length) };
+            return Some(Message { bytes, taken: None, compressed: self.compressed });
         }
         let first = mem::take(&mut self.rest);
         self.begun = if first.is_empty() {
             Begun::Announced(length)
         } else {
-            Begun::Part(Part::begin(&first, length, self.layout.of(&first)))
+            // Nothing can be found in a compressed message before it is complete.
+            let place = if self.compressed { Place::Heap { aligned_at: 0 } } else { self.layout.of(&first) };
+            Begun::Part(Part::begin(&first, length, place))
         };
         None
+    }
+
+    /// The length that a prefix announces.
+    fn message_length(&mut self, mut prefix: &[u8]) -> Result<usize, InferError> {
+        self.compressed = match prefix.get_u8() {
+            0 => false,
+            1 if self.receiving.encoding == Encoding::Identity => {
+                return Err(InferError::internal("a compressed request message comes without grpc-encoding"));
+            }
+            1 => true,
+            flag => return Err(InferError::internal(format!("a message begins with {flag}, expected 0 or 1"))),
+        };
+        let (length, most) = (prefix.get_u32() as usize, self.receiving.max_bytes);
+        if length > most {
+            let text = format!("request message of {length} bytes exceeds the limit of {most} bytes");
+            return Err(InferError::new(Code::TooLarge, text));
+        }
+        Ok(length)
     }
 }
 
@@ -243,7 +303,7 @@ impl Part {
             Part::Heap { received, .. } => received.freeze().into(),
             Part::Workers(sorting) => {
                 let (bytes, taken) = sorting.finish();
-                Message { bytes, taken: Some(Box::new(taken)) }
+                Message { bytes, taken: Some(Box::new(taken)), compressed: false }
             }
         }
     }
@@ -251,23 +311,8 @@ impl Part {
 
 impl From<Bytes> for Message {
     fn from(bytes: Bytes) -> Message {
-        Message { bytes, taken: None }
+        Message { bytes, taken: None, compressed: false }
     }
-}
-
-/// Takes the prefix off and gives the length that it announces.
-fn message_length(bytes: &mut impl Buf) -> Result<usize, InferError> {
-    if bytes.get_u8() != 0 {
-        return Err(InferError::new(Code::Unsupported, "compressed messages are not offered by this server"));
-    }
-    let length = bytes.get_u32() as usize;
-    if length > GRPC_MAX_MESSAGE_BYTES {
-        return Err(InferError::new(
-            Code::TooLarge,
-            format!("request message of {length} bytes exceeds the limit of {GRPC_MAX_MESSAGE_BYTES} bytes"),
-        ));
-    }
-    Ok(length)
 }
 
 /// A call that ends where it must not.
@@ -285,10 +330,16 @@ fn broken(error: &impl Error) -> InferError {
 
 #[cfg(test)]
 mod tests {
-    use alipes_protocol::limits::BODY_RESERVE_BYTES;
+    use alipes_protocol::limits::{BODY_RESERVE_BYTES, GRPC_MAX_MESSAGE_BYTES};
 
     use super::super::layout::Plain;
     use super::*;
+
+    const RECEIVING: Receiving = Receiving {
+        encoding: Encoding::Identity,
+        max_bytes: GRPC_MAX_MESSAGE_BYTES,
+        max_expanded_bytes: GRPC_MAX_MESSAGE_BYTES,
+    };
 
     fn framed(message: &[u8]) -> Vec<u8> {
         let mut wire = vec![0];
@@ -307,7 +358,7 @@ mod tests {
     }
 
     fn arrive(wire: &[u8], piece_bytes: usize, aligned_at: usize) -> Result<Bytes, String> {
-        let mut reader = UnaryReader::new(AlignedAt(aligned_at));
+        let mut reader = UnaryReader::new(AlignedAt(aligned_at), RECEIVING);
         let taken = wire.chunks(piece_bytes).try_for_each(|piece| reader.take(Bytes::copy_from_slice(piece)));
         taken.and_then(|()| reader.finish()).map(|message| message.bytes).map_err(|error| error.message)
     }
@@ -326,7 +377,7 @@ mod tests {
         let sent: [&[u8]; 5] = [b"one", b"", &[7; 70], b"", b"x"];
         let wire: Vec<u8> = sent.iter().flat_map(|message| framed(message)).collect();
         for piece_bytes in 1..=wire.len() {
-            let mut messages = Messages::new(Plain);
+            let mut messages = Messages::new(Plain, RECEIVING);
             let mut received = Vec::new();
             for piece in wire.chunks(piece_bytes) {
                 messages.push(Bytes::copy_from_slice(piece));
@@ -342,7 +393,7 @@ mod tests {
     #[test]
     fn one_piece_is_not_copied() {
         let wire = Bytes::from(framed(b"tensor"));
-        let mut reader = UnaryReader::new(Plain);
+        let mut reader = UnaryReader::new(Plain, RECEIVING);
         reader.take(wire.clone()).unwrap();
         assert_eq!(reader.finish().unwrap().bytes.as_ptr(), wire[PREFIX_BYTES..].as_ptr());
     }
@@ -374,7 +425,7 @@ mod tests {
     fn a_huge_length_is_refused_and_a_large_one_reserves_little() {
         let error = arrive(&[0, 0xff, 0xff, 0xff, 0xff], 8, 0).unwrap_err();
         assert_eq!(error, "request message of 4294967295 bytes exceeds the limit of 2147483647 bytes");
-        let mut messages = Messages::new(Plain);
+        let mut messages = Messages::new(Plain, RECEIVING);
         messages.push(Bytes::from_static(&[0, 0x7f, 0xff, 0xff, 0xff, 1]));
         assert!(matches!(messages.next(), Ok(None)));
         match messages.begun {
@@ -384,8 +435,36 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_message_is_refused() {
+    fn a_message_may_be_as_large_as_the_limit_and_no_larger() {
+        let arrive = |bytes: usize| {
+            let mut messages = Messages::new(Plain, Receiving { max_bytes: 100, ..RECEIVING });
+            messages.push(framed(&vec![7; bytes]).into());
+            messages.next().map(|message| message.map(|message| message.bytes.len()))
+        };
+        assert_eq!(arrive(100), Ok(Some(100)));
+        assert_eq!(arrive(101).unwrap_err().message, "request message of 101 bytes exceeds the limit of 100 bytes");
+    }
+
+    #[test]
+    fn a_compressed_message_is_marked_and_collected_on_the_heap() {
+        let receiving = Receiving { encoding: Encoding::Gzip, ..RECEIVING };
+        for piece_bytes in [1, 4, 5, 6, 70, 200] {
+            let mut wire = framed(&[9; 100]);
+            wire[0] = 1;
+            let mut messages = Messages::new(AlignedAt(13), receiving);
+            let mut message = None;
+            for piece in wire.chunks(piece_bytes) {
+                messages.push(Bytes::copy_from_slice(piece));
+                message = message.or(messages.next().unwrap());
+            }
+            assert!(message.unwrap().is_compressed());
+        }
+    }
+
+    #[test]
+    fn a_compressed_message_without_an_encoding_is_refused_and_so_is_another_mark() {
         let error = arrive(&[1, 0, 0, 0, 0], 8, 0).unwrap_err();
-        assert_eq!(error, "compressed messages are not offered by this server");
+        assert_eq!(error, "a compressed request message comes without grpc-encoding");
+        assert_eq!(arrive(&[2, 0, 0, 0, 0], 8, 0).unwrap_err(), "a message begins with 2, expected 0 or 1");
     }
 }

@@ -16,8 +16,11 @@ use crate::handlers::{PortMetadata, Service};
 
 /// The readiness of the server, whichever service the caller names: there is only one.
 pub(super) async fn health(service: &Service) -> Answer {
-    let status = if service.server_ready().await { ServingStatus::Serving } else { ServingStatus::NotServing };
-    Answer::message(&HealthCheckResponse { status: status.into() })
+    Answer::message(&HealthCheckResponse { status: health_status(service.server_ready().await).into() })
+}
+
+pub(super) fn health_status(ready: bool) -> ServingStatus {
+    if ready { ServingStatus::Serving } else { ServingStatus::NotServing }
 }
 
 pub(super) fn server(service: &Service) -> Answer {

@@ -10,11 +10,15 @@ use hyper::body::Incoming;
 use tokio::sync::watch;
 
 use super::answer::Answer;
+use super::compression::{GRPC_ACCEPT_ENCODING, OFFERED};
+use super::head::Head;
 use super::infer::Forwarded;
 use super::layout::Plain;
 use super::message::read_message;
+use super::reflection::ReflectionAnswer;
 use super::stream::StreamAnswer;
-use super::{infer, metadata, repository, statistics, status};
+use super::watch::WatchAnswer;
+use super::{deadline, infer, metadata, repository, statistics, status};
 use crate::handlers::Service;
 
 /// A method that is served.
@@ -22,6 +26,8 @@ use crate::handlers::Service;
 enum Method {
     ModelInfer,
     ModelStreamInfer,
+    HealthWatch,
+    Reflection,
     Control(Control),
 }
 
@@ -42,7 +48,7 @@ enum Control {
 }
 
 /// Every method that is served, the busiest first.
-const SERVED: [(&str, Method); 13] = [
+const SERVED: [(&str, Method); 16] = [
     ("/inference.GRPCInferenceService/ModelInfer", Method::ModelInfer),
     ("/inference.GRPCInferenceService/ModelStreamInfer", Method::ModelStreamInfer),
     ("/inference.GRPCInferenceService/ServerLive", Method::Control(Control::ServerLive)),
@@ -56,6 +62,9 @@ const SERVED: [(&str, Method); 13] = [
     ("/inference.GRPCInferenceService/RepositoryModelLoad", Method::Control(Control::RepositoryModelLoad)),
     ("/inference.GRPCInferenceService/RepositoryModelUnload", Method::Control(Control::RepositoryModelUnload)),
     ("/grpc.health.v1.Health/Check", Method::Control(Control::HealthCheck)),
+    ("/grpc.health.v1.Health/Watch", Method::HealthWatch),
+    ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::Reflection),
+    ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Method::Reflection),
 ];
 
 /// Every method of the protocol that is not served, and what it would need.
@@ -82,8 +91,23 @@ pub(super) fn answer(
     async move {
         match start {
             Start::Over(response) => *response,
-            Start::Infer(service, body, forwarded) => respond(infer::model_infer(&service, body, forwarded).await),
-            Start::Control(service, method, body) => respond(control(&service, method, body).await),
+            Start::Infer(service, head, forwarded, body) => respond(match head.deadline {
+                None => infer::model_infer(&service, head, forwarded, body).await,
+                // Boxed, so that calls without a deadline do not carry its timer along.
+                Some(deadline) => {
+                    Box::pin(deadline::within(deadline, infer::model_infer(&service, head, forwarded, body))).await
+                }
+            }),
+            Start::Control(service, method, head, body) => respond(match head.deadline {
+                None => control(&service, method, head, body).await,
+                Some(deadline) => Box::pin(deadline::within(deadline, control(&service, method, head, body))).await,
+            }),
+            Start::Watch(service, draining, head, body) => {
+                respond(match read_message(body, Plain, head.receiving).await {
+                    Ok(_) => Ok(Answer::Watch(Box::new(WatchAnswer::new(service, draining)))),
+                    Err(error) => Err(error),
+                })
+            }
         }
     }
 }
@@ -98,8 +122,9 @@ enum Start {
     // Boxed, since it is rare: every call carries this value about.
     Over(Box<Response<Answer>>),
     /// They need their message.
-    Infer(Arc<Service>, Incoming, Forwarded),
-    Control(Arc<Service>, Control, Incoming),
+    Infer(Arc<Service>, Head, Forwarded, Incoming),
+    Control(Arc<Service>, Control, Head, Incoming),
+    Watch(Arc<Service>, watch::Receiver<bool>, Head, Incoming),
 }
 
 fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Request<Incoming>) -> Start {
@@ -107,21 +132,37 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
     if !is_grpc(&request) {
         return over(status::no_grpc(StatusCode::UNSUPPORTED_MEDIA_TYPE));
     }
+    let head = match Head::of(request.headers(), &service.config) {
+        Ok(head) => head,
+        Err(error) => return over(not_understood(&error)),
+    };
     match find(request.uri().path()) {
         Err(error) => over(status::refusal(&error)),
         Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
-            Ok(forwarded) => Start::Infer(Arc::clone(service), request.into_body(), forwarded),
+            Ok(forwarded) => Start::Infer(Arc::clone(service), head, forwarded, request.into_body()),
             Err(error) => over(status::refusal(&error)),
         },
-        Ok(Method::Control(method)) => Start::Control(Arc::clone(service), method, request.into_body()),
+        Ok(Method::Control(method)) => Start::Control(Arc::clone(service), method, head, request.into_body()),
+        Ok(Method::HealthWatch) => Start::Watch(Arc::clone(service), draining.clone(), head, request.into_body()),
         Ok(Method::ModelStreamInfer) => {
-            let (head, body) = request.into_parts();
-            match StreamAnswer::new(Arc::clone(service), &head.headers, body, draining.clone()) {
+            let (parts, body) = request.into_parts();
+            match StreamAnswer::new(Arc::clone(service), &parts.headers, head, body, draining.clone()) {
                 Ok(stream) => over(Answer::Stream(Box::new(stream)).into_response()),
                 Err(error) => over(status::refusal(&error)),
             }
         }
+        Ok(Method::Reflection) => {
+            let reflection = ReflectionAnswer::new(head.receiving, request.into_body(), draining.clone());
+            over(Answer::Reflection(Box::new(reflection)).into_response())
+        }
     }
+}
+
+/// A refusal that says what would be understood.
+fn not_understood(error: &InferError) -> Response<Answer> {
+    let mut response = status::refusal(error);
+    response.headers_mut().insert(GRPC_ACCEPT_ENCODING, OFFERED);
+    response
 }
 
 fn is_grpc(request: &Request<Incoming>) -> bool {
@@ -141,8 +182,8 @@ fn find(path: &str) -> Result<Method, InferError> {
     Err(InferError::new(Code::Unsupported, text))
 }
 
-async fn control(service: &Service, method: Control, body: Incoming) -> Result<Answer, InferError> {
-    let message = read_message(body, Plain).await?.bytes;
+async fn control(service: &Service, method: Control, head: Head, body: Incoming) -> Result<Answer, InferError> {
+    let message = read_message(body, Plain, head.receiving).await?.bytes;
     match method {
         Control::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
         Control::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready().await })),

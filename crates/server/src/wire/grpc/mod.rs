@@ -7,16 +7,21 @@
 //! at the addresses that engines want, sends large answers without a copy, and believes no announced length.
 
 mod answer;
+mod compression;
 mod connection;
+mod deadline;
+mod head;
 mod infer;
 mod layout;
 mod message;
 mod metadata;
 mod methods;
+mod reflection;
 mod repository;
 mod statistics;
 mod status;
 mod stream;
 mod tensors;
+mod watch;
 
 pub use connection::serve_connection;

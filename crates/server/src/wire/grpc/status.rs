@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use alipes_protocol::InferError;
 use alipes_protocol::limits::GRPC_MAX_STATUS_BYTES;
+use alipes_protocol::{Code, InferError};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -38,6 +38,11 @@ pub(super) fn failure(error: &InferError) -> HeaderMap {
         trailers.insert(GRPC_MESSAGE, text);
     }
     trailers
+}
+
+/// What calls that last are told when the server stops.
+pub(super) fn shutting_down() -> InferError {
+    InferError::new(Code::Unavailable, "GRPC server is shutting down and has stopped accepting new requests.")
 }
 
 /// The response to what does not speak gRPC at all.

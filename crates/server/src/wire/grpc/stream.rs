@@ -10,22 +10,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use alipes_protocol::InferError;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage, decode_request};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
-use alipes_protocol::{Code, InferError};
 use bytes::{Bytes, BytesMut};
 use compact_str::CompactString;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 use hyper::body::Incoming;
 use tokio::sync::watch;
+use tokio::time::{self, Sleep};
 
-use super::answer::{check_length, prefix};
+use super::answer::{check_length, compressed_prefix, prefix};
+use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
+use super::head::Head;
 use super::infer::{Forwarded, forwarded};
 use super::layout::Inference;
-use super::message::{Messages, PREFIX_BYTES, parse_inference, within_message};
-use super::status;
+use super::message::{Message, Messages, PREFIX_BYTES, Receiving, parse_inference, within_message};
+use super::{deadline, status};
 use crate::executor::answer::Reply;
 use crate::handlers::Service;
 use crate::handlers::stream::{News, Session};
@@ -47,9 +50,16 @@ pub(super) struct StreamAnswer {
     strict_errors: bool,
     forwarded: Forwarded,
     reading: Reading,
+    receiving: Receiving,
+    /// A compressed request that is being expanded; what follows it waits.
+    expanding: Option<Expanding>,
+    /// Wakes when the client no longer waits.
+    deadline: Option<Pin<Box<Sleep>>>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: Phase,
 }
+
+type Expanding = Pin<Box<dyn Future<Output = Result<Message, InferError>> + Send>>;
 
 /// Whether requests may still come.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,21 +84,30 @@ impl StreamAnswer {
     pub(super) fn new(
         service: Arc<Service>,
         headers: &HeaderMap,
+        head: Head,
         incoming: Incoming,
         mut draining: watch::Receiver<bool>,
     ) -> Result<StreamAnswer, InferError> {
         Ok(StreamAnswer {
             forwarded: forwarded(&service, headers)?,
             session: Session::new(Arc::clone(&service)),
-            messages: Messages::new(Inference(Arc::clone(&service))),
+            messages: Messages::new(Inference(Arc::clone(&service)), head.receiving),
             service,
             incoming,
-            outgoing: Outgoing::default(),
+            outgoing: Outgoing { press: head.press, ..Outgoing::default() },
             strict_errors: headers.get(STRICT_ERRORS).is_some_and(|value| value == "true"),
             reading: Reading::Open,
+            receiving: head.receiving,
+            expanding: None,
+            deadline: head.deadline.map(|deadline| Box::pin(time::sleep_until(deadline.into()))),
             draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
             phase: Phase::Open,
         })
+    }
+
+    /// How its compressed messages are compressed.
+    pub(super) fn encoding(&self) -> Encoding {
+        self.outgoing.press.map_or(Encoding::Identity, |press| press.encoding)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -118,6 +137,10 @@ impl StreamAnswer {
         if !self.outgoing.is_empty() || !matches!(self.phase, Phase::Open) || (!had_room && self.has_room()) {
             return Poll::Ready(());
         }
+        if self.deadline.as_mut().is_some_and(|deadline| deadline.as_mut().poll(context).is_ready()) {
+            self.end(status::failure(&deadline::passed()));
+            return Poll::Ready(());
+        }
         if self.reading == Reading::Open && self.draining.as_mut().poll(context).is_ready() {
             self.reading = Reading::Draining;
         }
@@ -125,7 +148,7 @@ impl StreamAnswer {
             return Poll::Pending;
         }
         self.end(match self.reading {
-            Reading::Draining => status::failure(&shutting_down()),
+            Reading::Draining => status::failure(&status::shutting_down()),
             _ => status::success(),
         });
         Poll::Ready(())
@@ -141,11 +164,17 @@ impl StreamAnswer {
             if !self.has_room() {
                 return false;
             }
+            if let Some(expanding) = &mut self.expanding {
+                let Poll::Ready(message) = expanding.as_mut().poll(context) else { return true };
+                self.expanding = None;
+                self.take(message);
+                continue;
+            }
             match self.messages.next() {
-                Ok(Some(message)) => match parse_inference(message) {
-                    Ok(message) => self.ask(message),
-                    Err(error) => self.end(status::failure(&error)),
-                },
+                Ok(Some(message)) if message.is_compressed() => {
+                    self.expanding = Some(Box::pin(message.expanded(self.receiving)));
+                }
+                Ok(Some(message)) => self.take(Ok(message)),
                 Ok(None) => match Pin::new(&mut self.incoming).poll_frame(context) {
                     Poll::Pending => return true,
                     Poll::Ready(Some(Ok(frame))) => {
@@ -159,6 +188,14 @@ impl StreamAnswer {
             }
         }
         true
+    }
+
+    /// Takes a request in; one that cannot be read ends the stream.
+    fn take(&mut self, message: Result<Message, InferError>) {
+        match message.and_then(parse_inference) {
+            Ok(message) => self.ask(message),
+            Err(error) => self.end(status::failure(&error)),
+        }
     }
 
     fn ask(&mut self, message: ModelInferRequest) {
@@ -192,6 +229,7 @@ impl StreamAnswer {
     /// Ends the stream: what is still in flight is withdrawn.
     fn end(&mut self, trailers: HeaderMap) {
         self.session = Session::new(Arc::clone(&self.service));
+        self.expanding = None;
         self.reading = Reading::HalfClosed;
         self.phase = Phase::Ending(trailers);
     }
@@ -204,6 +242,8 @@ struct Outgoing {
     /// The last piece, which is still written to.
     open: BytesMut,
     bytes: usize,
+    /// Compresses messages, except those that would hold the connection up.
+    press: Option<Press>,
 }
 
 impl Outgoing {
@@ -242,9 +282,26 @@ impl Outgoing {
 
     fn write(&mut self, message: &StreamMessage<'_>) {
         let length = message.encoded_len();
+        if let Some(press) = self.press.filter(|_| length <= COMPRESS_HERE_BYTES)
+            && self.write_compressed(message, press)
+        {
+            return;
+        }
         self.bytes += PREFIX_BYTES + length;
         self.open.extend_from_slice(&prefix(length));
         message.write(&mut self.open, |piece| self.pieces.push_back(piece));
+    }
+
+    /// Writes a message compressed; false where it would be no smaller so.
+    fn write_compressed(&mut self, message: &StreamMessage<'_>, press: Press) -> bool {
+        let (mut plain, mut pieces) = (BytesMut::new(), Vec::new());
+        message.write(&mut plain, |piece| pieces.push(piece));
+        pieces.push(plain.freeze());
+        let Some(compressed) = press.apply_here(&pieces) else { return false };
+        self.bytes += PREFIX_BYTES + compressed.len();
+        self.open.extend_from_slice(&compressed_prefix(compressed.len()));
+        self.open.extend_from_slice(&compressed);
+        true
     }
 }
 
@@ -257,8 +314,4 @@ fn about<'a>(news: &'a News<'_>) -> ResponseMessage<'a> {
         final_response: news.model.map(|_| news.last),
         ..ResponseMessage::default()
     }
-}
-
-fn shutting_down() -> InferError {
-    InferError::new(Code::Unavailable, "GRPC server is shutting down and has stopped accepting new requests.")
 }
