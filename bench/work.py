@@ -21,6 +21,8 @@ JSON = "json"
 JSON_DOUBLES = "json_doubles"
 BINARY = "binary"
 GRPC = "grpc"
+#: The tensor lies in memory that the server shares, in the region `REGION`; see `bench.rows.shared`.
+SHARED = "shared_memory"
 #: A request on a gRPC stream, answered by `RESPONSES` responses.
 STREAM = "stream"
 #: A request on a gRPC stream, answered by one response.
@@ -34,6 +36,8 @@ GRPC_PATHS = {
     STREAM: "/inference.GRPCInferenceService/ModelStreamInfer",
     STREAM_ONE: "/inference.GRPCInferenceService/ModelStreamInfer",
 }
+#: Name of the region in which the tensor of a `SHARED` request lies.
+REGION = "bench"
 #: A gRPC message is preceded by one byte that says "not compressed" and four that give its length.
 GRPC_PREFIX_BYTES = 5
 #: The engines may order their sums differently.
@@ -80,7 +84,7 @@ class Work:
     @cached_property
     def headers(self) -> dict[str, str]:
         """Request headers beside host and length."""
-        if self.is_json:
+        if self.is_json or self.form == SHARED:
             return {"Content-Type": "application/json"}
         if self.is_grpc:
             return {"Content-Type": "application/grpc", "TE": "trailers"}
@@ -95,6 +99,8 @@ class Work:
             return _json_request(row, digits=str if self.form == JSON else _double_digits)
         if self.form == BINARY:
             return _binary_header(self.model) + row.tobytes()
+        if self.form == SHARED:
+            return _shared_request(self.model)
         return struct.pack(">BI", 0, len(self.message)) + self.message
 
     @cached_property
@@ -120,7 +126,7 @@ class Work:
         if self.is_json:
             outputs = [{**_tensor("y", values), "data": values.ravel().tolist()}]
             return json.dumps({**head, "outputs": outputs}, separators=(",", ":")).encode()
-        if self.form == BINARY:
+        if self.form in (BINARY, SHARED):
             return _binary_answer_header(self.model) + values.tobytes()
         response = service_pb2.ModelInferResponse(**head)
         response.outputs.add(**_tensor("y", values))
@@ -214,8 +220,16 @@ def _double_digits(value: np.float32) -> str:
 
 
 def _binary_header(model: Model) -> bytes:
-    row = model.row()
-    inputs = [{**_tensor("x", row), "parameters": {"binary_data_size": row.nbytes}}]
+    return _header(model, {"binary_data_size": model.row().nbytes})
+
+
+def _shared_request(model: Model) -> bytes:
+    return _header(model, {"shared_memory_region": REGION, "shared_memory_byte_size": model.row().nbytes})
+
+
+def _header(model: Model, place: dict[str, object]) -> bytes:
+    """JSON that says where the tensor is."""
+    inputs = [{**_tensor("x", model.row()), "parameters": place}]
     return json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
 
 

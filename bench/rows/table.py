@@ -11,6 +11,7 @@ from bench.rows.many import ManyMemoryRow, ManyRow
 from bench.rows.python import python_rows
 from bench.rows.reload import ReloadRow
 from bench.rows.row import Better, Facts, Row, Target
+from bench.rows.shared import SharedRow
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
 from bench.work import BINARY, GRPC, JSON, JSON_DOUBLES, STREAM_ONE, work
@@ -35,6 +36,7 @@ def rows(soak_requests: int) -> list[Row]:
         _image(),
         _image_grpc(),
         _image_json(),
+        SharedRow(),
         ConvRow(),
         SlowRow(),
         BooksRow(),

@@ -23,7 +23,8 @@ def start(repository: Path, name: str = "alipes", pause_s: float = POLL_S, flags
         raise StartFailed(f"{command} does not exist: install alipes into this environment first")
     http_port, grpc_port, metrics_port = free_port(), free_port(), free_port()
     ports = [f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}"]
-    process = Process(name, [command, "serve", repository, *ports, *flags])
+    # Rows that share memory need the flag, and the others do not notice it.
+    process = Process(name, [command, "serve", repository, *ports, "--allow-client-shm=true", *flags])
     try:
         process.wait_until(lambda: probe.is_ready(http_port), pause_s=pause_s)
     except BaseException:

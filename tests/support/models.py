@@ -14,8 +14,8 @@ _IR_VERSION = 8
 _OPSET = 17
 
 
-def times(factor: float = 2.0, columns: int = 2) -> onnx.ModelProto:
-    """``Y = factor * X``; X and Y are FP32 ``[batch, columns]``."""
+def times(factor: float = 2.0, columns: int | str = 2) -> onnx.ModelProto:
+    """``Y = factor * X``; X and Y are FP32 ``[batch, columns]``, any number of columns where these are a word."""
     shape = ["batch", columns]
     node = helper.make_node("Mul", ["X", "factor"], ["Y"])
     return _model(

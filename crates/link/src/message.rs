@@ -1,6 +1,6 @@
 //! What a worker says, as the server sees it: copied out of the link, and checked.
 
-use alipes_protocol::{CorrelationId, Datatype, Parameter, Shape};
+use alipes_protocol::{CorrelationId, Datatype, Parameter, Shape, copies};
 use bytes::Bytes;
 
 use crate::frame::Malformed;
@@ -168,6 +168,7 @@ impl Output {
         if self.datatype != Datatype::Bytes {
             return Ok(lent);
         }
+        copies::note(lent.len());
         let private = Bytes::copy_from_slice(&lent);
         check_elements(&self.shape, &private)?;
         Ok(private)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use alipes_protocol::codec::json;
 use alipes_protocol::limits::HTTP_MAX_INPUT_BYTES;
-use alipes_protocol::{Datatype, InferResponse, Tensor};
+use alipes_protocol::{Datatype, InferResponse, NoRegions, Tensor};
 use bytes::Bytes;
 
 /// Values of a picture of 3x224x224.
@@ -20,12 +20,14 @@ fn main() {
         let values: Vec<String> = Noise(7).take(count).map(text).collect();
         let body = request(datatype, &values);
         report(what, count, || {
-            json::decode_request(&body, None, "m", HTTP_MAX_INPUT_BYTES).map(|request| request.inputs.len())
+            json::decode_request(&body, None, "m", HTTP_MAX_INPUT_BYTES, &mut NoRegions)
+                .map(|request| request.inputs.len())
         });
     }
     let (body, length) = binary_request();
     report("picture FP32 in, binary behind a header", PICTURE, || {
-        json::decode_request(&body, Some(length), "m", HTTP_MAX_INPUT_BYTES).map(|request| request.inputs.len())
+        json::decode_request(&body, Some(length), "m", HTTP_MAX_INPUT_BYTES, &mut NoRegions)
+            .map(|request| request.inputs.len())
     });
     for (what, count) in [("64 FP32 out", 64), ("picture FP32 out", PICTURE)] {
         let response = response(count);

@@ -3,9 +3,11 @@
 //! This crate knows no socket, no thread and no model. Bytes come in, meaning goes out, and back.
 
 pub mod codec;
+pub mod copies;
 pub mod datatype;
 pub mod error;
 pub mod limits;
+pub mod region;
 pub mod request;
 pub mod response;
 pub mod shape;
@@ -13,6 +15,7 @@ pub mod tensor;
 
 pub use datatype::Datatype;
 pub use error::{Code, InferError, Origin};
+pub use region::{NoRegions, RegionSlice, Regions};
 pub use request::{CorrelationId, InferRequest, Parameter, RequestedOutput, SequenceInfo};
 pub use response::InferResponse;
 pub use shape::Shape;

@@ -28,8 +28,9 @@ pub const MAX_DIMENSIONS: usize = 64;
 /// connection, whose buffer grows only with what it receives, stays small.
 pub const HTTP_READ_BUFFER_BYTES: usize = 1 << 20;
 
-/// Most bytes that are set aside for a body of which little has come: a length is only a claim until then.
-pub const BODY_RESERVE_BYTES: usize = 1 << 18;
+/// Most bytes that are set aside for a body of which little has come: a length is only a claim until then. What nobody
+/// writes to costs addresses and no memory, and a picture of 3x224x224 FP32 never moves to a larger room.
+pub const BODY_RESERVE_BYTES: usize = 1 << 20;
 
 /// The same for a tensor that is received into the memory of a model's workers, where what is set aside is addresses:
 /// a picture of 3x224x224 FP32 needs no second step, and sixteen thousand that never come leave room for one that does.
@@ -64,3 +65,19 @@ pub const HTTP_EXPAND_AT_ONCE_BYTES: usize = 1 << 10;
 
 /// Longest answer that a network thread compresses itself: that takes a fraction of a millisecond.
 pub const HTTP_COMPRESS_AT_ONCE_BYTES: usize = 1 << 15;
+
+/// Most regions of shared memory that clients may have registered at a time: some hundred clients with a region for each
+/// input and output, while what a client that forgets its regions can pile up stays bounded.
+/// Flag: `--shared-memory-max-regions`.
+pub const REGIONS_MAX: usize = 4096;
+
+/// Most regions of all servers of a process together, and so the largest value of that flag: a table of fixed size, since
+/// the handler that looks into it can wait for nobody.
+pub const REGION_MAX_WATCHED: usize = 65_536;
+
+/// Longest name of a region in bytes: names come back in status answers.
+pub const REGION_MAX_NAME_BYTES: usize = 1024;
+
+/// Largest input in a region in bytes, as in a message: a region costs its client nothing until somebody reads it, so it
+/// may claim to be as large as the address space.
+pub const REGION_MAX_TENSOR_BYTES: usize = i32::MAX as usize;

@@ -52,6 +52,8 @@ pub struct RequestedOutput {
     pub binary: Option<bool>,
     /// Return the top-k classes instead of the tensor; 0 asks for the tensor itself.
     pub classification: u32,
+    /// The tensor goes into a region of the caller, and the answer only describes it.
+    pub in_region: bool,
 }
 
 /// One inference call as a codec understood it, not yet checked against a model.

@@ -4,6 +4,7 @@ mod support {
     pub mod mutation;
 }
 
+use alipes_protocol::NoRegions;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{Splitter, TensorSink, decode_request, first_raw_tensor, named_model};
 use bytes::Bytes;
@@ -47,7 +48,7 @@ proptest! {
         let Ok(message) = ModelInferRequest::decode(wire.clone()) else { return Ok(()) };
         let raw: usize = message.raw_input_contents.iter().map(Bytes::len).sum();
         prop_assert!(raw <= wire.len());
-        match decode_request(message) {
+        match decode_request(message, &mut NoRegions) {
             Ok(request) => {
                 // A typed value of one byte may stand for four.
                 let held: usize = request.inputs.iter().map(|input| input.data.len()).sum();

@@ -4,11 +4,11 @@ mod support {
     pub mod mutation;
 }
 
-use alipes_protocol::InferRequest;
 use alipes_protocol::codec::elements;
 use alipes_protocol::codec::json::decode_request;
 use alipes_protocol::codec::json::value::Value;
 use alipes_protocol::limits::JSON_MAX_DEPTH;
+use alipes_protocol::{InferRequest, NoRegions};
 use bytes::Bytes;
 use proptest::prelude::*;
 use support::mutation::damaged;
@@ -62,7 +62,7 @@ proptest! {
     fn every_damaged_body_is_read_or_refused(body in damaged(corpus()), length in any::<prop::sample::Index>()) {
         let body = Bytes::from(body);
         for length in [None, Some(length.index(body.len() + 2))] {
-            match decode_request(&body, length, "m", MAX_INPUT_BYTES) {
+            match decode_request(&body, length, "m", MAX_INPUT_BYTES, &mut NoRegions) {
                 Ok(request) => check(&request, &body),
                 Err(error) => prop_assert!(!error.message.is_empty() && error.message.len() < LONGEST_TEXT),
             }

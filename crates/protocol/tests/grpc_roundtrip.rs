@@ -5,7 +5,7 @@ use alipes_protocol::codec::proto::inference::model_infer_request::{InferInputTe
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
 use alipes_protocol::codec::proto::{ResponseMessage, decode_request};
 use alipes_protocol::{
-    CorrelationId, Datatype, InferRequest, InferResponse, Parameter, RequestedOutput, SequenceInfo, Tensor,
+    CorrelationId, Datatype, InferRequest, InferResponse, NoRegions, Parameter, RequestedOutput, SequenceInfo, Tensor,
 };
 use bytes::Bytes;
 use proptest::collection::{btree_map, vec};
@@ -16,7 +16,7 @@ proptest! {
     #[test]
     fn a_request_survives_its_message(request in requests()) {
         let wire = Bytes::from(message(&request).encode_to_vec());
-        let read = decode_request(ModelInferRequest::decode(wire).unwrap());
+        let read = decode_request(ModelInferRequest::decode(wire).unwrap(), &mut NoRegions);
         prop_assert_eq!(read, Ok(request));
     }
 
@@ -30,7 +30,7 @@ proptest! {
     fn any_bytes_are_a_request_or_an_error(wire in vec(any::<u8>(), 0..200)) {
         if let Ok(message) = ModelInferRequest::decode(Bytes::from(wire)) {
             let inputs = message.inputs.len();
-            if let Ok(request) = decode_request(message) {
+            if let Ok(request) = decode_request(message, &mut NoRegions) {
                 prop_assert_eq!(request.inputs.len(), inputs);
             }
         }
@@ -69,6 +69,7 @@ fn requests() -> impl Strategy<Value = InferRequest> {
         name: name.into(),
         binary: None,
         classification,
+        in_region: false,
     });
     (".{0,30}", vec(tensors(), 0..4), vec(output, 0..3), parameters(), sequences(), any::<u64>(), any::<u64>())
         .prop_map(|(id, inputs, outputs, parameters, sequence, priority, timeout_us)| InferRequest {

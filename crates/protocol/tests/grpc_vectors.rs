@@ -2,6 +2,7 @@
 
 mod support;
 
+use alipes_protocol::NoRegions;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{ResponseMessage, decode_request};
 use bytes::Bytes;
@@ -14,7 +15,7 @@ const RESPONSES: &str = include_str!("../../../tests/vectors/grpc/responses.json
 fn every_request_vector_is_read_as_it_says() {
     for vector in support::vectors(REQUESTS) {
         let message = ModelInferRequest::decode(Bytes::from(support::hex(&vector["wire"]))).expect("a message");
-        let read = decode_request(message);
+        let read = decode_request(message, &mut NoRegions);
         match vector.get("error") {
             Some(error) => assert_eq!(read, Err(support::error(error)), "{}", vector["fact"]),
             None => assert_eq!(read, Ok(support::request(&vector["request"])), "{}", vector["fact"]),

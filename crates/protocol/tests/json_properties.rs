@@ -3,7 +3,7 @@
 use alipes_protocol::codec::json::value::Value;
 use alipes_protocol::codec::json::{decode_request, encode_response};
 use alipes_protocol::codec::{binary, elements};
-use alipes_protocol::{Datatype, InferResponse, Parameter, RequestedOutput, Tensor};
+use alipes_protocol::{Datatype, InferResponse, NoRegions, Parameter, RequestedOutput, Tensor};
 use bytes::Bytes;
 use proptest::prelude::*;
 
@@ -87,7 +87,7 @@ proptest! {
     #[test]
     fn binary_outputs_come_back_as_inputs(response in response()) {
         let (body, length) = as_request(&response, &[], true);
-        let request = decode_request(&body, Some(length), "m", MAX_INPUT_BYTES).unwrap();
+        let request = decode_request(&body, Some(length), "m", MAX_INPUT_BYTES, &mut NoRegions).unwrap();
         prop_assert_eq!(&request.inputs, &response.outputs);
         prop_assert_eq!(&request.id, &response.id);
         prop_assert_eq!(&request.parameters, &response.parameters);
@@ -98,7 +98,7 @@ proptest! {
         response.outputs.retain(json_carries);
         let (body, length) = as_request(&response, &[], false);
         prop_assert_eq!(body.len(), length);
-        let request = decode_request(&body, None, "m", MAX_INPUT_BYTES).unwrap();
+        let request = decode_request(&body, None, "m", MAX_INPUT_BYTES, &mut NoRegions).unwrap();
         prop_assert_eq!(&request.inputs, &response.outputs);
     }
 
@@ -118,7 +118,7 @@ proptest! {
         let body = Bytes::from(body);
         for length in [None, Some(length), Some(length + 1)] {
             // Either way is right; what matters is that there is an answer, and that it names something.
-            if let Err(error) = decode_request(&body, length, "m", MAX_INPUT_BYTES) {
+            if let Err(error) = decode_request(&body, length, "m", MAX_INPUT_BYTES, &mut NoRegions) {
                 prop_assert!(!error.message.is_empty());
             }
         }

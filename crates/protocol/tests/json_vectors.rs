@@ -2,8 +2,8 @@
 
 mod support;
 
-use alipes_protocol::Origin;
 use alipes_protocol::codec::json::{decode_request, encode_response};
+use alipes_protocol::{NoRegions, Origin};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -20,7 +20,8 @@ fn every_request_vector_is_read_as_it_says() {
         let header_length = vector.get("tail").map(|_| json.len());
         let tail = vector.get("tail").map(support::hex).unwrap_or_default();
         let body = Bytes::from([json, tail].concat());
-        let mut read = decode_request(&body, header_length, &support::text(&vector["model"]), MAX_INPUT_BYTES);
+        let mut read =
+            decode_request(&body, header_length, &support::text(&vector["model"]), MAX_INPUT_BYTES, &mut NoRegions);
         if let Ok(request) = &mut read {
             // The vectors' objects have no order.
             request.parameters.sort_by(|(a, _), (b, _)| a.cmp(b));

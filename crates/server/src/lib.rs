@@ -12,6 +12,7 @@ pub mod inflight;
 pub mod model;
 mod priority;
 pub mod reactors;
+pub mod regions;
 pub mod registry;
 pub mod server;
 pub mod spec;

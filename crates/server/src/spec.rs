@@ -93,6 +93,12 @@ pub struct ServerConfig {
     /// Whether the server is ready only while every model is.
     #[serde(default)]
     pub strict_readiness: bool,
+    /// Whether clients may register shared memory.
+    #[serde(default)]
+    pub allow_client_shm: bool,
+    /// Most regions of shared memory that they may have registered at a time.
+    #[serde(default = "default_shared_memory_max_regions")]
+    pub shared_memory_max_regions: usize,
     /// Whether the `nv_inference_*_duration_us` counters are shown.
     pub counter_latencies: bool,
     /// Whether the `nv_cpu_*` gauges are shown.
@@ -109,6 +115,10 @@ fn default_grpc_max_expanded_bytes() -> usize {
 
 fn default_http_max_input_bytes() -> usize {
     limits::HTTP_MAX_INPUT_BYTES
+}
+
+fn default_shared_memory_max_regions() -> usize {
+    limits::REGIONS_MAX
 }
 
 /// An input or output of a model as its configuration declares it, without the batch dimension.

@@ -428,8 +428,18 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "allow-client-shm",
             "bool",
             False,
-            "Let clients register shared memory.",
-            refused="shared memory of clients is not offered yet",
+            "Let clients register shared memory, for tensors that need not travel. They are trusted with it: see "
+            "SECURITY.md.",
+            option="allow_client_shm",
+        ),
+        Flag(
+            "shared-memory-max-regions",
+            "int",
+            4096,
+            "Regions of shared memory that clients may have registered at a time.",
+            option="shared_memory_max_regions",
+            low=1,
+            high=65_536,
         ),
     ),
     "Response cache": (

@@ -150,6 +150,8 @@ class ServerOptions:
         grpc_max_request_bytes: Largest gRPC request, in bytes.
         grpc_max_expanded_bytes: Largest gRPC request that came compressed, in bytes, once it is expanded.
         grpc_compression_level: How much work is spent on making answers to inferences over gRPC smaller.
+        allow_client_shm: Whether clients may register shared memory.
+        shared_memory_max_regions: Most regions that they may have registered at a time.
         cpu_metrics: Whether the `nv_cpu_*` gauges are shown.
         counter_latencies: Whether the `nv_inference_*_duration_us` counters are shown.
         http: The HTTP endpoint.
@@ -172,6 +174,8 @@ class ServerOptions:
     grpc_max_request_bytes: int
     grpc_max_expanded_bytes: int
     grpc_compression_level: Literal["none", "low", "medium", "high"]
+    allow_client_shm: bool
+    shared_memory_max_regions: int
     cpu_metrics: bool
     counter_latencies: bool
     http: Endpoint

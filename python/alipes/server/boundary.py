@@ -28,6 +28,8 @@ def server_config(options: ServerOptions) -> str:
             "grpc_compression_level": options.grpc_compression_level,
             "control_mode": options.repository.control_mode,
             "strict_readiness": options.repository.strict_readiness,
+            "allow_client_shm": options.allow_client_shm,
+            "shared_memory_max_regions": options.shared_memory_max_regions,
             "counter_latencies": options.counter_latencies,
             "cpu_metrics": options.cpu_metrics,
         }

@@ -16,7 +16,7 @@ from typing import Any
 
 from support.server import ServerProcess
 
-from .exchange import grpc, http, metrics, stream
+from .exchange import grpc, http, metrics, shared_memory, stream
 from .matchers import differences
 from .scenarios import Group, Scenario, Step
 from .server import copy_repository, launch, running
@@ -101,6 +101,8 @@ class Stage:
             return self._change(step["fs"])
         if "file" in step:
             return self._file(step)
+        if "shm" in step:
+            return shared_memory.exchange(step)
         if "start_fails" in step:
             return self._start_fails(step["start_fails"])
         assert self.server is not None, f"no server for {step}"

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .exchange.shared_memory import with_own_keys
+
 GOLDEN = Path(__file__).parents[2] / "golden"
 MODELS = GOLDEN / "models"
 
@@ -57,7 +59,7 @@ def groups() -> dict[str, Group]:
 
 
 def _load(path: Path) -> Group:
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = json.loads(with_own_keys(path.read_text(encoding="utf-8")))
     scenarios = [Scenario(entry["id"], entry["title"], entry["steps"]) for entry in data["scenarios"]]
     server = data["server"]
     name, awaited = f"{data['chapter']}.{data['group']}", server.get("wait", "ready")

@@ -16,9 +16,20 @@ from bench.models import repository
 from bench.models.model import Model
 from bench.models.python_models import PYTHON_MODELS
 from bench.models.repository import MODELS
-from bench.work import BINARY, GRPC, GRPC_PREFIX_BYTES, JSON, JSON_DOUBLES, STREAM, Work, WrongAnswer
+from bench.work import (
+    BINARY,
+    GRPC,
+    GRPC_PREFIX_BYTES,
+    JSON,
+    JSON_DOUBLES,
+    REGION,
+    SHARED,
+    STREAM,
+    Work,
+    WrongAnswer,
+)
 
-FORMS = (JSON, JSON_DOUBLES, BINARY, GRPC)
+FORMS = (JSON, JSON_DOUBLES, BINARY, GRPC, SHARED)
 MLP = MODELS["mlp"]
 STREAMED = Work(MODELS["counts"], STREAM)
 
@@ -57,6 +68,11 @@ def test_the_binary_header_ends_where_the_header_says() -> None:
     length = int(work.headers["Inference-Header-Content-Length"])
     assert json.loads(work.body[:length])["inputs"][0]["parameters"] == {"binary_data_size": 256}
     assert work.body[length:] == MLP.row().tobytes()
+
+
+def test_a_shared_request_says_where_the_tensor_is() -> None:
+    parameters = json.loads(Work(MLP, SHARED).body)["inputs"][0]["parameters"]
+    assert parameters == {"shared_memory_region": REGION, "shared_memory_byte_size": 256}
 
 
 def test_a_grpc_body_is_one_uncompressed_frame() -> None:

@@ -56,6 +56,7 @@ def test_every_flag_of_triton_has_a_row() -> None:
         "gpu-fallback",
         "grpc-max-expanded-bytes",
         "grpc-max-request-bytes",
+        "shared-memory-max-regions",
     }
     assert TRITON - {flag.name for flag in FLAGS} == set()
 

@@ -2,6 +2,8 @@
 
 use std::{mem, slice};
 
+use alipes_protocol::copies;
+
 /// A cache line: the unit of growth, and what gives the buffer its alignment.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -31,6 +33,7 @@ impl AlignedBuffer {
             self.lines.resize(lines.max(self.lines.len() * 2), Line([0; 64]));
         }
         let begin = mem::replace(&mut self.len, len);
+        copies::note(bytes.len());
         self.whole()[begin..len].copy_from_slice(bytes);
     }
 

@@ -1,5 +1,6 @@
 //! Writing a frame.
 
+use alipes_protocol::copies;
 use smallvec::SmallVec;
 
 use super::ALIGNMENT;
@@ -101,6 +102,7 @@ impl<'a> Writer<'a> {
         target[..4].copy_from_slice(&written.to_le_bytes());
         let data = data_start(len);
         for (offset, bytes) in &self.tensors {
+            copies::note(bytes.len());
             target[data + offset..][..bytes.len()].copy_from_slice(bytes);
         }
     }

@@ -58,6 +58,7 @@ pub fn outputs(outputs: &Value) -> Vec<RequestedOutput> {
         name: text(&output["name"]).into(),
         binary: output["binary"].as_bool(),
         classification: output["classification"].as_u64().unwrap_or(0) as u32,
+        in_region: false,
     };
     list(outputs).iter().map(output).collect()
 }

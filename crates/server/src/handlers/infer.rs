@@ -9,17 +9,24 @@ use super::Service;
 use super::classification::best_classes;
 use crate::executor::answer::Reply;
 use crate::model::ModelVersion;
+use crate::regions::Held;
 use crate::spec::ModelSpec;
 
 impl Service {
-    /// Runs a request and gives the model's answer.
+    /// Runs a request and gives the model's answer. Outputs that belong into the caller's regions are written there.
     ///
     /// Dropping the future withdraws the request: if it still waits, it never reaches the model.
     ///
     /// # Errors
     ///
-    /// What the request's checks refuse, `Unavailable` while the server drains, and what the model fails with.
-    pub async fn infer(&self, model: &Arc<ModelVersion>, request: InferRequest) -> Result<InferResponse, InferError> {
+    /// What the request's checks refuse, `Unavailable` while the server drains, what the model fails with, and regions
+    /// that were cut off.
+    pub async fn infer(
+        &self,
+        model: &Arc<ModelVersion>,
+        request: InferRequest,
+        held: Held,
+    ) -> Result<InferResponse, InferError> {
         let arrived = Instant::now();
         let _inflight = self.inflight.enter()?;
         let (id, classified) = (request.id.clone(), classified(&request));
@@ -33,6 +40,7 @@ impl Service {
         for tensor in &mut outputs {
             classify(&model.spec, &classified, tensor).map_err(|error| error.at(Origin::Model))?;
         }
+        held.settle(&mut outputs)?;
         Ok(InferResponse {
             id,
             model_name: Arc::clone(&model.name),

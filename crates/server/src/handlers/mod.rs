@@ -5,6 +5,7 @@ pub mod generate;
 mod infer;
 mod metadata;
 mod repository;
+mod shared_memory;
 mod statistics;
 pub mod stream;
 
@@ -21,6 +22,7 @@ use crate::events::EventQueue;
 use crate::inflight::Inflight;
 use crate::model::ModelVersion;
 use crate::reactors::Reactors;
+use crate::regions::Regions;
 use crate::registry::Registry;
 use crate::spec::ServerConfig;
 use crate::workers::fleet::Fleet;
@@ -41,6 +43,8 @@ pub struct Service {
     pub workers: Fleet,
     /// Metrics that models keep.
     pub metrics: CustomMetrics,
+    /// Memory that clients share with the server.
+    pub regions: Arc<Regions>,
     /// What the log is told.
     pub events: EventQueue,
     cpu: CpuMeter,
@@ -49,8 +53,10 @@ pub struct Service {
 impl Service {
     /// A service without models.
     pub fn new(config: ServerConfig) -> Service {
+        let regions = Arc::new(Regions::new(config.shared_memory_max_regions));
         Service {
             config,
+            regions,
             registry: Registry::default(),
             control: ControlQueue::default(),
             inflight: Arc::default(),

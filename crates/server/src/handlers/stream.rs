@@ -19,6 +19,7 @@ use crate::executor::answer::Answer;
 use crate::executor::mailbox::{Caller, Mailbox, Response};
 use crate::inflight::OwnedGuest;
 use crate::model::ModelVersion;
+use crate::regions::Held;
 
 /// The requests of one caller that are not yet answered to the end. Dropping it withdraws them all.
 pub struct Session {
@@ -51,6 +52,7 @@ struct Asked {
 struct Underway {
     version: Arc<ModelVersion>,
     classified: Vec<RequestedOutput>,
+    held: Held,
     caller: Caller,
     _inside: OwnedGuest,
 }
@@ -95,7 +97,7 @@ impl Session {
     }
 
     /// Takes a request in. What refuses it is told as its only response.
-    pub fn ask(&mut self, model: Arc<ModelVersion>, request: InferRequest) {
+    pub fn ask(&mut self, model: Arc<ModelVersion>, request: InferRequest, held: Held) {
         let arrived = Instant::now();
         let place = self.requests.vacant_key();
         let asked = Asked {
@@ -110,7 +112,7 @@ impl Session {
         });
         match submitted {
             Ok((_inside, caller)) => {
-                let model = Some(Underway { version: model, classified, caller, _inside });
+                let model = Some(Underway { version: model, classified, held, caller, _inside });
                 self.admit(Asked { model, ..asked });
             }
             Err(error) => self.refuse_asked(asked, error),
@@ -207,10 +209,11 @@ impl Session {
         self.taken.responses += 1;
         let mut reply = answer?;
         self.taken.bytes += reply.bytes();
-        if let Some(Underway { version, classified, .. }) = &self.requests[place].model {
+        if let Some(Underway { version, classified, held, .. }) = &self.requests[place].model {
             for tensor in &mut reply.outputs {
                 classify(&version.spec, classified, tensor).map_err(|error| error.at(Origin::Model))?;
             }
+            held.settle(&mut reply.outputs)?;
         }
         Ok(reply)
     }

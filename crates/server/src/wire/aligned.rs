@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alipes_link::{ArenaBuffer, RequestArena};
+use alipes_protocol::copies;
 use alipes_protocol::limits::{ARENA_RESERVE_BYTES, BODY_RESERVE_BYTES, BODY_TRUST};
 use bytes::{Bytes, BytesMut};
 
@@ -118,6 +119,7 @@ impl Room {
 
     /// Appends bytes, for which there is room.
     fn extend(&mut self, bytes: &[u8]) {
+        copies::note(bytes.len());
         match self {
             Room::Heap(buffer) => buffer.extend_from_slice(bytes),
             Room::Arena { buffer, filled } => {

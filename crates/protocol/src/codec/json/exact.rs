@@ -9,14 +9,19 @@ use super::parameters::{self, InputParameters, OutputParameters};
 use super::value::{Value, existing};
 use crate::codec::binary::Tail;
 use crate::limits::MAX_DIMENSIONS;
-use crate::{Datatype, InferError, InferRequest, RequestedOutput, Shape, Tensor};
+use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape, Tensor};
 
 /// Reads the request; `tail` is what follows the JSON.
 ///
 /// # Errors
 ///
 /// The first thing that is wrong.
-pub(super) fn decode(text: &[u8], mut tail: Tail, context: Context<'_>) -> Result<InferRequest, InferError> {
+pub(super) fn decode(
+    text: &[u8],
+    mut tail: Tail,
+    context: Context<'_>,
+    regions: &mut impl Regions,
+) -> Result<InferRequest, InferError> {
     let [id, parameters, inputs, outputs] = Value::parse(text)?.pick(["id", "parameters", "inputs", "outputs"]);
     let mut request = InferRequest::default();
     if let Some(id) = id {
@@ -26,16 +31,21 @@ pub(super) fn decode(text: &[u8], mut tail: Tail, context: Context<'_>) -> Resul
         parameters::read_request(parameters, &mut request)?;
     }
     for input in existing(inputs, "inputs").and_then(Value::elements).within("Unable to parse 'inputs'")? {
-        request.inputs.push(read_input(input, &mut tail, context)?);
+        request.inputs.push(read_input(input, &mut tail, context, regions)?);
     }
     tail.finish(context.model)?;
     if let Some(outputs) = outputs {
-        request.outputs = read_outputs(outputs)?;
+        request.outputs = read_outputs(outputs, regions)?;
     }
     Ok(request)
 }
 
-fn read_input(input: Value<'_>, tail: &mut Tail, context: Context<'_>) -> Result<Tensor, InferError> {
+fn read_input(
+    input: Value<'_>,
+    tail: &mut Tail,
+    context: Context<'_>,
+    regions: &mut impl Regions,
+) -> Result<Tensor, InferError> {
     let [name, datatype, shape, parameters, data] = input.pick(["name", "datatype", "shape", "parameters", "data"]);
     let parameters = InputParameters::of(parameters);
     check_one_source(data, parameters)?;
@@ -49,7 +59,12 @@ fn read_input(input: Value<'_>, tail: &mut Tail, context: Context<'_>) -> Result
         let datatype = datatype.ok_or_else(|| data::unknown_datatype(&name))?;
         return Ok(Tensor { name, datatype, shape, data });
     }
-    parameters.check_region()?;
+    if let Some(slice) = parameters.slice()? {
+        // A datatype that is unknown is refused behind this.
+        let data = regions.input(slice, datatype.unwrap_or(Datatype::Bytes), &shape)?;
+        let datatype = datatype.ok_or_else(|| data::unknown_datatype(&name))?;
+        return Ok(Tensor { name, datatype, shape, data });
+    }
     let data = data::read(data, datatype, &shape, &name, context)?;
     let datatype = datatype.ok_or_else(|| data::unknown_datatype(&name))?;
     Ok(Tensor { name, datatype, shape, data: data.into() })
@@ -97,15 +112,22 @@ fn read_shape(shape: Option<Value<'_>>, input: &str, context: Context<'_>) -> Re
 /// # Errors
 ///
 /// The first thing that is wrong, in Triton's order.
-pub(super) fn read_outputs(outputs: Value<'_>) -> Result<Vec<RequestedOutput>, InferError> {
-    outputs.elements().within("Unable to parse 'outputs'")?.map(read_output).collect()
+pub(super) fn read_outputs(outputs: Value<'_>, regions: &mut impl Regions) -> Result<Vec<RequestedOutput>, InferError> {
+    let outputs = outputs.elements().within("Unable to parse 'outputs'")?;
+    outputs.map(|output| read_output(output, regions)).collect()
 }
 
-fn read_output(output: Value<'_>) -> Result<RequestedOutput, InferError> {
+fn read_output(output: Value<'_>, regions: &mut impl Regions) -> Result<RequestedOutput, InferError> {
     let [name, parameters] = output.pick(["name", "parameters"]);
     let parameters = OutputParameters::of(parameters);
     parameters.check_exclusions()?;
-    let name = existing(name, "name").and_then(Value::as_text).within("Unable to parse 'name'")?.into();
-    let (classification, binary) = parameters.read()?;
-    Ok(RequestedOutput { name, binary, classification })
+    let name = CompactString::from(existing(name, "name").and_then(Value::as_text).within("Unable to parse 'name'")?);
+    let classification = parameters.classes()?;
+    let slice = parameters.slice()?;
+    let in_region = slice.is_some();
+    if let Some(slice) = slice {
+        regions.output(slice, &name)?;
+    }
+    let binary = parameters.binary()?;
+    Ok(RequestedOutput { name, binary, classification, in_region })
 }

@@ -17,7 +17,7 @@ use super::value::Value;
 use crate::codec::binary::Tail;
 use crate::limits::MAX_DIMENSIONS;
 use crate::shape::element_count;
-use crate::{Datatype, InferRequest, Shape, Tensor};
+use crate::{Datatype, InferRequest, NoRegions, Shape, Tensor};
 
 /// Reads the request where nothing about it is unusual; `tail` is what follows the JSON.
 pub(super) fn decode(text: &[u8], tail: Tail, context: Context<'_>) -> Option<InferRequest> {
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
                 Some(0) => request.id = self.cursor.string()?,
                 Some(1) => parameters::read_request(self.cursor.value(1)?, &mut request).ok()?,
                 Some(2) => request.inputs = self.inputs()?,
-                Some(_) => request.outputs = read_outputs(self.cursor.value(1)?).ok()?,
+                Some(_) => request.outputs = read_outputs(self.cursor.value(1)?, &mut NoRegions).ok()?,
                 None => drop(self.cursor.value(1)?),
             }
         }
@@ -127,7 +127,9 @@ impl<'a> Reader<'a> {
     fn tensor(&mut self, input: Input<'a>) -> Option<Tensor> {
         let (name, datatype, shape) = (input.name?, input.datatype?, input.shape?);
         let parameters = InputParameters::of(input.parameters);
-        parameters.check_region().ok()?;
+        if parameters.slice().ok()?.is_some() {
+            return None;
+        }
         let data = match (input.data, parameters.binary_data_size) {
             (Data::Absent, Some(size)) => self.tail.take(size.as_u64().ok()?, &name, self.context.model).ok()?,
             (Data::Waiting(start), None) => Bytes::from(self.read_data(start, datatype, &shape)?.0),

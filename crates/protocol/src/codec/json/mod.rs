@@ -31,7 +31,7 @@ pub use generated::encode_generated;
 pub use response::{EncodedResponse, encode_response};
 
 use crate::codec::binary::{self, Tail};
-use crate::{Code, InferError, InferRequest};
+use crate::{Code, InferError, InferRequest, Regions};
 
 /// What a decoder is told about the request it reads.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ struct Context<'a> {
 
 /// The request that a body carries: all of it is JSON, or `header_length` bytes of JSON are followed by tensors.
 ///
-/// Tensors behind the JSON stay slices of `body`. What can only be judged against the model is left to the one who
+/// Tensors behind the JSON stay slices of `body`; those in shared memory come from `regions`. What can only be judged against the model is left to the one who
 /// knows it. A raw body, whose header length is 0, is no JSON and not for this function.
 ///
 /// `max_input_bytes` bounds the JSON text and each tensor that is read from it.
@@ -57,12 +57,13 @@ pub fn decode_request(
     header_length: Option<usize>,
     model_name: &str,
     max_input_bytes: usize,
+    regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
     let length = header_length.unwrap_or(body.len());
     let Some(text) = body.get(..length) else {
         return Err(binary::out_of_range(length.to_string().as_bytes(), body.len() as u64));
     };
-    decode_parts(text, body.slice(length..), model_name, max_input_bytes)
+    decode_parts(text, body.slice(length..), model_name, max_input_bytes, regions)
 }
 
 /// The same for a body whose JSON and tensors were received apart.
@@ -75,12 +76,13 @@ pub fn decode_parts(
     tensors: Bytes,
     model_name: &str,
     max_input_bytes: usize,
+    regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
     check_text_size(text.len(), max_input_bytes)?;
     let context = Context { model: model_name, max_input_bytes };
     match fast::decode(text, Tail::new(tensors.clone()), context) {
         Some(request) => Ok(request),
-        None => exact::decode(text, Tail::new(tensors), context),
+        None => exact::decode(text, Tail::new(tensors), context, regions),
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::error::Within;
 use super::value::{Value, lossy};
-use crate::{Code, CorrelationId, InferError, InferRequest, Parameter};
+use crate::{CorrelationId, InferError, InferRequest, Parameter, RegionSlice};
 
 /// Keys that begin so belong to the protocol.
 const RESERVED_PREFIX: &[u8] = b"triton_";
@@ -95,19 +95,17 @@ impl<'a> InputParameters<'a> {
         InputParameters { binary_data_size, region, offset, byte_size }
     }
 
+    /// The part of a shared-memory region in which the tensor lies, where it does.
+    ///
     /// # Errors
     ///
-    /// They place the tensor in a shared-memory region, of which none is registered, or do so wrongly.
-    pub(super) fn check_region(self) -> Result<(), InferError> {
+    /// Values of another type.
+    pub(super) fn slice(self) -> Result<Option<RegionSlice<'a>>, InferError> {
         let region = self.region.map(Value::as_text).transpose().within("Unable to parse 'shared_memory_region'")?;
-        self.offset.map(Value::as_u64).transpose().within("Unable to parse 'shared_memory_offset'")?;
-        self.byte_size.map(Value::as_u64).transpose().within("Unable to parse 'shared_memory_byte_size'")?;
-        match region {
-            None => Ok(()),
-            Some(name) => {
-                Err(InferError::new(Code::NotFound, format!("Unable to find shared memory region: '{name}'")))
-            }
-        }
+        let number = |value: Option<Value<'_>>| value.map_or(Ok(0), Value::as_u64);
+        let offset = number(self.offset).within("Unable to parse 'shared_memory_offset'")?;
+        let byte_size = number(self.byte_size).within("Unable to parse 'shared_memory_byte_size'")?;
+        Ok(region.map(|name| RegionSlice { name, offset, byte_size }))
     }
 }
 
@@ -142,17 +140,29 @@ impl<'a> OutputParameters<'a> {
         }
     }
 
-    /// How many classes are asked for, and whether in binary form where that was said.
+    /// How many classes are asked for; 0 where none are.
     ///
     /// # Errors
     ///
-    /// Values of another type, or a shared-memory region, of which none is registered.
-    pub(super) fn read(self) -> Result<(u32, Option<bool>), InferError> {
+    /// A value of another type.
+    pub(super) fn classes(self) -> Result<u32, InferError> {
         let classes = self.classification.map_or(Ok(0), Value::as_u64).within("Unable to set 'classification'")?;
-        self.place.check_region()?;
-        let binary = self.binary_data.map(Value::as_bool).transpose().within("Unable to parse 'binary_data'")?;
         // A larger count asks for every class, as does the largest that the field holds.
-        Ok((u32::try_from(classes).unwrap_or(u32::MAX), binary))
+        Ok(u32::try_from(classes).unwrap_or(u32::MAX))
+    }
+
+    /// Where in shared memory the output goes; see [`InputParameters::slice`].
+    pub(super) fn slice(self) -> Result<Option<RegionSlice<'a>>, InferError> {
+        self.place.slice()
+    }
+
+    /// Whether binary form is asked for, where that was said.
+    ///
+    /// # Errors
+    ///
+    /// A value of another type.
+    pub(super) fn binary(self) -> Result<Option<bool>, InferError> {
+        self.binary_data.map(Value::as_bool).transpose().within("Unable to parse 'binary_data'")
     }
 }
 

@@ -21,7 +21,7 @@ pub struct EncodedResponse {
 /// The response as the request wants it.
 ///
 /// An output that the request named is JSON unless the request said binary; the others, so all of them where it named
-/// none, follow `binary_by_default`.
+/// none, follow `binary_by_default`. One that went into a region of the caller is described, without its data.
 ///
 /// # Errors
 ///
@@ -31,25 +31,27 @@ pub fn encode_response(
     outputs: &[RequestedOutput],
     binary_by_default: bool,
 ) -> Result<EncodedResponse, InferError> {
-    let is_binary = |output: &Tensor| {
-        let requested = outputs.iter().find(|requested| requested.name == output.name);
-        requested.map_or(binary_by_default, |requested| requested.binary.unwrap_or(false))
+    let form = |output: &Tensor| match outputs.iter().find(|requested| requested.name == output.name) {
+        Some(requested) if requested.in_region => Form::Description,
+        Some(RequestedOutput { binary: Some(true), .. }) => Form::Binary,
+        None if binary_by_default => Form::Binary,
+        _ => Form::Json,
     };
     let mut encoder = Encoder::default();
-    encoder.head.reserve(estimate(response, &is_binary));
+    encoder.head.reserve(estimate(response, &form));
     encoder.preamble(response);
     for (index, output) in response.outputs.iter().enumerate() {
         encoder.separate(index);
-        encoder.output(output, is_binary(output)).map_err(|error| error.at(Origin::Model))?;
+        encoder.output(output, form(output)).map_err(|error| error.at(Origin::Model))?;
     }
     encoder.head.extend_from_slice(b"]}");
     Ok(EncodedResponse { binary: !encoder.tail.is_empty(), head: encoder.head, tail: encoder.tail })
 }
 
 /// Bytes that the JSON will take, roughly: enough for one allocation in the common cases.
-fn estimate(response: &InferResponse, is_binary: &impl Fn(&Tensor) -> bool) -> usize {
+fn estimate(response: &InferResponse, form: &impl Fn(&Tensor) -> Form) -> usize {
     let data = |output: &Tensor| match output.datatype {
-        _ if is_binary(output) => 0,
+        _ if form(output) != Form::Json => 0,
         // As doubles most FP32 take 18 to 20 characters and a comma.
         Datatype::Fp32 => output.data.len() / 4 * 21,
         Datatype::Fp64 => output.data.len() / 8 * 21,
@@ -58,6 +60,15 @@ fn estimate(response: &InferResponse, is_binary: &impl Fn(&Tensor) -> bool) -> u
     };
     let described: usize = response.outputs.iter().map(|output| 128 + data(output)).sum();
     128 + response.id.len() + response.model_name.len() + 64 * response.parameters.len() + described
+}
+
+/// How an output is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Binary,
+    /// Name, datatype and shape alone.
+    Description,
 }
 
 /// Writes the JSON, and collects what follows it.
@@ -114,7 +125,7 @@ impl Encoder {
         }
     }
 
-    fn output(&mut self, output: &Tensor, binary: bool) -> Result<(), InferError> {
+    fn output(&mut self, output: &Tensor, form: Form) -> Result<(), InferError> {
         self.text(b"{\"name\":");
         write::string(&mut self.head, output.name.as_bytes());
         self.text(b",\"datatype\":\"");
@@ -124,18 +135,22 @@ impl Encoder {
             self.separate(index);
             write::integer(&mut self.head, size);
         }
-        if binary {
-            self.text(b"],\"parameters\":{\"binary_data_size\":");
-            write::integer(&mut self.head, output.data.len());
-            self.text(b"}}");
-            if !output.data.is_empty() {
-                self.tail.push(output.data.clone());
+        match form {
+            Form::Description => self.text(b"]}"),
+            Form::Binary => {
+                self.text(b"],\"parameters\":{\"binary_data_size\":");
+                write::integer(&mut self.head, output.data.len());
+                self.text(b"}}");
+                if !output.data.is_empty() {
+                    self.tail.push(output.data.clone());
+                }
             }
-            return Ok(());
+            Form::Json => {
+                self.text(b"],\"data\":[");
+                self.data(output)?;
+                self.text(b"]}");
+            }
         }
-        self.text(b"],\"data\":[");
-        self.data(output)?;
-        self.text(b"]}");
         Ok(())
     }
 

@@ -7,28 +7,29 @@ use super::contents;
 use super::inference::ModelInferRequest;
 use super::inference::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
 use super::parameters;
-use super::region::RegionSlice;
+use super::region::slice_of;
 use crate::limits::MAX_DIMENSIONS;
-use crate::{Datatype, InferError, InferRequest, RequestedOutput, Shape, Tensor};
+use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape, Tensor};
 
-/// The request that the message carries; raw contents stay slices of the message's buffer.
+/// The request that the message carries; raw contents stay slices of the message's buffer, and tensors in shared memory
+/// come from `regions`.
 ///
 /// What can only be judged against the model (names, shapes, sizes) is left to the one who knows it.
 ///
 /// # Errors
-/// Parameters of the wrong type, inputs without data or with two kinds of it, unknown datatypes, absurd shapes, and shared-memory
-/// regions, of which none is registered.
-pub fn decode_request(message: ModelInferRequest) -> Result<InferRequest, InferError> {
+/// Parameters of the wrong type, inputs without data or with two kinds of it, unknown datatypes, absurd shapes, and what `regions`
+/// does not have.
+pub fn decode_request(message: ModelInferRequest, regions: &mut impl Regions) -> Result<InferRequest, InferError> {
     let mut request = InferRequest { id: CompactString::from(message.id), ..InferRequest::default() };
     parameters::read_request(message.parameters, &mut request)?;
     let mut raw = RawContents::new(message.raw_input_contents);
     request.inputs.reserve_exact(message.inputs.len());
     for input in message.inputs {
-        request.inputs.push(decode_input(input, &mut raw, &message.model_name)?);
+        request.inputs.push(decode_input(input, &mut raw, &message.model_name, regions)?);
     }
     request.outputs.reserve_exact(message.outputs.len());
     for output in message.outputs {
-        request.outputs.push(decode_output(output)?);
+        request.outputs.push(decode_output(output, regions)?);
     }
     Ok(request)
 }
@@ -46,12 +47,17 @@ impl RawContents {
     }
 }
 
-fn decode_input(input: InferInputTensor, raw: &mut RawContents, model: &str) -> Result<Tensor, InferError> {
+fn decode_input(
+    input: InferInputTensor,
+    raw: &mut RawContents,
+    model: &str,
+    regions: &mut impl Regions,
+) -> Result<Tensor, InferError> {
     if input.shape.len() > MAX_DIMENSIONS {
         return Err(too_many_dimensions(&input, model));
     }
     let datatype = Datatype::from_name(&input.datatype);
-    let data = input_data(&input, datatype, raw, model)?;
+    let data = input_data(&input, datatype, raw, model, regions)?;
     let datatype = datatype.ok_or_else(|| unknown_datatype(&input, model))?;
     Ok(Tensor { name: CompactString::from(input.name), datatype, shape: Shape::from_slice(&input.shape), data })
 }
@@ -61,10 +67,15 @@ fn input_data(
     datatype: Option<Datatype>,
     raw: &mut RawContents,
     model: &str,
+    regions: &mut impl Regions,
 ) -> Result<Bytes, InferError> {
     let name = &input.name;
-    if let Some(slice) = RegionSlice::of(&input.parameters, name)? {
-        return Err(if input.contents.is_some() { contents_and_region(name, model) } else { slice.unknown() });
+    if let Some(slice) = slice_of(&input.parameters, name)? {
+        if input.contents.is_some() {
+            return Err(contents_and_region(name, model));
+        }
+        // A datatype that is unknown is refused behind this.
+        return regions.input(slice, datatype.unwrap_or(Datatype::Bytes), &input.shape);
     }
     match &input.contents {
         Some(_) if raw.any => Err(contents_and_raw(name, model)),
@@ -73,13 +84,20 @@ fn input_data(
     }
 }
 
-fn decode_output(output: InferRequestedOutputTensor) -> Result<RequestedOutput, InferError> {
-    let slice = RegionSlice::of(&output.parameters, &output.name)?;
+fn decode_output(
+    output: InferRequestedOutputTensor,
+    regions: &mut impl Regions,
+) -> Result<RequestedOutput, InferError> {
+    let slice = slice_of(&output.parameters, &output.name)?;
     let classification = parameters::classification(&output.parameters)?;
+    let in_region = slice.is_some();
     if let Some(slice) = slice {
-        return Err(if classification > 0 { classification_and_region() } else { slice.unknown() });
+        if classification > 0 {
+            return Err(classification_and_region());
+        }
+        regions.output(slice, &output.name)?;
     }
-    Ok(RequestedOutput { name: CompactString::from(output.name), binary: None, classification })
+    Ok(RequestedOutput { name: CompactString::from(output.name), binary: None, classification, in_region })
 }
 
 fn too_many_dimensions(input: &InferInputTensor, model: &str) -> InferError {
@@ -121,6 +139,7 @@ fn classification_and_region() -> InferError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NoRegions;
 
     fn message(inputs: usize, raw: Vec<Bytes>) -> ModelInferRequest {
         let input = |index: usize| InferInputTensor {
@@ -137,18 +156,22 @@ mod tests {
         }
     }
 
+    fn decode(message: ModelInferRequest) -> Result<InferRequest, InferError> {
+        decode_request(message, &mut NoRegions)
+    }
+
     #[test]
     fn raw_contents_stay_where_they_are() {
         let buffer = Bytes::from_static(b"abcd");
-        let request = decode_request(message(2, vec![buffer.slice(..2), buffer.slice(2..)])).unwrap();
+        let request = decode(message(2, vec![buffer.slice(..2), buffer.slice(2..)])).unwrap();
         assert_eq!(request.inputs[1].data.as_ptr(), buffer[2..].as_ptr());
         assert_eq!(request.inputs[1].name, "I1");
     }
 
     #[test]
     fn more_raw_contents_than_inputs_are_ignored_and_fewer_refused() {
-        assert!(decode_request(message(1, vec![Bytes::new(), Bytes::new()])).is_ok());
-        let error = decode_request(message(2, vec![Bytes::new()])).unwrap_err();
+        assert!(decode(message(1, vec![Bytes::new(), Bytes::new()])).is_ok());
+        let error = decode(message(2, vec![Bytes::new()])).unwrap_err();
         assert_eq!(error.message, "unable to find data for input tensor 'I1' for model 'm' in request.");
     }
 
@@ -156,7 +179,7 @@ mod tests {
     fn an_unknown_datatype_is_named_with_the_known_ones() {
         let mut message = message(1, vec![Bytes::new()]);
         message.inputs[0].datatype = "FLOAT".to_owned();
-        let error = decode_request(message).unwrap_err();
+        let error = decode(message).unwrap_err();
         assert!(error.message.contains("unknown data-type 'FLOAT'") && error.message.ends_with("BYTES, BF16"));
     }
 
@@ -164,7 +187,7 @@ mod tests {
     fn a_shape_without_end_is_refused() {
         let mut message = message(1, vec![Bytes::new()]);
         message.inputs[0].shape = vec![1; MAX_DIMENSIONS + 1];
-        let error = decode_request(message).unwrap_err();
+        let error = decode(message).unwrap_err();
         assert_eq!(error.message, "input 'I0' for model 'm' has 65 dimensions, but at most 64 are allowed");
     }
 }

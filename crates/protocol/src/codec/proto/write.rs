@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 use smallvec::SmallVec;
 
-use crate::{InferResponse, Parameter, Tensor};
+use crate::{InferResponse, Parameter, Tensor, copies};
 
 /// A tensor from this size on, in bytes, is not copied. A piece begins a frame of its own, and a smaller tensor fits
 /// into one frame of HTTP/2's default size together with the rest.
@@ -74,6 +74,7 @@ impl ResponseMessage<'_> {
                 cut(buffer.split().freeze());
                 cut(output.data.clone());
             } else {
+                copies::note(output.data.len());
                 buffer.extend_from_slice(&output.data);
             }
         }

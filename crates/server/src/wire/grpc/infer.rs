@@ -10,6 +10,7 @@ use super::head::Head;
 use super::layout::Inference;
 use super::message::{parse_inference, read_message};
 use crate::handlers::Service;
+use crate::regions::Finder;
 
 /// What this door is called in refusals.
 const DOOR: &str = "ModelInfer RPC";
@@ -34,9 +35,10 @@ pub(super) async fn model_infer(
 ) -> Result<Answer, InferError> {
     let message = parse_inference(read_message(body, Inference(service), head.receiving).await?)?;
     let model = service.lookup_unary(&message.model_name, &message.model_version, DOOR)?;
-    let mut request = decode_request(message)?;
+    let mut finder = Finder::new(&service.regions);
+    let mut request = decode_request(message, &mut finder)?;
     request.parameters.extend(forwarded);
-    let response = service.infer(&model, request).await?;
+    let response = service.infer(&model, request, finder.held).await?;
     match head.press {
         None => Answer::inference(&response),
         Some(press) => Box::pin(Answer::compressed(&response, press)).await,

@@ -18,7 +18,7 @@ use super::message::read_message;
 use super::reflection::ReflectionAnswer;
 use super::stream::StreamAnswer;
 use super::watch::WatchAnswer;
-use super::{deadline, infer, metadata, repository, statistics, status};
+use super::{deadline, infer, metadata, repository, shared_memory, statistics, status};
 use crate::handlers::Service;
 
 /// A method that is served.
@@ -44,11 +44,17 @@ enum Control {
     RepositoryIndex,
     RepositoryModelLoad,
     RepositoryModelUnload,
+    RegionStatus,
+    RegionRegister,
+    RegionUnregister,
+    CudaRegionStatus,
+    CudaRegionRegister,
+    CudaRegionUnregister,
     HealthCheck,
 }
 
 /// Every method that is served, the busiest first.
-const SERVED: [(&str, Method); 16] = [
+const SERVED: [(&str, Method); 22] = [
     ("/inference.GRPCInferenceService/ModelInfer", Method::ModelInfer),
     ("/inference.GRPCInferenceService/ModelStreamInfer", Method::ModelStreamInfer),
     ("/inference.GRPCInferenceService/ServerLive", Method::Control(Control::ServerLive)),
@@ -61,6 +67,12 @@ const SERVED: [(&str, Method); 16] = [
     ("/inference.GRPCInferenceService/RepositoryIndex", Method::Control(Control::RepositoryIndex)),
     ("/inference.GRPCInferenceService/RepositoryModelLoad", Method::Control(Control::RepositoryModelLoad)),
     ("/inference.GRPCInferenceService/RepositoryModelUnload", Method::Control(Control::RepositoryModelUnload)),
+    ("/inference.GRPCInferenceService/SystemSharedMemoryStatus", Method::Control(Control::RegionStatus)),
+    ("/inference.GRPCInferenceService/SystemSharedMemoryRegister", Method::Control(Control::RegionRegister)),
+    ("/inference.GRPCInferenceService/SystemSharedMemoryUnregister", Method::Control(Control::RegionUnregister)),
+    ("/inference.GRPCInferenceService/CudaSharedMemoryStatus", Method::Control(Control::CudaRegionStatus)),
+    ("/inference.GRPCInferenceService/CudaSharedMemoryRegister", Method::Control(Control::CudaRegionRegister)),
+    ("/inference.GRPCInferenceService/CudaSharedMemoryUnregister", Method::Control(Control::CudaRegionUnregister)),
     ("/grpc.health.v1.Health/Check", Method::Control(Control::HealthCheck)),
     ("/grpc.health.v1.Health/Watch", Method::HealthWatch),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::Reflection),
@@ -68,13 +80,7 @@ const SERVED: [(&str, Method); 16] = [
 ];
 
 /// Every method of the protocol that is not served, and what it would need.
-const NOT_OFFERED: [(&str, &str); 8] = [
-    ("/inference.GRPCInferenceService/SystemSharedMemoryStatus", "system shared memory"),
-    ("/inference.GRPCInferenceService/SystemSharedMemoryRegister", "system shared memory"),
-    ("/inference.GRPCInferenceService/SystemSharedMemoryUnregister", "system shared memory"),
-    ("/inference.GRPCInferenceService/CudaSharedMemoryStatus", "CUDA shared memory"),
-    ("/inference.GRPCInferenceService/CudaSharedMemoryRegister", "CUDA shared memory"),
-    ("/inference.GRPCInferenceService/CudaSharedMemoryUnregister", "CUDA shared memory"),
+const NOT_OFFERED: [(&str, &str); 2] = [
     ("/inference.GRPCInferenceService/TraceSetting", "tracing"),
     ("/inference.GRPCInferenceService/LogSettings", "changing log settings at run time"),
 ];
@@ -196,6 +202,12 @@ async fn control(service: &Service, method: Control, head: Head, body: Incoming)
         Control::RepositoryModelLoad => repository::load(service, message).await,
         Control::RepositoryModelUnload => repository::unload(service, message).await,
         Control::HealthCheck => Ok(metadata::health(service).await),
+        Control::RegionStatus => shared_memory::status(service, message),
+        Control::RegionRegister => shared_memory::register(service, message),
+        Control::RegionUnregister => shared_memory::unregister(service, message),
+        Control::CudaRegionStatus => shared_memory::cuda_status(service, message),
+        Control::CudaRegionRegister => shared_memory::cuda_register(service, message),
+        Control::CudaRegionUnregister => shared_memory::cuda_unregister(service),
     }
 }
 

@@ -18,6 +18,7 @@ mod metadata;
 mod methods;
 mod reflection;
 mod repository;
+mod shared_memory;
 mod statistics;
 mod status;
 mod stream;

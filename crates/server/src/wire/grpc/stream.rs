@@ -32,6 +32,7 @@ use super::{deadline, status};
 use crate::executor::answer::Reply;
 use crate::handlers::Service;
 use crate::handlers::stream::{News, Session};
+use crate::regions::Finder;
 
 /// Responses are written together up to about this many bytes: enough to make frames and wake-ups few, little enough
 /// that what is held for a slow reader stays small.
@@ -202,13 +203,16 @@ impl StreamAnswer {
         let id = CompactString::from(message.id.as_str());
         match self.service.lookup(&message.model_name, &message.model_version) {
             Err(error) => self.session.refuse(id, true, error),
-            Ok(model) => match decode_request(message) {
-                Err(error) => self.session.refuse(id, !model.is_decoupled(), error),
-                Ok(mut request) => {
-                    request.parameters.extend_from_slice(&self.forwarded);
-                    self.session.ask(model, request);
+            Ok(model) => {
+                let mut finder = Finder::new(&self.service.regions);
+                match decode_request(message, &mut finder) {
+                    Err(error) => self.session.refuse(id, !model.is_decoupled(), error),
+                    Ok(mut request) => {
+                        request.parameters.extend_from_slice(&self.forwarded);
+                        self.session.ask(model, request, finder.held);
+                    }
                 }
-            },
+            }
         }
     }
 

@@ -82,7 +82,12 @@ pub async fn unload(service: &Service, model: &str, body: Incoming) -> Response<
     reply::empty_or(outcome.await)
 }
 
-async fn read(service: &Service, mut body: Incoming) -> Result<Bytes, InferError> {
+/// The body of a control request.
+///
+/// # Errors
+///
+/// A body that is too large or breaks off.
+pub async fn read(service: &Service, mut body: Incoming) -> Result<Bytes, InferError> {
     body::read_text(&mut body, service.config.http_max_input_bytes as u64).await
 }
 

@@ -12,6 +12,7 @@ use super::compression::{self, Coding};
 use super::reply::{self, Reply};
 use super::spelling::Spelling;
 use crate::handlers::Service;
+use crate::regions::Finder;
 
 /// Length of the JSON in front of binary tensors. Source: the binary tensor extension.
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
@@ -59,11 +60,12 @@ async fn answer(
             compression::expand(compressed, Received::new(&expected, 0), max_input_bytes).await?
         }
     };
-    let mut request = decode(body, header_length, name, max_input_bytes)?;
+    let mut finder = Finder::new(&service.regions);
+    let mut request = decode(body, header_length, name, max_input_bytes, &mut finder)?;
     request.parameters.extend(forwarded?);
     // The answer's form is the request's choice; the rest of the request moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
-    let response = service.infer(&model, request).await?;
+    let response = service.infer(&model, request, finder.held).await?;
     let encoded =
         json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
     Ok(respond(encoded, Coding::of_answer(headers)).await)
@@ -93,12 +95,13 @@ fn decode(
     header_length: Option<usize>,
     model: &str,
     max_input_bytes: usize,
+    finder: &mut Finder<'_>,
 ) -> Result<InferRequest, InferError> {
     match body {
         Body::Whole(body) if header_length == Some(0) || body.is_empty() => Ok(raw(body)),
-        Body::Whole(body) => json::decode_request(&body, header_length, model, max_input_bytes),
+        Body::Whole(body) => json::decode_request(&body, header_length, model, max_input_bytes, finder),
         Body::Parts { json, tensors } if json.is_empty() => Ok(raw(tensors)),
-        Body::Parts { json, tensors } => json::decode_parts(&json, tensors, model, max_input_bytes),
+        Body::Parts { json, tensors } => json::decode_parts(&json, tensors, model, max_input_bytes, finder),
     }
 }
 

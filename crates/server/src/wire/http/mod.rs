@@ -9,6 +9,7 @@ mod infer;
 pub mod metrics;
 mod reply;
 mod route;
+mod shared_memory;
 mod spelling;
 mod statistics;
 
@@ -28,7 +29,7 @@ use tokio::net::TcpStream;
 
 use crate::handlers::Service;
 use reply::Reply;
-use route::Route;
+use route::{Region, Route};
 use spelling::{Listening, Spelling};
 
 /// Serves one connection until it ends, or, once `draining` is done, until the request that it is in is answered.
@@ -95,6 +96,10 @@ async fn handle(service: &Service, request: Request<Incoming>, spelling: Option<
         Route::Unload { model } => {
             let model = model.to_owned();
             control::unload(service, &model, request.into_body()).await
+        }
+        Route::Region(region) => {
+            let name = region.name.to_owned();
+            shared_memory::region(service, Region { name: &name, ..region }, request.into_body()).await
         }
         Route::NamedRepository => control::named_repository(),
         Route::Later(feature) => reply::later(feature),

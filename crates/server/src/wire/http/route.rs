@@ -42,6 +42,8 @@ pub enum Route<'a> {
     Unload {
         model: &'a str,
     },
+    /// What is asked of clients' shared memory.
+    Region(Region<'a>),
     /// A load or unload that names the repository too, which Triton refuses.
     NamedRepository,
     /// A route of Triton that this release does not offer yet, and what it belongs to.
@@ -51,6 +53,23 @@ pub enum Route<'a> {
         plain: bool,
     },
     Unknown,
+}
+
+/// A region of shared memory, and what is to be done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region<'a> {
+    /// Memory of a GPU.
+    pub cuda: bool,
+    /// The region's name; empty where all of them are meant.
+    pub name: &'a str,
+    pub action: RegionAction,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionAction {
+    Status,
+    Register,
+    Unregister,
 }
 
 impl<'a> Route<'a> {
@@ -74,9 +93,9 @@ impl<'a> Route<'a> {
         if let Some(rest) = path.strip_prefix("/v2/repository/") {
             Route::of_repository(method, rest)
         } else if let Some(rest) = path.strip_prefix("/v2/systemsharedmemory/") {
-            region(method, rest, "system shared memory")
+            region(method, rest, false)
         } else if let Some(rest) = path.strip_prefix("/v2/cudasharedmemory/") {
-            region(method, rest, "CUDA shared memory")
+            region(method, rest, true)
         } else {
             Route::Unknown
         }
@@ -134,11 +153,20 @@ fn setting<'a>(method: &Method, feature: &'static str) -> Route<'a> {
     if method == Method::POST { Route::Later(feature) } else { get(method, false, Route::Later(feature)) }
 }
 
-/// Shared memory: the last segment says what is to be done.
-fn region<'a>(method: &Method, rest: &str, feature: &'static str) -> Route<'a> {
-    match rest.rsplit('/').next() {
-        Some("status") => get(method, false, Route::Later(feature)),
-        Some("register" | "unregister") => post(method, false, Route::Later(feature)),
+/// Shared memory: the last segment says what is to be done, and with which region.
+fn region<'a>(method: &Method, rest: &'a str, cuda: bool) -> Route<'a> {
+    let (name, action) = match rest.rsplit_once('/') {
+        None => ("", rest),
+        Some((named, action)) => match named.strip_prefix("region/") {
+            Some(name) if !name.is_empty() && !name.contains('/') => (name, action),
+            _ => return Route::Unknown,
+        },
+    };
+    let route = |action| Route::Region(Region { cuda, name, action });
+    match action {
+        "status" => get(method, false, route(RegionAction::Status)),
+        "register" => post(method, false, route(RegionAction::Register)),
+        "unregister" => post(method, false, route(RegionAction::Unregister)),
         _ => Route::Unknown,
     }
 }
@@ -176,16 +204,30 @@ mod tests {
     #[test]
     fn routes_that_are_not_offered_yet_still_have_their_methods() {
         let wrong = Route::WrongMethod { plain: false };
-        for path in ["/v2/systemsharedmemory/region/x/register", "/v2/cudasharedmemory/unregister"] {
-            assert_eq!(get_route(path), wrong, "{path}");
-            assert!(matches!(Route::of(&Method::POST, path), Route::Later(_)), "{path}");
-        }
         for path in ["/v2/logging", "/v2/trace/setting", "/v2/models/m/trace/setting"] {
             assert_eq!(Route::of(&Method::PUT, path), wrong, "{path}");
             assert!(matches!(get_route(path), Route::Later(_)), "{path}");
         }
-        assert!(matches!(get_route("/v2/systemsharedmemory/status"), Route::Later(_)));
-        assert_eq!(get_route("/v2/systemsharedmemory/other"), Route::Unknown);
+    }
+
+    #[test]
+    fn a_region_is_named_or_all_are_meant() {
+        let region = |cuda, name, action| Route::Region(Region { cuda, name, action });
+        assert_eq!(get_route("/v2/systemsharedmemory/status"), region(false, "", RegionAction::Status));
+        assert_eq!(get_route("/v2/cudasharedmemory/region/x/status"), region(true, "x", RegionAction::Status));
+        let posted = |path| Route::of(&Method::POST, path);
+        assert_eq!(posted("/v2/systemsharedmemory/region/x/register"), region(false, "x", RegionAction::Register));
+        assert_eq!(posted("/v2/systemsharedmemory/unregister"), region(false, "", RegionAction::Unregister));
+    }
+
+    #[test]
+    fn the_way_to_a_region_is_taken_literally() {
+        for path in ["", "other", "region/x", "region//status", "region/x/y/status", "x/status", "status/"] {
+            assert_eq!(get_route(&format!("/v2/systemsharedmemory/{path}")), Route::Unknown, "{path}");
+        }
+        let wrong = Route::WrongMethod { plain: false };
+        assert_eq!(get_route("/v2/systemsharedmemory/region/x/register"), wrong);
+        assert_eq!(Route::of(&Method::POST, "/v2/cudasharedmemory/status"), wrong);
     }
 
     #[test]

@@ -1,0 +1,141 @@
+//! A client's shared-memory object in the server's address space.
+
+use std::ptr::{self, NonNull};
+
+use alipes_protocol::copies;
+use bytes::Bytes;
+use rustix::fs::{FileType, Mode, OFlags, fstat};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::{param, shm};
+
+use super::fault::{self, Watch};
+
+/// Why an object cannot be mapped.
+#[derive(Debug)]
+pub(super) enum Unmappable {
+    /// It cannot be opened.
+    Missing,
+    /// What was opened is no shared-memory object.
+    NoObject,
+    /// It ends before the part that was asked for does.
+    TooShort,
+    /// The system does not map it.
+    Refused(Errno),
+    /// Its client could end the server with it.
+    Unprotected(&'static str),
+}
+
+/// A mapped part of an object. Its client may change the bytes, and cut them off, at any time.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+    // Ends before the mapping does, see `Drop`.
+    watch: Option<Watch>,
+}
+
+// SAFETY: the mapping belongs to no thread, and the functions below say themselves what they do to bytes that others
+// may change meanwhile.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; the structure itself never changes.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps a part of the object with this key.
+    pub fn open(key: &str, offset: u64, byte_size: u64) -> Result<Mapping, Unmappable> {
+        // A link could lead out of the place for shared memory, to any file that the server may write.
+        let flags = shm::OFlags::RDWR | shm::OFlags::from_bits_retain(OFlags::NOFOLLOW.bits());
+        let object = shm::open(key, flags, Mode::empty()).map_err(|_| Unmappable::Missing)?;
+        let about = fstat(&object).map_err(|_| Unmappable::NoObject)?;
+        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+            return Err(Unmappable::NoObject);
+        }
+        let fits = offset.checked_add(byte_size).is_some_and(|end| i128::from(end) <= i128::from(about.st_size));
+        let len = usize::try_from(byte_size).ok().filter(|_| fits).ok_or(Unmappable::TooShort)?;
+        fault::arm().map_err(Unmappable::Unprotected)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the system's choice touches nobody else's memory.
+        let base = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, &object, offset) };
+        let base = NonNull::new(base.map_err(Unmappable::Refused)?.cast()).ok_or(Unmappable::NoObject)?;
+        let mut mapping = Mapping { base, len, watch: None };
+        let mapped = len.next_multiple_of(param::page_size());
+        mapping.watch = Watch::over(mapping.base, mapped);
+        if mapping.watch.is_none() {
+            return Err(Unmappable::Unprotected("no more regions can be protected from being cut off"));
+        }
+        Ok(mapping)
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether a part of the memory was missing when somebody wanted it. What was read of it, or written to it, since the
+    /// mapping was made is worth nothing then.
+    pub fn is_lost(&self) -> bool {
+        self.watch.as_ref().is_none_or(Watch::is_lost)
+    }
+
+    /// The bytes of a part, in place.
+    ///
+    /// # Safety
+    ///
+    /// Another process may change the bytes while they are looked at: whoever gets them takes any bytes for valid, reads
+    /// no lengths, indexes or choices in them, and does not rely on reading the same twice.
+    ///
+    /// # Panics
+    ///
+    /// If the part does not lie in the mapping: see [`Mapping::holds`].
+    pub unsafe fn slice(&self, offset: usize, len: usize) -> &[u8] {
+        let begin = self.at(offset, len);
+        // SAFETY: within the mapping, which lives as long as this borrow. The bytes may change, which the contract above
+        // leaves to the caller; where they are cut off, zeroes take their place (`fault`).
+        unsafe { std::slice::from_raw_parts(begin.as_ptr(), len) }
+    }
+
+    /// A copy of a part, which nobody can change any more.
+    pub fn copy(&self, offset: usize, len: usize) -> Bytes {
+        let begin = self.at(offset, len);
+        copies::note(len);
+        let mut copy = Vec::with_capacity(len);
+        // SAFETY: the source lies within the mapping and the destination has the room; they cannot overlap, one being new.
+        // Bytes that another process changes meanwhile are taken as they come, and any bytes are a `u8`.
+        unsafe {
+            ptr::copy_nonoverlapping(begin.as_ptr(), copy.as_mut_ptr(), len);
+            copy.set_len(len);
+        }
+        Bytes::from(copy)
+    }
+
+    /// Writes bytes to a part.
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        let begin = self.at(offset, bytes.len());
+        copies::note(bytes.len());
+        // SAFETY: the destination lies within the mapping. Nothing in this process holds a reference to it that relies on
+        // what it reads there (`slice`), so it is a write like those of the other process. `copy`, since a model may give
+        // an input back as its output, from the very same place.
+        unsafe { ptr::copy(bytes.as_ptr(), begin.as_ptr(), bytes.len()) };
+    }
+
+    /// Whether a part lies in the mapping.
+    pub fn holds(&self, offset: usize, len: usize) -> bool {
+        offset.checked_add(len).is_some_and(|end| end <= self.len)
+    }
+
+    fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
+        assert!(self.holds(offset, len), "parts are checked when a request names them");
+        // SAFETY: the sum lies within the mapping, by the line above.
+        unsafe { self.base.add(offset) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // First the watch: another mapping may take this place as soon as it is free, and must not be taken for this one.
+        self.watch = None;
+        // SAFETY: the mapping is ours, and everyone who points into it holds this structure alive.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}

@@ -1,0 +1,191 @@
+//! Memory that clients share with the server: the regions that they register, and the requests that use them.
+//!
+//! A region is an object of POSIX shared memory that its client has made and that the server maps once, when it is
+//! registered. From then on the client has three ways to harm whoever reads it, and each meets something here:
+//!
+//! * It makes the object shorter, and the next access is a bus error: [`fault`] puts zeroes there, and the requests that
+//!   use the region fail.
+//! * It changes bytes between a check and their use: what anybody believes is copied first ([`request`]).
+//! * It unlinks the object, or unregisters the region: the mapping stays until the last request has let go.
+
+mod fault;
+mod mapping;
+mod region;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use alipes_protocol::limits::REGION_MAX_NAME_BYTES;
+use alipes_protocol::{Code, InferError, RegionSlice};
+use parking_lot::Mutex;
+
+use mapping::{Mapping, Unmappable};
+use region::Region;
+pub use region::RegionStatus;
+pub use request::{Finder, Held};
+
+/// Keys that begin so belong to the processes of Triton's Python models, which may run beside this server.
+const RESERVED_PREFIX: &str = "triton_python_backend_shm_region_";
+
+/// The regions that clients have registered, by name.
+pub struct Regions {
+    /// Most regions at a time.
+    most: usize,
+    known: Mutex<BTreeMap<String, Arc<Region>>>,
+}
+
+impl Regions {
+    /// No regions, with room for so many.
+    pub fn new(most: usize) -> Regions {
+        Regions { most, known: Mutex::default() }
+    }
+
+    /// Maps a part of a shared-memory object under a name.
+    ///
+    /// # Errors
+    ///
+    /// The name is taken, the key is reserved or names nothing, the object is smaller than the part, or the system does
+    /// not map it.
+    pub fn register(&self, name: &str, key: &str, offset: u64, byte_size: u64) -> Result<(), InferError> {
+        check_name(name)?;
+        if key.trim_start_matches('/').starts_with(RESERVED_PREFIX) {
+            return Err(InferError::invalid(format!(
+                "cannot register shared memory region '{name}' with key '{key}' as the key contains the reserved prefix \
+                 '{RESERVED_PREFIX}'"
+            )));
+        }
+        let mut known = self.known.lock();
+        if known.contains_key(name) {
+            let text = format!("shared memory region '{name}' already in manager");
+            return Err(InferError::new(Code::AlreadyExists, text));
+        }
+        if known.len() >= self.most {
+            return Err(too_many(name, self.most));
+        }
+        let memory = Mapping::open(key, offset, byte_size).map_err(|error| unmappable(name, key, &error))?;
+        let status = RegionStatus { name: name.to_owned(), key: key.to_owned(), offset, byte_size };
+        known.insert(name.to_owned(), Arc::new(Region::new(status, memory)));
+        Ok(())
+    }
+
+    /// What is registered under a name, or all regions where it is empty, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for a name that is not registered.
+    pub fn status(&self, name: &str) -> Result<Vec<RegionStatus>, InferError> {
+        let known = self.known.lock();
+        if name.is_empty() {
+            return Ok(known.values().map(|region| region.status.clone()).collect());
+        }
+        let region = known.get(name).ok_or_else(|| {
+            InferError::new(Code::NotFound, format!("Unable to find system shared memory region: '{name}'"))
+        })?;
+        Ok(vec![region.status.clone()])
+    }
+
+    /// Takes the region with this name away, or every region where it is empty. One that requests use stays, and new
+    /// requests may use it, until none does. A name that is not registered is no error.
+    pub fn unregister(&self, name: &str) {
+        let mut known = self.known.lock();
+        let mut gone = Vec::new();
+        known.retain(|other, region| {
+            let meant = name.is_empty() || other == name;
+            let keep = !meant || region.leave();
+            if !keep {
+                gone.push(Arc::clone(region));
+            }
+            keep
+        });
+        drop(known);
+        // Unmapping takes its time for a large region, so nobody waits for it.
+        drop(gone);
+    }
+
+    /// The region that a request names, for as long as it uses it.
+    fn lease(self: &Arc<Self>, slice: &RegionSlice<'_>) -> Result<Lease, InferError> {
+        let known = self.known.lock();
+        let region = known.get(&*slice.name).ok_or_else(|| slice.unknown())?;
+        region.uses.fetch_add(1, Ordering::SeqCst);
+        Ok(Lease { region: Arc::clone(region), home: Arc::clone(self) })
+    }
+
+    /// Forgets a region that was to go when nobody used it any more, unless somebody does again.
+    fn forget(&self, region: &Arc<Region>) {
+        let mut known = self.known.lock();
+        let name = region.status.name.as_str();
+        let same = known.get(name).is_some_and(|other| Arc::ptr_eq(other, region));
+        if same && region.is_unused() {
+            known.remove(name);
+        }
+    }
+}
+
+/// A use of a region: it is neither forgotten nor unmapped before the last one ends.
+struct Lease {
+    region: Arc<Region>,
+    home: Arc<Regions>,
+}
+
+impl Clone for Lease {
+    fn clone(&self) -> Lease {
+        self.region.uses.fetch_add(1, Ordering::SeqCst);
+        Lease { region: Arc::clone(&self.region), home: Arc::clone(&self.home) }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Either this sees that the region is to go, or whoever lets it go sees that nobody uses it.
+        let uses = self.region.uses.fetch_sub(1, Ordering::SeqCst);
+        if uses == 1 && self.region.leaving.load(Ordering::SeqCst) {
+            self.home.forget(&self.region);
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), InferError> {
+    if name.is_empty() {
+        return Err(InferError::invalid("'region name' is necessary to register system shared memory region"));
+    }
+    if name.len() > REGION_MAX_NAME_BYTES {
+        let text = format!(
+            "the name of a shared memory region has {} bytes, but at most {REGION_MAX_NAME_BYTES} are allowed",
+            name.len()
+        );
+        return Err(InferError::new(Code::TooLarge, text));
+    }
+    Ok(())
+}
+
+fn too_many(name: &str, most: usize) -> InferError {
+    let text = format!(
+        "failed to register shared memory region '{name}': {most} regions are registered, and no more are allowed; \
+         unregister some, or start the server with a larger --shared-memory-max-regions"
+    );
+    InferError::new(Code::Unavailable, text)
+}
+
+fn unmappable(name: &str, key: &str, error: &Unmappable) -> InferError {
+    let failed = |text: &str| format!("failed to register shared memory region '{name}': {text}");
+    match error {
+        Unmappable::Missing => InferError::internal(format!("Unable to open shared memory region: '{key}'")),
+        Unmappable::NoObject => InferError::internal(format!("Invalid shared memory region: '{key}'")),
+        Unmappable::TooShort => InferError::invalid(failed("invalid args")),
+        Unmappable::Refused(cause) => {
+            // Without a space, as in Triton.
+            InferError::invalid(failed(&format!("unable to process address space{}", errno_text(*cause))))
+        }
+        Unmappable::Unprotected(cause) => InferError::new(Code::Unavailable, failed(cause)),
+    }
+}
+
+/// The system's words for an error, as C's `strerror` gives them.
+fn errno_text(cause: rustix::io::Errno) -> String {
+    let text = std::io::Error::from(cause).to_string();
+    text.rsplit_once(" (os error").map_or(text.clone(), |(words, _)| words.to_owned())
+}
