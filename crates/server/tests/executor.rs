@@ -1,6 +1,6 @@
 //! Requests through the queue, the drivers and an engine of our own: nothing lost, nothing answered twice.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use alipes_server::ModelVersion;
 use alipes_server::executor::answer::Answer;
 use alipes_server::executor::desk::Desk;
 use alipes_server::model::Drivers;
+use alipes_server::model::slots::Slots;
 use alipes_server::spec::ModelSpec;
 use alipes_server::workers::chain::Chain;
 use bytes::Bytes;
@@ -67,6 +68,7 @@ fn spec(max_batch_size: u32, scheduling: &str, instances: usize) -> ModelSpec {
 }
 
 const DYNAMIC: &str = r#"{"kind":"dynamic","preferred_batch_sizes":[],"max_queue_delay_us":0}"#;
+const DELAYED: &str = r#"{"kind":"dynamic","preferred_batch_sizes":[8],"max_queue_delay_us":2000}"#;
 const DIRECT: &str = r#"{"kind":"direct"}"#;
 
 fn model(engine: &Echo, scheduling: &str, instances: usize) -> Arc<ModelVersion> {
@@ -196,4 +198,65 @@ fn a_model_that_waits_for_a_call_is_found_with_the_way_to_it() {
     assert_eq!(chain.cycle(&a).as_deref(), Some("a -> b -> a"));
     assert_eq!(chain.cycle(&b).as_deref(), Some("a -> b -> b"));
     assert_eq!(chain.cycle(&other_a), None, "another version of the name is another model");
+}
+
+/// So many further copies.
+fn engines(engine: &Echo, count: usize) -> Vec<Box<dyn Engine>> {
+    (0..count).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect()
+}
+
+fn slots(model: &ModelVersion) -> &Slots {
+    let Drivers::Native(slots) = &model.drivers else { panic!("it has no workers") };
+    slots
+}
+
+#[test]
+fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
+    for scheduling in [DIRECT, DYNAMIC, DELAYED] {
+        let engine = Echo::default();
+        let model = model(&engine, scheduling, 1);
+        let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        asked.fetch_add(1, Ordering::Relaxed);
+                        assert_eq!(wait(submit(&model, 7)).unwrap().outputs[0].data[..], [7]);
+                    }
+                });
+            }
+            for count in [3, 1, 4, 2, 5, 1].into_iter().cycle().take(120) {
+                let has = slots(&model).count();
+                match count > has {
+                    true => slots(&model).grow(&model, engines(&engine, count - has)),
+                    false => slots(&model).shrink(&model, count),
+                }
+                assert_eq!(slots(&model).count(), count);
+                thread::sleep(Duration::from_millis(1));
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        settle(&model);
+        let books = model.statistics.snapshot();
+        assert_eq!((books.success.count, books.fail.count), (asked.into_inner() as u64, 0));
+    }
+}
+
+#[test]
+fn an_instance_that_goes_finishes_what_it_executes_and_is_freed() {
+    let engine = Echo { pause: Duration::from_millis(50), ..Echo::default() };
+    let model = model(&engine, DIRECT, 2);
+    // One handle is the test's, one each instance's.
+    assert_eq!(Arc::strong_count(&engine.batches), 3);
+    let answers = [submit(&model, 1), submit(&model, 2), submit(&model, 3)];
+    slots(&model).shrink(&model, 1);
+    for (value, answer) in (1..).zip(answers) {
+        assert_eq!(wait(answer).unwrap().outputs[0].data[..], [value]);
+    }
+    settle(&model);
+    let deadline = Instant::now() + PATIENCE;
+    while Arc::strong_count(&engine.batches) > 2 {
+        assert!(Instant::now() < deadline, "its engine is kept");
+        thread::yield_now();
+    }
 }
