@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig, copy_config, new_config
 
 __all__ = ["lasting_part", "movable_part"]
@@ -15,8 +16,13 @@ _MOVABLE: Final = ("instance_group", "version_policy")
 
 
 def lasting_part(config: ModelConfig) -> bytes:
-    """All that a version is built from: while it is the same, the version is the same."""
+    """All that a version is built from: while it is the same, the version is the same.
+
+    Of an ensemble that is everything: it costs next to nothing to build.
+    """
     made = copy_config(config)
+    if config.platform == ENSEMBLE:
+        return bytes(made.SerializeToString(deterministic=True))
     for name in _MOVABLE:
         made.ClearField(name)
     return bytes(made.SerializeToString(deterministic=True))

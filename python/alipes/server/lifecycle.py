@@ -199,6 +199,9 @@ class Lifecycle:
         except BaseException:
             self._failed.pop(folder.key, None)
             self._overrides.remove(folder.path)
+            if folder.key not in self._served:
+                self._asked.discard(folder.key)
+                self._forget(folder.key)
             raise
 
     def _ask(self, folder: ModelFolder, override: Override | None, *, retry: bool) -> LoadFailed | None:
@@ -444,8 +447,13 @@ class Lifecycle:
         give_back()
         if self._overrides.holds(origin.path):
             self._overrides.remove(origin.path)
-            if key not in self._served and self._index.forget(key):
-                self._core.forget(key.name, key.namespace)
+            if key not in self._served:
+                self._forget(key)
+
+    def _forget(self, key: ModelKey) -> None:
+        """Drops a name that is in no repository."""
+        if self._index.forget(key):
+            self._core.forget(key.name, key.namespace)
 
     def _end(self, key: ModelKey, version: _core.ModelVersion, patience_s: float) -> bool:
         """Whether a version has ended, which the index is told then."""

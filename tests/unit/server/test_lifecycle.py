@@ -439,6 +439,8 @@ def test_files_of_a_load_that_failed_go_at_once(
     data_plane.refused["conjured", 1] = ModelLoadError("it broke")
     failure_of(lambda: conjure(lifecycle))
     assert list(tmp_path.glob("alipes-load-*/*/conjured")) == []
+    assert data_plane.published == {}
+    assert data_plane.ready is True
 
 
 def test_a_model_of_a_request_gives_way_to_the_repository(
