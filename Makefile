@@ -93,6 +93,7 @@ lint: $(VENV)/tests
 
 docs: $(VENV)/installed
 	$(BIN)/python -m alipes.config.reference
+	$(BIN)/python tools/limits-page
 
 clean:
 	rm -rf $(VENV) dist target

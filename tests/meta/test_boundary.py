@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alipes import _core
@@ -15,7 +16,8 @@ from alipes.config.poll import poll_model
 from alipes.server.boundary import server_config
 from support.configurations import backend_of as onnx_backend_of
 
-SPEC = Path(__file__).parents[2] / "crates" / "server" / "src" / "spec.rs"
+SOURCES = Path(__file__).parents[2] / "crates" / "server" / "src"
+SPECS = [SOURCES / "spec.rs", *sorted((SOURCES / "spec").glob("*.rs"))]
 
 TENSORS = """
 input { name: "X" data_type: TYPE_FP32 dims: [ -1, 2 ] }
@@ -24,20 +26,30 @@ output { name: "Y" data_type: TYPE_FP32 dims: [ -1, 2 ] }
 
 
 def rust_fields(struct: str) -> set[str]:
-    body = re.search(rf"pub struct {struct} {{(.*?)\n}}", SPEC.read_text(), re.DOTALL)
+    text = "\n".join(path.read_text() for path in SPECS)
+    body = re.search(rf"pub struct {struct} {{(.*?)\n}}", text, re.DOTALL)
     assert body is not None, struct
     return set(re.findall(r"^    pub (\w+):", body[1], re.MULTILINE))
 
 
-def config() -> dict[str, object]:
-    flags = [".", *(f"--{door}-port=0" for door in ("http", "grpc", "metrics"))]
+def config(*more: str) -> dict[str, Any]:
+    flags = [".", *more, *(f"--{door}-port=0" for door in ("http", "grpc", "metrics"))]
     flags += [f"--{door}-address=127.0.0.1" for door in ("http", "grpc", "metrics")]
     return dict(json.loads(server_config(parse_flags(flags, {}))))
 
 
 def test_the_server_configuration_has_the_fields_of_the_data_plane() -> None:
     assert set(config()) == rust_fields("ServerConfig")
-    assert set(config()["http"]) == rust_fields("Endpoint")  # type: ignore[call-overload]
+    assert set(config()["http"]) == rust_fields("Endpoint")
+    assert set(config()["connections"]) == rust_fields("ConnectionSpec")
+    assert set(config()["keepalive"]) == rust_fields("KeepaliveSpec")
+
+
+def test_doors_have_the_fields_of_the_data_plane() -> None:
+    restricted = config("--http-restricted-api=health:key=value")["http_restricted"]
+    assert set(restricted[0]) == rust_fields("RestrictionSpec")
+    tls = config("--http-use-ssl", "--http-server-cert=a", "--http-server-key=b")["http"]["tls"]
+    assert set(tls) == rust_fields("TlsSpec")
 
 
 def test_the_data_plane_takes_the_server_configuration() -> None:

@@ -93,10 +93,10 @@ class Reader:
         )
 
     def _serve(self, script: str) -> None:
-        words = shlex.split(script, comments=True)
+        words = shlex.split(script.replace("\\\n", " "), comments=True)
         assert words[:2] == ["alipes", "serve"], f"this starts no server: {script!r}"
         repository, *flags = words[2:]
-        server = ServerProcess(self._folder / repository, *flags)
+        server = ServerProcess(self._folder / repository, *flags, folder=self._folder)
         self._servers.append(server)
         server.wait_until_started()
 

@@ -33,8 +33,14 @@ class ServerDidNotStart(Exception):
 class ServerProcess:
     """`alipes serve` as a process of its own."""
 
-    def __init__(self, repository: Path | str, *arguments: str, environment: dict[str, str] | None = None) -> None:
-        """Starts the process and does not wait; see `wait_until_started`."""
+    def __init__(
+        self,
+        repository: Path | str,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        """Starts the process, in a folder, and does not wait; see `wait_until_started`."""
         command = [sys.executable, "-m", "alipes", "serve", str(repository), *_ADDRESSES, *_PORTS, *arguments]
         self.process = subprocess.Popen(
             command,
@@ -42,6 +48,7 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=os.environ | (environment or {}),
+            cwd=folder,
             start_new_session=True,  # a Ctrl-C of the person at the keyboard is not the test's
         )
         self._lines: list[str] = []

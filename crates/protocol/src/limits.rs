@@ -18,7 +18,8 @@ pub const GRPC_MAX_EXPANDED_BYTES: usize = 1 << 26;
 /// Deepest nesting of a JSON document. Source: Triton refuses more than 100 levels.
 pub const JSON_MAX_DEPTH: usize = 100;
 
-/// Largest HTTP header block in bytes: generous for cookies and traces, small enough that 5,000 connections stay cheap.
+/// Largest head of a request in bytes (`--max-header-bytes`): generous for cookies and traces, small enough that 5,000
+/// connections stay cheap.
 pub const HTTP_MAX_HEADER_BYTES: usize = 64 * 1024;
 
 /// Most dimensions of a tensor; engines stop at 8 to 32, and a longer shape is an attack on the error text.
@@ -65,6 +66,52 @@ pub const HTTP_EXPAND_AT_ONCE_BYTES: usize = 1 << 10;
 
 /// Longest answer that a network thread compresses itself: that takes a fraction of a millisecond.
 pub const HTTP_COMPRESS_AT_ONCE_BYTES: usize = 1 << 15;
+
+/// Most headers of a request (`--max-header-count`): proxies and tracing add a few dozen. Source: what HTTP libraries
+/// take by default.
+pub const HTTP_MAX_HEADERS: usize = 100;
+
+/// Longest time that a new connection, or a head of which something has come, may take to become a request
+/// (`--header-timeout-secs`): a byte every now and then would hold a connection for good otherwise.
+pub const HEADER_TIME: Duration = Duration::from_secs(30);
+
+/// Longest time that a connection is kept between requests (`--idle-timeout-secs`): longer than any load balancer keeps
+/// its own, so that none sends into a connection that has just been closed.
+pub const IDLE_TIME: Duration = Duration::from_secs(3600);
+
+/// Longest time in which a body, or the reader of an answer, may make next to no progress (`--stall-timeout-secs`).
+pub const STALL_TIME: Duration = Duration::from_secs(60);
+
+/// Bytes of a body that have to come in that time, unless it ends: what a modem brings in a second.
+pub const STALL_BYTES: usize = 4096;
+
+/// Frames of HTTP/2 that carry nothing (pings, settings, resets, empty data), a second, that one connection may send on
+/// average (`--http2-max-control-frames`): callers that withdraw calls as a habit stay far below, and a flood is cut off
+/// before it costs a core.
+pub const HTTP2_CONTROL_FRAMES_PER_SECOND: u32 = 1000;
+
+/// Seconds of that budget that may be spent at once: ten thousand withdrawn calls are somebody's Ctrl-C.
+pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 10;
+
+/// Time between two pings of a client without calls that gRPC asks for (`--grpc-keepalive-permit-without-calls`).
+/// Source: gRPC, after RFC 1122.
+pub const GRPC_IDLE_PING_TIME: Duration = Duration::from_secs(7200);
+
+/// Most connections to the metrics endpoint: scrapers are few, and they must get in when the other doors are full.
+pub const METRICS_MAX_CONNECTIONS: usize = 128;
+
+/// Most connections at a time that wait for their clients to read that there are too many.
+pub const REFUSALS_AT_A_TIME: usize = 256;
+
+/// Longest time that is spent on it.
+pub const REFUSAL_TIME: Duration = Duration::from_secs(1);
+
+/// Longest `SETTINGS` frame of a client that upgrades to HTTP/2: six bytes for each of a few dozen settings.
+pub const HTTP2_MAX_FIRST_SETTINGS_BYTES: usize = 1024;
+
+/// Most calls that were withdrawn before anybody looked at them, at a time: a client that gives up all it has asked for
+/// sends as many resets at once as it may have calls open.
+pub const HTTP2_MAX_RESETS_AT_ONCE: usize = GRPC_MAX_CONCURRENT_CALLS as usize;
 
 /// Most regions of shared memory that clients may have registered at a time: some hundred clients with a region for each
 /// input and output, while what a client that forgets its regions can pile up stays bounded.

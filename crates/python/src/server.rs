@@ -43,9 +43,8 @@ impl Server {
     fn start(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || {
             let addresses = self.inner.start().map_err(|error| Failure::System(error.to_string()))?;
-            let text = |address: Option<std::net::SocketAddr>| address.map(|address| address.to_string());
             let document = serde_json::json!({
-                "http": text(addresses.http), "grpc": text(addresses.grpc), "metrics": text(addresses.metrics),
+                "http": addresses.http, "grpc": addresses.grpc, "metrics": addresses.metrics,
             });
             Ok(document.to_string())
         })

@@ -64,6 +64,13 @@ pub enum Event {
         /// For people.
         text: String,
     },
+    /// Something that concerns no model.
+    Notice {
+        /// 0 error, 1 warning, 2 information, 3 verbose.
+        level: u8,
+        /// What.
+        text: String,
+    },
     /// Lines that were lost because they came faster than they were written.
     Lost {
         /// How many.

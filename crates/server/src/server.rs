@@ -1,7 +1,6 @@
 //! The server as the control plane drives it: bind, start, drain, stop.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -10,9 +9,11 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::handlers::Service;
-use crate::spec::ServerConfig;
+use crate::spec::{Endpoint, ServerConfig};
 use crate::wire::bind::{BindError, Bound};
-use crate::wire::network::{Listeners, Network, local_address};
+use crate::wire::door::Kind;
+use crate::wire::network::{Entrance, Network};
+use crate::wire::tls::{Tls, TlsError};
 
 /// Why a server could not start.
 #[derive(Debug, Error)]
@@ -20,6 +21,9 @@ pub enum StartError {
     /// A socket could not be had.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// A certificate or key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The system refuses threads or event loops.
     #[error("cannot start the network threads: {0}")]
     Threads(#[from] io::Error),
@@ -28,35 +32,51 @@ pub enum StartError {
     Started,
 }
 
-/// The addresses that a server really listens on.
-#[derive(Clone, Copy, Debug, Default)]
+/// The addresses that a server really listens on: `host:port`, or `unix:` and a path.
+#[derive(Clone, Debug, Default)]
 pub struct Addresses {
     /// Of HTTP, where it is offered.
-    pub http: Option<SocketAddr>,
+    pub http: Option<String>,
     /// Of gRPC, where it is offered.
-    pub grpc: Option<SocketAddr>,
+    pub grpc: Option<String>,
     /// Of metrics, where they are offered.
-    pub metrics: Option<SocketAddr>,
+    pub metrics: Option<String>,
 }
 
-struct Sockets {
-    http: Option<Bound>,
-    grpc: Option<Bound>,
-    metrics: Option<Bound>,
+impl Addresses {
+    fn of(entrances: &[Entrance]) -> Addresses {
+        let address = |kind| entrances.iter().find(|entrance| entrance.kind == kind)?.listener.address();
+        Addresses { http: address(Kind::Http), grpc: address(Kind::Grpc), metrics: address(Kind::Metrics) }
+    }
 }
 
-impl Sockets {
-    fn listen(self) -> Result<Listeners, BindError> {
-        Ok(Listeners {
-            http: self.http.map(Bound::listen).transpose()?,
-            grpc: self.grpc.map(Bound::listen).transpose()?,
-            metrics: self.metrics.map(Bound::listen).transpose()?,
-        })
+/// A door whose socket is bound and whose certificate was read.
+struct Prepared {
+    kind: Kind,
+    socket: Bound,
+    tls: Option<Arc<Tls>>,
+}
+
+impl Prepared {
+    /// Prepares the doors that are offered.
+    fn all(config: &ServerConfig) -> Result<Vec<Prepared>, StartError> {
+        let doors = [(Kind::Http, &config.http), (Kind::Grpc, &config.grpc), (Kind::Metrics, &config.metrics)];
+        doors.into_iter().filter_map(|(kind, endpoint)| Prepared::new(kind, endpoint).transpose()).collect()
+    }
+
+    fn new(kind: Kind, endpoint: &Endpoint) -> Result<Option<Prepared>, StartError> {
+        let Some(socket) = Bound::new(endpoint)? else { return Ok(None) };
+        let tls = endpoint.tls.as_ref().map(|spec| Tls::new(kind, spec)).transpose()?.map(Arc::new);
+        Ok(Some(Prepared { kind, socket, tls }))
+    }
+
+    fn listen(self) -> Result<Entrance, BindError> {
+        Ok(Entrance { kind: self.kind, listener: self.socket.listen()?, tls: self.tls })
     }
 }
 
 enum State {
-    Bound(Sockets, Network),
+    Bound(Vec<Prepared>, Network),
     Running(Network),
     Stopped,
 }
@@ -74,16 +94,13 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// A port is taken, an address is not one of this machine, or the system refuses threads.
+    /// A port is taken, an address is not one of this machine, a certificate cannot be used, or the system refuses
+    /// threads.
     pub fn bind(config: ServerConfig) -> Result<Server, StartError> {
-        let sockets = Sockets {
-            http: Bound::new(&config.http)?,
-            grpc: Bound::new(&config.grpc)?,
-            metrics: Bound::new(&config.metrics)?,
-        };
+        let doors = Prepared::all(&config)?;
         let service = Arc::new(Service::new(config));
         let network = Network::start(&service, network_threads(&service.config))?;
-        Ok(Server { service, state: Mutex::new(State::Bound(sockets, network)) })
+        Ok(Server { service, state: Mutex::new(State::Bound(doors, network)) })
     }
 
     /// Begins to accept connections.
@@ -93,26 +110,22 @@ impl Server {
     /// Another process took a port meanwhile.
     pub fn start(&self) -> Result<Addresses, StartError> {
         let mut state = self.state.lock();
-        let (sockets, network) = match std::mem::replace(&mut *state, State::Stopped) {
-            State::Bound(sockets, network) => (sockets, network),
+        let (doors, network) = match std::mem::replace(&mut *state, State::Stopped) {
+            State::Bound(doors, network) => (doors, network),
             other => {
                 *state = other;
                 return Err(StartError::Started);
             }
         };
-        let listeners = match sockets.listen() {
-            Ok(listeners) => listeners,
+        let entrances: Vec<Entrance> = match doors.into_iter().map(Prepared::listen).collect() {
+            Ok(entrances) => entrances,
             Err(error) => {
                 network.close();
-                return Err(error.into());
+                return Err(BindError::into(error));
             }
         };
-        let addresses = Addresses {
-            http: local_address(listeners.http.as_ref()),
-            grpc: local_address(listeners.grpc.as_ref()),
-            metrics: local_address(listeners.metrics.as_ref()),
-        };
-        network.open(listeners);
+        let addresses = Addresses::of(&entrances);
+        network.open(entrances);
         *state = State::Running(network);
         Ok(addresses)
     }

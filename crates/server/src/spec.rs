@@ -8,22 +8,13 @@ use std::collections::BTreeMap;
 use alipes_protocol::{Datatype, limits};
 use serde::{Deserialize, Deserializer, de::Error};
 
+pub use self::doors::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
 use crate::forwarding::{self, Forwarding};
+
+mod doors;
 
 /// Version of the JSON documents that this build understands.
 pub const SCHEMA: u32 = 1;
-
-/// An endpoint of the server.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Endpoint {
-    /// Whether the endpoint is offered at all.
-    pub enabled: bool,
-    /// Host name or address to bind.
-    pub address: String,
-    /// Port to bind; 0 asks the system for one.
-    pub port: u16,
-}
 
 /// Which repository control requests are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -88,6 +79,18 @@ pub struct ServerConfig {
     /// How much work is spent on making answers to inferences over gRPC smaller.
     #[serde(default)]
     pub grpc_compression_level: CompressionLevel,
+    /// What connections may take.
+    #[serde(default)]
+    pub connections: ConnectionSpec,
+    /// How gRPC connections are kept.
+    #[serde(default)]
+    pub keepalive: KeepaliveSpec,
+    /// What HTTP asks a header for.
+    #[serde(default)]
+    pub http_restricted: Vec<RestrictionSpec>,
+    /// What gRPC asks metadata for.
+    #[serde(default)]
+    pub grpc_restricted: Vec<RestrictionSpec>,
     /// Which control requests are allowed.
     pub control_mode: ControlMode,
     /// Whether the server is ready only while every model is.

@@ -13,6 +13,14 @@ from alipes.errors import ConfigError
 __all__ = ["split_arguments", "usage"]
 
 _SWITCHES: Final = ("bool", "level")
+_METAVARS: Final = {
+    "bool": "true|false",
+    "level": "integer",
+    "int": "integer",
+    "seconds": "seconds",
+    "str": "text",
+    "list": "text",
+}
 
 
 def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[str]]:
@@ -90,7 +98,7 @@ def describe(flag: Flag) -> str:
 def _metavar(flag: Flag) -> str:
     if flag.kind == "choice":
         return "|".join(flag.choices)
-    return {"bool": "true|false", "level": "integer", "int": "integer", "str": "text", "list": "text"}[flag.kind]
+    return _METAVARS[flag.kind]
 
 
 def _word(flag: Flag) -> str:

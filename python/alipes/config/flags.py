@@ -72,9 +72,7 @@ class Flag:
 
 _NO_GPU: Final = "there is no GPU memory to manage"
 _NO_POOL: Final = "requests run on the network threads and need no pool of their own"
-_KEEPALIVE: Final = "connections are kept as the HTTP/2 library keeps them"
-_NO_RESTRICTION: Final = "no endpoint can be restricted yet, and an open one must not be taken for a closed one"
-_NO_TLS: Final = "encrypted connections are not offered yet; put a TLS proxy in front"
+_UNIX: Final = "`unix:<path>` is a Unix socket"
 _NO_TRACE: Final = "requests are not traced yet"
 _NO_CACHE: Final = "answers are not cached yet"
 
@@ -190,7 +188,13 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
     ),
     "HTTP": (
         Flag("allow-http", "bool", True, "Offer HTTP.", option="http.enabled"),
-        Flag("http-address", "str", "0.0.0.0", "Address of the HTTP endpoint.", option="http.address"),
+        Flag(
+            "http-address",
+            "str",
+            "0.0.0.0",
+            f"Address of the HTTP endpoint; {_UNIX}.",
+            option="http.address",
+        ),
         Flag(
             "http-port",
             "int",
@@ -203,8 +207,8 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "reuse-http-port",
             "bool",
             False,
-            "Share the HTTP port with another process.",
-            refused="a port belongs to one server",
+            "Share the HTTP port with other processes that do so too; the system deals connections out to them.",
+            option="http.reuse_port",
         ),
         Flag(
             "http-thread-count",
@@ -234,13 +238,54 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "http-restricted-api",
             "list",
             (),
-            "Endpoints that need a header, `<api,...>:<key>=<value>`.",
-            refused=_NO_RESTRICTION,
+            "Groups of requests that need a header, `<api,...>:<key>=<value>`.",
+        ),
+        Flag(
+            "http-use-ssl",
+            "bool",
+            False,
+            "Encrypt HTTP connections; needs --http-server-cert and --http-server-key. Not a flag of Triton.",
+            option="http.tls.enabled",
+        ),
+        Flag(
+            "http-use-ssl-mutual",
+            "bool",
+            False,
+            "Encrypt HTTP connections and ask clients for a certificate that leads to --http-root-cert. "
+            "Not a flag of Triton.",
+            option="http.tls.mutual",
+        ),
+        Flag(
+            "http-server-cert",
+            "str",
+            "",
+            "File of the server's certificate and those between it and a root, as PEM. Not a flag of Triton.",
+            option="http.tls.certificate",
+        ),
+        Flag(
+            "http-server-key",
+            "str",
+            "",
+            "File of the server's key, as PEM, without a password. Not a flag of Triton.",
+            option="http.tls.key",
+        ),
+        Flag(
+            "http-root-cert",
+            "str",
+            "",
+            "File of the roots that certificates of clients lead to, as PEM. Not a flag of Triton.",
+            option="http.tls.roots",
         ),
     ),
     "gRPC": (
         Flag("allow-grpc", "bool", True, "Offer gRPC.", option="grpc.enabled"),
-        Flag("grpc-address", "str", "0.0.0.0", "Address of the gRPC endpoint.", option="grpc.address"),
+        Flag(
+            "grpc-address",
+            "str",
+            "0.0.0.0",
+            f"Address of the gRPC endpoint; {_UNIX}.",
+            option="grpc.address",
+        ),
         Flag(
             "grpc-port",
             "int",
@@ -253,8 +298,8 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "reuse-grpc-port",
             "bool",
             False,
-            "Share the gRPC port with another process.",
-            refused="a port belongs to one server",
+            "Share the gRPC port with other processes that do so too; the system deals connections out to them.",
+            option="grpc.reuse_port",
         ),
         Flag(
             "grpc-header-forward-pattern",
@@ -290,37 +335,104 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             low=1,
             option="grpc_max_expanded_bytes",
         ),
-        Flag("grpc-use-ssl", "bool", False, "Encrypt gRPC connections.", refused=_NO_TLS),
-        Flag("grpc-use-ssl-mutual", "bool", False, "Ask gRPC clients for a certificate.", refused=_NO_TLS),
-        Flag("grpc-server-cert", "str", "", "File of the server's certificate.", refused=_NO_TLS),
-        Flag("grpc-server-key", "str", "", "File of the server's key.", refused=_NO_TLS),
-        Flag("grpc-root-cert", "str", "", "File of the root certificate.", refused=_NO_TLS),
-        Flag("grpc-keepalive-time", "int", 7200000, "Milliseconds of silence before a ping.", ignored=_KEEPALIVE),
-        Flag("grpc-keepalive-timeout", "int", 20000, "Milliseconds to wait for a ping's answer.", ignored=_KEEPALIVE),
         Flag(
-            "grpc-keepalive-permit-without-calls", "bool", False, "Ping connections without calls.", ignored=_KEEPALIVE
+            "grpc-use-ssl",
+            "bool",
+            False,
+            "Encrypt gRPC connections; needs --grpc-server-cert and --grpc-server-key.",
+            option="grpc.tls.enabled",
         ),
         Flag(
-            "grpc-http2-max-pings-without-data", "int", 2, "Pings sent without data between them.", ignored=_KEEPALIVE
+            "grpc-use-ssl-mutual",
+            "bool",
+            False,
+            "Encrypt gRPC connections and ask clients for a certificate that leads to --grpc-root-cert.",
+            option="grpc.tls.mutual",
+        ),
+        Flag(
+            "grpc-server-cert",
+            "str",
+            "",
+            "File of the server's certificate and those between it and a root, as PEM.",
+            option="grpc.tls.certificate",
+        ),
+        Flag(
+            "grpc-server-key",
+            "str",
+            "",
+            "File of the server's key, as PEM, without a password.",
+            option="grpc.tls.key",
+        ),
+        Flag(
+            "grpc-root-cert",
+            "str",
+            "",
+            "File of the roots that certificates of clients lead to, as PEM.",
+            option="grpc.tls.roots",
+        ),
+        Flag(
+            "grpc-keepalive-time",
+            "int",
+            7200000,
+            "Milliseconds between two pings of the server; 0, and the default or more, leave that to TCP.",
+            option="keepalive.time_ms",
+        ),
+        Flag(
+            "grpc-keepalive-timeout",
+            "int",
+            20000,
+            "Milliseconds to wait for a ping's answer before a connection is given up.",
+            low=1,
+            option="keepalive.timeout_ms",
+        ),
+        Flag(
+            "grpc-keepalive-permit-without-calls",
+            "bool",
+            False,
+            "Let clients without calls ping as often as those with; otherwise every two hours.",
+            option="keepalive.permit_without_calls",
+        ),
+        Flag(
+            "grpc-http2-max-pings-without-data",
+            "int",
+            2,
+            "Pings sent without data between them.",
+            ignored="the server pings as often as --grpc-keepalive-time says",
         ),
         Flag(
             "grpc-http2-min-recv-ping-interval-without-data",
             "int",
             300000,
-            "Milliseconds between pings of a client.",
-            ignored=_KEEPALIVE,
+            "Milliseconds that have to pass between two pings of a client while nothing is sent to it.",
+            option="keepalive.min_recv_ping_interval_ms",
         ),
-        Flag("grpc-http2-max-ping-strikes", "int", 2, "Early pings that a client may send.", ignored=_KEEPALIVE),
         Flag(
-            "grpc-max-connection-age", "int", 0, "Milliseconds before a connection is asked to go.", ignored=_KEEPALIVE
+            "grpc-http2-max-ping-strikes",
+            "int",
+            2,
+            "Early pings after which a client is told `too_many_pings` and disconnected; 0 takes any number.",
+            option="keepalive.max_ping_strikes",
         ),
-        Flag("grpc-max-connection-age-grace", "int", 0, "Milliseconds between asking and closing.", ignored=_KEEPALIVE),
+        Flag(
+            "grpc-max-connection-age",
+            "int",
+            0,
+            "Milliseconds until a connection is asked to go after its calls; 0 asks none.",
+            option="keepalive.max_connection_age_ms",
+        ),
+        Flag(
+            "grpc-max-connection-age-grace",
+            "int",
+            0,
+            "Milliseconds after which a connection that was asked to go is closed; 0 closes none.",
+            option="keepalive.max_connection_age_grace_ms",
+        ),
         Flag(
             "grpc-restricted-protocol",
             "list",
             (),
-            "Calls that need metadata, `<protocol,...>:<key>=<value>`.",
-            refused=_NO_RESTRICTION,
+            "Groups of calls that need metadata, `<protocol,...>:<key>=<value>`; "
+            "the metadata is called `triton-grpc-protocol-<key>`.",
         ),
     ),
     "Metrics": (
@@ -329,7 +441,8 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "metrics-address",
             "str",
             None,
-            "Address of the metrics endpoint; the HTTP address where not given.",
+            "Address of the metrics endpoint; the HTTP address where not given, 127.0.0.1 where that is a path. "
+            f"{_UNIX}.",
             option="metrics.address",
         ),
         Flag(
@@ -339,6 +452,42 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "Port of the metrics endpoint; 0 asks the system for one.",
             high=_MAX_PORT,
             option="metrics.port",
+        ),
+        Flag(
+            "metrics-use-ssl",
+            "bool",
+            False,
+            "Encrypt metrics connections; needs --metrics-server-cert and --metrics-server-key. Not a flag of Triton.",
+            option="metrics.tls.enabled",
+        ),
+        Flag(
+            "metrics-use-ssl-mutual",
+            "bool",
+            False,
+            "Encrypt metrics connections and ask clients for a certificate that leads to --metrics-root-cert. "
+            "Not a flag of Triton.",
+            option="metrics.tls.mutual",
+        ),
+        Flag(
+            "metrics-server-cert",
+            "str",
+            "",
+            "File of the server's certificate and those between it and a root, as PEM. Not a flag of Triton.",
+            option="metrics.tls.certificate",
+        ),
+        Flag(
+            "metrics-server-key",
+            "str",
+            "",
+            "File of the server's key, as PEM, without a password. Not a flag of Triton.",
+            option="metrics.tls.key",
+        ),
+        Flag(
+            "metrics-root-cert",
+            "str",
+            "",
+            "File of the roots that certificates of clients lead to, as PEM. Not a flag of Triton.",
+            option="metrics.tls.roots",
         ),
         Flag("allow-cpu-metrics", "bool", True, "Show the nv_cpu_* gauges.", option="cpu_metrics"),
         Flag("allow-gpu-metrics", "bool", True, "Show the nv_gpu_* gauges.", ignored="no GPU is watched"),
@@ -350,6 +499,74 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             ignored="gauges are read when they are asked for",
         ),
         Flag("metrics-config", "list", (), "Setting of the metrics, `<key>=<value>`; see the table of settings."),
+    ),
+    "Connections": (
+        Flag(
+            "max-connections",
+            "int",
+            0,
+            "Connections of all clients together; further ones are told to come later. 0 takes three quarters of the "
+            "descriptors that the process may open. Connections to the metrics endpoint do not count. "
+            "Not a flag of Triton.",
+            option="connections.max_connections",
+        ),
+        Flag(
+            "max-header-bytes",
+            "int",
+            65536,
+            "Largest head of a request in bytes: line and headers. Not a flag of Triton.",
+            low=1024,
+            high=1 << 20,
+            option="connections.max_header_bytes",
+        ),
+        Flag(
+            "max-header-count",
+            "int",
+            100,
+            "Most headers of a request. Not a flag of Triton.",
+            low=10,
+            high=10_000,
+            option="connections.max_header_count",
+        ),
+        Flag(
+            "header-timeout-secs",
+            "seconds",
+            30.0,
+            "Longest time until a new connection is set up and has sent its first request's head, and, later, until a "
+            "head of which something has come is whole; 0 sets no limit. Not a flag of Triton.",
+            option="connections.header_timeout_s",
+        ),
+        Flag(
+            "idle-timeout-secs",
+            "seconds",
+            3600.0,
+            "Longest time that a connection is kept without a request; 0 sets no limit. Not a flag of Triton.",
+            option="connections.idle_timeout_s",
+        ),
+        Flag(
+            "stall-timeout-secs",
+            "seconds",
+            60.0,
+            "Longest time in which less than 4096 bytes of a body come, or nothing of an answer is taken; 0 sets no "
+            "limit. Not a flag of Triton.",
+            option="connections.stall_timeout_s",
+        ),
+        Flag(
+            "http2-max-control-frames",
+            "int",
+            1000,
+            "Frames that carry nothing (pings, settings, resets), a second, that one HTTP/2 connection may send on "
+            "average, in bursts of ten seconds' worth; 0 sets no limit. Not a flag of Triton.",
+            option="connections.http2_control_frames_per_s",
+        ),
+        Flag(
+            "ssl-reload-secs",
+            "seconds",
+            10.0,
+            "Seconds between two looks at certificates and keys, which are read again when their files change; 0 looks "
+            "at them once. Not a flag of Triton.",
+            option="connections.tls_reload_s",
+        ),
     ),
     "Log": (
         Flag(

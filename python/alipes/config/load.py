@@ -6,22 +6,26 @@ This is the only place that looks at the environment, and it looks once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Any, Final
 
 from alipes.config.command_line import split_arguments
+from alipes.config.doors import check_doors
 from alipes.config.flags import FLAGS, Flag, Value, environment_name, find
 from alipes.config.nearest import nearest
 from alipes.config.options import (
+    ConnectionOptions,
     Endpoint,
+    KeepaliveOptions,
     LogOptions,
     ModelOptions,
     Origin,
     RepositoryOptions,
     Resource,
     ServerOptions,
+    TlsOptions,
     WorkerOptions,
 )
+from alipes.config.restrictions import read_restrictions
 from alipes.config.settings import read_settings
 from alipes.config.values import parse_value
 from alipes.errors import ConfigError
@@ -32,11 +36,14 @@ _GROUPS: Final = {
     "http": Endpoint,
     "grpc": Endpoint,
     "metrics": Endpoint,
+    "connections": ConnectionOptions,
+    "keepalive": KeepaliveOptions,
     "repository": RepositoryOptions,
     "model": ModelOptions,
     "worker": WorkerOptions,
     "log": LogOptions,
 }
+_DOORS: Final = ("http", "grpc", "metrics")
 _PREFIX: Final = "ALIPES_"
 
 
@@ -121,13 +128,22 @@ def _options(values: dict[str, Value], origins: dict[str, Origin], notices: list
         fields |= settings
         notices = notices + more
     fields["model.resources"] = tuple(_resource(text) for text in _words(values["rate-limit-resource"]))
+    for option, flag, word in (
+        ("http_restricted", "http-restricted-api", "api"),
+        ("grpc_restricted", "grpc-restricted-protocol", "protocol"),
+    ):
+        fields[option] = read_restrictions(flag, word, _words(values[flag]))
     if fields["metrics.address"] is None:
-        fields["metrics.address"] = fields["http.address"]
-    grouped: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
+        http = fields["http.address"]
+        # Whoever keeps HTTP on a path wants no open port next to it.
+        fields["metrics.address"] = "127.0.0.1" if http.startswith("unix:") else http
+    grouped: dict[str, dict[str, Any]] = {group: {} for group in (*_GROUPS, *(f"{door}.tls" for door in _DOORS))}
     plain: dict[str, Any] = {}
     for path, value in fields.items():
         group, _, name = path.rpartition(".")
         (grouped[group] if group else plain)[name] = value
+    for door in _DOORS:
+        grouped[door]["tls"] = TlsOptions(**grouped[f"{door}.tls"])
     groups: dict[str, Any] = {group: make(**grouped[group]) for group, make in _GROUPS.items()}
     options = ServerOptions(**plain, **groups, origins=origins, notices=tuple(notices))
     _check(options)
@@ -162,12 +178,4 @@ def _check(options: ServerOptions) -> None:
         raise ConfigError(
             "Wildcard model name '*' must be the ONLY startup model if specified at all.", key="load-model"
         )
-    doors = [("HTTP", options.http), ("gRPC", options.grpc), ("metrics", options.metrics)]
-    for (name, door), (other_name, other) in combinations(doors, 2):
-        same = door.port == other.port != 0 and door.address == other.address
-        if door.enabled and other.enabled and same:
-            raise ConfigError(
-                f"The server cannot listen to {name} requests and {other_name} requests at the same address and port "
-                f"{door.address}:{door.port}",
-                key=f"{name.lower()}-port",
-            )
+    check_doors(options)

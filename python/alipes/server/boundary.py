@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
-from alipes.config.options import Endpoint, ServerOptions
+from alipes.config.options import Endpoint, ServerOptions, TlsOptions
 
 # Version of the documents; the data plane refuses any other.
 SCHEMA = 1
@@ -26,6 +27,10 @@ def server_config(options: ServerOptions) -> str:
             "grpc_max_request_bytes": options.grpc_max_request_bytes,
             "grpc_max_expanded_bytes": options.grpc_max_expanded_bytes,
             "grpc_compression_level": options.grpc_compression_level,
+            "connections": asdict(options.connections),
+            "keepalive": asdict(options.keepalive),
+            "http_restricted": [asdict(restriction) for restriction in options.http_restricted],
+            "grpc_restricted": [asdict(restriction) for restriction in options.grpc_restricted],
             "control_mode": options.repository.control_mode,
             "strict_readiness": options.repository.strict_readiness,
             "allow_client_shm": options.allow_client_shm,
@@ -37,4 +42,17 @@ def server_config(options: ServerOptions) -> str:
 
 
 def _endpoint(endpoint: Endpoint) -> dict[str, object]:
-    return {"enabled": endpoint.enabled, "address": endpoint.address, "port": endpoint.port}
+    return {
+        "enabled": endpoint.enabled,
+        "address": endpoint.address,
+        "port": endpoint.port,
+        "reuse_port": endpoint.reuse_port,
+        "tls": _tls(endpoint.tls),
+    }
+
+
+def _tls(tls: TlsOptions) -> dict[str, object] | None:
+    """The files that encrypt connections; None where they are not encrypted."""
+    if not tls.enabled and not tls.mutual:
+        return None
+    return {"certificate": tls.certificate, "key": tls.key, "client_roots": tls.roots if tls.mutual else None}

@@ -1,4 +1,4 @@
-"""The log pump: writes what the processes of Python models say, and what becomes of them, to the server's log.
+"""The log pump: writes what the data plane has to say to the server's log, and what the processes of models say.
 
 The data plane collects both; one thread fetches them, so that a model that logs much waits for nobody and the log has
 one writer's format.
@@ -68,12 +68,14 @@ class LogPump:
 
 
 def write_event(event: dict[str, Any]) -> None:
-    """Writes one event: a line of a model with the place where it was written, or what became of a process."""
+    """Writes one event: a line of a model with its place, what became of a process, or what concerns no model."""
     match event:
         case {"kind": "log", "level": level}:
             _write_line(_LINES[level], event)
         case {"kind": "worker", "instance": instance, "state": state, "text": text}:
             log.log(_CHANGES[state], "worker process of '%s' %s", instance, text)
+        case {"kind": "notice", "level": level, "text": text}:
+            log.log(_LINES[level], "%s", text)
         case {"kind": "lost", "lines": lines}:
             log.warning("%d lines are lost: models log faster than the log can be written", lines)
         case _:

@@ -40,7 +40,7 @@ class Group:
         name: ``chapter.group``.
         repository: The folder under ``models`` that is served; None where the steps start servers themselves.
         args: Further arguments of the server.
-        awaited: What the server has to be before the first step, ``ready`` or ``live``.
+        awaited: What the server has to be before the first step, ``ready`` or ``live``, or to listen on its ``port``.
         scenarios: The scenarios.
     """
 

@@ -124,3 +124,10 @@ def test_an_event_that_cannot_be_written_does_not_end_the_log(lines: Lines, data
 
 def test_a_pump_that_never_started_stops_at_once(data_plane: DataPlane) -> None:
     assert LogPump(data_plane).stop(0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("level", "expected"), [(0, logging.ERROR), (1, logging.WARNING), (2, logging.INFO)])
+def test_what_concerns_no_model_is_told_too(lines: Lines, level: int, expected: int) -> None:
+    write_event({"kind": "notice", "level": level, "text": "a certificate changed: 100 %"})
+    assert lines.levels == [expected]
+    assert lines.written[0].endswith('] "a certificate changed: 100 %"')

@@ -1,15 +1,22 @@
-//! Sockets that are ours before any model is loaded, so that a port in use is told at once.
+//! Sockets that are ours before any model is loaded, so that an address in use is told at once.
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
+use super::listener::Listener;
 use crate::spec::Endpoint;
 
 /// Connections that may wait to be accepted: room for a burst of clients that all start at once.
 const BACKLOG: i32 = 1024;
+
+/// What stands in front of the path of a Unix socket.
+const UNIX: &str = "unix:";
 
 /// Why a socket could not be had.
 #[derive(Debug)]
@@ -34,6 +41,7 @@ impl std::error::Error for BindError {}
 pub struct Bound {
     socket: Socket,
     address: String,
+    file: Option<SocketFile>,
 }
 
 impl Bound {
@@ -41,14 +49,17 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// The port is taken, or the address is not one of this machine.
+    /// The port or path is taken, or the address is not one of this machine.
     pub fn new(endpoint: &Endpoint) -> Result<Option<Bound>, BindError> {
         if !endpoint.enabled {
             return Ok(None);
         }
-        let address = format!("{}:{}", endpoint.address, endpoint.port);
-        match bind(&endpoint.address, endpoint.port) {
-            Ok(socket) => Ok(Some(Bound { socket, address })),
+        let (address, bound) = match endpoint.address.strip_prefix(UNIX) {
+            Some(path) => (endpoint.address.clone(), bind_path(Path::new(path))),
+            None => (format!("{}:{}", endpoint.address, endpoint.port), bind(endpoint).map(|socket| (socket, None))),
+        };
+        match bound {
+            Ok((socket, file)) => Ok(Some(Bound { socket, address, file })),
             Err(cause) => Err(BindError { address, cause }),
         }
     }
@@ -58,18 +69,42 @@ impl Bound {
     /// # Errors
     ///
     /// Another process listens on the port since it was bound.
-    pub fn listen(self) -> Result<TcpListener, BindError> {
+    pub fn listen(self) -> Result<Listener, BindError> {
         match self.socket.listen(BACKLOG) {
-            Ok(()) => Ok(self.socket.into()),
+            Ok(()) => Ok(match self.file {
+                None => Listener::Tcp(self.socket.into()),
+                Some(file) => Listener::Unix(self.socket.into(), file),
+            }),
             Err(cause) => Err(BindError { address: self.address, cause }),
         }
     }
 }
 
-fn bind(host: &str, port: u16) -> io::Result<Socket> {
+/// The file that clients of a Unix socket open; removed when the server goes, unless another one took its place.
+pub struct SocketFile {
+    path: PathBuf,
+    inode: u64,
+}
+
+impl SocketFile {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if std::fs::symlink_metadata(&self.path).is_ok_and(|file| file.ino() == self.inode) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn bind(endpoint: &Endpoint) -> io::Result<Socket> {
     let mut failure = io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
-    for address in (host, port).to_socket_addrs()? {
-        match bind_to(address) {
+    for address in (endpoint.address.as_str(), endpoint.port).to_socket_addrs()? {
+        match bind_to(address, endpoint.reuse_port) {
             Ok(socket) => return Ok(socket),
             Err(error) => failure = error,
         }
@@ -77,11 +112,80 @@ fn bind(host: &str, port: u16) -> io::Result<Socket> {
     Err(failure)
 }
 
-fn bind_to(address: SocketAddr) -> io::Result<Socket> {
+fn bind_to(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     // A restart must not wait for the last connections of the process before.
     socket.set_reuse_address(true)?;
+    if reuse_port {
+        socket.set_reuse_port(true)?;
+    }
+    // What is accepted has it too: a client whose machine is gone is noticed after two hours, at no cost to requests.
+    socket.set_keepalive(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     Ok(socket)
+}
+
+fn bind_path(path: &Path) -> io::Result<(Socket, Option<SocketFile>)> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    let address = SockAddr::unix(path)?;
+    if let Err(error) = socket.bind(&address) {
+        if error.kind() != io::ErrorKind::AddrInUse || !is_left_over(path) {
+            return Err(error);
+        }
+        std::fs::remove_file(path)?;
+        socket.bind(&address)?;
+    }
+    let inode = std::fs::symlink_metadata(path)?.ino();
+    Ok((socket, Some(SocketFile { path: path.to_owned(), inode })))
+}
+
+/// Whether a path is a socket that a process left behind when it was killed: nobody answers there.
+fn is_left_over(path: &Path) -> bool {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(address: String) -> Endpoint {
+        Endpoint { enabled: true, address, port: 0, reuse_port: false, tls: None }
+    }
+
+    fn fresh_path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("alipes-{name}-{}.sock", std::process::id()))
+    }
+
+    #[test]
+    fn the_file_of_a_socket_goes_with_it_and_one_that_was_left_is_taken_over() {
+        let path = fresh_path("left");
+        let address = endpoint(format!("unix:{}", path.display()));
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let listener = Bound::new(&address).unwrap().unwrap().listen().unwrap();
+        let taken = Bound::new(&address).err().unwrap();
+        assert_eq!(taken.to_string(), format!("Socket 'unix:{}' already in use ", path.display()));
+        drop(listener);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_is_no_socket_is_left_alone() {
+        let path = fresh_path("file");
+        std::fs::write(&path, "precious").unwrap();
+        assert!(Bound::new(&endpoint(format!("unix:{}", path.display()))).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_port_is_shared_only_by_those_who_all_say_so() {
+        let first = Endpoint { reuse_port: true, ..endpoint("127.0.0.1".to_owned()) };
+        let listener = Bound::new(&first).unwrap().unwrap().listen().unwrap();
+        let port = listener.address().unwrap().rsplit(':').next().unwrap().parse().unwrap();
+        assert!(Bound::new(&Endpoint { port, ..first.clone() }).is_ok());
+        assert!(Bound::new(&Endpoint { port, ..endpoint("127.0.0.1".to_owned()) }).is_err());
+    }
 }

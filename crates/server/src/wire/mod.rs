@@ -3,6 +3,13 @@
 
 mod aligned;
 pub mod bind;
+mod capacity;
+pub mod connection;
+pub mod door;
 pub mod grpc;
 pub mod http;
+mod http2;
+pub mod listener;
 pub mod network;
+mod restricted;
+pub mod tls;

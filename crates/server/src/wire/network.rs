@@ -4,18 +4,24 @@
 //! model's queue. Dealing in turn keeps a handful of busy connections spread evenly, which the kernel's own choice
 //! between several listening sockets does not.
 
-use std::net::{SocketAddr, TcpListener};
+use std::cell::Cell;
+use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
-use std::{future, io};
+use std::time::{Duration, Instant};
 
-use tokio::net::TcpStream;
+use alipes_protocol::limits;
 use tokio::runtime;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::capacity::{Capacity, Place, turn_away};
+use super::connection::{Accepted, Line, Socket};
+use super::door::{Door, Kind};
+use super::listener::Listener;
+use super::tls::Tls;
 use super::{grpc, http};
+use crate::events::Event;
 use crate::executor::desk::Desk;
 use crate::handlers::Service;
 use crate::priority::{self, Priority};
@@ -23,30 +29,17 @@ use crate::priority::{self, Priority};
 /// Pause after a failed accept, which mostly means that descriptors have run out: the loop must not spin on it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Which door a connection came through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Door {
-    Http,
-    Grpc,
-    Metrics,
-}
+/// Time between two lines of the log about connections that are refused.
+const NOTICE_PAUSE: Duration = Duration::from_secs(60);
 
-/// The listening sockets of a server.
-#[derive(Default)]
-pub struct Listeners {
-    /// For HTTP.
-    pub http: Option<TcpListener>,
-    /// For gRPC.
-    pub grpc: Option<TcpListener>,
-    /// For metrics.
-    pub metrics: Option<TcpListener>,
-}
-
-impl Listeners {
-    fn doors(self) -> Vec<(Door, TcpListener)> {
-        let doors = [(Door::Http, self.http), (Door::Grpc, self.grpc), (Door::Metrics, self.metrics)];
-        doors.into_iter().filter_map(|(door, listener)| Some((door, listener?))).collect()
-    }
+/// A door with its socket.
+pub struct Entrance {
+    /// Which door.
+    pub kind: Kind,
+    /// Where connections come from.
+    pub listener: Listener,
+    /// How they are encrypted; none leaves them plain.
+    pub tls: Option<Arc<Tls>>,
 }
 
 /// How far the network has come with stopping.
@@ -66,6 +59,7 @@ pub struct Network {
     threads: Vec<JoinHandle<()>>,
     loops: Vec<runtime::Handle>,
     dealers: Vec<mpsc::UnboundedSender<Connection>>,
+    service: Arc<Service>,
 }
 
 impl Network {
@@ -77,11 +71,17 @@ impl Network {
     pub fn start(service: &Arc<Service>, threads: usize) -> io::Result<Network> {
         let (phase, watching) = watch::channel(Phase::Open);
         let (dealers, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
-        let mut network = Network { phase, threads: Vec::with_capacity(threads), loops: Vec::new(), dealers };
+        let mut network = Network {
+            phase,
+            threads: Vec::with_capacity(threads),
+            loops: Vec::new(),
+            dealers,
+            service: Arc::clone(service),
+        };
         for (number, receiver) in receivers.into_iter().enumerate() {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
             network.loops.push(runtime.handle().clone());
-            let thread = NetworkThread { service: Arc::clone(service), phase: watching.clone(), receiver };
+            let thread = NetworkThread { phase: watching.clone(), receiver };
             let handle = thread::Builder::new().name(format!("alipes-net-{number}"));
             network.threads.push(handle.spawn(move || {
                 priority::set(Priority::Network);
@@ -94,10 +94,26 @@ impl Network {
     }
 
     /// Begins to accept.
-    pub fn open(&self, listeners: Listeners) {
+    pub fn open(&self, entrances: Vec<Entrance>) {
         let Some(accepting) = self.loops.first() else { return };
-        for (door, listener) in listeners.doors() {
-            accepting.spawn(accept(door, listener, self.dealers.clone(), self.phase.subscribe()));
+        let capacity = Capacity::new(self.service.config.connections.max_connections);
+        for entrance in entrances {
+            // Metrics tell about a server that is full.
+            let capacity = match entrance.kind {
+                Kind::Metrics => Capacity::new(limits::METRICS_MAX_CONNECTIONS),
+                _ => Arc::clone(&capacity),
+            };
+            let porter = Porter {
+                door: Arc::new(Door::new(entrance.kind, Arc::clone(&self.service))),
+                tls: entrance.tls,
+                capacity,
+                farewells: Arc::new(Semaphore::new(limits::REFUSALS_AT_A_TIME)),
+                told: Cell::new(None),
+            };
+            if let Some(reload) = porter.reload() {
+                accepting.spawn(reload);
+            }
+            accepting.spawn(porter.accept(entrance.listener, self.dealers.clone(), self.phase.subscribe()));
         }
     }
 
@@ -115,10 +131,15 @@ impl Network {
     }
 }
 
-type Connection = (Door, std::net::TcpStream);
+/// A connection on its way to the thread that serves it.
+struct Connection {
+    stream: Accepted,
+    door: Arc<Door>,
+    tls: Option<Arc<Tls>>,
+    place: Place,
+}
 
 struct NetworkThread {
-    service: Arc<Service>,
     phase: watch::Receiver<Phase>,
     receiver: mpsc::UnboundedReceiver<Connection>,
 }
@@ -127,48 +148,97 @@ impl NetworkThread {
     async fn run(self) {
         let desk = Desk::open();
         tokio::spawn(desk.serve());
-        serve_connections(self.service, self.receiver, self.phase).await;
+        serve_connections(self.receiver, self.phase).await;
     }
 }
 
-/// Takes connections from a listening socket and deals them out to the threads in turn.
-async fn accept(
-    door: Door,
-    listener: TcpListener,
-    threads: Vec<mpsc::UnboundedSender<Connection>>,
-    mut phase: watch::Receiver<Phase>,
-) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    // Metrics tell about a drain while it lasts.
-    let last = if door == Door::Metrics { Phase::Closed } else { Phase::Draining };
-    for thread in threads.iter().cycle() {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = phase.wait_for(|phase| *phase >= last) => return,
-        };
-        match accepted.and_then(|(stream, _)| stream.into_std()) {
-            Ok(stream) => drop(thread.send((door, stream))),
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+/// Stands at a door: lets connections in while there is room.
+struct Porter {
+    door: Arc<Door>,
+    tls: Option<Arc<Tls>>,
+    capacity: Arc<Capacity>,
+    farewells: Arc<Semaphore>,
+    /// When the log was last told that there is no room.
+    told: Cell<Option<Instant>>,
+}
+
+impl Porter {
+    /// Takes connections from a listening socket and deals them out to the threads in turn.
+    async fn accept(
+        self,
+        listener: Listener,
+        threads: Vec<mpsc::UnboundedSender<Connection>>,
+        mut phase: watch::Receiver<Phase>,
+    ) {
+        let Ok(listener) = listener.adopt() else { return };
+        // Metrics tell about a drain while it lasts.
+        let last = if self.door.kind == Kind::Metrics { Phase::Closed } else { Phase::Draining };
+        for thread in threads.iter().cycle() {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = phase.wait_for(|phase| *phase >= last) => return,
+            };
+            match accepted {
+                Ok(stream) => self.let_in(stream, thread),
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
         }
+    }
+
+    fn let_in(&self, stream: Accepted, thread: &mpsc::UnboundedSender<Connection>) {
+        match self.capacity.take() {
+            Some(place) => {
+                let (door, tls) = (Arc::clone(&self.door), self.tls.clone());
+                let _ = thread.send(Connection { stream, door, tls, place });
+            }
+            None => {
+                self.tell();
+                self.turn_away(stream);
+            }
+        }
+    }
+
+    /// Tells the log, now and then.
+    fn tell(&self) {
+        if self.told.get().is_some_and(|told| told.elapsed() < NOTICE_PAUSE) {
+            return;
+        }
+        self.told.set(Some(Instant::now()));
+        let (door, most) = (self.door.kind.name(), self.capacity.most());
+        let text = format!("{door} connections are refused: {most} are open, see --max-connections");
+        self.door.service.events.tell(Event::Notice { level: 1, text });
+    }
+
+    /// Says why; where too many are told already, says nothing.
+    fn turn_away(&self, stream: Accepted) {
+        let Ok(farewell) = Arc::clone(&self.farewells).try_acquire_owned() else { return };
+        let (encrypted, most) = (self.tls.is_some(), self.capacity.most());
+        if let Ok(stream) = stream.adopt() {
+            tokio::spawn(async move {
+                turn_away(encrypted, most, stream).await;
+                drop(farewell);
+            });
+        }
+    }
+
+    /// Looks after the certificate, where there is one and it may change.
+    fn reload(&self) -> Option<impl Future<Output = ()> + use<>> {
+        let tls = Arc::clone(self.tls.as_ref()?);
+        let every = Duration::try_from_secs_f64(self.door.limits.tls_reload_s).ok().filter(|every| !every.is_zero())?;
+        Some(tls.reload(every, Arc::clone(&self.door.service)))
     }
 }
 
 /// Serves the connections that this thread is dealt, until everything ends.
-async fn serve_connections(
-    service: Arc<Service>,
-    mut receiver: mpsc::UnboundedReceiver<Connection>,
-    mut phase: watch::Receiver<Phase>,
-) {
+async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mut phase: watch::Receiver<Phase>) {
     let mut connections = JoinSet::new();
     let watching = phase.clone();
     let closed = async move { drop(phase.wait_for(|phase| *phase == Phase::Closed).await) };
     tokio::pin!(closed);
     loop {
         tokio::select! {
-            Some((door, stream)) = receiver.recv() => {
-                if let Ok(stream) = adopt(stream) {
-                    connections.spawn(serve(door, stream, Arc::clone(&service), watching.clone()));
-                }
+            Some(connection) = receiver.recv() => {
+                connections.spawn(serve(connection, watching.clone()));
             }
             Some(_) = connections.join_next() => {}
             () = &mut closed => return,
@@ -176,21 +246,27 @@ async fn serve_connections(
     }
 }
 
-fn adopt(stream: std::net::TcpStream) -> io::Result<TcpStream> {
-    stream.set_nodelay(true)?;
-    TcpStream::from_std(stream)
-}
-
-async fn serve(door: Door, stream: TcpStream, service: Arc<Service>, mut phase: watch::Receiver<Phase>) {
-    let draining = async move { drop(phase.wait_for(|phase| *phase >= Phase::Draining).await) };
-    match door {
-        Door::Http => http::serve_connection(stream, service, draining).await,
-        Door::Grpc => grpc::serve_connection(stream, service, draining).await,
-        Door::Metrics => http::metrics::serve_connection(stream, service, future::pending()).await,
+async fn serve(connection: Connection, mut phase: watch::Receiver<Phase>) {
+    let Connection { stream, door, tls, place } = connection;
+    let Some(socket) = encrypt(stream, tls.as_deref(), door.patience.head).await else { return };
+    let line = Line::new(socket, door.patience.stall);
+    let last = if door.kind == Kind::Metrics { Phase::Closed } else { Phase::Draining };
+    let draining = async move { drop(phase.wait_for(|phase| *phase >= last).await) };
+    match door.kind {
+        Kind::Http => http::serve_connection(line, door, draining).await,
+        Kind::Grpc => grpc::serve_connection(line, door, draining).await,
+        Kind::Metrics => http::metrics::serve_connection(line, door, draining).await,
     }
+    drop(place);
 }
 
-/// The address that a listening socket really has.
-pub fn local_address(listener: Option<&TcpListener>) -> Option<SocketAddr> {
-    listener.and_then(|listener| listener.local_addr().ok())
+/// The connection, encrypted where it has to be; none where the client does not agree in time.
+async fn encrypt(stream: Accepted, tls: Option<&Tls>, patience: Option<Duration>) -> Option<Socket> {
+    let stream = stream.adopt().ok()?;
+    let Some(tls) = tls else { return Some(Socket::Plain(stream)) };
+    let agreement = tls.accept(stream);
+    match patience {
+        Some(patience) => tokio::time::timeout(patience, agreement).await.ok()?.ok(),
+        None => agreement.await.ok(),
+    }
 }

@@ -15,6 +15,8 @@ use alipes_scheduler::Effect;
 use alipes_server::executor::answer::{Reply, Responder};
 use alipes_server::model::check::check_request;
 use alipes_server::model::{Drivers, Pending};
+use alipes_server::wire::connection::Line;
+use alipes_server::wire::door::{self, Kind};
 use alipes_server::wire::grpc::serve_connection;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
@@ -45,12 +47,12 @@ impl Door {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (draining, watching) = watch::channel(false);
-        let behind = Arc::clone(&service);
+        let behind = Arc::new(door::Door::new(Kind::Grpc, Arc::clone(&service)));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let mut watching = watching.clone();
                 let drained = async move { drop(watching.wait_for(|draining| *draining).await) };
-                tokio::spawn(serve_connection(stream, Arc::clone(&behind), drained));
+                tokio::spawn(serve_connection(Line::tcp(stream), Arc::clone(&behind), drained));
             }
         });
         let client = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();

@@ -3,7 +3,6 @@
 use alipes_protocol::codec::proto::decode_request;
 use alipes_protocol::{InferError, Parameter};
 use http::HeaderMap;
-use hyper::body::Incoming;
 
 use super::answer::Answer;
 use super::head::Head;
@@ -11,6 +10,7 @@ use super::layout::Inference;
 use super::message::{parse_inference, read_message};
 use crate::handlers::Service;
 use crate::regions::Finder;
+use crate::wire::connection::Incoming;
 
 /// What this door is called in refusals.
 const DOOR: &str = "ModelInfer RPC";

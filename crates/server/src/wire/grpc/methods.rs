@@ -6,7 +6,6 @@ use alipes_protocol::codec::proto::inference::{ServerLiveResponse, ServerReadyRe
 use alipes_protocol::{Code, InferError};
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
 use tokio::sync::watch;
 
 use super::answer::Answer;
@@ -20,6 +19,7 @@ use super::stream::StreamAnswer;
 use super::watch::WatchAnswer;
 use super::{deadline, infer, metadata, repository, shared_memory, statistics, status};
 use crate::handlers::Service;
+use crate::wire::connection::Incoming;
 
 /// A method that is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,13 +152,14 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
         Ok(Method::HealthWatch) => Start::Watch(Arc::clone(service), draining.clone(), head, request.into_body()),
         Ok(Method::ModelStreamInfer) => {
             let (parts, body) = request.into_parts();
-            match StreamAnswer::new(Arc::clone(service), &parts.headers, head, body, draining.clone()) {
+            match StreamAnswer::new(Arc::clone(service), &parts.headers, head, body.without_hurry(), draining.clone()) {
                 Ok(stream) => over(Answer::Stream(Box::new(stream)).into_response()),
                 Err(error) => over(status::refusal(&error)),
             }
         }
         Ok(Method::Reflection) => {
-            let reflection = ReflectionAnswer::new(head.receiving, request.into_body(), draining.clone());
+            let reflection =
+                ReflectionAnswer::new(head.receiving, request.into_body().without_hurry(), draining.clone());
             over(Answer::Reflection(Box::new(reflection)).into_response())
         }
     }

@@ -17,7 +17,6 @@ use alipes_protocol::{Code, InferError};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame};
-use hyper::body::Incoming;
 use prost::Message;
 use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 use tokio::sync::watch;
@@ -26,6 +25,7 @@ use super::answer::framed;
 use super::layout::Plain;
 use super::message::{self, Messages, Receiving, parse, within_message};
 use super::status;
+use crate::wire::connection::Incoming;
 
 /// What can be asked for, made when somebody first asks.
 static INDEX: LazyLock<Index> = LazyLock::new(Index::new);

@@ -18,7 +18,6 @@ use bytes::{Bytes, BytesMut};
 use compact_str::CompactString;
 use http::HeaderMap;
 use http_body::{Body, Frame};
-use hyper::body::Incoming;
 use tokio::sync::watch;
 use tokio::time::{self, Sleep};
 
@@ -33,6 +32,7 @@ use crate::executor::answer::Reply;
 use crate::handlers::Service;
 use crate::handlers::stream::{News, Session};
 use crate::regions::Finder;
+use crate::wire::connection::Incoming;
 
 /// Responses are written together up to about this many bytes: enough to make frames and wake-ups few, little enough
 /// that what is held for a slow reader stays small.

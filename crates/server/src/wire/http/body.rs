@@ -6,9 +6,10 @@ use alipes_link::RequestArena;
 use alipes_protocol::{Code, InferError, limits};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as _;
 
 use crate::wire::aligned::AlignedBytes;
+use crate::wire::connection::Incoming;
 
 /// Takes what is left of a refused request's body off the connection while the refusal is already on its way.
 ///

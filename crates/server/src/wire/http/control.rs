@@ -3,7 +3,6 @@
 use alipes_protocol::codec::json::value::Value;
 use alipes_protocol::{Code, InferError, Parameter};
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
@@ -11,6 +10,7 @@ use super::body;
 use super::reply::{self, Reply};
 use crate::handlers::Service;
 use crate::registry::IndexEntry;
+use crate::wire::connection::Incoming;
 
 /// Whether a model is ready: 200 without a body, or Triton 2.51's refusal.
 pub async fn model_ready(service: &Service, model: &str, version: &str) -> Response<Reply> {

@@ -3,7 +3,6 @@
 use alipes_protocol::InferError;
 use alipes_protocol::codec::json;
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
 use super::compression::Coding;
@@ -11,6 +10,7 @@ use super::reply::{self, Reply};
 use super::{body, events};
 use crate::handlers::Service;
 use crate::handlers::generate::{Generation, declared_input};
+use crate::wire::connection::Incoming;
 
 /// Triton's words for a model that does not answer exactly once.
 const NOT_ONE: &str = "generate expects model to produce exactly 1 response, use generate stream for model that \

@@ -3,7 +3,7 @@
 use alipes_protocol::codec::{binary, json};
 use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, Tensor, limits};
 use bytes::Bytes;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as _;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
@@ -13,6 +13,7 @@ use super::reply::{self, Reply};
 use super::spelling::Spelling;
 use crate::handlers::Service;
 use crate::regions::Finder;
+use crate::wire::connection::Incoming;
 
 /// Length of the JSON in front of binary tensors. Source: the binary tensor extension.
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,23 +11,37 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 
 use super::reply::{self, Reply};
 use crate::handlers::Service;
+use crate::wire::connection::{Answering, Line, Retire, attend};
+use crate::wire::door::Door;
 
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// Serves one connection of the metrics port until it ends or `closing` is done.
-pub async fn serve_connection(stream: TcpStream, service: Arc<Service>, closing: impl Future<Output = ()>) {
+pub async fn serve_connection(line: Line, door: Arc<Door>, closing: impl Future<Output = ()>) {
+    let (pulse, watch) = (Arc::clone(line.pulse()), door.watch_http1(&line));
+    let builder = super::builder(&door);
     let handler = service_fn(move |request| {
-        let response = handle(&service, &request);
+        let call = pulse.begin();
+        let response = handle(&door.service, &request).map(|body| Answering::new(body, call));
         async move { Ok::<_, Infallible>(response) }
     });
-    let connection = pin!(http1::Builder::new().serve_connection(TokioIo::new(stream), handler));
-    tokio::select! {
-        _ = connection => {}
-        () = closing => {}
+    let mut connection = builder.serve_connection(TokioIo::new(line), handler);
+    attend(Pin::new(&mut connection), watch, closing, || {}).await;
+}
+
+impl<S, B> Retire for http1::Connection<TokioIo<Line>, S>
+where
+    http1::Connection<TokioIo<Line>, S>: Future,
+    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: hyper::body::Body + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn retire(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
     }
 }
 

@@ -1,74 +1,176 @@
-//! The HTTP door: hyper's HTTP/1 connection, served directly.
+//! The HTTP door: hyper's connections, HTTP/1 and HTTP/2, served directly.
 
 mod body;
 mod compression;
 mod control;
 mod events;
 mod generate;
+mod h2c;
 mod infer;
 pub mod metrics;
 mod reply;
 mod route;
 mod shared_memory;
-mod spelling;
+pub mod spelling;
 mod statistics;
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use alipes_protocol::limits;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
 
+use super::connection::{Answering, End, Incoming, Line, Retire, attend};
+use super::door::Door;
+use super::http2;
 use crate::handlers::Service;
+use h2c::Upgrade;
 use reply::Reply;
 use route::{Region, Route};
-use spelling::{Listening, Spelling};
+use spelling::Spelling;
 
-/// Serves one connection until it ends, or, once `draining` is done, until the request that it is in is answered.
-pub async fn serve_connection(stream: TcpStream, service: Arc<Service>, draining: impl Future<Output = ()>) {
-    if service.config.http_header_forward_pattern.is_some() {
-        let (stream, spelling) = Listening::to(stream);
-        converse(stream, service, draining, Some(spelling)).await;
-    } else {
-        converse(stream, service, draining, None).await;
+/// Serves one connection until it ends, or, once `draining` is done, until the requests that it is in are answered.
+pub async fn serve_connection(mut line: Line, door: Arc<Door>, draining: impl Future<Output = ()>) {
+    let mut draining = pin!(draining);
+    let speaks_http2 = match line.agreed_protocol() {
+        Some(protocol) => protocol == b"h2",
+        None => tokio::select! {
+            known = within(&door, h2c::has_prior_knowledge(&mut line)) => match known {
+                Some(Ok(known)) => known,
+                Some(Err(_)) => return,
+                None => return refuse_head(line).await,
+            },
+            () = draining.as_mut() => return,
+        },
+    };
+    if speaks_http2 {
+        return serve_http2(line, door, draining).await;
+    }
+    if let Some(line) = serve_http1(line, &door, draining.as_mut()).await {
+        serve_http2(line, door, draining).await;
     }
 }
 
-async fn converse(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    service: Arc<Service>,
-    draining: impl Future<Output = ()>,
-    spelling: Option<Spelling>,
-) {
-    let handler = service_fn(move |request| {
-        let (service, spelling) = (Arc::clone(&service), spelling.clone());
-        async move { Ok::<_, Infallible>(handle(&service, request, spelling.as_ref()).await) }
+/// What comes in the time that a head may take.
+async fn within<T>(door: &Door, future: impl Future<Output = T>) -> Option<T> {
+    match door.patience.head {
+        Some(time) => timeout(time, future).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+/// The connection, where its client goes on with HTTP/2.
+async fn serve_http1(line: Line, door: &Arc<Door>, draining: Pin<&mut impl Future<Output = ()>>) -> Option<Line> {
+    let spelling = door.service.config.http_header_forward_pattern.is_some().then(Spelling::default);
+    let line = line.heard_by(spelling.clone());
+    let (pulse, watch) = (Arc::clone(line.pulse()), door.watch_http1(&line));
+    let upgrade = Upgrade::default();
+    let (behind, upgrades) = (Arc::clone(door), upgrade.clone());
+    let handler = service_fn(move |mut request: Request<hyper::body::Incoming>| {
+        let (door, call, spelling) = (Arc::clone(&behind), pulse.begin(), spelling.clone());
+        let switching = match request.extensions().is_empty() {
+            true => None,
+            false => upgrades.accept(&mut request),
+        };
+        async move {
+            let response = match switching {
+                Some(switching) => switching,
+                None => {
+                    let request = request.map(|body| Incoming::new(body, door.patience.stall));
+                    handle(&door, request, spelling.as_ref()).await
+                }
+            };
+            Ok::<_, Infallible>(response.map(|body| Answering::new(body, call)))
+        }
     });
-    let connection = builder().serve_connection(TokioIo::new(stream), handler);
-    let (mut connection, draining) = (pin!(connection), pin!(draining));
-    tokio::select! {
-        // A broken connection has nobody left to be told.
-        _ = connection.as_mut() => return,
-        () = draining => connection.as_mut().graceful_shutdown(),
+    let mut connection = builder(door).serve_connection(TokioIo::new(line), handler).with_upgrades();
+    match attend(Pin::new(&mut connection), watch, draining, || {}).await {
+        End::Closed => within(door, upgrade.take()).await.flatten(),
+        End::NoHead => {
+            refuse_head(connection.into_parts()?.io.into_inner()).await;
+            None
+        }
+        End::Cut => None,
     }
-    let _ = connection.await;
 }
 
-fn builder() -> http1::Builder {
+async fn serve_http2(line: Line, door: Arc<Door>, draining: impl Future<Output = ()>) {
+    let (line, watch) = door.watch_http2(line);
+    let pulse = Arc::clone(line.pulse());
+    let builder = http2::builder(&door);
+    let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let (door, call) = (Arc::clone(&door), pulse.begin());
+        async move {
+            let response = if request.headers().len() > door.limits.max_header_count {
+                reply::too_many_headers()
+            } else {
+                handle(&door, request.map(|body| Incoming::new(body, door.patience.stall)), None).await
+            };
+            Ok::<_, Infallible>(response.map(|body| Answering::new(body, call)))
+        }
+    });
+    let connection = pin!(builder.serve_connection(TokioIo::new(line), handler));
+    attend(connection, watch, draining, || {}).await;
+}
+
+fn builder(door: &Door) -> http1::Builder {
     let mut builder = http1::Builder::new();
-    builder.max_buf_size(limits::HTTP_READ_BUFFER_BYTES).pipeline_flush(true);
+    builder
+        .max_buf_size(limits::HTTP_READ_BUFFER_BYTES)
+        .max_header_size(door.limits.max_header_bytes)
+        .pipeline_flush(true)
+        // The watch measures that, without a timer for each request.
+        .header_read_timeout(None);
+    // Given at all, it costs each request an allocation.
+    if door.limits.max_header_count != limits::HTTP_MAX_HEADERS {
+        builder.max_headers(door.limits.max_header_count);
+    }
     builder
 }
 
-async fn handle(service: &Service, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
+/// Tells a client that its request was not waited for any longer.
+async fn refuse_head(mut line: Line) {
+    let answer = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    // A client that has time for this has time for the whole of it: it is a hundred bytes.
+    let _ = timeout(limits::REFUSAL_TIME, async {
+        line.write_all(answer).await?;
+        line.shutdown().await
+    })
+    .await;
+}
+
+impl<S, B> Retire for http1::UpgradeableConnection<TokioIo<Line>, S>
+where
+    http1::UpgradeableConnection<TokioIo<Line>, S>: Future,
+    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: hyper::body::Body + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn retire(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+async fn handle(door: &Door, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
+    if !door.restrictions.is_empty()
+        && let Some(header) = door.restrictions.lacks_http(request.uri().path(), request.headers())
+    {
+        let refused = reply::restricted(header);
+        body::discard(request.into_body());
+        return refused;
+    }
+    answer(&door.service, request, spelling).await
+}
+
+async fn answer(service: &Service, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
     match Route::of(request.method(), request.uri().path()) {
         Route::Infer { model, version } => {
             let (model, version) = (model.to_owned(), version.to_owned());

@@ -139,6 +139,17 @@ pub fn wrong_method(plain: bool) -> Response<Reply> {
     answer(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, error_body("Method Not Allowed"))
 }
 
+/// 403 for a request that needs a header. Source: reference section 1.1.
+pub fn restricted(header: &str) -> Response<Reply> {
+    let text = format!("This API is restricted, expecting header '{header}'");
+    answer(StatusCode::FORBIDDEN, PLAIN, error_body(&text))
+}
+
+/// 431 where there are too many headers.
+pub fn too_many_headers() -> Response<Reply> {
+    answer(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, PLAIN, Reply::default())
+}
+
 /// 501 for a route that this release does not offer.
 pub fn later(feature: &str) -> Response<Reply> {
     let text = format!("{feature} is not supported by this release of alipes");

@@ -1,9 +1,9 @@
 //! Shared memory over HTTP: the regions of clients.
 
+use crate::wire::connection::Incoming;
 use alipes_protocol::InferError;
 use alipes_protocol::codec::json::value::Value;
 use hyper::Response;
-use hyper::body::Incoming;
 use serde::Serialize;
 
 use super::control::read;

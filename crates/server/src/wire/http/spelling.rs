@@ -4,14 +4,10 @@
 //! do behind Triton. So where headers are forwarded, and nowhere else, the bytes that arrive are kept until the next
 //! answer, and names are looked up among them. Nothing but the spelling of a name is taken from there.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use alipes_protocol::limits;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// What was heard on a connection since its last answer.
 #[derive(Clone, Default)]
@@ -29,7 +25,8 @@ impl Spelling {
         find(&self.0.lock().bytes, name, value).unwrap_or_else(|| name.to_owned())
     }
 
-    fn hear(&self, bytes: &[u8]) {
+    /// Hears what came on the connection.
+    pub fn hear(&self, bytes: &[u8]) {
         let mut heard = self.0.lock();
         if std::mem::take(&mut heard.answered) {
             heard.bytes.clear();
@@ -37,6 +34,11 @@ impl Spelling {
         // Names stand in front; a body is of no interest.
         let room = limits::HTTP_MAX_HEADER_BYTES - heard.bytes.len();
         heard.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Notes that an answer was given: what comes next belongs to other requests.
+    pub fn answer(&self) {
+        self.0.lock().answered = true;
     }
 }
 
@@ -48,65 +50,6 @@ fn find(heard: &[u8], name: &str, value: &[u8]) -> Option<String> {
         (spelled.eq_ignore_ascii_case(name.as_bytes()) && rest[1..].trim_ascii() == value).then_some(spelled)
     })?;
     String::from_utf8(spelled.to_vec()).ok()
-}
-
-/// A connection whose incoming bytes are heard.
-pub struct Listening<S> {
-    stream: S,
-    spelling: Spelling,
-}
-
-impl<S> Listening<S> {
-    /// A connection, and what is heard on it.
-    pub fn to(stream: S) -> (Listening<S>, Spelling) {
-        let spelling = Spelling::default();
-        (Listening { stream, spelling: spelling.clone() }, spelling)
-    }
-
-    fn answer(&self) {
-        self.spelling.0.lock().answered = true;
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Listening<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.spelling.hear(&buffer.filled()[before..]);
-        outcome
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Listening<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.answer();
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.answer();
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
 }
 
 #[cfg(test)]
@@ -128,7 +71,7 @@ mod tests {
     fn what_was_heard_before_an_answer_is_forgotten() {
         let spelling = Spelling::default();
         spelling.hear(b"X-A: 1\r\n\r\n");
-        spelling.0.lock().answered = true;
+        spelling.answer();
         assert_eq!(spelling.of("x-a", b"1"), "X-A");
         spelling.hear(b"x-A: 1\r\n\r\n");
         assert_eq!(spelling.of("x-a", b"1"), "x-A");

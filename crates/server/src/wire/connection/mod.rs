@@ -1,0 +1,17 @@
+//! One connection, whatever is spoken on it: its bytes, what they show of its client, and how long it is kept.
+
+mod answering;
+mod attend;
+mod incoming;
+mod line;
+mod patience;
+mod pulse;
+mod socket;
+
+pub use self::answering::Answering;
+pub use self::attend::{End, Retire, attend};
+pub use self::incoming::Incoming;
+pub use self::line::Line;
+pub use self::patience::{Patience, Watch};
+pub use self::pulse::{Call, Pulse};
+pub use self::socket::{Accepted, Carrier, Socket};

@@ -1,0 +1,64 @@
+"""Reads which groups of requests need a header: `--http-restricted-api` and `--grpc-restricted-protocol`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from alipes.config.nearest import nearest
+from alipes.config.options import Restriction
+from alipes.errors import ConfigError
+
+__all__ = ["GROUPS", "read_restrictions"]
+
+GROUPS: Final = (
+    "health",
+    "metadata",
+    "inference",
+    "shared-memory",
+    "model-config",
+    "model-repository",
+    "statistics",
+    "trace",
+    "logging",
+)
+"""The groups of requests. Source: Triton's `--http-restricted-api`."""
+
+# What may be the name of a header. Source: RFC 9110, section 5.6.2.
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def read_restrictions(flag: str, word: str, given: Sequence[str]) -> tuple[Restriction, ...]:
+    """Take the values of a flag apart.
+
+    Args:
+        flag: The flag without its dashes.
+        word: What Triton calls a group there: `api` or `protocol`.
+        given: The values, each `<group,...>:<header>=<value>`.
+
+    Raises:
+        ConfigError: If a value has another form, names no group, or names one that stands elsewhere already.
+    """
+    restrictions: list[Restriction] = []
+    seen: set[str] = set()
+    for text in given:
+        names, colon, rest = text.partition(":")
+        header, equals, value = rest.partition("=")
+        if not (colon and equals and _HEADER.fullmatch(header) and value.isprintable()):
+            raise _bad(flag, f"expected <{word},...>:<key>=<value>, got '{text}'")
+        groups = tuple(names.split(","))
+        for group in groups:
+            if group not in GROUPS:
+                close = nearest(group, GROUPS)
+                hint = f"; did you mean '{close}'?" if close else ""
+                raise _bad(flag, f"unknown restricted {word} '{group}'{hint}")
+            if group in seen:
+                raise _bad(flag, f"restricted {word} '{group}' can not be specified in multiple config groups")
+            seen.add(group)
+        restrictions.append(Restriction(groups, header, value))
+    return tuple(restrictions)
+
+
+def _bad(flag: str, text: str) -> ConfigError:
+    return ConfigError(f'Bad option: "--{flag}".\n{text}', key=flag)

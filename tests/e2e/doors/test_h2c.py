@@ -1,0 +1,149 @@
+"""HTTP/2 without encryption on the HTTP door."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.http2 import DATA, END_STREAM, HEADERS, PREFACE, SETTINGS, Connection, frame
+from support.http2 import request as http2_request
+from support.models import add_model
+from support.server import ServerProcess
+
+REQUEST = {"inputs": [{"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}]}
+INFER = "/v2/models/double/infer"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
+    repository = tmp_path_factory.mktemp("models")
+    add_model(repository, "double")
+    return serve_module(repository)
+
+
+def curl(*arguments: str) -> tuple[str, str]:
+    """The protocol that curl spoke in the end, and the body."""
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    command = ["curl", "-sS", "--max-time", "60", "-w", "\n%{http_version}", *arguments]
+    printed = subprocess.run(command, capture_output=True, timeout=90, check=True).stdout.decode()
+    body, _, version = printed.rpartition("\n")
+    return version, body
+
+
+def test_a_client_that_knows_speaks_http2_from_the_start(server: ServerProcess) -> None:
+    version, body = curl("--http2-prior-knowledge", f"http://{server.http}{INFER}", "-d", json.dumps(REQUEST))
+    assert (version, json.loads(body)["outputs"][0]["data"]) == ("2", [2.0, 4.0])
+
+
+def test_a_client_that_asks_is_upgraded(server: ServerProcess) -> None:
+    version, body = curl("--http2", f"http://{server.http}/v2/models/double")
+    assert (version, json.loads(body)["name"]) == ("2", "double")
+
+
+def test_requests_behind_an_upgrade_go_the_same_way(server: ServerProcess) -> None:
+    url = f"http://{server.http}/v2/models/double"
+    version, body = curl("--http2", url, url, url)
+    assert re.findall(r'"name":"double"', body) == ['"name":"double"'] * 3
+    assert version == "2"
+
+
+def test_a_request_with_a_body_that_asks_is_answered_as_it_came(server: ServerProcess) -> None:
+    version, body = curl("--http2", f"http://{server.http}{INFER}", "-d", json.dumps(REQUEST))
+    assert (version, json.loads(body)["outputs"][0]["data"]) == ("1.1", [2.0, 4.0])
+
+
+def test_a_large_body_comes_and_goes_over_http2(server: ServerProcess, tmp_path: Path) -> None:
+    rows = 50_000
+    tensor = {"name": "X", "shape": [4, 2], "datatype": "FP32", "data": [1] * 8}
+    text = json.dumps({"inputs": [tensor], "parameters": {"padding": "x" * rows * 20}})
+    (tmp_path / "body").write_text(text)
+    version, body = curl(
+        "--http2-prior-knowledge", f"http://{server.http}{INFER}", "--data-binary", f"@{tmp_path / 'body'}"
+    )
+    assert (version, json.loads(body)["outputs"][0]["data"]) == ("2", [2.0] * 8)
+
+
+def upgrade(server: ServerProcess, *headers: str, path: str = "/v2/health/live") -> bytes:
+    """What a server says first to a request with these headers."""
+    host, port = server.http.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=30) as link:
+        link.sendall("\r\n".join([f"OPTIONS {path} HTTP/1.1", "Host: x", *headers, "", ""]).encode())
+        return link.recv(65536)
+
+
+def test_a_probe_that_asks_for_nothing_more_is_told_that_it_is_offered(server: ServerProcess) -> None:
+    # What Knative's queue proxy sends to find out.
+    answer = upgrade(server, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: ")
+    assert answer.startswith(b"HTTP/1.1 101 ")
+    assert b"upgrade: h2c\r\n" in answer.lower()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["Connection: Upgrade", "Upgrade: h2c"],
+        ["Connection: Upgrade, HTTP2-Settings", "Upgrade: websocket", "HTTP2-Settings: AAMAAABk"],
+        ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: %%%"],
+        ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMA"],
+    ],
+)
+def test_what_is_no_upgrade_is_answered_as_it_came(server: ServerProcess, headers: list[str]) -> None:
+    assert upgrade(server, *headers).startswith(b"HTTP/1.1 405 ")
+
+
+def test_the_first_call_of_an_upgraded_connection_is_the_request_that_asked(server: ServerProcess) -> None:
+    host, port = server.http.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=30) as link:
+        link.sendall(
+            b"GET /v2/models/double HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+            b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nX-Long: " + b"a" * 40_000 + b"\r\n\r\n"
+        )
+        stream = link.makefile("rb")
+        assert stream.readline().startswith(b"HTTP/1.1 101")
+        while stream.readline() != b"\r\n":
+            pass
+        # The preface in two pieces, cut within the settings.
+        opening = PREFACE + frame(SETTINGS, payload=b"\0\3\0\0\0\x64")
+        link.sendall(opening[:30])
+        link.sendall(opening[30:] + http2_request(3, "GET", "/v2/health/live"))
+        seen: dict[int, bytes] = {}
+        while {1, 3} - seen.keys():
+            head = stream.read(9)
+            payload = stream.read(int.from_bytes(head[:3], "big"))
+            if head[3] in (HEADERS, DATA) and head[4] & END_STREAM:
+                seen[int.from_bytes(head[5:9], "big")] = payload
+    assert json.loads(seen[1])["name"] == "double"
+
+
+def test_a_client_that_is_no_client_ends_its_own_connection_only(server: ServerProcess) -> None:
+    for wire in (PREFACE[:-2] + b"XX" + b"\0" * 50, PREFACE + b"\xff" * 100, PREFACE[:10]):
+        host, port = server.http.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=30) as link:
+            link.sendall(wire)
+            # The server may be quicker to leave.
+            with contextlib.suppress(OSError):
+                link.shutdown(socket.SHUT_WR)
+                link.makefile("rb").read()
+    with Connection(server.http) as connection:
+        connection.send(http2_request(1, "GET", "/v2/health/live"))
+        assert connection.next(HEADERS).stream == 1
+
+
+def test_h2load_finds_no_failure(server: ServerProcess, tmp_path: Path) -> None:
+    if shutil.which("h2load") is None:
+        pytest.skip("h2load is not installed")
+    (tmp_path / "body").write_text(json.dumps(REQUEST))
+    command = ["h2load", "-n", "2000", "-c", "4", "-m", "10", "-d", str(tmp_path / "body"), "-H", "content-type: x"]
+    printed = subprocess.run(
+        [*command, f"http://{server.http}{INFER}"], capture_output=True, timeout=100, check=True
+    ).stdout.decode()
+    assert "2000 succeeded, 0 failed, 0 errored" in printed
+    assert "2000 2xx" in printed

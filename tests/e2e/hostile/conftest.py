@@ -1,0 +1,60 @@
+"""A server with little patience, and a friend who must not notice the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import psutil
+import pytest
+import tritonclient.http as http_client
+from support.friend import NOISE_S, Friend
+from support.models import add_model, times
+from support.server import ServerProcess
+from support.waiting import until
+
+# What a server may hold on to after an attack, in bytes: buffers of the allocator, not of connections.
+KEPT_BYTES = 48 << 20
+
+LITTLE_PATIENCE = (
+    "--header-timeout-secs=1",
+    "--stall-timeout-secs=3",
+    "--http2-max-control-frames=2000",
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
+    repository = tmp_path_factory.mktemp("models")
+    add_model(repository, "double")
+    # A row is a megabyte: an answer that no socket's buffer takes in.
+    add_model(repository, "wide", times(columns=1 << 18))
+    server = serve_module(repository, *LITTLE_PATIENCE)
+    _warm_up(server)
+    return server
+
+
+@pytest.fixture
+def friend(server: ServerProcess) -> Iterator[Friend]:
+    """Works before, during and after what a test does; then the server is as it was."""
+    process = psutil.Process(server.process.pid)
+    with Friend(server) as quiet:
+        until(lambda: len(quiet.latencies_s) > 200, "the friend was not answered")
+    connections, memory = len(process.net_connections()), process.memory_info().rss
+    with Friend(server) as friend:
+        yield friend
+        answered = len(friend.latencies_s)
+        until(lambda: len(friend.latencies_s) > answered + 100, "the friend was not answered any more")
+        until(lambda: len(process.net_connections()) <= connections + 2, "connections are left")
+        until(lambda: process.memory_info().rss < memory + KEPT_BYTES, "memory is left")
+    assert friend.p99_s < max(3 * quiet.p99_s, NOISE_S), f"{friend.p99_s} s, {quiet.p99_s} s when it was quiet"
+
+
+def _warm_up(server: ServerProcess) -> None:
+    """Has the server set aside what its models need when several clients ask at once, and read what they asked for."""
+    tensor = http_client.InferInput("X", [4, 1 << 18], "FP32")
+    tensor.set_data_from_numpy(np.ones((4, 1 << 18), np.float32))
+    with http_client.InferenceServerClient(server.http, concurrency=8, network_timeout=60.0) as client:
+        for _ in range(3):
+            for asked in [client.async_infer("wide", [tensor]) for _ in range(8)]:
+                asked.get_result()

@@ -1,0 +1,96 @@
+"""More connections than there are places."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from support.attack import connect, links, rest
+from support.models import add_model
+from support.server import ServerProcess
+from support.waiting import until
+
+PLACES = 20
+
+
+@pytest.fixture
+def server(tmp_path: Path, serve: Callable[..., ServerProcess]) -> ServerProcess:
+    repository = tmp_path / "models"
+    add_model(repository, "double")
+    return serve(repository, f"--max-connections={PLACES}")
+
+
+@pytest.fixture
+def crowd(server: ServerProcess) -> Iterator[None]:
+    """As many connections as there are places, each of which was answered."""
+    with links(server.http, PLACES) as opened:
+        for link in opened:
+            link.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert link.recv(4096).startswith(b"HTTP/1.1 200")
+        yield
+
+
+def status(server: ServerProcess) -> int:
+    connection = http.client.HTTPConnection(server.http, timeout=30)
+    try:
+        connection.request("GET", "/v2/health/live")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.usefixtures("crowd")
+def test_one_too_many_is_told_to_come_later(server: ServerProcess) -> None:
+    connection = http.client.HTTPConnection(server.http, timeout=30)
+    connection.request("POST", "/v2/models/double/infer", b"x" * 10_000)
+    answer = connection.getresponse()
+    assert (answer.status, answer.getheader("Retry-After")) == (503, "1")
+    assert f"the server has {PLACES} connections" in answer.read().decode()
+    connection.close()
+    server.wait_for_output(f"connections are refused: {PLACES} are open, see --max-connections")
+
+
+@pytest.mark.usefixtures("crowd")
+def test_a_client_of_grpc_is_told_that_the_server_is_unavailable(server: ServerProcess) -> None:
+    with grpc.insecure_channel(server.grpc) as channel, pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary("/inference.GRPCInferenceService/ServerLive")(b"", timeout=30)
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.usefixtures("crowd")
+def test_metrics_tell_about_a_server_that_is_full(server: ServerProcess) -> None:
+    connection = http.client.HTTPConnection(server.metrics, timeout=30)
+    connection.request("GET", "/metrics")
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def test_a_place_that_was_left_is_taken_by_the_next(server: ServerProcess) -> None:
+    with links(server.http, PLACES) as opened:
+        for link in opened:
+            link.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert link.recv(4096).startswith(b"HTTP/1.1 200")
+        assert status(server) == 503
+        opened.pop().close()
+        until(lambda: status(server) == 200, "the place is not free again")
+
+
+def test_a_flood_of_connections_leaves_no_trace(server: ServerProcess) -> None:
+    for _ in range(20):
+        with links(server.http, 100):
+            pass
+    until(lambda: status(server) == 200, "the server does not recover")
+
+
+def test_refusals_are_read_by_whoever_has_sent_something(server: ServerProcess) -> None:
+    with links(server.http, PLACES) as opened:
+        for link in opened:
+            link.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert link.recv(4096).startswith(b"HTTP/1.1 200")
+        for _ in range(50):
+            with connect(server.http) as link:
+                link.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert rest(link).startswith(b"HTTP/1.1 503 ")

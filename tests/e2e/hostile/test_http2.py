@@ -1,0 +1,200 @@
+"""Clients of HTTP/2 that flood, withdraw, withhold or never read, on both doors."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from support.attack import connect, rest
+from support.http2 import (
+    CONTINUATION,
+    DATA,
+    END_STREAM,
+    ENHANCE_YOUR_CALM,
+    GOAWAY,
+    HEADERS,
+    PING,
+    PREFACE,
+    PRIORITY,
+    RST_STREAM,
+    SETTINGS,
+    Connection,
+    call,
+    frame,
+    header_block,
+    request,
+    reset,
+)
+from support.server import ServerProcess
+
+pytestmark = pytest.mark.usefixtures("friend")
+
+INFER = "/inference.GRPCInferenceService/ModelInfer"
+STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
+# `:status: 431`, as HTTP/2 compresses it.
+STATUS_431 = b"\x48\x83\x69\x90\xff"
+LIVE = "/inference.GRPCInferenceService/ServerLive"
+
+
+@pytest.fixture(params=["http", "grpc"])
+def address(request: pytest.FixtureRequest, server: ServerProcess) -> str:
+    return str(getattr(server, request.param))
+
+
+def flood(address: str, pieces: Iterator[bytes]) -> int | None:
+    """Sends until the server closes; why it says that it does."""
+    with Connection(address) as connection:
+        try:
+            for piece in pieces:
+                connection.send(piece)
+        except OSError:
+            pass
+        goodbye = connection.farewell()
+        return goodbye.error_code if goodbye else None
+
+
+def opened_and_reset(address_of_call: bytes, stream: int) -> bytes:
+    return frame(HEADERS, 4, stream, address_of_call) + reset(stream)
+
+
+def rapid_resets(count: int) -> Iterator[bytes]:
+    block = header_block(
+        {":method": "POST", ":scheme": "http", ":path": INFER, ":authority": "x", "content-type": "application/grpc"}
+    )
+    streams = iter(range(1, 2 * count, 2))
+    while batch := [opened_and_reset(block, stream) for stream, _ in zip(streams, range(100), strict=False)]:
+        yield b"".join(batch)
+
+
+def test_calls_that_are_opened_and_reset_without_end_end_the_connection(address: str) -> None:
+    assert flood(address, rapid_resets(60_000)) in (ENHANCE_YOUR_CALM, None)
+
+
+def test_ten_thousand_withdrawn_calls_are_nothing_special(server: ServerProcess) -> None:
+    with Connection(server.grpc) as connection:
+        for batch in rapid_resets(10_000):
+            connection.send(batch)
+        connection.send(call(20_001, LIVE), frame(DATA, END_STREAM, 20_001, bytes(5)))
+        assert any(found.kind == HEADERS and found.stream == 20_001 for found in connection.frames())
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        frame(SETTINGS),
+        frame(PRIORITY, stream=1, payload=bytes(5)),
+        frame(PING, payload=bytes(8)),
+    ],
+    ids=["settings", "priorities", "pings"],
+)
+def test_frames_that_carry_nothing_are_counted(address: str, piece: bytes) -> None:
+    assert flood(address, (piece * 1000 for _ in range(100))) in (ENHANCE_YOUR_CALM, None)
+
+
+def test_empty_data_is_counted(server: ServerProcess) -> None:
+    pieces = (call(1, STREAM) if number == 0 else frame(DATA, stream=1) * 1000 for number in range(100))
+    assert flood(server.grpc, pieces) in (ENHANCE_YOUR_CALM, None)
+
+
+def test_a_client_of_grpc_that_pings_too_often_is_told_in_its_own_words(server: ServerProcess) -> None:
+    with Connection(server.grpc) as connection:
+        connection.send(call(1, STREAM), *([frame(PING, payload=bytes(8))] * 4))
+        goodbye = connection.next(GOAWAY)
+        assert (goodbye.error_code, goodbye.payload[8:]) == (ENHANCE_YOUR_CALM, b"too_many_pings")
+
+
+def test_a_client_of_http_may_ping(server: ServerProcess) -> None:
+    with Connection(server.http) as connection:
+        connection.send(*([frame(PING, payload=bytes(8))] * 10), request(1, "GET", "/v2/health/live"))
+        assert connection.next(HEADERS).stream == 1
+
+
+def test_a_head_without_an_end_ends_the_connection(address: str) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield frame(HEADERS, 0, 1, header_block({":method": "GET"}))
+        for _ in range(10_000):
+            yield frame(CONTINUATION, 0, 1, header_block({"x": "y" * 1000}))
+
+    assert flood(address, pieces()) != 0
+
+
+def test_too_many_headers_are_refused(server: ServerProcess) -> None:
+    headers = {f"x-{number}": "y" for number in range(200)}
+    with Connection(server.grpc) as connection:
+        connection.send(call(1, LIVE, headers, end=True), call(3, LIVE), frame(DATA, END_STREAM, 3, bytes(5)))
+        streams = [connection.next(HEADERS), connection.next(HEADERS)]
+        refused = next(found for found in streams if found.stream == 1)
+        assert refused.payload.startswith(STATUS_431)
+    with Connection(server.http) as connection:
+        connection.send(request(1, "GET", "/v2", headers))
+        assert connection.next(HEADERS).payload.startswith(STATUS_431)
+
+
+def test_a_client_that_never_gets_set_up_is_let_go(address: str) -> None:
+    for wire in (b"", PREFACE, PREFACE + frame(SETTINGS)[:5]):
+        with connect(address) as link:
+            link.sendall(wire)
+            rest(link)
+
+
+@pytest.mark.parametrize("prefix", [b"", b"\0", struct.pack(">BI", 0, 1000) + b"half", struct.pack(">BI", 0, 1 << 31)])
+def test_a_message_that_stops_half_way_ends_its_call_and_no_other(server: ServerProcess, prefix: bytes) -> None:
+    with Connection(server.grpc) as connection:
+        connection.send(call(1, INFER), frame(DATA, stream=1, payload=prefix))
+        # The next call on the same connection is answered while the first still waits.
+        connection.send(call(3, LIVE), frame(DATA, END_STREAM, 3, bytes(5)))
+        ended = set()
+        while {1, 3} - ended:
+            found = next(connection.frames())
+            if (found.kind in (HEADERS, DATA) and found.flags & END_STREAM) or found.kind == RST_STREAM:
+                ended.add(found.stream)
+
+
+def test_answers_for_which_a_client_gives_no_room_are_thrown_away(server: ServerProcess) -> None:
+    no_window = b"\0\4" + bytes(4)
+    with Connection(server.http, settings=no_window) as connection:
+        for stream in range(1, 41, 2):
+            connection.send(request(stream, "GET", "/v2/models/double"))
+        # It closes, although it was never allowed to send a byte of an answer.
+        assert all(found.kind != DATA for found in connection.frames())
+
+
+def test_streams_of_which_nothing_comes_are_kept(server: ServerProcess) -> None:
+    with grpc.insecure_channel(server.grpc) as channel:
+        stream = channel.stream_stream(STREAM)
+
+        def silence() -> Iterator[bytes]:
+            # Longer than a body may stall: a stream is no body.
+            import threading
+
+            threading.Event().wait(5.0)
+            yield from ()
+
+        assert list(stream(silence(), timeout=60)) == []
+
+
+def test_noise_ends_its_own_connection_only(address: str) -> None:
+    for wire in (
+        PREFACE + frame(DATA, stream=1, payload=b"x" * 100),
+        PREFACE + frame(SETTINGS) + frame(DATA, stream=2, payload=b"x"),
+        PREFACE + frame(SETTINGS) + frame(HEADERS, 5, 1, b"\xff" * 50),
+        PREFACE + frame(SETTINGS) + frame(HEADERS, 5, 0, header_block({":method": "GET"})),
+        PREFACE + frame(SETTINGS) + frame(8, 0, 0, bytes(4)),
+        PREFACE + frame(SETTINGS) + b"\xff\xff\xff\0\0\0\0\0\1",
+        PREFACE + frame(SETTINGS) + frame(SETTINGS, payload=b"\0\4\xff\xff\xff\xff"),
+    ):
+        with connect(address) as link:
+            link.sendall(wire)
+            rest(link)
+
+
+def test_ten_thousand_calls_that_a_real_client_cancels_are_nothing_special(server: ServerProcess) -> None:
+    with grpc.insecure_channel(server.grpc) as channel:
+        live = channel.unary_unary(LIVE)
+        for _ in range(100):
+            calls = [live.future(b"", timeout=60) for _ in range(100)]
+            for cancelled in calls:
+                cancelled.cancel()
+        assert live(b"", timeout=60) == b"\x08\x01"

@@ -1,0 +1,58 @@
+"""Sockets of clients that misbehave."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+
+_TIMEOUT_S = 60.0
+
+
+@contextlib.contextmanager
+def links(address: str, count: int) -> Iterator[list[socket.socket]]:
+    """So many connections to ``host:port``."""
+    opened: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            opened.append(connect(address))
+        yield opened
+    finally:
+        for link in opened:
+            link.close()
+
+
+def connect(address: str) -> socket.socket:
+    """A connection to ``host:port``."""
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=_TIMEOUT_S)
+
+
+def rest(link: socket.socket) -> bytes:
+    """Everything that comes until the server closes; a connection that is reset has ended too."""
+    received = bytearray()
+    with contextlib.suppress(ConnectionError):
+        while piece := link.recv(1 << 16):
+            received += piece
+    return bytes(received)
+
+
+def drip(link: socket.socket, text: bytes, pause_s: float) -> bytes:
+    """Sends a byte now and then until the server has had enough; what it says then."""
+    try:
+        for byte in text:
+            link.sendall(bytes([byte]))
+            link.settimeout(pause_s)
+            try:
+                return link.recv(1 << 16)
+            except TimeoutError:
+                continue
+    except ConnectionError:
+        return b""
+    raise AssertionError("the server waited for the last byte")
+
+
+def seconds(begun: float) -> float:
+    """Since a moment of the monotonic clock."""
+    return time.monotonic() - begun

@@ -1,0 +1,53 @@
+"""Groups of requests that need a header."""
+
+from __future__ import annotations
+
+import pytest
+from alipes.config.load import parse_flags
+from alipes.config.options import Restriction
+from alipes.config.restrictions import GROUPS
+from alipes.errors import ConfigError
+
+
+def test_each_value_names_groups_a_header_and_what_it_holds() -> None:
+    options = parse_flags(
+        [
+            "models",
+            "--http-restricted-api=model-repository,health:admin-key=secret=word",
+            "--http-restricted-api=inference:infer-key=",
+            "--grpc-restricted-protocol=statistics:key=value",
+        ],
+        {},
+    )
+    assert options.http_restricted == (
+        Restriction(("model-repository", "health"), "admin-key", "secret=word"),
+        Restriction(("inference",), "infer-key", ""),
+    )
+    assert options.grpc_restricted == (Restriction(("statistics",), "key", "value"),)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_group_may_be_restricted(group: str) -> None:
+    restricted = parse_flags(["models", f"--grpc-restricted-protocol={group}:key=value"], {}).grpc_restricted
+    assert restricted[0].groups == (group,)
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--http-restricted-api=inferences:k=v"], "unknown restricted api 'inferences'; did you mean 'inference'?"),
+        (["--grpc-restricted-protocol=:k=v"], "unknown restricted protocol ''"),
+        (
+            ["--http-restricted-api=health:a=b", "--http-restricted-api=trace,health:c=d"],
+            "restricted api 'health' can not be specified in multiple config groups",
+        ),
+        (["--http-restricted-api=health"], "expected <api,...>:<key>=<value>, got 'health'"),
+        (["--http-restricted-api=health:key"], "expected <api,...>:<key>=<value>"),
+        (["--http-restricted-api=health:no header=v"], "expected <api,...>:<key>=<value>"),
+        (["--grpc-restricted-protocol=health:k=line\nbreak"], "expected <protocol,...>:<key>=<value>"),
+    ],
+)
+def test_what_restricts_nothing_is_refused(flags: list[str], text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_flags(["models", *flags], {})
+    assert text in str(caught.value)
