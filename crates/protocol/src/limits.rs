@@ -114,8 +114,8 @@ pub const HTTP2_MAX_FIRST_SETTINGS_BYTES: usize = 1024;
 pub const HTTP2_MAX_RESETS_AT_ONCE: usize = GRPC_MAX_CONCURRENT_CALLS as usize;
 
 /// Most regions of shared memory that clients may have registered at a time: some hundred clients with a region for each
-/// input and output, while what a client that forgets its regions can pile up stays bounded.
-/// Flag: `--shared-memory-max-regions`.
+/// input and output, while what a client that forgets its regions can pile up stays bounded
+/// (`--shared-memory-max-regions`).
 pub const REGIONS_MAX: usize = 4096;
 
 /// Most regions of all servers of a process together, and so the largest value of that flag: a table of fixed size, since

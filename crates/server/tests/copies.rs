@@ -10,6 +10,8 @@ use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::model_infer_request::InferRequestedOutputTensor;
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
 use alipes_protocol::copies::copied_bytes;
+use alipes_server::wire::connection::Line;
+use alipes_server::wire::door::{self, Kind};
 use alipes_server::wire::http;
 use bytes::Bytes;
 use common::{Door, PATIENCE, model, request};
@@ -71,7 +73,8 @@ async fn post(door: &Door, tensor: &[u8]) -> usize {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
-    tokio::spawn(http::serve_connection(stream, Arc::clone(&door.service), std::future::pending()));
+    let behind = Arc::new(door::Door::new(Kind::Http, Arc::clone(&door.service)));
+    tokio::spawn(http::serve_connection(Line::tcp(stream), behind, std::future::pending()));
     let json = format!(
         r#"{{"inputs":[{{"name":"X","datatype":"FP32","shape":[{ELEMENTS}],"parameters":{{"binary_data_size":{BYTES}}}}}],"parameters":{{"binary_data_output":true}}}}"#
     );
