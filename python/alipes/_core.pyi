@@ -75,14 +75,16 @@ class Server:
     def set_index(self, index: str, ready: bool) -> None:
         """Replaces the repository index (a JSON list of name, version, state, reason) and the server's readiness."""
     def next_control(self, timeout_s: float) -> Control | None:
-        """The next load or unload request; ``None`` when the time is up, and at once when the server has stopped."""
+        """The next control request; ``None`` when the time is up, and at once when the server has stopped."""
     def next_event(self, timeout_s: float) -> str | None:
         """The next line for the log, as JSON; ``None`` when the time is up, and at once when the server has stopped.
 
         ``{"kind": "log", "model", "version", "instance", "level", "file", "line", "text"}`` is a model's own line,
         ``{"kind": "worker", "model", "version", "instance", "state", "text"}`` a turn in the life of a worker process
-        (``died``, ``restarting``, ``ready``, ``failed``, ``unready``), ``{"kind": "lost", "lines"}`` tells of lines
-        that were lost.
+        (``died``, ``restarting``, ``ready``, ``failed``, ``unready``), ``{"kind": "request", "model", "version",
+        "request_id", "micros", "failure"}`` a request that is over (told to a verbose log alone), ``{"kind": "notice",
+        "level", "text"}`` what concerns no model, and ``{"kind": "lost", "lines"}`` tells of lines that were
+        lost.
         """
     def metrics_text(self) -> bytes:
         """What the metrics endpoint answers now."""
@@ -110,13 +112,14 @@ class ModelVersion:
 
 @final
 class Control:
-    """A load or unload request that a client sent."""
+    """A request of a client to load or unload a model, or to log otherwise."""
 
     @property
     def kind(self) -> str:
-        """``load`` or ``unload``."""
+        """``load``, ``unload`` or ``log``."""
     @property
-    def model(self) -> str: ...
+    def model(self) -> str:
+        """The model that it concerns; empty for ``log``."""
     @property
     def parameters(self) -> str:
         """The request's parameters as the JSON text of an object."""
@@ -161,6 +164,8 @@ class WorkerLink:
         """Says that the model is finalized; no model can be called any more."""
     def log(self, level: int, file: str, line: int, text: str) -> None:
         """Writes to the server's log: level 0 is an error, 1 a warning, 2 information, 3 verbose."""
+    def is_verbose(self) -> bool:
+        """Whether the server wants verbose lines now."""
     def serve(
         self, execute: Callable[[list[InferenceRequest]], object], describe: Callable[[BaseException], str]
     ) -> None:

@@ -59,6 +59,8 @@ pub(crate) struct Header {
     pub room_bell: Bell,
     pub armed: Flag,
     pub stop: Flag,
+    /// The server's log shows verbose lines.
+    pub verbose: Flag,
     /// A [`Room`] in the request ring.
     pub room: Flag,
     /// The worker waits here to be asked whether its model is ready.

@@ -157,6 +157,11 @@ impl ServerEnd {
         header.check_bell.ring();
     }
 
+    /// Says whether verbose lines of the model are wanted.
+    pub fn set_verbose(&self, verbose: bool) {
+        self.link().header().verbose.0.store(verbose.into(), Ordering::Relaxed);
+    }
+
     /// The next message, if there is one. Tensors of more than 64 KiB are lent from the link, smaller ones are copied.
     ///
     /// # Errors

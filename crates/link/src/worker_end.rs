@@ -197,6 +197,11 @@ impl WorkerEnd {
         header.check_bell.wait(None, ready).flatten()
     }
 
+    /// Whether the server wants verbose lines now.
+    pub fn is_verbose(&self) -> bool {
+        self.link.header().verbose.0.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether nobody waits for the request any more.
     pub fn is_cancelled(&self, lane: u32, ticket: u64) -> bool {
         self.link.lane(lane).is_cancelled(ticket)

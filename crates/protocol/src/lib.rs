@@ -12,6 +12,7 @@ pub mod request;
 pub mod response;
 pub mod shape;
 pub mod tensor;
+pub mod trace;
 
 pub use datatype::Datatype;
 pub use error::{Code, InferError, Origin};

@@ -1,8 +1,11 @@
 //! One inference call, independent of the wire it came over.
 
+use std::sync::Arc;
+
 use compact_str::CompactString;
 
 use crate::Tensor;
+use crate::trace::Trace;
 
 /// A value of a request or response parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,4 +83,6 @@ pub struct InferRequest {
     /// The body was the only input's bytes: its name, shape and datatype come from the model
     /// (`Inference-Header-Content-Length: 0`, or an empty body). `inputs` then holds one nameless UINT8 tensor.
     pub raw: bool,
+    /// The request's record, for the few requests that are traced.
+    pub trace: Option<Arc<Trace>>,
 }

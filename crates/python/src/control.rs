@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::door;
 use crate::worker::parameters;
 
-/// A request to load or unload a model, to be answered once.
+/// A request to load or unload a model, or to log otherwise; to be answered once.
 #[pyclass(frozen, module = "alipes._core")]
 pub struct Control {
     #[pyo3(get)]
@@ -29,6 +29,7 @@ impl Control {
             kind: match call.request.kind {
                 ControlKind::Load => "load",
                 ControlKind::Unload => "unload",
+                ControlKind::Log => "log",
             },
             model: call.request.model.clone(),
             parameters: serde_json::Value::Object(parameters).to_string(),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use alipes_engine::onnxruntime::{
     self, Declared, DeclaredPort, ExecutionMode, GraphOptimization, OnnxModel, SessionOptions,
@@ -11,6 +12,8 @@ use alipes_engine::{Engine, EngineError};
 use alipes_protocol::{Code, InferError};
 use serde::Serialize;
 
+use crate::books::metrics;
+use crate::books::statistics::{Extras, FIRST_RESPONSE_EDGES, Statistics};
 use crate::ensemble::Ensemble;
 use crate::handlers::Service;
 use crate::model::{Drivers, ModelVersion};
@@ -27,16 +30,33 @@ pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion
     if spec.instances.is_empty() && !matches!(spec.engine, EngineSpec::Ensemble(_)) {
         return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
     }
+    let began = Instant::now();
+    let extras = extras(service, &spec);
     let drivers = match &spec.engine {
         EngineSpec::Onnxruntime(engine) => Drivers::native(onnx_sessions(&spec, engine, spec.instances.len())?),
         EngineSpec::Ensemble(steps) => Drivers::Ensemble(Ensemble::new(&spec, steps, &Arc::downgrade(service))?),
         EngineSpec::Worker(worker) => Drivers::Workers(Workers::new(&spec, worker, &Arc::downgrade(service))?),
     };
-    let model = Arc::new(ModelVersion::new(spec, drivers)?);
+    let mut model = ModelVersion::new(spec, drivers)?;
+    model.statistics = Statistics::new(extras);
+    let model = Arc::new(model);
     if let Some(workers) = model.workers() {
         service.workers.start(service, &model, &workers.crew().list)?;
     }
+    let _ = model.load_time.set(began.elapsed());
     Ok(model)
+}
+
+/// What is kept of the model beyond the books of every model.
+fn extras(service: &Service, spec: &ModelSpec) -> Extras {
+    let edges = || spec.histogram_buckets.get(metrics::FIRST_RESPONSE).cloned();
+    Extras {
+        summaries: !service.config.summary_quantiles.is_empty(),
+        first_response_edges: service
+            .config
+            .histogram_latencies
+            .then(|| edges().unwrap_or_else(|| FIRST_RESPONSE_EDGES.to_vec())),
+    }
 }
 
 /// Gives a version that serves the instances, and the configuration, of another specification of it. Those that it has

@@ -17,14 +17,16 @@ pub enum ControlKind {
     Load,
     /// Take out of service.
     Unload,
+    /// Write the log by other settings; concerns no model.
+    Log,
 }
 
-/// A request to change what is served.
+/// A request to change what is served, or how it is told of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControlRequest {
     /// What is asked.
     pub kind: ControlKind,
-    /// Of which model.
+    /// Of which model; empty where it concerns none.
     pub model: String,
     /// The request's parameters.
     pub parameters: Vec<(String, Parameter)>,
@@ -70,7 +72,7 @@ impl ControlQueue {
             return Err(InferError::new(Code::Unavailable, "Server is stopping"));
         }
         if waiting.calls.len() >= MAX_WAITING {
-            let text = format!("{MAX_WAITING} repository requests wait already, try again later");
+            let text = format!("{MAX_WAITING} control requests wait already, try again later");
             return Err(InferError::new(Code::Unavailable, text));
         }
         waiting.calls.push_back(ControlCall { request, caller });

@@ -54,6 +54,19 @@ pub enum Event {
         /// What.
         text: String,
     },
+    /// How a request went; told to a verbose log alone.
+    Request {
+        /// Name of the model that it was for.
+        model: String,
+        /// Its version.
+        version: i64,
+        /// The caller's id; empty where none was given.
+        request_id: String,
+        /// From its arrival to its last answer, in microseconds.
+        micros: u64,
+        /// Why it failed, if it did.
+        failure: Option<String>,
+    },
     /// A turn in the life of a worker process.
     Worker {
         /// Whose.
@@ -93,13 +106,14 @@ struct Waiting {
 }
 
 impl EventQueue {
-    /// Adds an event; beyond the bound log lines are counted instead of kept.
+    /// Adds an event; beyond the bound lines are counted instead of kept.
     pub fn tell(&self, event: Event) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             return;
         }
-        if waiting.events.len() >= MAX_WAITING && matches!(event, Event::Log { .. }) {
+        let is_line = matches!(event, Event::Log { .. } | Event::Request { .. });
+        if is_line && waiting.events.len() >= MAX_WAITING {
             waiting.lost += 1;
             return;
         }

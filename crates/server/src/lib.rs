@@ -9,6 +9,7 @@ pub mod executor;
 pub mod forwarding;
 pub mod handlers;
 pub mod inflight;
+pub mod log;
 pub mod model;
 mod priority;
 pub mod reactors;
@@ -16,6 +17,7 @@ pub mod regions;
 pub mod registry;
 pub mod server;
 pub mod spec;
+pub mod trace;
 pub mod wire;
 pub mod workers;
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use thiserror::Error;
@@ -74,6 +74,9 @@ impl Prepared {
         Ok(Entrance { kind: self.kind, listener: self.socket.listen()?, tls: self.tls })
     }
 }
+
+/// Longest time that the last traces may take to be written, once the server has stopped.
+const TRACES_TIMEOUT: Duration = Duration::from_secs(5);
 
 enum State {
     Bound(Vec<Prepared>, Network),
@@ -148,6 +151,7 @@ impl Server {
         if let State::Bound(_, network) | State::Running(network) = state {
             network.close();
         }
+        self.service.traces.close(Instant::now() + TRACES_TIMEOUT);
         self.service.events.close();
     }
 }

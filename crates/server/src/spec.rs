@@ -10,6 +10,8 @@ use serde::{Deserialize, Deserializer, de::Error};
 
 pub use self::doors::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
 use crate::forwarding::{self, Forwarding};
+use crate::log::LogSettings;
+use crate::trace::settings::TraceConfig;
 
 mod doors;
 
@@ -102,8 +104,23 @@ pub struct ServerConfig {
     /// Most regions of shared memory that they may have registered at a time.
     #[serde(default = "default_shared_memory_max_regions")]
     pub shared_memory_max_regions: usize,
+    /// What the log holds at the start.
+    #[serde(default)]
+    pub log: LogSettings,
+    /// How requests are traced at the start.
+    #[serde(default)]
+    pub trace: TraceConfig,
     /// Whether the `nv_inference_*_duration_us` counters are shown.
     pub counter_latencies: bool,
+    /// Whether Triton's histogram of the time to the first response is kept and shown.
+    #[serde(default)]
+    pub histogram_latencies: bool,
+    /// The quantiles of Triton's summaries of latencies; none where there are no summaries.
+    #[serde(default)]
+    pub summary_quantiles: Vec<f64>,
+    /// Whether the histograms are shown that Triton does not have.
+    #[serde(default = "yes")]
+    pub request_histograms: bool,
     /// Whether the `nv_cpu_*` gauges are shown.
     pub cpu_metrics: bool,
 }
@@ -114,6 +131,10 @@ fn default_grpc_max_request_bytes() -> usize {
 
 fn default_grpc_max_expanded_bytes() -> usize {
     limits::GRPC_MAX_EXPANDED_BYTES
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn default_http_max_input_bytes() -> usize {
@@ -291,6 +312,9 @@ pub struct ModelSpec {
     pub config_proto: String,
     /// Further labels of the model's metrics.
     pub metric_tags: BTreeMap<String, String>,
+    /// Upper edges of the buckets of its histograms, by the family's name.
+    #[serde(default)]
+    pub histogram_buckets: BTreeMap<String, Vec<f64>>,
 }
 
 fn known_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {

@@ -357,18 +357,16 @@ FIELDS: Final[tuple[Field, ...]] = (
     ),
     *_works({"response_cache": "Answer repeated requests from memory."}),
     Field("response_cache.enable", "ignored", "Do so, where the server has a cache.", "the server has no cache"),
-    *_tree(
-        "ignored",
-        "latency histograms are not offered yet",
-        "model_metrics",
+    *_works(
         {
-            "": "Settings of the model's metrics.",
-            "metric_control": "One metric.",
-            "metric_control.metric_identifier": "Which one.",
-            "metric_control.metric_identifier.family": "Name of the family.",
-            "metric_control.histogram_options": "How it is counted.",
-            "metric_control.histogram_options.buckets": "Upper bounds of its buckets.",
-        },
+            "model_metrics": "Settings of the model's metrics.",
+            "model_metrics.metric_control": "One metric.",
+            "model_metrics.metric_control.metric_identifier": "Which one.",
+            "model_metrics.metric_control.metric_identifier.family": "Name of the family: "
+            "nv_inference_first_response_histogram_ms; another one gives a notice.",
+            "model_metrics.metric_control.histogram_options": "How it is counted.",
+            "model_metrics.metric_control.histogram_options.buckets": "Upper bounds of its buckets, ascending.",
+        }
     ),
 )
 

@@ -73,7 +73,6 @@ class Flag:
 _NO_GPU: Final = "there is no GPU memory to manage"
 _NO_POOL: Final = "requests run on the network threads and need no pool of their own"
 _UNIX: Final = "`unix:<path>` is a Unix socket"
-_NO_TRACE: Final = "requests are not traced yet"
 _NO_CACHE: Final = "answers are not cached yet"
 
 _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
@@ -584,8 +583,8 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
             "log-format",
             "choice",
             "default",
-            "Form of a line's time and level.",
-            choices=("default", "ISO8601"),
+            "Form of a line: Triton's own, with the time as ISO 8601 has it, or a JSON document (not one of Triton's).",
+            choices=("default", "ISO8601", "JSON"),
             option="log.format",
         ),
         Flag("log-file", "str", "", "File to write to; standard error where not given.", option="log.file"),
@@ -672,12 +671,23 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
         ),
     ),
     "Tracing": (
-        Flag("trace-config", "list", (), "Setting of tracing, `[<mode>,]<key>=<value>`.", refused=_NO_TRACE),
-        Flag("trace-file", "str", "", "Older form of --trace-config triton,file.", refused=_NO_TRACE),
-        Flag("trace-level", "list", (), "Older form of --trace-config level.", refused=_NO_TRACE),
-        Flag("trace-rate", "int", 1000, "Older form of --trace-config rate.", refused=_NO_TRACE),
-        Flag("trace-count", "int", -1, "Older form of --trace-config count.", refused=_NO_TRACE, low=-1),
-        Flag("trace-log-frequency", "int", 0, "Older form of --trace-config triton,log-frequency.", refused=_NO_TRACE),
+        Flag(
+            "trace-config",
+            "list",
+            (),
+            "Setting of tracing, `<key>=<value>` or `<mode>,<key>=<value>`; see the table of settings.",
+        ),
+        Flag("trace-file", "str", "", "Older form of --trace-config triton,file.", option="trace.file"),
+        Flag("trace-level", "list", (), "Older form of --trace-config level.", option="trace.level"),
+        Flag("trace-rate", "int", 1000, "Older form of --trace-config rate.", option="trace.rate"),
+        Flag("trace-count", "int", -1, "Older form of --trace-config count.", option="trace.count", low=-1),
+        Flag(
+            "trace-log-frequency",
+            "int",
+            0,
+            "Older form of --trace-config triton,log-frequency.",
+            option="trace.log_frequency",
+        ),
     ),
     "Cloud platforms": (
         Flag(

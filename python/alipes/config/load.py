@@ -23,11 +23,13 @@ from alipes.config.options import (
     Resource,
     ServerOptions,
     TlsOptions,
+    TraceOptions,
     WorkerOptions,
 )
 from alipes.config.restrictions import read_restrictions
 from alipes.config.settings import read_settings
-from alipes.config.values import parse_value
+from alipes.config.tracing import read_trace
+from alipes.config.values import parse_value, read_seconds
 from alipes.errors import ConfigError
 
 __all__ = ["parse_flags"]
@@ -42,6 +44,7 @@ _GROUPS: Final = {
     "model": ModelOptions,
     "worker": WorkerOptions,
     "log": LogOptions,
+    "trace": TraceOptions,
 }
 _DOORS: Final = ("http", "grpc", "metrics")
 _PREFIX: Final = "ALIPES_"
@@ -81,7 +84,7 @@ def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOption
     values = {flag.name: _value(flag, texts.get(flag.name)) for flag in rows}
     notices = [f"--{flag.name} is ignored: {flag.ignored}" for flag in rows if flag.ignored and flag.name in texts]
     notices += _unknown_variables(environ)
-    return _options(values, {flag.name: origins.get(flag.name, "default") for flag in rows}, notices)
+    return _options(values, {flag.name: origins.get(flag.name, "default") for flag in rows}, notices, environ)
 
 
 def _row(name: str) -> Flag:
@@ -121,12 +124,19 @@ def _value(flag: Flag, texts: list[str] | None) -> Value:
     return value
 
 
-def _options(values: dict[str, Value], origins: dict[str, Origin], notices: list[str]) -> ServerOptions:
+def _options(
+    values: dict[str, Value], origins: dict[str, Origin], notices: list[str], environ: Mapping[str, str]
+) -> ServerOptions:
     fields: dict[str, Any] = {flag.option: values[flag.name] for flag in FLAGS if flag.option and not flag.alias}
     for name in ("backend-config", "metrics-config"):
         settings, more = read_settings(name, _words(values[name]))
         fields |= settings
         notices = notices + more
+    traced, more = read_trace(_words(values["trace-config"]), fields, environ)
+    fields |= traced
+    notices = notices + more
+    quantiles = _quantiles(str(fields["summary_quantiles"]))
+    fields["summary_quantiles"] = quantiles if fields.pop("summary_latencies") else ()
     fields["model.resources"] = tuple(_resource(text) for text in _words(values["rate-limit-resource"]))
     for option, flag, word in (
         ("http_restricted", "http-restricted-api", "api"),
@@ -153,6 +163,21 @@ def _options(values: dict[str, Value], origins: dict[str, Origin], notices: list
 def _words(value: Value) -> tuple[str, ...]:
     assert isinstance(value, tuple)
     return value
+
+
+def _quantiles(text: str) -> tuple[float, ...]:
+    """Read `<quantile>:<error>,…`, both from 0 to 1."""
+    found = []
+    for pair in text.split(","):
+        numbers = [read_seconds(number) for number in pair.split(":")]
+        fits = len(numbers) == 2 and all(number is not None and number <= 1 for number in numbers)
+        if not fits:
+            flag, form = "metrics-config", "summary_quantiles=<quantile>:<error>,..."
+            raise ConfigError(
+                f"Bad option: \"--{flag}\".\nexpected {form} from 0 to 1, got '{text}'", key="summary_quantiles"
+            )
+        found.append(float(numbers[0] or 0))
+    return tuple(dict.fromkeys(found))
 
 
 def _resource(text: str) -> Resource:

@@ -18,6 +18,7 @@ __all__ = [
     "Restriction",
     "ServerOptions",
     "TlsOptions",
+    "TraceOptions",
     "WorkerOptions",
 ]
 
@@ -160,7 +161,7 @@ class LogOptions:
         info: Whether informational messages are written.
         warning: Whether warnings are written.
         error: Whether errors are written.
-        format: `default` or `ISO8601`.
+        format: `default`, `ISO8601` or `JSON`.
         file: File to write to; empty for standard error.
     """
 
@@ -168,7 +169,7 @@ class LogOptions:
     info: bool
     warning: bool
     error: bool
-    format: Literal["default", "ISO8601"]
+    format: Literal["default", "ISO8601", "JSON"]
     file: str
 
 
@@ -226,6 +227,37 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """Which requests are traced, and where their traces go.
+
+    Attributes:
+        mode: `triton` for its trace file, `opentelemetry` for spans.
+        level: What is recorded, of TIMESTAMPS and TENSORS; nothing is recorded where it is empty.
+        rate: Every so manieth request is traced; 0 leaves those that their callers trace.
+        count: Requests to trace; -1 for any number.
+        log_frequency: Traces in a file of their own; 0 for all in one.
+        file: The trace file; empty for none.
+        url: Where a collector takes spans.
+        resource: What spans say about the server.
+        max_queue_size: Spans that wait at most.
+        schedule_delay_ms: Longest time until spans are sent.
+        max_export_batch_size: Spans that are sent at once at most.
+    """
+
+    mode: Literal["triton", "opentelemetry"]
+    level: tuple[str, ...]
+    rate: int
+    count: int
+    log_frequency: int
+    file: str
+    url: str
+    resource: tuple[tuple[str, str], ...]
+    max_queue_size: int
+    schedule_delay_ms: int
+    max_export_batch_size: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerOptions:
     """Everything that `alipes serve` was told, defaults filled in.
 
@@ -243,6 +275,9 @@ class ServerOptions:
         shared_memory_max_regions: Most regions that they may have registered at a time.
         cpu_metrics: Whether the `nv_cpu_*` gauges are shown.
         counter_latencies: Whether the `nv_inference_*_duration_us` counters are shown.
+        histogram_latencies: Whether the histogram of the time to the first response is shown.
+        summary_quantiles: The quantiles of the summaries of latencies; empty shows no summaries.
+        request_histograms: Whether the `alipes_inference_*` histograms are shown.
         http: The HTTP endpoint.
         grpc: The gRPC endpoint.
         metrics: The metrics endpoint.
@@ -254,6 +289,7 @@ class ServerOptions:
         model: How model configurations are read.
         worker: What the processes of Python models may take.
         log: What is written to the log, and how.
+        trace: Which requests are traced.
         origins: Where the value of each flag comes from, by the flag's name.
         notices: One line for each flag that was given and does nothing here.
     """
@@ -271,6 +307,9 @@ class ServerOptions:
     shared_memory_max_regions: int
     cpu_metrics: bool
     counter_latencies: bool
+    histogram_latencies: bool
+    summary_quantiles: tuple[float, ...]
+    request_histograms: bool
     http: Endpoint
     grpc: Endpoint
     metrics: Endpoint
@@ -282,5 +321,6 @@ class ServerOptions:
     model: ModelOptions
     worker: WorkerOptions
     log: LogOptions
+    trace: TraceOptions
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notices: tuple[str, ...] = ()

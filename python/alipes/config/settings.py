@@ -27,8 +27,9 @@ class Setting:
         help: What it does, in one line.
         option: Where the value lands in `ServerOptions`, as a dotted path; empty for what does not work.
         ignored: The notice, where the setting does nothing here.
-        refused: The reason, where only the default is accepted.
         high: Largest integer allowed.
+        low: Smallest integer allowed.
+        choices: The words that a `choice` takes.
     """
 
     flag: str
@@ -39,17 +40,20 @@ class Setting:
     help: str
     option: str = ""
     ignored: str = ""
-    refused: str = ""
     high: int = 2**31 - 1
+    low: int = 0
+    choices: tuple[str, ...] = ()
 
     @property
     def status(self) -> Status:
-        """Whether it works, is ignored with a notice, or is refused by name."""
-        return "ignored" if self.ignored else "refused" if self.refused else "works"
+        """Whether it works or is ignored with a notice."""
+        return "ignored" if self.ignored else "works"
 
 
 _BACKEND: Final = "backend-config"
 _METRICS: Final = "metrics-config"
+_TRACE: Final = "trace-config"
+_OTEL: Final = "opentelemetry"
 _ORT: Final = "onnxruntime"
 _BATCH: Final = "default-max-batch-size"
 _BATCH_HELP: Final = "Largest batch in rows for completed configurations of models that allow batches"
@@ -239,8 +243,8 @@ SETTINGS: Final = (
         "histogram_latencies",
         "bool",
         False,
-        "Show a histogram of the time to the first response.",
-        refused="latency histograms are not offered yet",
+        "Show Triton's histogram of the time to the first response.",
+        option="histogram_latencies",
     ),
     Setting(
         _METRICS,
@@ -249,16 +253,113 @@ SETTINGS: Final = (
         "bool",
         False,
         "Show quantiles of latencies.",
-        refused="latency summaries are not offered yet",
+        option="summary_latencies",
     ),
     Setting(
         _METRICS,
         "",
         "summary_quantiles",
         "str",
+        "0.5:0.05,0.9:0.01,0.95:0.001,0.99:0.001,0.999:0.001",
+        "The quantiles to show, with errors, which are read and not needed: values are off by one per cent at most.",
+        option="summary_quantiles",
+    ),
+    Setting(
+        _METRICS,
         "",
-        "The quantiles to show.",
-        ignored="only used with summary_latencies",
+        "request_histograms",
+        "bool",
+        True,
+        "Show the alipes_inference_* histograms. Not a setting of Triton.",
+        option="request_histograms",
+    ),
+    Setting(
+        _TRACE,
+        "",
+        "mode",
+        "choice",
+        "triton",
+        "Where traces go: `triton` writes Triton's trace file, `opentelemetry` sends spans to a collector.",
+        option="trace.mode",
+        choices=("triton", _OTEL),
+    ),
+    Setting(
+        _TRACE,
+        "",
+        "level",
+        "list",
+        (),
+        "What is recorded: OFF, TIMESTAMPS, TENSORS; may be given several times. Spans have no tensors.",
+        option="trace.level",
+    ),
+    Setting(
+        _TRACE,
+        "",
+        "rate",
+        "int",
+        1000,
+        "Every so manieth request is traced. 0 with `opentelemetry`: only requests whose callers trace them.",
+        option="trace.rate",
+    ),
+    Setting(_TRACE, "", "count", "int", -1, "Requests to trace; -1 for any number.", option="trace.count", low=-1),
+    Setting(_TRACE, "triton", "file", "str", "", "The trace file.", option="trace.file"),
+    Setting(
+        _TRACE,
+        "triton",
+        "log-frequency",
+        "int",
+        0,
+        "So many traces go into a file of their own, `<file>.<number>`; 0 writes all into one.",
+        option="trace.log_frequency",
+    ),
+    Setting(
+        _TRACE,
+        _OTEL,
+        "url",
+        "str",
+        "http://localhost:4318/v1/traces",
+        "Where the collector takes OTLP over HTTP.",
+        option="trace.url",
+    ),
+    Setting(
+        _TRACE,
+        _OTEL,
+        "resource",
+        "list",
+        (),
+        "What spans say about the server, `<key>=<value>`; may be given several times. OTEL_RESOURCE_ATTRIBUTES is "
+        "read too. service.name is triton-inference-server where nobody says otherwise.",
+        option="trace.resource",
+    ),
+    Setting(
+        _TRACE,
+        _OTEL,
+        "bsp_max_queue_size",
+        "int",
+        2048,
+        "Spans that wait at most; also OTEL_BSP_MAX_QUEUE_SIZE.",
+        option="trace.max_queue_size",
+        low=1,
+    ),
+    Setting(
+        _TRACE,
+        _OTEL,
+        "bsp_schedule_delay",
+        "int",
+        5000,
+        "Longest time until spans are sent, in milliseconds; also OTEL_BSP_SCHEDULE_DELAY.",
+        option="trace.schedule_delay_ms",
+        low=1,
+    ),
+    Setting(
+        _TRACE,
+        _OTEL,
+        "bsp_max_export_batch_size",
+        "int",
+        512,
+        "Spans that are sent at once at most; also OTEL_BSP_MAX_EXPORT_BATCH_SIZE.",
+        option="trace.max_export_batch_size",
+        low=1,
     ),
 )
 """Every setting, in the order of the reference page."""
@@ -268,14 +369,15 @@ def read_settings(flag: str, given: Sequence[str]) -> tuple[dict[str, Value], li
     """Take the values of a flag apart.
 
     Args:
-        flag: `backend-config` or `metrics-config`.
-        given: The values in the order given, `<key>=<value>` or `<scope>,<key>=<value>`; a later one wins.
+        flag: `backend-config`, `metrics-config` or `trace-config`.
+        given: The values in the order given, `<key>=<value>` or `<scope>,<key>=<value>`; a later one wins, unless the
+            setting is a list.
 
     Returns:
         The value of each option that a setting of this flag fills, defaults included, and the notices.
 
     Raises:
-        ConfigError: If a value has another form, names no known key, or asks for what is refused.
+        ConfigError: If a value has another form, or names no known key.
     """
     values = {row.option: row.default for row in SETTINGS if row.flag == flag and row.option}
     notices: list[str] = []
@@ -285,10 +387,11 @@ def read_settings(flag: str, given: Sequence[str]) -> tuple[dict[str, Value], li
             notices.append(f"--{flag}={text} is ignored: no such backend is offered")
         elif row.ignored:
             notices.append(f"--{flag}={text} is ignored: {row.ignored}")
-        elif not row.refused:
+        elif row.kind == "list":
+            before = values[row.option]
+            values[row.option] = (*(before if isinstance(before, tuple) else ()), str(value))
+        else:
             values[row.option] = value
-        elif value != row.default:
-            raise ConfigError(f'Bad option: "--{flag}".\n{row.key} is not supported: {row.refused}', key=row.key)
     return values, notices
 
 
@@ -301,7 +404,7 @@ def _read_setting(flag: str, text: str) -> tuple[Setting | None, Value]:
     rows = [row for row in SETTINGS if row.flag == flag and row.scope == scope]
     for row in rows:
         if row.key == key:
-            return row, parse_value(f"--{flag}", row.kind, value, high=row.high)
+            return row, parse_value(f"--{flag}", row.kind, value, choices=row.choices, low=row.low, high=row.high)
     if scope and not rows:
         return None, value
     close = nearest(key, [row.key for row in rows])

@@ -64,6 +64,10 @@ def to_spec(
         "config_json": config_json(config),
         "config_proto": base64.b64encode(config.SerializeToString(deterministic=True)).decode("ascii"),
         "metric_tags": dict(config.metric_tags),
+        "histogram_buckets": {
+            control.metric_identifier.family: list(control.histogram_options.buckets)
+            for control in config.model_metrics.metric_control
+        },
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from alipes.config.fields import Field, find_field
 from alipes.config.schema import ModelConfig, is_map, is_repeated
@@ -12,7 +12,10 @@ from alipes.errors import ConfigError
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
 
-__all__ = ["check_support"]
+__all__ = ["HISTOGRAMS", "check_support", "unknown_families"]
+
+HISTOGRAMS: Final = ("nv_inference_first_response_histogram_ms",)
+"""Families whose buckets a model may choose."""
 
 
 def check_support(config: ModelConfig, *, rate_limit: bool = False) -> list[str]:
@@ -38,6 +41,17 @@ def check_support(config: ModelConfig, *, rate_limit: bool = False) -> list[str]
                 code="UNSUPPORTED",
             )
     return [f"field '{row.path}' of model '{config.name}' is ignored: {row.note}" for row in rows]
+
+
+def unknown_families(config: ModelConfig) -> list[str]:
+    """One notice for each family of metrics that a configuration wants to set and that there is not."""
+    known = ", ".join(HISTOGRAMS)
+    families = [control.metric_identifier.family for control in config.model_metrics.metric_control]
+    return [
+        f"model_metrics of model '{config.name}' names '{family}', which is no histogram: {known} is"
+        for family in families
+        if family not in HISTOGRAMS
+    ]
 
 
 def _unsupported(message: ModelConfig, prefix: str) -> Iterator[Field]:

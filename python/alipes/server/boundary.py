@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from alipes.config.options import Endpoint, ServerOptions, TlsOptions
+from alipes.config.options import Endpoint, LogOptions, ServerOptions, TlsOptions, TraceOptions
 
 # Version of the documents; the data plane refuses any other.
 SCHEMA = 1
@@ -35,10 +35,47 @@ def server_config(options: ServerOptions) -> str:
             "strict_readiness": options.repository.strict_readiness,
             "allow_client_shm": options.allow_client_shm,
             "shared_memory_max_regions": options.shared_memory_max_regions,
+            "log": _log(options.log),
+            "trace": _trace(options.trace),
             "counter_latencies": options.counter_latencies,
+            "histogram_latencies": options.histogram_latencies,
+            "summary_quantiles": options.summary_quantiles,
+            "request_histograms": options.request_histograms,
             "cpu_metrics": options.cpu_metrics,
         }
     )
+
+
+def _log(log: LogOptions) -> dict[str, object]:
+    """The settings by the names that clients know them by."""
+    return {
+        "log_file": log.file,
+        "log_info": log.info,
+        "log_warning": log.warning,
+        "log_error": log.error,
+        "log_verbose_level": log.verbose_level,
+        "log_format": log.format,
+    }
+
+
+def _trace(trace: TraceOptions) -> dict[str, object]:
+    destination: dict[str, object] = {"mode": "triton", "path": trace.file}
+    if trace.mode == "opentelemetry":
+        destination = {
+            "mode": "opentelemetry",
+            "url": trace.url,
+            "resource": trace.resource,
+            "max_queue_size": trace.max_queue_size,
+            "schedule_delay_ms": trace.schedule_delay_ms,
+            "max_export_batch_size": trace.max_export_batch_size,
+        }
+    values = {
+        "level": trace.level,
+        "rate": trace.rate,
+        "count": trace.count,
+        "log_frequency": trace.log_frequency,
+    }
+    return {"values": values, "destination": destination}
 
 
 def _endpoint(endpoint: Endpoint) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The control thread: takes load and unload requests from the wire and hands each to the loader pool.
+"""The control thread: takes control requests from the wire and hands those to load and unload to the loader pool.
 
 It only dispatches, so a load that takes minutes never holds up the next request, and it waits inside the data plane
 with the interpreter released.
@@ -11,11 +11,12 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
+from alipes.config.options import LogOptions
 from alipes.errors import AlipesError
 from alipes.server.failures import LoadFailed
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
-from alipes.server.log import log
+from alipes.server.log import change, log
 from alipes.server.override import read_override
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ class Control:
                 self._dispatch(request)
 
     def _dispatch(self, request: _core.Control) -> None:
-        if not self._allowed:
+        if request.kind == "log":
+            change(LogOptions(file="", **json.loads(request.parameters)))  # where the log goes never changes
+            request.reply(None)
+        elif not self._allowed:
             request.reply("UNAVAILABLE", NOT_ALLOWED)
         elif not self._pool.submit(request.model, partial(self._serve, request)):
             request.reply("UNAVAILABLE", "Server is stopping")

@@ -1,9 +1,10 @@
-"""The server's log: Triton's line format, because scripts and dashboards read it.
+"""The server's log: Triton's line format, because scripts and dashboards read it, or JSON for machines.
 
 Source: Triton's ``--log-*`` flags. A line is a level letter, the time, the process, the place, the message as JSON::
 
     I0520 20:03:25.829575 3355 server.py:41] "Started HTTPService at 0.0.0.0:8000"
     2024-05-20T20:03:25Z I 3355 server.py:41] "Started HTTPService at 0.0.0.0:8000"
+    {"time": "2024-05-20T20:03:25.829575Z", "level": "info", "pid": 3355, "file": "server.py", "line": 41, "message": …}
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import logging
 import sys
 import time
-from typing import Literal, TextIO
+from typing import Final, Literal, TextIO
 
 from alipes.config.options import LogOptions
 
@@ -22,6 +23,10 @@ LOGGER_NAME = "alipes"
 VERBOSE = logging.DEBUG
 
 _LETTERS = {logging.DEBUG: "I", logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "F"}
+_WORDS = {logging.DEBUG: "verbose", logging.INFO: "info", logging.WARNING: "warning", logging.ERROR: "error"}
+
+# What a record may carry besides its message: fields of their own in JSON, part of the message elsewhere.
+SUBJECTS: Final = ("model", "version", "instance", "request_id")
 
 log = logging.getLogger(LOGGER_NAME)
 
@@ -46,12 +51,27 @@ class LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line without its end. Quotes and line breaks in the message are escaped: one message stays one line."""
         table = getattr(record, "table", None)
-        message = record.getMessage()
-        if record.exc_info:
-            message = f"{message}\n{self.formatException(record.exc_info)}"
-        text = f"\n{table}\n" if table is not None else json.dumps(message, ensure_ascii=False)
+        text = f"\n{table}\n" if table is not None else json.dumps(_message(self, record), ensure_ascii=False)
         start = self._time(record.created, _LETTERS.get(record.levelno, "I"))
         return f"{start} {record.process} {record.filename}:{record.lineno}] {text}"
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes one record as one JSON document on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line without its end; what the record is about stands in fields of its own."""
+        table = getattr(record, "table", None)
+        document = {
+            "time": f"{_seconds(record.created)}.{_micros(record.created):06}Z",
+            "level": _WORDS.get(record.levelno, "error"),
+            "pid": record.process,
+            "file": record.filename,
+            "line": record.lineno,
+            "message": table if table is not None else _message(self, record),
+        }
+        document |= {subject: getattr(record, subject) for subject in SUBJECTS if hasattr(record, subject)}
+        return json.dumps(document, ensure_ascii=False)
 
 
 def configure(options: LogOptions) -> None:
@@ -62,19 +82,37 @@ def configure(options: LogOptions) -> None:
     """
     handler: logging.Handler
     handler = logging.FileHandler(options.file, encoding="utf-8") if options.file else _StderrHandler()
-    handler.setFormatter(LineFormatter(options.format))
-    handler.addFilter(lambda record: shows(options, record.levelno))
     for old in log.handlers[:]:
         log.removeHandler(old)
         old.close()
     log.addHandler(handler)
-    log.setLevel(VERBOSE if options.verbose_level > 0 else logging.INFO)
     log.propagate = False
+    change(options)
+
+
+def change(options: LogOptions) -> None:
+    """Writes by other levels and in another form from now on, to where the log goes already."""
+    formatter = JsonFormatter() if options.format == "JSON" else LineFormatter(options.format)
+    for handler in log.handlers:
+        handler.setFormatter(formatter)
+        handler.filters = [_Switches(options)]
+    log.setLevel(VERBOSE if options.verbose_level > 0 else logging.INFO)
 
 
 def log_table(table: str) -> None:
     """Writes a table of text as one informative record."""
     log.info("", extra={"table": table}, stacklevel=2)
+
+
+class _Switches(logging.Filter):
+    """Lets through what is to be written."""
+
+    def __init__(self, options: LogOptions) -> None:
+        super().__init__()
+        self._options = options
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return shows(self._options, record.levelno)
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
@@ -88,11 +126,24 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
             super().handleError(record)
 
 
+def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    message = record.getMessage()
+    return f"{message}\n{formatter.formatException(record.exc_info)}" if record.exc_info else message
+
+
 def _default_time(created: float, letter: str) -> str:
     moment = time.gmtime(created)
-    micros = int(created % 1 * 1_000_000)
-    return f"{letter}{moment.tm_mon:02}{moment.tm_mday:02} {time.strftime('%H:%M:%S', moment)}.{micros:06}"
+    clock = time.strftime("%H:%M:%S", moment)
+    return f"{letter}{moment.tm_mon:02}{moment.tm_mday:02} {clock}.{_micros(created):06}"
 
 
 def _iso_time(created: float, letter: str) -> str:
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(created))} {letter}"
+    return f"{_seconds(created)}Z {letter}"
+
+
+def _seconds(created: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(created))
+
+
+def _micros(created: float) -> int:
+    return int(created % 1 * 1_000_000)

@@ -11,7 +11,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from alipes.server.log import VERBOSE, log
+from alipes.server.log import SUBJECTS, VERBOSE, log
 
 if TYPE_CHECKING:
     from alipes import _core
@@ -21,6 +21,9 @@ WAIT_S = 1.0
 
 # Level of a model's line, most urgent first; the last is what Triton calls verbose.
 _LINES: Final = (logging.ERROR, logging.WARNING, logging.INFO, VERBOSE)
+
+# What stands for the id of a request that has none. Source: Triton.
+NO_ID: Final = "<id_unknown>"
 
 # State of a process -> level of the line about it. A death is a warning: the process is started again.
 _CHANGES: Final = {
@@ -68,12 +71,14 @@ class LogPump:
 
 
 def write_event(event: dict[str, Any]) -> None:
-    """Writes one event: a line of a model with its place, what became of a process, or what concerns no model."""
+    """Writes one event: a line of a model, how a request went, what became of a process, or what concerns no model."""
     match event:
         case {"kind": "log", "level": level}:
             _write_line(_LINES[level], event)
+        case {"kind": "request"}:
+            _write_request(event)
         case {"kind": "worker", "instance": instance, "state": state, "text": text}:
-            log.log(_CHANGES[state], "worker process of '%s' %s", instance, text)
+            log.log(_CHANGES[state], "worker process of '%s' %s", instance, text, extra=_subjects(event))
         case {"kind": "notice", "level": level, "text": text}:
             log.log(_LINES[level], "%s", text)
         case {"kind": "lost", "lines": lines}:
@@ -85,4 +90,24 @@ def write_event(event: dict[str, Any]) -> None:
 def _write_line(level: int, event: dict[str, Any]) -> None:
     if log.isEnabledFor(level):
         text = f"{event['instance']}: {event['text']}"
-        log.handle(log.makeRecord(log.name, level, event["file"], event["line"], text, (), None))
+        extra = _subjects(event)
+        log.handle(log.makeRecord(log.name, level, event["file"], event["line"], text, (), None, extra=extra))
+
+
+def _write_request(event: dict[str, Any]) -> None:
+    failure = event["failure"]
+    log.debug(
+        "[request id: %s] model '%s' version %d %s after %d us%s",
+        event["request_id"] or NO_ID,
+        event["model"],
+        event["version"],
+        "answered" if failure is None else "failed",
+        event["micros"],
+        "" if failure is None else f": {failure}",
+        extra=_subjects(event),
+    )
+
+
+def _subjects(event: dict[str, Any]) -> dict[str, Any]:
+    """What an event is about, for formats that have fields for it."""
+    return {subject: event[subject] for subject in SUBJECTS if event.get(subject)}

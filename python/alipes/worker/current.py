@@ -19,12 +19,10 @@ class Current:
     Attributes:
         link: How the server is reached; ``None`` while a model is only asked for its configuration.
         version_directory: The folder of the model's version.
-        verbose: Whether the server shows verbose lines.
     """
 
     link: WorkerLink | None = None
     version_directory: str = ""
-    verbose: bool = False
 
 
 current: Final = Current()

@@ -46,7 +46,6 @@ def serve() -> int:
 
     link = WorkerLink(LINK, REQUESTS, DOORBELL, setup.declaration())
     current.link = link
-    current.verbose = setup.log_verbose > 0
     try:
         model = _load(setup)
     except LoadError as error:

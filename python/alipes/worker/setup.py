@@ -46,7 +46,6 @@ class Setup:
         batches: Whether several requests are executed together.
         inputs: ``{"name": ..., "datatype": ...}`` of each declared input.
         outputs: The same of each output.
-        log_verbose: The server's verbose level; above 0 verbose lines are sent.
     """
 
     instance: Instance
@@ -61,7 +60,6 @@ class Setup:
     batches: bool
     inputs: list[dict[str, str]]
     outputs: list[dict[str, str]]
-    log_verbose: int
 
     @classmethod
     def parse(cls, text: str) -> Setup:

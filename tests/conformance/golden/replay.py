@@ -52,7 +52,8 @@ def replay(group: Group, folder: Path) -> Differences:
         stage = Stage(folder, folder, None)
         return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
     repository = copy_repository(group.repository, folder)
-    with running(repository, group.args, group.awaited) as server:
+    args = [arg.replace("{tmp}", str(folder)) for arg in group.args]
+    with running(repository, args, group.awaited) as server:
         stage = Stage(folder, repository, server)
         return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
 

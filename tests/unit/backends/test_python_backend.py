@@ -70,7 +70,6 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
             "batches": False,
             "inputs": [{"name": "X", "datatype": "FP32"}, {"name": "S", "datatype": "BYTES"}],
             "outputs": [{"name": "Y", "datatype": "INT64"}],
-            "log_verbose": 0,
         },
         "start_timeout_s": 0.0,
         "execute_timeout_s": 0.0,
@@ -151,10 +150,6 @@ def test_a_file_that_is_not_there_is_named(plan: Plan, model: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         plan('default_model_filename: "absent.py"')
     assert caught.value.reason == f"Internal: failed to stat file {model}/3/absent.py"
-
-
-def test_the_verbose_level_reaches_the_model(plan: Plan) -> None:
-    assert engine(plan("", "--log-verbose=2"))["setup"]["log_verbose"] == 2
 
 
 def test_a_folder_with_a_python_file_is_a_python_model(model: Path) -> None:

@@ -149,8 +149,17 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "instance_group.count": lambda config: setattr(config.instance_group[0], "count", 3),
     "model_transaction_policy.decoupled": lambda config: setattr(config.model_transaction_policy, "decoupled", True),
     "metric_tags": lambda config: config.metric_tags.update({"team": "x"}),
+    "model_metrics.metric_control.metric_identifier.family": lambda config: _histogram(config, "other"),
+    "model_metrics.metric_control.histogram_options.buckets": lambda config: _histogram(config, "f"),
     "parameters.string_value": lambda config: setattr(config.parameters["intra_op_thread_count"], "string_value", "3"),
 }
+
+
+def _histogram(config: Any, family: str) -> None:
+    control = config.model_metrics.metric_control.add()
+    control.metric_identifier.family = family
+    control.histogram_options.buckets.append(1.0)
+
 
 # Fields that work elsewhere than in the specification.
 ELSEWHERE = {

@@ -75,6 +75,8 @@ def sample(flag: Flag) -> tuple[str, Any]:
         return str(number), number
     if flag.kind == "seconds":
         return "0.25", 0.25
+    if flag.name == "trace-level":
+        return "tensors", ("TENSORS",)
     if flag.kind == "choice":
         word = next(choice for choice in flag.choices if choice != flag.default)
         return word, word

@@ -36,6 +36,8 @@ def test_the_whole_specification(tmp_path: Path) -> None:
         max_batch_size: 8 {TENSORS} instance_group {{ count: 2 }}
         dynamic_batching {{ preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 100 }}
         metric_tags {{ key: "team" value: "x" }}
+        model_metrics {{ metric_control {{
+          metric_identifier {{ family: "f" }} histogram_options {{ buckets: [ 0.5, 2 ] }} }} }}
         """,
     )
     config = new_config()
@@ -77,6 +79,7 @@ def test_the_whole_specification(tmp_path: Path) -> None:
             "memory_arena": True,
         },
         "metric_tags": {"team": "x"},
+        "histogram_buckets": {"f": [0.5, 2.0]},
     }
 
 

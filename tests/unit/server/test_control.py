@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from alipes.config.options import LogOptions
 from alipes.server.control import Control
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
@@ -59,6 +60,14 @@ def test_without_explicit_mode_both_are_refused(ask_in_vain: Ask, data_plane: Da
     assert ask_in_vain(Request("load", "m")) == refusal
     assert ask_in_vain(Request("unload", "m")) == refusal
     assert data_plane.history == []
+
+
+def test_the_log_is_changed_in_every_mode(ask_in_vain: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes: list[LogOptions] = []
+    monkeypatch.setattr("alipes.server.control.change", changes.append)
+    settings = {"verbose_level": 2, "info": True, "warning": False, "error": True, "format": "JSON"}
+    assert ask_in_vain(Request("log", "", json.dumps(settings))) == (None, "")
+    assert changes == [LogOptions(2, True, False, True, "JSON", "")]
 
 
 def test_a_failure_is_the_answer(ask: Ask) -> None:

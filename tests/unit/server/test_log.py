@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from alipes.config.options import LogOptions
-from alipes.server.log import configure, log, log_table
+from alipes.server.log import change, configure, log, log_table
 
 
 @pytest.fixture
@@ -41,6 +41,49 @@ def test_iso_line_has_the_time_first(file: Path) -> None:
     log.warning("careful")
     pattern = rf'\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ W {os.getpid()} test_log\.py:\d+\] "careful"\n'
     assert re.fullmatch(pattern, file.read_text())
+
+
+def test_json_line_is_a_document_with_the_time_in_microseconds(file: Path) -> None:
+    configure(options(file, format="JSON"))
+    log.warning('careful\n"%s"', "é", extra={"request_id": "7", "model": "m"})
+    (line,) = file.read_text().splitlines()
+    document = json.loads(line)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", document.pop("time"))
+    assert isinstance(document.pop("line"), int)
+    assert document == {
+        "level": "warning",
+        "pid": os.getpid(),
+        "file": "test_log.py",
+        "message": 'careful\n"é"',
+        "model": "m",
+        "request_id": "7",
+    }
+
+
+def test_in_json_a_table_and_a_traceback_stay_on_the_line(file: Path) -> None:
+    configure(options(file, format="JSON"))
+    log_table("+--+\n|  |\n+--+")
+    try:
+        raise ValueError("inner")
+    except ValueError:
+        log.exception("it failed")
+    table, traceback = (json.loads(line) for line in file.read_text().splitlines())
+    assert table["message"] == "+--+\n|  |\n+--+"
+    assert (traceback["level"], "ValueError: inner" in traceback["message"]) == ("error", True)
+
+
+def test_levels_and_form_change_while_the_file_stays(file: Path) -> None:
+    configure(options(file))
+    log.debug("before")
+    change(options(Path("elsewhere"), verbose_level=1, info=False, format="JSON"))
+    log.debug("detail")
+    log.info("silent")
+    change(options(Path("elsewhere")))
+    log.debug("after")
+    log.info("last")
+    detail, last = file.read_text().splitlines()
+    assert json.loads(detail)["message"] == "detail"
+    assert last.endswith('] "last"')
 
 
 def test_time_is_that_of_the_record(file: Path) -> None:

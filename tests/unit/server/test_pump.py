@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from alipes.server.log import LineFormatter, log
+from alipes.server.log import JsonFormatter, LineFormatter, log
 from alipes.server.pump import LogPump, write_event
 from support.data_plane import DataPlane
 
@@ -25,10 +25,12 @@ class Lines(logging.Handler):
         self.setFormatter(LineFormatter("default"))
         self.written: list[str] = []
         self.levels: list[int] = []
+        self.whole = False  # or without level, time and process
         self.more = threading.Semaphore(0)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.written.append(self.format(record).split(" ", 3)[3])
+        line = self.format(record)
+        self.written.append(line if self.whole else line.split(" ", 3)[3])
         self.levels.append(record.levelno)
         self.more.release()
 
@@ -69,6 +71,33 @@ def test_a_verbose_line_is_written_where_the_server_is_verbose(lines: Lines) -> 
     log.setLevel(logging.DEBUG)
     write_event(line(level=3))
     assert lines.written == ['model.py:12] "m_0_0: hello"']
+
+
+@pytest.mark.parametrize(
+    ("failure", "request_id", "expected"),
+    [
+        (None, "7", "[request id: 7] model 'm' version 1 answered after 12 us"),
+        ("no %s", "", "[request id: <id_unknown>] model 'm' version 1 failed after 12 us: no %s"),
+    ],
+)
+def test_a_verbose_log_has_a_line_for_a_request(
+    lines: Lines, failure: str | None, request_id: str, expected: str
+) -> None:
+    event = {"kind": "request", "model": "m", "version": 1, "request_id": request_id, "micros": 12, "failure": failure}
+    write_event(event)
+    assert lines.written == []
+    log.setLevel(logging.DEBUG)
+    write_event(event)
+    assert lines.written[0].endswith(f'] "{expected}"')
+
+
+def test_what_an_event_is_about_stands_in_fields_of_its_own(lines: Lines) -> None:
+    lines.setFormatter(JsonFormatter())
+    lines.whole = True
+    write_event(line())
+    write_event({"kind": "worker", **SPEAKER, "state": "died", "text": "ended"})
+    for document in map(json.loads, lines.written):
+        assert document.items() >= SPEAKER.items()
 
 
 def test_a_models_text_is_taken_as_it_is(lines: Lines) -> None:

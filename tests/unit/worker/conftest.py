@@ -18,6 +18,7 @@ class Link:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.answers: list[dict[str, Any] | str] = []
         self.lines: list[tuple[int, str, int, str]] = []
+        self.verbose = False
 
     def call(self, name: str, question: str) -> str:
         self.calls.append((name, json.loads(question)))
@@ -29,6 +30,9 @@ class Link:
     def log(self, level: int, file: str, line: int, text: str) -> None:
         self.lines.append((level, file, line, text))
 
+    def is_verbose(self) -> bool:
+        return self.verbose
+
 
 @pytest.fixture
 def link() -> Iterator[Link]:
@@ -36,4 +40,3 @@ def link() -> Iterator[Link]:
     current.link = made  # type: ignore[assignment]
     yield made
     current.link = None
-    current.verbose = False

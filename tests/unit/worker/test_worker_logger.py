@@ -6,7 +6,6 @@ import inspect
 from typing import Any
 
 import pytest
-from alipes.worker.current import current
 from alipes.worker.triton.logger import Logger
 
 
@@ -35,7 +34,7 @@ def test_lines_carry_level_and_place(link: Any) -> None:
 
 @pytest.mark.parametrize(("verbose", "lines"), [(False, []), (True, ["detail", "more"])])
 def test_verbose_lines_are_sent_where_the_server_shows_them(link: Any, verbose: bool, lines: list[str]) -> None:
-    current.verbose = verbose
+    link.verbose = verbose
     Logger.log_verbose("detail")
     Logger.log("more", Logger.VERBOSE)
     assert [(level, text) for level, _, _, text in link.lines] == [(3, text) for text in lines]

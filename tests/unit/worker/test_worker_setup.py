@@ -24,7 +24,6 @@ def document(**changes: Any) -> str:
         "batches": True,
         "inputs": [{"name": "X", "datatype": "FP32"}],
         "outputs": [{"name": "Y", "datatype": "FP32"}],
-        "log_verbose": 0,
         **changes,
     }
     return json.dumps({"setup": setup, "instance": {"name": "m_0_1", "index": 1, "kind": "GPU", "device_id": 2}})

@@ -67,6 +67,11 @@ impl WorkerLink {
         self.send(py, &OutMessage::Log(&LogLine { level, file, line, text }))
     }
 
+    /// Whether the server wants verbose lines now.
+    fn is_verbose(&self) -> bool {
+        self.link.end.is_verbose()
+    }
+
     /// Claims, executes and answers until the server asks the worker to leave.
     fn serve(&self, py: Python<'_>, execute: &Bound<'_, PyAny>, describe: &Bound<'_, PyAny>) -> PyResult<()> {
         while let Some((batch, requests)) = self.claim(py)? {

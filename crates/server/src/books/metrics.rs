@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::cpu::CpuGauges;
+use super::histogram::{Exposed, Histogram};
 use super::statistics::{FailureReason, Snapshot, Tally};
+use super::summary::Shown;
 
 /// What the text needs to know of one model version.
 pub struct ModelRow {
@@ -14,6 +16,23 @@ pub struct ModelRow {
     pub books: Snapshot,
     /// Requests waiting now.
     pub waiting: usize,
+    /// How long it took to load, in seconds.
+    pub load_s: f64,
+    /// Times to the first response, where they are counted.
+    pub first_responses: Option<Exposed>,
+    /// Quantiles of latencies, where they are kept.
+    pub summaries: Option<[Shown; 5]>,
+}
+
+/// What of it all is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// The durations, added up.
+    pub durations: bool,
+    /// The histograms that alipes has and Triton has not.
+    pub histograms: bool,
+    /// The quantiles of the summaries.
+    pub quantiles: &'a [f64],
 }
 
 /// The labels of a model version; its tags carry an underscore in front. Source: Triton's metrics.
@@ -64,6 +83,21 @@ const DURATIONS: [(&str, &str, Reading); 5] = [
     ),
 ];
 
+/// Families of quantiles, in the order in which the statistics give them.
+const SUMMARIES: [(&str, &str); 5] = [
+    ("nv_inference_request_summary_us", "Summary of inference request duration in microseconds"),
+    ("nv_inference_queue_summary_us", "Summary of inference queuing duration in microseconds"),
+    ("nv_inference_compute_input_summary_us", "Summary of compute input duration in microseconds"),
+    ("nv_inference_compute_infer_summary_us", "Summary of compute inference duration in microseconds"),
+    ("nv_inference_compute_output_summary_us", "Summary of inference compute output duration in microseconds"),
+];
+
+/// Triton's one histogram; shown where it is asked for, as there.
+pub const FIRST_RESPONSE: &str = "nv_inference_first_response_histogram_ms";
+
+/// Upper edges of the batch sizes, in rows.
+const BATCH_EDGES: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
 fn micros(tally: Tally) -> f64 {
     (tally.ns / 1000) as f64
 }
@@ -89,8 +123,8 @@ pub fn workers(text: &mut String, rows: &[WorkerRow]) {
     rows.iter().for_each(|row| sample(text, "alipes_worker_restarts_total", &row.labels, row.restarts as f64));
 }
 
-/// The whole exposition; `durations` leaves the latency counters out where it is false.
-pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, durations: bool) -> String {
+/// The whole exposition of the models and the machine.
+pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, choice: &Choice<'_>) -> String {
     let mut text = String::with_capacity(1024 + rows.len() * 2048);
     family(
         &mut text,
@@ -105,7 +139,7 @@ pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, durations: bool) ->
     for (name, help, reading) in COUNTERS {
         series(&mut text, name, help, "counter", rows, reading);
     }
-    for (name, help, reading) in DURATIONS.into_iter().filter(|_| durations) {
+    for (name, help, reading) in DURATIONS.into_iter().filter(|_| choice.durations) {
         series(&mut text, name, help, "counter", rows, reading);
     }
     let pending = "nv_inference_pending_request_count";
@@ -117,6 +151,14 @@ pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, durations: bool) ->
         rows,
         |row| row.waiting as f64,
     );
+    let load = "nv_model_load_duration_secs";
+    series(&mut text, load, "Model load time in seconds", "gauge", rows, |row| row.load_s);
+    summaries(&mut text, rows, choice.quantiles);
+    let first = "Duration from request to first response in milliseconds";
+    histograms(&mut text, FIRST_RESPONSE, first, rows, |row| row.first_responses.clone());
+    if choice.histograms {
+        our_histograms(&mut text, rows);
+    }
     if let Some(cpu) = cpu {
         gauge(&mut text, "nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", cpu.utilization);
         gauge(
@@ -147,6 +189,59 @@ fn series(text: &mut String, name: &str, help: &str, kind: &str, rows: &[ModelRo
     }
 }
 
+/// Triton has none of these, so they carry our name: its dashboards and tests find what they find there.
+fn our_histograms(text: &mut String, rows: &[ModelRow]) {
+    let request = "Time from the arrival of a request to its answer";
+    histograms(text, "alipes_inference_request_seconds", request, rows, |row| Some(row.books.request_spans.exposed()));
+    let queue = "Time from the arrival of a request to its execution";
+    histograms(text, "alipes_inference_queue_seconds", queue, rows, |row| Some(row.books.queue_spans.exposed()));
+    let batch = "Size of an executed batch in rows";
+    histograms(text, "alipes_inference_batch_rows", batch, rows, |row| Some(batch_sizes(&row.books)));
+}
+
+/// The books know each size that occurred, so that nothing more has to be counted.
+fn batch_sizes(books: &Snapshot) -> Exposed {
+    let mut sizes = Histogram::new(BATCH_EDGES.to_vec());
+    books.batches.iter().for_each(|(&rows, tally)| sizes.add_many(rows.into(), tally.compute_infer.count));
+    sizes.exposed()
+}
+
+fn histograms(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    rows: &[ModelRow],
+    reading: impl Fn(&ModelRow) -> Option<Exposed>,
+) {
+    let mut shown = rows.iter().filter_map(|row| Some((row, reading(row)?))).peekable();
+    if shown.peek().is_some() {
+        family(text, name, help, "histogram");
+    }
+    for (ModelRow { labels, .. }, Exposed { buckets, sum, count }) in shown {
+        for (edge, so_far) in buckets {
+            let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{edge}\"}} {so_far}");
+        }
+        let _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
+        let _ = writeln!(text, "{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {count}");
+    }
+}
+
+fn summaries(text: &mut String, rows: &[ModelRow], quantiles: &[f64]) {
+    if rows.iter().all(|row| row.summaries.is_none()) {
+        return;
+    }
+    for (index, (name, help)) in SUMMARIES.into_iter().enumerate() {
+        family(text, name, help, "summary");
+        for (labels, shown) in rows.iter().filter_map(|row| Some((&row.labels, &row.summaries.as_ref()?[index]))) {
+            for (quantile, value) in quantiles.iter().zip(&shown.quantiles) {
+                let _ = writeln!(text, "{name}{{{labels},quantile=\"{quantile}\"}} {value}");
+            }
+            let (sum, count) = (shown.sum, shown.count);
+            let _ = writeln!(text, "{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {count}");
+        }
+    }
+}
+
 fn gauge(text: &mut String, name: &str, help: &str, value: f64) {
     family(text, name, help, "gauge");
     let _ = writeln!(text, "{name} {value}");
@@ -162,12 +257,24 @@ fn sample(text: &mut String, name: &str, labels: &str, value: f64) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::books::statistics::BatchTally;
 
     fn row() -> ModelRow {
         let tags = BTreeMap::from([("team".to_owned(), "a\"b".to_owned())]);
-        ModelRow { labels: labels("m", 1, "", &tags), books: Snapshot::default(), waiting: 3 }
+        ModelRow {
+            labels: labels("m", 1, "", &tags),
+            books: Snapshot::default(),
+            waiting: 3,
+            load_s: 0.25,
+            first_responses: None,
+            summaries: None,
+        }
     }
+
+    const PLAIN: Choice<'_> = Choice { durations: true, histograms: true, quantiles: &[0.5, 0.999] };
 
     #[test]
     fn tags_carry_an_underscore_and_values_are_escaped() {
@@ -181,7 +288,7 @@ mod tests {
 
     #[test]
     fn all_four_failure_series_exist_from_the_start() {
-        let text = exposition(&[row()], None, true);
+        let text = exposition(&[row()], None, &PLAIN);
         for reason in ["REJECTED", "CANCELED", "BACKEND", "OTHER"] {
             assert!(text.contains(&format!("reason=\"{reason}\"}} 0\n")), "{text}");
         }
@@ -190,7 +297,51 @@ mod tests {
 
     #[test]
     fn latency_counters_can_be_left_out() {
-        assert!(exposition(&[row()], None, true).contains("_duration_us"));
-        assert!(!exposition(&[row()], None, false).contains("_duration_us"));
+        assert!(exposition(&[row()], None, &PLAIN).contains("_duration_us"));
+        assert!(!exposition(&[row()], None, &Choice { durations: false, ..PLAIN }).contains("_duration_us"));
+    }
+
+    #[test]
+    fn buckets_hold_what_lower_ones_hold_and_end_at_infinity() {
+        let mut row = row();
+        let tally = BatchTally { compute_infer: Tally { count: 3, ns: 0 }, ..BatchTally::default() };
+        row.books.batches = BTreeMap::from([(2, tally), (300, tally)]);
+        row.books.request_spans.add(Duration::from_millis(3));
+        let text = exposition(&[row], None, &PLAIN);
+        for line in [
+            r#"alipes_inference_batch_rows_bucket{model="m",version="1",_team="a\"b",le="1"} 0"#,
+            r#"alipes_inference_batch_rows_bucket{model="m",version="1",_team="a\"b",le="2"} 3"#,
+            r#"alipes_inference_batch_rows_bucket{model="m",version="1",_team="a\"b",le="+Inf"} 6"#,
+            r#"alipes_inference_batch_rows_sum{model="m",version="1",_team="a\"b"} 906"#,
+            r#"alipes_inference_request_seconds_bucket{model="m",version="1",_team="a\"b",le="0.0025"} 0"#,
+            r#"alipes_inference_request_seconds_bucket{model="m",version="1",_team="a\"b",le="0.005"} 1"#,
+            r#"alipes_inference_request_seconds_sum{model="m",version="1",_team="a\"b"} 0.003"#,
+            r#"nv_model_load_duration_secs{model="m",version="1",_team="a\"b"} 0.25"#,
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
+        }
+        assert!(!exposition(&[], None, &Choice { histograms: false, ..PLAIN }).contains("histogram"));
+    }
+
+    #[test]
+    fn summaries_and_tritons_histogram_are_shown_where_they_are_kept() {
+        assert!(!exposition(&[row()], None, &PLAIN).contains("summary"));
+        let shown = Shown { quantiles: vec![f64::NAN, 12.0], sum: 20, count: 2 };
+        let mut histogram = Histogram::new(vec![100.0]);
+        histogram.add(200.0);
+        let summaries = Some([&shown; 5].map(Clone::clone));
+        let row = ModelRow { summaries, first_responses: Some(histogram.exposed()), ..row() };
+        let text = exposition(&[row], None, &PLAIN);
+        for line in [
+            "# TYPE nv_inference_queue_summary_us summary",
+            r#"nv_inference_queue_summary_us{model="m",version="1",_team="a\"b",quantile="0.5"} NaN"#,
+            r#"nv_inference_queue_summary_us{model="m",version="1",_team="a\"b",quantile="0.999"} 12"#,
+            r#"nv_inference_request_summary_us_count{model="m",version="1",_team="a\"b"} 2"#,
+            "# TYPE nv_inference_first_response_histogram_ms histogram",
+            r#"nv_inference_first_response_histogram_ms_bucket{model="m",version="1",_team="a\"b",le="100"} 0"#,
+            r#"nv_inference_first_response_histogram_ms_sum{model="m",version="1",_team="a\"b"} 200"#,
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
+        }
     }
 }

@@ -2,5 +2,7 @@
 
 pub mod cpu;
 pub mod custom;
+pub mod histogram;
 pub mod metrics;
 pub mod statistics;
+pub mod summary;

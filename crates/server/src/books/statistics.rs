@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+
+use super::histogram::{Exposed, Histogram, Spans};
+use super::summary::{Shown, Summary};
 
 /// How often something happened and how long it took altogether.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +19,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    fn add_all(&mut self, spans: &Spans) {
+        self.count += spans.count;
+        self.ns = self.ns.saturating_add(spans.total_ns);
+    }
+
     fn add(&mut self, count: u64, time: Duration) {
         self.count += count;
         self.ns += u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -83,6 +91,10 @@ pub struct Snapshot {
     pub batches: BTreeMap<u32, BatchTally>,
     /// Failures by reason, in the order of `FailureReason::ALL`.
     pub failures: [u64; 4],
+    /// From the arrival of a request to its answer.
+    pub request_spans: Spans,
+    /// From the arrival of a request to its execution.
+    pub queue_spans: Spans,
 }
 
 /// How long the parts of one execution took.
@@ -131,10 +143,46 @@ pub struct Execution {
     pub rows: u32,
     /// Requests that did not fail.
     pub requests: u64,
-    /// Their times in the queue, added up.
-    pub queued: Duration,
     /// The parts of the execution.
     pub times: ExecutionTimes,
+}
+
+/// What is kept beyond the books of every model.
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    /// Quantiles of latencies.
+    pub summaries: bool,
+    /// Upper edges of the histogram of the time to the first response, in milliseconds; none where there is no such
+    /// histogram.
+    pub first_response_edges: Option<Vec<f64>>,
+}
+
+/// Upper edges of the histogram of the time to the first response, in milliseconds. Source: Triton.
+pub const FIRST_RESPONSE_EDGES: [f64; 4] = [100.0, 500.0, 2000.0, 5000.0];
+
+/// The latencies of which quantiles are kept.
+#[derive(Debug)]
+struct Summaries {
+    request: Summary,
+    queue: Summary,
+    compute_input: Summary,
+    compute_infer: Summary,
+    compute_output: Summary,
+}
+
+impl Summaries {
+    fn new(now: Instant) -> Summaries {
+        let new = || Summary::new(now);
+        Summaries { request: new(), queue: new(), compute_input: new(), compute_infer: new(), compute_output: new() }
+    }
+
+    fn executed(&mut self, now: Instant, Execution { requests, times, .. }: &Execution) {
+        for _ in 0..*requests {
+            self.compute_input.observe(now, times.input);
+            self.compute_infer.observe(now, times.infer);
+            self.compute_output.observe(now, times.output);
+        }
+    }
 }
 
 /// The statistics of one model version.
@@ -142,19 +190,55 @@ pub struct Execution {
 pub struct Statistics {
     // One short lock per batch: cheaper than a dozen atomics, and readers always see whole batches.
     inner: Mutex<Snapshot>,
+    // What is almost never asked for, and so costs one look at a pointer each.
+    summaries: Option<Box<Mutex<Summaries>>>,
+    first_responses: Option<Box<Mutex<Histogram>>>,
 }
 
 impl Statistics {
-    /// Books an execution, and the times from arrival to answer of the requests that it answered.
-    pub fn executed(&self, execution: &Execution, answered: impl IntoIterator<Item = Duration>) {
-        let Execution { batch_size, rows, requests, queued, times } = *execution;
+    /// Empty statistics.
+    pub fn new(extras: Extras) -> Statistics {
+        let summaries = extras.summaries.then(|| Box::new(Mutex::new(Summaries::new(Instant::now()))));
+        let first_responses = extras.first_response_edges.map(|edges| Box::new(Mutex::new(Histogram::new(edges))));
+        Statistics { summaries, first_responses, ..Statistics::default() }
+    }
+
+    /// Books an execution, how long those of its requests waited that did not fail, and the times from arrival to answer
+    /// of the requests that it answered.
+    pub fn executed(
+        &self,
+        execution: &Execution,
+        waited: impl IntoIterator<Item = Duration>,
+        answered: impl IntoIterator<Item = Duration>,
+    ) {
+        let Execution { batch_size, rows, requests, times } = *execution;
+        let mut summaries = self.summaries.as_ref().map(|summaries| (summaries.lock(), Instant::now()));
+        if let Some((summaries, now)) = &mut summaries {
+            summaries.executed(*now, execution);
+        }
+        let (mut queue, mut request) = (Spans::default(), Spans::default());
+        for wait in waited {
+            queue.add(wait);
+            if let Some((summaries, now)) = &mut summaries {
+                summaries.queue.observe(*now, wait);
+            }
+        }
+        for spent in answered {
+            request.add(spent);
+            if let Some((summaries, now)) = &mut summaries {
+                summaries.request.observe(*now, spent);
+            }
+        }
+        drop(summaries);
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mut books = self.inner.lock();
         books.last_inference_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
         books.inference_count += u64::from(rows);
         books.execution_count += 1;
-        answered.into_iter().for_each(|spent| books.success.add(1, spent));
-        books.queue.add(requests, queued);
+        books.success.add_all(&request);
+        books.request_spans.merge(&request);
+        books.queue.add_all(&queue);
+        books.queue_spans.merge(&queue);
         // Every request of a batch waited for the whole of it.
         let sharers = u32::try_from(requests).unwrap_or(u32::MAX);
         books.compute.compute_input.add(requests, times.input * sharers);
@@ -168,7 +252,24 @@ impl Statistics {
 
     /// Books a request that was answered at another time than its execution ended.
     pub fn succeeded(&self, spent: Duration) {
-        self.inner.lock().success.add(1, spent);
+        if let Some(summaries) = &self.summaries {
+            summaries.lock().request.observe(Instant::now(), spent);
+        }
+        let mut books = self.inner.lock();
+        books.success.add(1, spent);
+        books.request_spans.add(spent);
+    }
+
+    /// Whether the times to the first responses are to be told.
+    pub fn wants_first_responses(&self) -> bool {
+        self.first_responses.is_some()
+    }
+
+    /// Books the time from the arrival of a request to its first response, good or bad.
+    pub fn first_response(&self, spent: Duration) {
+        if let Some(first_responses) = &self.first_responses {
+            first_responses.lock().add(spent.as_secs_f64() * 1e3);
+        }
     }
 
     /// Books an execution that failed; its requests are booked one by one with `failed`.
@@ -181,6 +282,18 @@ impl Statistics {
         let mut books = self.inner.lock();
         books.fail.add(1, time);
         books.failures[reason as usize] += 1;
+    }
+
+    /// The histogram of the time to the first response, in milliseconds, where there is one.
+    pub fn first_responses(&self) -> Option<Exposed> {
+        self.first_responses.as_ref().map(|histogram| histogram.lock().exposed())
+    }
+
+    /// Quantiles of the latencies in the order of [`SUMMARIES`], where they are kept.
+    pub fn summaries(&self, now: Instant, quantiles: &[f64]) -> Option<[Shown; 5]> {
+        let mut guard = self.summaries.as_ref()?.lock();
+        let Summaries { request, queue, compute_input, compute_infer, compute_output } = &mut *guard;
+        Some([request, queue, compute_input, compute_infer, compute_output].map(|one| one.show(now, quantiles)))
     }
 
     /// What happened so far.
@@ -197,13 +310,34 @@ mod tests {
     fn an_execution_counts_rows_requests_and_its_batch_size() {
         let statistics = Statistics::default();
         let times = ExecutionTimes { infer: Duration::from_nanos(10), ..Default::default() };
-        let execution = Execution { batch_size: 5, rows: 5, requests: 2, queued: Duration::ZERO, times };
-        statistics.executed(&execution, [40, 60].map(Duration::from_nanos));
+        let execution = Execution { batch_size: 5, rows: 5, requests: 2, times };
+        statistics.executed(&execution, [3, 4].map(Duration::from_nanos), [40, 60].map(Duration::from_nanos));
         let books = statistics.snapshot();
+        assert_eq!((books.queue, books.queue_spans.count), (Tally { count: 2, ns: 7 }, 2));
+        assert_eq!((books.request_spans.count, books.request_spans.total_ns), (2, 100));
         assert_eq!((books.inference_count, books.execution_count), (5, 1));
         assert_eq!(books.success, Tally { count: 2, ns: 100 });
         assert_eq!(books.compute.compute_infer, Tally { count: 2, ns: 20 });
         assert_eq!(books.batches[&5].compute_infer, Tally { count: 1, ns: 10 });
+    }
+
+    #[test]
+    fn quantiles_and_first_responses_are_kept_where_they_are_asked_for() {
+        let now = Instant::now();
+        let plain = Statistics::default();
+        assert!(plain.summaries(now, &[0.5]).is_none() && plain.first_responses().is_none());
+        let edges = Some(FIRST_RESPONSE_EDGES.to_vec());
+        let statistics = Statistics::new(Extras { summaries: true, first_response_edges: edges });
+        let times = ExecutionTimes { infer: Duration::from_micros(30), ..Default::default() };
+        let execution = Execution { batch_size: 2, rows: 2, requests: 2, times };
+        statistics.executed(&execution, [Duration::from_micros(5); 2], [Duration::from_micros(40)]);
+        statistics.succeeded(Duration::from_micros(50));
+        statistics.first_response(Duration::from_millis(600));
+        let shown = statistics.summaries(now, &[0.0, 1.0]).unwrap();
+        assert_eq!(shown.each_ref().map(|one| one.count), [2, 2, 2, 2, 2]);
+        assert_eq!(shown.each_ref().map(|one| one.sum), [90, 10, 0, 60, 0]);
+        assert_eq!(shown[0].quantiles, [40.0, 50.0]);
+        assert_eq!(statistics.first_responses().unwrap().buckets[..3], [(100.0, 0), (500.0, 0), (2000.0, 1)]);
     }
 
     #[test]

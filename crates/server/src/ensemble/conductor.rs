@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
+use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{Code, InferError, Origin, SequenceInfo, Tensor};
 use alipes_scheduler::ensemble::{Action, EnsembleRun};
 use smallvec::SmallVec;
@@ -19,6 +20,7 @@ use crate::executor::reshape::wire_shape;
 use crate::model::check::{Checked, RequestContext};
 use crate::model::{ModelVersion, Pending};
 use crate::workers::chain::Chain;
+use crate::workers::clock;
 
 /// One request's way through an ensemble, as the thread sees it that takes it on.
 pub struct Conductor {
@@ -52,6 +54,8 @@ struct Request {
     outer: Option<Arc<Shares>>,
     /// None once the last answer was given.
     responder: Option<Responder>,
+    /// Its record until then, where it is traced.
+    trace: Option<Arc<Trace>>,
 }
 
 /// A step that was called and has not given its last answer.
@@ -162,7 +166,8 @@ impl Conductor {
         if let Some(cycle) = self.request.chain.as_ref().and_then(|chain| chain.cycle(member)) {
             return Err(InferError::invalid(format!("the call would wait for itself: {cycle}")));
         }
-        let Prepared { request, rows, sequence } = step::prepare(step, member, &self.request.context, inputs);
+        let Prepared { mut request, rows, sequence } = step::prepare(step, member, &self.request.context, inputs);
+        request.trace = self.request.trace.as_ref().map(|trace| trace.child());
         let (chain, shares) = (self.request.chain.clone(), Arc::clone(&self.shares));
         let caller = member.submit_step(request, &self.mailbox, call as u64, chain, shares)?;
         Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0 })
@@ -228,6 +233,7 @@ impl Conductor {
         let Some(responder) = self.request.responder.take() else { return };
         // Booked before the answer leaves: who asks for statistics after it finds it in them.
         self.request.book(&self.shares);
+        self.request.note_end(reply.as_ref());
         match reply {
             Some(reply) => self.parcels.add(responder, Ok(reply)),
             None => self.parcels.finish(responder),
@@ -242,6 +248,7 @@ impl Conductor {
         let Request { model, arrived, .. } = &self.request;
         model.statistics.failed(FailureReason::Other, arrived.elapsed());
         let message = format!("in ensemble '{}', {}", model.name, error.message);
+        self.request.note_end(None);
         self.parcels.add(responder, Err(InferError { message, ..error }.at(Origin::Model)));
     }
 
@@ -258,7 +265,7 @@ impl Conductor {
 impl Request {
     /// What is kept of a request, and its inputs in the order of the ensemble's.
     fn new(model: &Arc<ModelVersion>, pending: Pending) -> (Request, Vec<Option<Value>>) {
-        let Pending { checked, arrived, responder, chain, shares } = pending;
+        let Pending { checked, arrived, responder, chain, shares, trace } = pending;
         let Checked { inputs, outputs, rows, context, .. } = checked;
         let rows = (model.spec.max_batch_size > 0).then_some(rows);
         let mut values: Vec<Option<Value>> = model.spec.inputs.iter().map(|_| None).collect();
@@ -276,6 +283,7 @@ impl Request {
             chain,
             outer: shares,
             responder: Some(responder),
+            trace,
         };
         (request, values)
     }
@@ -295,13 +303,22 @@ impl Request {
         Reply { outputs, parameters: step::parameters(sequence) }
     }
 
+    /// Notes the end of the request, and lets go of its record.
+    fn note_end(&mut self, reply: Option<&Reply>) {
+        let Some(trace) = self.trace.take() else { return };
+        let now = clock::now_ns();
+        trace.note(Moment::InferResponseComplete, now);
+        trace.note(Moment::RequestEnd, now);
+        trace.note_tensors(Side::BackendOutput, reply.into_iter().flat_map(|reply| &reply.outputs));
+    }
+
     /// Source: Triton counts a request to an ensemble as one execution, and adds up what its steps have computed.
     fn book(&self, shares: &Shares) {
         let times = shares.total();
         let rows = self.rows.unwrap_or(1).max(1);
         let queued = self.started.saturating_duration_since(self.arrived);
-        let execution = Execution { batch_size: rows, rows, requests: 1, queued, times };
-        self.model.statistics.executed(&execution, [self.arrived.elapsed()]);
+        let execution = Execution { batch_size: rows, rows, requests: 1, times };
+        self.model.statistics.executed(&execution, [queued], [self.arrived.elapsed()]);
         if let Some(outer) = &self.outer {
             outer.add(&times);
         }

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use alipes_engine::batch::{Gather, Member, Split};
 use alipes_engine::{Engine, EngineError, OutputTensor};
+use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{InferError, Origin, Tensor};
 
 use super::answer::{Parcels, Reply};
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::model::{ModelVersion, Pending};
+use crate::workers::clock;
 
 /// What an instance keeps from one execution to the next, so that a warm one allocates little.
 pub struct InstanceState {
@@ -109,25 +111,53 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
         Err(error) => return fail(model, state, error.into()),
     };
     let requests = state.batch.len() as u64;
-    let mut queued = Duration::ZERO;
     let mut answers = Vec::with_capacity(state.batch.len());
     for pending in &state.batch {
         answers.push(outputs_of(model, pending, &mut split));
-        queued += taken.duration_since(pending.arrived);
     }
     times.output = began.elapsed();
     drop(split);
     let answered = Instant::now();
     // Booked before the answers leave: who asks for statistics after an answer finds it in them.
     let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
-    model.statistics.executed(&Execution { batch_size: rows, rows, requests, queued, times }, spent);
+    let waited = state.batch.iter().map(|pending| taken.duration_since(pending.arrived));
+    model.statistics.executed(&Execution { batch_size: rows, rows, requests, times }, waited, spent);
+    first_responses(model, state, answered);
     for (pending, answer) in state.batch.drain(..).zip(answers) {
         if let Some(shares) = &pending.shares {
             shares.add(&times);
         }
+        if let Some(trace) = &pending.trace {
+            note_execution(trace, taken, times, &answer);
+        }
         state.parcels.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }
     state.outputs.clear();
+}
+
+/// Notes the moments of an execution, and its answer.
+#[cold]
+fn note_execution(trace: &Trace, taken: Instant, times: ExecutionTimes, outputs: &[Tensor]) {
+    let began = clock::ns(taken);
+    let span = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let input_end = began.saturating_add(span(times.input));
+    let output_start = input_end.saturating_add(span(times.infer));
+    trace.note(Moment::ComputeStart, began);
+    trace.note(Moment::ComputeInputEnd, input_end);
+    trace.note(Moment::ComputeOutputStart, output_start);
+    trace.note(Moment::ComputeEnd, output_start.saturating_add(span(times.output)));
+    trace.note_tensors(Side::BackendOutput, outputs);
+    let now = clock::now_ns();
+    trace.note(Moment::InferResponseComplete, now);
+    trace.note(Moment::RequestEnd, now);
+}
+
+/// The only response of a request is its first, too.
+fn first_responses(model: &ModelVersion, state: &InstanceState, answered: Instant) {
+    if model.statistics.wants_first_responses() {
+        let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
+        spent.for_each(|spent| model.statistics.first_response(spent));
+    }
 }
 
 /// A request's own rows of the outputs it asked for, under their wire shapes.
@@ -148,7 +178,11 @@ fn fail(model: &ModelVersion, state: &mut InstanceState, error: InferError) {
     let error = error.at(Origin::Model);
     model.statistics.execution_failed();
     let now = Instant::now();
+    first_responses(model, state, now);
     for pending in state.batch.drain(..) {
+        if let Some(trace) = &pending.trace {
+            trace.note(Moment::RequestEnd, clock::ns(now));
+        }
         model.statistics.failed(FailureReason::Backend, now.duration_since(pending.arrived));
         state.parcels.add(pending.responder, Err(error.clone()));
     }

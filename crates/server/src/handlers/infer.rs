@@ -31,12 +31,15 @@ impl Service {
         let _inflight = self.inflight.enter()?;
         let (id, classified) = (request.id.clone(), classified(&request));
         let mut waiting = Waiting { model, answered: false };
-        let answer = model.submit(request, arrived).inspect_err(|_| waiting.answered = true)?;
-        let answer = answer.await;
+        let outcome = match model.submit(request, arrived) {
+            Ok(answer) => answer.await.unwrap_or_else(|_| Err(no_answer(model))),
+            Err(error) => Err(error),
+        };
         waiting.answered = true;
-        let Reply { mut outputs, parameters } = answer.unwrap_or_else(|_| {
-            Err(InferError::internal(format!("model '{}' dropped the request without an answer", model.name)))
-        })?;
+        if self.log.is_verbose() {
+            self.log_request(model, &id, arrived.elapsed(), outcome.as_ref().err());
+        }
+        let Reply { mut outputs, parameters } = outcome?;
         for tensor in &mut outputs {
             classify(&model.spec, &classified, tensor).map_err(|error| error.at(Origin::Model))?;
         }
@@ -49,6 +52,10 @@ impl Service {
             outputs,
         })
     }
+}
+
+fn no_answer(model: &ModelVersion) -> InferError {
+    InferError::internal(format!("model '{}' dropped the request without an answer", model.name))
 }
 
 /// A caller who waits for a model. One that goes without its answer leaves the queue; dropped after the caller's end of

@@ -3,28 +3,34 @@
 mod classification;
 pub mod generate;
 mod infer;
+mod log;
 mod metadata;
 mod repository;
 mod shared_memory;
 mod statistics;
 pub mod stream;
+mod trace;
 
 use std::sync::Arc;
 
 use alipes_protocol::{Code, InferError};
+pub use log::FILE_IS_FIXED as LOG_FILE_IS_FIXED;
 pub use metadata::{ModelMetadata, PortMetadata, ServerMetadata};
 pub use statistics::ModelStatistics;
+pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
 
 use crate::books::cpu::CpuMeter;
 use crate::books::custom::CustomMetrics;
 use crate::control::ControlQueue;
 use crate::events::EventQueue;
 use crate::inflight::Inflight;
+use crate::log::Log;
 use crate::model::ModelVersion;
 use crate::reactors::Reactors;
 use crate::regions::Regions;
 use crate::registry::Registry;
 use crate::spec::ServerConfig;
+use crate::trace::Traces;
 use crate::workers::fleet::Fleet;
 
 /// The running service: both doors call it, and neither decides anything itself.
@@ -46,7 +52,11 @@ pub struct Service {
     /// Memory that clients share with the server.
     pub regions: Arc<Regions>,
     /// What the log is told.
-    pub events: EventQueue,
+    pub events: Arc<EventQueue>,
+    /// What the log is to hold.
+    pub log: Log,
+    /// Which requests are traced.
+    pub traces: Traces,
     cpu: CpuMeter,
 }
 
@@ -54,7 +64,10 @@ impl Service {
     /// A service without models.
     pub fn new(config: ServerConfig) -> Service {
         let regions = Arc::new(Regions::new(config.shared_memory_max_regions));
+        let events = Arc::default();
         Service {
+            log: Log::new(config.log.clone()),
+            traces: Traces::new(&config.trace, &events),
             config,
             regions,
             registry: Registry::default(),
@@ -63,7 +76,7 @@ impl Service {
             reactors: Reactors::default(),
             workers: Fleet::default(),
             metrics: CustomMetrics::default(),
-            events: EventQueue::default(),
+            events,
             cpu: CpuMeter::default(),
         }
     }

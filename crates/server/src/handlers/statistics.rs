@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use alipes_protocol::InferError;
 
 use super::Service;
-use crate::books::metrics::{self, ModelRow, WorkerRow};
+use crate::books::metrics::{self, Choice, ModelRow, WorkerRow};
 use crate::books::statistics::Snapshot;
 use crate::model::ModelVersion;
 use crate::workers::worker::Worker;
@@ -59,16 +60,22 @@ impl Service {
         let models = self.registry.models();
         let mut versions: Vec<_> = models.values().flat_map(|served| served.versions()).collect();
         versions.sort_unstable_by(|a, b| (&a.spec.name, a.spec.version).cmp(&(&b.spec.name, b.spec.version)));
+        let (now, quantiles) = (Instant::now(), &self.config.summary_quantiles);
         let rows: Vec<ModelRow> = versions
             .iter()
             .map(|version| ModelRow {
                 labels: version.labels.clone(),
                 books: version.statistics.snapshot(),
                 waiting: version.waiting(),
+                load_s: version.load_time.get().copied().unwrap_or_default().as_secs_f64(),
+                first_responses: version.statistics.first_responses(),
+                summaries: version.statistics.summaries(now, quantiles),
             })
             .collect();
+        let choice =
+            Choice { durations: self.config.counter_latencies, histograms: self.config.request_histograms, quantiles };
         let cpu = self.config.cpu_metrics.then(|| self.cpu.read());
-        let mut text = metrics::exposition(&rows, cpu, self.config.counter_latencies);
+        let mut text = metrics::exposition(&rows, cpu, &choice);
         let workers: Vec<WorkerRow> = versions.iter().flat_map(|version| worker_rows(version)).collect();
         metrics::workers(&mut text, &workers);
         self.metrics.expose(&mut text);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use alipes_protocol::trace::Trace;
 use alipes_protocol::{InferError, InferRequest, Origin, RequestedOutput};
 use compact_str::CompactString;
 use slab::Slab;
@@ -51,6 +52,8 @@ struct Asked {
 /// A request that a model has.
 struct Underway {
     version: Arc<ModelVersion>,
+    arrived: Instant,
+    trace: Option<Arc<Trace>>,
     classified: Vec<RequestedOutput>,
     held: Held,
     caller: Caller,
@@ -75,6 +78,8 @@ pub struct News<'a> {
     pub answer: Option<Answer>,
     /// No more will be told of this request.
     pub last: bool,
+    /// Its record, where it is traced.
+    pub trace: Option<&'a Arc<Trace>>,
 }
 
 impl Session {
@@ -104,7 +109,7 @@ impl Session {
             empty_final_response: request.empty_final_response,
             ..Asked::new(request.id.clone(), !model.is_decoupled())
         };
-        let classified = classified(&request);
+        let (classified, trace) = (classified(&request), request.trace.clone());
         let entered = self.service.inflight.enter_owned();
         let submitted = entered.and_then(|inside| {
             let caller = model.submit_into(request, arrived, &self.mailbox, place as u64)?;
@@ -112,7 +117,7 @@ impl Session {
         });
         match submitted {
             Ok((_inside, caller)) => {
-                let model = Some(Underway { version: model, classified, held, caller, _inside });
+                let model = Some(Underway { version: model, arrived, trace, classified, held, caller, _inside });
                 self.admit(Asked { model, ..asked });
             }
             Err(error) => self.refuse_asked(asked, error),
@@ -144,7 +149,10 @@ impl Session {
         loop {
             match self.next_due() {
                 // Who did not ask for it is not told of an end that carries no response.
-                Some((place, None, _)) if !self.requests[place].empty_final_response => self.forget(place),
+                Some((place, None, _)) if !self.requests[place].empty_final_response => {
+                    self.log_end(place, None);
+                    self.forget(place);
+                }
                 Some((place, answer, last)) => return Poll::Ready(self.tell(place, answer, last)),
                 None => {
                     self.report_taken();
@@ -191,13 +199,26 @@ impl Session {
     fn tell(&mut self, place: usize, answer: Option<Answer>, last: bool) -> News<'_> {
         let answer = answer.map(|answer| self.finish(place, answer));
         let asked = if last {
+            self.log_end(place, answer.as_ref());
             self.forget(place);
             self.told.as_ref()
         } else {
             self.requests.get(place)
         };
         let (id, model) = asked.map_or(("", None), |asked| (asked.id.as_str(), asked.model.as_ref()));
-        News { id, model: model.map(|model| &*model.version), answer, last }
+        let trace = model.and_then(|model| model.trace.as_ref());
+        News { id, model: model.map(|model| &*model.version), answer, last, trace }
+    }
+
+    /// Tells a verbose log how a request went that is over now.
+    fn log_end(&self, place: usize, last: Option<&Answer>) {
+        if self.service.log.is_verbose() {
+            let Asked { id, model, .. } = &self.requests[place];
+            if let Some(Underway { version, arrived, .. }) = model {
+                let failure = last.and_then(|answer| answer.as_ref().err());
+                self.service.log_request(version, id, arrived.elapsed(), failure);
+            }
+        }
     }
 
     /// Counts a response as taken and gives it the form that was asked for.

@@ -7,12 +7,13 @@ pub mod nap;
 pub mod pace;
 pub mod slots;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use alipes_engine::Engine;
 use alipes_link::RequestArena;
+use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, InferError, InferRequest};
 use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Scheduler, Work};
 use arc_swap::ArcSwap;
@@ -29,6 +30,7 @@ use crate::executor::pool;
 use crate::executor::{self, Run};
 use crate::spec::{ModelSpec, Scheduling};
 use crate::workers::chain::Chain;
+use crate::workers::clock;
 use crate::workers::{self, Workers, checks, place};
 use check::{Checked, check_request};
 use configuration::Configuration;
@@ -50,6 +52,8 @@ pub struct Pending {
     pub chain: Option<Arc<Chain>>,
     /// Where it is a step of an ensemble: what the ensemble's steps have computed.
     pub shares: Option<Arc<Shares>>,
+    /// Its record, where it is traced.
+    pub trace: Option<Arc<Trace>>,
 }
 
 impl Work for Pending {
@@ -72,6 +76,8 @@ pub struct ModelVersion {
     pub labels: String,
     /// What it did.
     pub statistics: Statistics,
+    /// How long it took to load; set once it is loaded.
+    pub load_time: OnceLock<Duration>,
     /// How long its executions take.
     pub pace: Pace,
     /// What waits and which instances come for it; held briefly, never while anything runs.
@@ -131,6 +137,7 @@ impl ModelVersion {
             name: spec.name.as_str().into(),
             labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
             statistics: Statistics::default(),
+            load_time: OnceLock::new(),
             pace: Pace::default(),
             queue: Mutex::new(ModelQueue::new(scheduler(&spec, &drivers), drivers.count())),
             drivers,
@@ -188,9 +195,9 @@ impl ModelVersion {
         request: InferRequest,
         arrived: Instant,
     ) -> Result<oneshot::Receiver<Answer>, InferError> {
-        let checked = self.check(request)?;
+        let (trace, checked) = self.check(request, arrived)?;
         let (responder, answer) = Responder::unary();
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace })?;
         Ok(answer)
     }
 
@@ -200,9 +207,9 @@ impl ModelVersion {
     ///
     /// As for `submit`.
     pub fn submit_stream(self: &Arc<Self>, request: InferRequest, arrived: Instant) -> Result<Responses, InferError> {
-        let checked = self.check(request)?;
+        let (trace, checked) = self.check(request, arrived)?;
         let (responder, responses) = Responder::stream();
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace })?;
         Ok(responses)
     }
 
@@ -217,9 +224,10 @@ impl ModelVersion {
         chain: Arc<Chain>,
         reader: Arc<dyn Reader>,
     ) -> Result<Caller, InferError> {
-        let checked = self.check(request)?;
+        let (trace, checked) = self.check(request, Instant::now())?;
         let (responder, caller) = Responder::into_mailbox(&Mailbox::read_by(reader), 0);
-        self.enqueue(Pending { checked, arrived: Instant::now(), responder, chain: Some(chain), shares: None })?;
+        let arrived = Instant::now();
+        self.enqueue(Pending { checked, arrived, responder, chain: Some(chain), shares: None, trace })?;
         Ok(caller)
     }
 
@@ -235,9 +243,9 @@ impl ModelVersion {
         mailbox: &Arc<Mailbox>,
         tag: u64,
     ) -> Result<Caller, InferError> {
-        let checked = self.check(request)?;
+        let (trace, checked) = self.check(request, arrived)?;
         let (responder, caller) = Responder::into_mailbox(mailbox, tag);
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace })?;
         Ok(caller)
     }
 
@@ -255,20 +263,35 @@ impl ModelVersion {
         chain: Option<Arc<Chain>>,
         shares: Arc<Shares>,
     ) -> Result<Caller, InferError> {
-        let checked = self.check(request)?;
+        let arrived = Instant::now();
+        let (trace, checked) = self.check(request, arrived)?;
         let (responder, caller) = Responder::into_mailbox(mailbox, tag);
-        self.enqueue(Pending { checked, arrived: Instant::now(), responder, chain, shares: Some(shares) })?;
+        self.enqueue(Pending { checked, arrived, responder, chain, shares: Some(shares), trace })?;
         Ok(caller)
     }
 
-    fn check(&self, request: InferRequest) -> Result<Checked, InferError> {
+    fn check(&self, mut request: InferRequest, arrived: Instant) -> Result<(Option<Arc<Trace>>, Checked), InferError> {
+        let trace = request.trace.take();
+        if let Some(trace) = &trace {
+            self.note_arrival(trace, &request, arrived);
+        }
         if self.failing.load(Ordering::Acquire) {
             return Err(InferError::new(Code::Unavailable, self.failing_text()));
         }
-        check_request(&self.spec, request)
+        Ok((trace, check_request(&self.spec, request)?))
+    }
+
+    fn note_arrival(&self, trace: &Trace, request: &InferRequest, arrived: Instant) {
+        let version = self.spec.version;
+        trace.about(|| Subject { model: self.name.to_string(), version, request_id: request.id.to_string() });
+        trace.note(Moment::RequestStart, clock::ns(arrived));
+        trace.note_tensors(Side::QueueInput, &request.inputs);
     }
 
     fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<(), InferError> {
+        if let Some(trace) = &pending.trace {
+            trace.note(Moment::QueueStart, clock::now_ns());
+        }
         if let Drivers::Ensemble(ensemble) = &self.drivers {
             ensemble.begin(self, pending);
             return Ok(());

@@ -11,5 +11,6 @@ pub mod http;
 mod http2;
 pub mod listener;
 pub mod network;
+pub mod post;
 mod restricted;
 pub mod tls;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use alipes_link::{Call, CallKind, InferCall, Mail, MailOutcome, OwnedTensorName, TensorName, TensorRef};
+use alipes_protocol::trace::Trace;
 use alipes_protocol::{Code, InferError, InferRequest, Parameter, RequestedOutput, SequenceInfo, Tensor};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -68,6 +69,7 @@ impl Drop for Receipt {
 struct Parent {
     chain: Arc<Chain>,
     inputs: Vec<Tensor>,
+    trace: Option<Arc<Trace>>,
 }
 
 /// Starts to answer a call that came from this life of the worker.
@@ -143,6 +145,9 @@ fn parent(
     let state = worker.state.lock();
     let request = state.lanes.find(ticket);
     let caller = request.as_ref().and_then(|request| request.chain.clone());
+    // A call is traced where the model hands the trace on, as in Triton.
+    let trace = request.as_ref().and_then(|request| request.trace.as_ref()).filter(|_| call.trace.is_some());
+    let trace = trace.map(|trace| trace.child());
     let placed = request.and_then(|request| request.placed.as_ref());
     let inputs = std::mem::take(&mut call.inputs).into_iter().map(|input| {
         let data = super::receive::bytes(&input, placed)?;
@@ -153,7 +158,7 @@ fn parent(
         Ok(Tensor { name, datatype: input.datatype, shape: input.shape, data })
     });
     let inputs = inputs.collect::<Result<_, _>>()?;
-    Ok(Parent { chain: Chain::new(model, caller), inputs })
+    Ok(Parent { chain: Chain::new(model, caller), inputs, trace })
 }
 
 /// Hands a call to its model. Its answers are posted by the thread that brings them: nothing waits in between.
@@ -261,6 +266,7 @@ fn submit(service: &Service, call: InferCall, parent: Parent, answers: Arc<dyn R
         return Err(refused(format!("the call would wait for itself: {cycle}")));
     }
     let request = request(call, parent.inputs).map_err(|error| refused(error.message))?;
+    let request = InferRequest { trace: parent.trace, ..request };
     model.submit_call(request, parent.chain, answers).map_err(|error| refused(error.message))
 }
 

@@ -14,6 +14,16 @@ pub fn now_ns() -> u64 {
     (now.tv_sec as u64).saturating_mul(1_000_000_000) + now.tv_nsec as u64
 }
 
+/// A moment, as a worker would count it.
+pub fn ns(moment: Instant) -> u64 {
+    let (origin, origin_ns) = *ORIGIN;
+    let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    match moment.checked_duration_since(origin) {
+        Some(later) => origin_ns.saturating_add(nanos(later)),
+        None => origin_ns.saturating_sub(nanos(origin.duration_since(moment))),
+    }
+}
+
 /// A worker's moment; one that cannot be is now.
 pub fn instant(ns: u64) -> Instant {
     let (origin, origin_ns) = *ORIGIN;

@@ -49,6 +49,12 @@ impl Fleet {
         outcome
     }
 
+    /// Has every worker send verbose lines, or not, as the log wants it now.
+    pub fn pass_on_verbosity(&self) {
+        let workers = self.workers.lock().clone();
+        workers.iter().for_each(|worker| worker.pass_on_verbosity());
+    }
+
     /// Takes a worker off the list: its process has ended.
     pub fn leave(&self, worker: &Arc<Worker>) {
         self.workers.lock().retain(|other| !Arc::ptr_eq(other, worker));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_link::Placed;
+use alipes_protocol::trace::Trace;
 
 use super::chain::Chain;
 use crate::books::statistics::Shares;
@@ -23,6 +24,8 @@ pub struct InFlight {
     pub chain: Option<Arc<Chain>>,
     /// What the steps of its ensemble have computed.
     pub shares: Option<Arc<Shares>>,
+    /// Its record, where it is traced.
+    pub trace: Option<Arc<Trace>>,
     /// Its number, unique among the requests of the model version.
     pub ticket: u64,
     /// Whose turn brought it here.
@@ -31,6 +34,8 @@ pub struct InFlight {
     pub placed: Option<Placed>,
     /// `execute` has returned for it.
     pub executed: bool,
+    /// It was given a response, be it an error.
+    pub responded: bool,
     /// It failed in the backend.
     pub failed: bool,
     /// When it was first seen to be claimed.

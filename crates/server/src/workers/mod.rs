@@ -15,7 +15,7 @@ mod calls;
 pub mod chain;
 mod change;
 pub mod checks;
-mod clock;
+pub mod clock;
 mod control;
 pub mod crew;
 pub mod faults;

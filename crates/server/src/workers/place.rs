@@ -19,6 +19,7 @@ use crate::executor::answer::Parcels;
 use crate::executor::{Run, pool};
 use crate::model::check::RequestContext;
 use crate::model::{ModelVersion, Pending};
+use crate::trace::context;
 
 thread_local! {
     /// The requests that a turn has just taken; kept so that a turn allocates nothing.
@@ -159,11 +160,13 @@ fn enter(
                 rows: pending.checked.rows,
                 chain: pending.chain.clone(),
                 shares: pending.shares.clone(),
+                trace: pending.trace.clone(),
                 pending: Some(pending),
                 ticket,
                 turn,
                 placed: Some(placed),
                 executed: false,
+                responded: false,
                 failed: false,
                 claimed: None,
             },
@@ -194,17 +197,18 @@ fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) -> Option<Pla
         })
         .collect();
     let none = RequestContext::default();
-    let context = checked.context.as_deref().unwrap_or(&none);
-    let parameters = parameters_json(&context.parameters);
+    let asked = checked.context.as_deref().unwrap_or(&none);
+    let parameters = parameters_json(&asked.parameters);
+    let trace = pending.trace.as_ref().map(|trace| context::to_json(trace.context()));
     let head = RequestHead {
-        id: &context.id,
-        correlation_id: &context.sequence.correlation_id,
-        flags: u32::from(context.sequence.start) | u32::from(context.sequence.end) << 1,
-        timeout_us: context.timeout_us,
-        priority: context.priority,
+        id: &asked.id,
+        correlation_id: &asked.sequence.correlation_id,
+        flags: u32::from(asked.sequence.start) | u32::from(asked.sequence.end) << 1,
+        timeout_us: asked.timeout_us,
+        priority: asked.priority,
         parameters: &parameters,
         outputs: &outputs,
-        trace: None,
+        trace: trace.as_deref(),
     };
     worker.arena.write_request(&head, &inputs)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use alipes_link::{Answer as WorkerAnswer, Call, LogLine, Message, Outcome, Output, OutputData, Times};
 use alipes_link::{OwnedTensorName, Placed};
+use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{Code, InferError, Origin, Tensor};
 use bytes::Bytes;
 
@@ -27,7 +28,9 @@ pub struct Received {
     parcels: Parcels,
     answers: Vec<(Responder, Option<Answer>)>,
     executions: Vec<Execution>,
+    waited: Vec<Duration>,
     succeeded: Vec<Duration>,
+    first_responses: Vec<Duration>,
     failed: Vec<Duration>,
     turns: Vec<usize>,
     calls: Vec<Call>,
@@ -110,6 +113,9 @@ fn executed(
     tickets: &[(u32, u64)],
     answers: Vec<WorkerAnswer>,
 ) -> Result<(), Violation> {
+    if let Some(times) = &times {
+        note_execution(state, times, tickets);
+    }
     for answer in answers {
         answered(received, state, model, answer)?;
     }
@@ -125,8 +131,8 @@ fn executed(
         if !request.failed {
             execution.rows += request.rows;
             execution.requests += 1;
-            execution.queued +=
-                claimed.map_or(Duration::ZERO, |claimed| claimed.saturating_duration_since(request.arrived));
+            let waited = claimed.map(|claimed| claimed.saturating_duration_since(request.arrived));
+            received.waited.push(waited.unwrap_or_default());
         }
     }
     received.executions.push(execution);
@@ -134,6 +140,18 @@ fn executed(
         leave_if_over(received, state, worker, place);
     }
     Ok(())
+}
+
+/// Notes the moments of an execution with those of its requests that are traced.
+fn note_execution(state: &mut State, times: &Times, tickets: &[(u32, u64)]) {
+    for &(lane, ticket) in tickets {
+        if let Some(trace) = state.lanes.get(lane, ticket).and_then(|request| request.trace.as_ref()) {
+            trace.note(Moment::ComputeStart, times.claimed_ns);
+            trace.note(Moment::ComputeInputEnd, times.began_ns);
+            trace.note(Moment::ComputeOutputStart, times.ended_ns);
+            trace.note(Moment::ComputeEnd, clock::now_ns());
+        }
+    }
 }
 
 fn parts(times: &Times) -> ExecutionTimes {
@@ -158,6 +176,15 @@ fn answered(
         request.pending.as_mut().ok_or_else(|| format!("it answered request {ticket} after its last answer"))?;
     request.failed |= matches!(outcome, Outcome::Error { backend: true, .. });
     let reply = reply(model, request.placed.as_ref(), outcome)?;
+    if let Some(trace) = &request.trace {
+        note_answer(trace, reply.as_ref(), last);
+    }
+    if reply.is_some() && !request.responded {
+        request.responded = true;
+        if model.statistics.wants_first_responses() {
+            received.first_responses.push(request.arrived.elapsed());
+        }
+    }
     if !last {
         if let Some(reply) = reply {
             received.parcels.respond(&mut pending.responder, reply);
@@ -175,6 +202,18 @@ fn answered(
         state.held.keep(ticket, placed, None);
     }
     Ok(())
+}
+
+#[cold]
+fn note_answer(trace: &Trace, reply: Option<&Answer>, last: bool) {
+    let now = clock::now_ns();
+    if let Some(answer) = reply {
+        trace.note(Moment::InferResponseComplete, now);
+        trace.note_tensors(Side::BackendOutput, answer.iter().flat_map(|reply| &reply.outputs));
+    }
+    if last {
+        trace.note(Moment::RequestEnd, now);
+    }
 }
 
 fn reply(model: &ModelVersion, placed: Option<&Placed>, outcome: Outcome) -> Result<Option<Answer>, Violation> {
@@ -249,10 +288,11 @@ impl Received {
     #[must_use = "calls wait to be started, and turns to be driven"]
     pub fn deliver(self, model: &ModelVersion) -> Rest {
         // Booked before the answers leave: who asks for statistics after an answer finds it in them.
-        let mut succeeded = self.succeeded.into_iter();
+        let (mut succeeded, mut waited) = (self.succeeded.into_iter(), self.waited.into_iter());
         for execution in &self.executions {
-            model.statistics.executed(execution, succeeded.by_ref());
+            model.statistics.executed(execution, waited.by_ref().take(execution.requests as usize), succeeded.by_ref());
         }
+        self.first_responses.iter().for_each(|&spent| model.statistics.first_response(spent));
         succeeded.for_each(|spent| model.statistics.succeeded(spent));
         self.failed.iter().for_each(|&spent| model.statistics.failed(FailureReason::Backend, spent));
         let mut parcels = self.parcels;
@@ -301,7 +341,8 @@ impl Rest {
 }
 
 fn log(worker: &Worker, line: LogLine) {
-    if let Some(service) = worker.service.upgrade() {
+    // Decided here, so that what a client was told of the log's settings holds for all that a model says from then on.
+    if let Some(service) = worker.service.upgrade().filter(|service| service.log.shows(line.level)) {
         let LogLine { level, file, line, text } = line;
         service.events.tell(Event::Log { source: worker.source.clone(), level, file, line, text });
     }

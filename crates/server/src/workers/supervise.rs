@@ -102,6 +102,7 @@ fn lived(worker: &Worker, began: Instant) -> Lived {
 async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Result<End> {
     let link = new_link(worker.lanes)?;
     let bell = link.doorbell_fd().try_clone_to_owned()?;
+    link.set_verbose(worker.service.upgrade().is_some_and(|service| service.log.is_verbose()));
     let inherited = Inherited {
         link: link.link_fd(),
         requests: worker.arena.fd(),
@@ -113,6 +114,8 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
     let bell = watched(bell)?;
     link.arm();
     worker.state.lock().link = Some(link);
+    // The log's wish may have changed while nobody could reach the link.
+    worker.pass_on_verbosity();
     let mut life = Life { worker, process, first, fault: None, started: Instant::now(), leaving: None };
     let mut ticks = time::interval(TICK);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);

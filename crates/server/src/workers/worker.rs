@@ -142,6 +142,17 @@ impl Worker {
         self.state.lock().link.as_ref().map(ServerEnd::handle)
     }
 
+    /// Has the process send verbose lines, or not, as the log wants it now.
+    ///
+    /// The log's wish is read under the lock: of two threads that pass it on, the later one passes on the later wish.
+    pub fn pass_on_verbosity(&self) {
+        let Some(service) = self.service.upgrade() else { return };
+        let state = self.state.lock();
+        if let Some(link) = &state.link {
+            link.set_verbose(service.log.is_verbose());
+        }
+    }
+
     /// Tells the log about a turn in the worker's life.
     pub fn tell(&self, state: WorkerState, text: String) {
         if let Some(service) = self.service.upgrade() {

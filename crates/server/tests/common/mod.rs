@@ -192,8 +192,8 @@ impl Puppet {
         let model = model(name, decoupled, Nobody);
         let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
         let (responder, _) = Responder::unary();
-        let first =
-            Pending { checked: checked.unwrap(), arrived: Instant::now(), responder, chain: None, shares: None };
+        let arrived = Instant::now();
+        let first = Pending { checked: checked.unwrap(), arrived, responder, chain: None, shares: None, trace: None };
         // With this request the only instance is claimed for good, and who has claimed it comes for all the others.
         let claimed = model.queue.lock().submit(Instant::now(), first);
         assert_eq!(claimed.ok(), Some(Effect::Start(0)));

@@ -36,7 +36,6 @@ def worker_setup(draft: Draft) -> dict[str, Any]:
         "batches": config.HasField("dynamic_batching") and config.max_batch_size > 0,
         "inputs": _ports(config.input),
         "outputs": _ports(config.output),
-        "log_verbose": draft.options.log.verbose_level,
     }
 
 

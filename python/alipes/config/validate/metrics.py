@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import inf
+
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
@@ -19,6 +22,11 @@ def check_metrics(config: ModelConfig) -> None:
             raise _error("metric control must specify 'histogram_options'", "histogram_options")
         if not control.histogram_options.buckets:
             raise _error("histogram options must specify non-empty 'buckets'", "histogram_options.buckets")
+        buckets = list(control.histogram_options.buckets)
+        if not all(lower < upper < inf for lower, upper in pairwise([-inf, *buckets])):
+            raise _error(
+                f"histogram options must specify ascending 'buckets', got {buckets}", "histogram_options.buckets"
+            )
 
 
 def _error(message: str, field: str) -> ConfigError:

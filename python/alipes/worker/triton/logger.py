@@ -56,12 +56,12 @@ class Logger:
 
     @staticmethod
     def log_verbose(message: str) -> None:
-        """Writes a line that the server shows with ``--log-verbose=1`` or more."""
+        """Writes a line that the server shows while its verbose level is 1 or more."""
         _write(message, Level.VERBOSE, sys._getframe(1))
 
 
 def _write(message: str, level: Level, caller: FrameType) -> None:
-    if level is Level.VERBOSE and not current.verbose:
+    if level is Level.VERBOSE and not (current.link is not None and current.link.is_verbose()):
         return
     file = caller.f_code.co_filename
     if current.link is not None:

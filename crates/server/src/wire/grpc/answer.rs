@@ -2,10 +2,12 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use alipes_protocol::codec::proto::{Pieces, ResponseMessage};
 use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
+use alipes_protocol::trace::Trace;
 use alipes_protocol::{Code, InferError, InferResponse};
 use bytes::{Bytes, BytesMut};
 use http::Response;
@@ -19,6 +21,7 @@ use super::reflection::ReflectionAnswer;
 use super::status::{self, GRPC};
 use super::stream::StreamAnswer;
 use super::watch::WatchAnswer;
+use crate::trace::sent::Sent;
 
 /// The body of a response.
 pub(super) enum Answer {
@@ -39,6 +42,7 @@ pub(super) struct Unary {
     /// The status still has to follow as a trailer.
     status_due: bool,
     encoding: Encoding,
+    sent: Option<Sent>,
 }
 
 impl Answer {
@@ -78,11 +82,25 @@ impl Answer {
             pieces: Some(Pieces::from_iter(pieces).into_iter()),
             status_due: true,
             encoding: press.encoding,
+            sent: None,
         }))
     }
 
     fn pieces(pieces: Pieces) -> Answer {
-        Answer::Unary(Unary { pieces: Some(pieces.into_iter()), status_due: true, encoding: Encoding::Identity })
+        Answer::Unary(Unary {
+            pieces: Some(pieces.into_iter()),
+            status_due: true,
+            encoding: Encoding::Identity,
+            sent: None,
+        })
+    }
+
+    /// The same answer, which notes that it begins to leave now, and when it has left.
+    pub(super) fn traced(mut self, trace: Arc<Trace>) -> Answer {
+        if let Answer::Unary(unary) = &mut self {
+            unary.sent = Some(Sent::grpc(trace));
+        }
+        self
     }
 
     fn encoding(&self) -> Encoding {

@@ -8,6 +8,7 @@ use super::answer::Answer;
 use super::head::Head;
 use super::layout::Inference;
 use super::message::{parse_inference, read_message};
+use super::tracing::Entry;
 use crate::handlers::Service;
 use crate::regions::Finder;
 use crate::wire::connection::Incoming;
@@ -31,16 +32,23 @@ pub(super) async fn model_infer(
     service: &Service,
     head: Head,
     forwarded: Forwarded,
+    entry: Option<Box<Entry>>,
     body: Incoming,
 ) -> Result<Answer, InferError> {
     let message = parse_inference(read_message(body, Inference(service), head.receiving).await?)?;
+    let trace = entry.and_then(|mut entry| entry.draw(service, &message.model_name));
     let model = service.lookup_unary(&message.model_name, &message.model_version, DOOR)?;
     let mut finder = Finder::new(&service.regions);
     let mut request = decode_request(message, &mut finder)?;
     request.parameters.extend(forwarded);
+    request.trace.clone_from(&trace);
     let response = service.infer(&model, request, finder.held).await?;
-    match head.press {
-        None => Answer::inference(&response),
-        Some(press) => Box::pin(Answer::compressed(&response, press)).await,
-    }
+    let answer = match head.press {
+        None => Answer::inference(&response)?,
+        Some(press) => Box::pin(Answer::compressed(&response, press)).await?,
+    };
+    Ok(match trace {
+        None => answer,
+        Some(trace) => answer.traced(trace),
+    })
 }

@@ -16,8 +16,9 @@ use super::layout::Plain;
 use super::message::read_message;
 use super::reflection::ReflectionAnswer;
 use super::stream::StreamAnswer;
+use super::tracing::{self, Entry};
 use super::watch::WatchAnswer;
-use super::{deadline, infer, metadata, repository, shared_memory, statistics, status};
+use super::{deadline, infer, logging, metadata, repository, shared_memory, statistics, status};
 use crate::handlers::Service;
 use crate::wire::connection::Incoming;
 
@@ -50,11 +51,13 @@ enum Control {
     CudaRegionStatus,
     CudaRegionRegister,
     CudaRegionUnregister,
+    LogSettings,
+    TraceSetting,
     HealthCheck,
 }
 
 /// Every method that is served, the busiest first.
-const SERVED: [(&str, Method); 22] = [
+const SERVED: [(&str, Method); 24] = [
     ("/inference.GRPCInferenceService/ModelInfer", Method::ModelInfer),
     ("/inference.GRPCInferenceService/ModelStreamInfer", Method::ModelStreamInfer),
     ("/inference.GRPCInferenceService/ServerLive", Method::Control(Control::ServerLive)),
@@ -73,16 +76,12 @@ const SERVED: [(&str, Method); 22] = [
     ("/inference.GRPCInferenceService/CudaSharedMemoryStatus", Method::Control(Control::CudaRegionStatus)),
     ("/inference.GRPCInferenceService/CudaSharedMemoryRegister", Method::Control(Control::CudaRegionRegister)),
     ("/inference.GRPCInferenceService/CudaSharedMemoryUnregister", Method::Control(Control::CudaRegionUnregister)),
+    ("/inference.GRPCInferenceService/LogSettings", Method::Control(Control::LogSettings)),
+    ("/inference.GRPCInferenceService/TraceSetting", Method::Control(Control::TraceSetting)),
     ("/grpc.health.v1.Health/Check", Method::Control(Control::HealthCheck)),
     ("/grpc.health.v1.Health/Watch", Method::HealthWatch),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::Reflection),
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Method::Reflection),
-];
-
-/// Every method of the protocol that is not served, and what it would need.
-const NOT_OFFERED: [(&str, &str); 2] = [
-    ("/inference.GRPCInferenceService/TraceSetting", "tracing"),
-    ("/inference.GRPCInferenceService/LogSettings", "changing log settings at run time"),
 ];
 
 /// Answers a call, whatever it is.
@@ -97,13 +96,16 @@ pub(super) fn answer(
     async move {
         match start {
             Start::Over(response) => *response,
-            Start::Infer(service, head, forwarded, body) => respond(match head.deadline {
-                None => infer::model_infer(&service, head, forwarded, body).await,
-                // Boxed, so that calls without a deadline do not carry its timer along.
-                Some(deadline) => {
-                    Box::pin(deadline::within(deadline, infer::model_infer(&service, head, forwarded, body))).await
-                }
-            }),
+            Start::Infer(service, head, forwarded, entry, body) => {
+                respond(match head.deadline {
+                    None => infer::model_infer(&service, head, forwarded, entry, body).await,
+                    // Boxed, so that calls without a deadline do not carry its timer along.
+                    Some(deadline) => {
+                        let answer = infer::model_infer(&service, head, forwarded, entry, body);
+                        Box::pin(deadline::within(deadline, answer)).await
+                    }
+                })
+            }
             Start::Control(service, method, head, body) => respond(match head.deadline {
                 None => control(&service, method, head, body).await,
                 Some(deadline) => Box::pin(deadline::within(deadline, control(&service, method, head, body))).await,
@@ -128,7 +130,7 @@ enum Start {
     // Boxed, since it is rare: every call carries this value about.
     Over(Box<Response<Answer>>),
     /// They need their message.
-    Infer(Arc<Service>, Head, Forwarded, Incoming),
+    Infer(Arc<Service>, Head, Forwarded, Option<Box<Entry>>, Incoming),
     Control(Arc<Service>, Control, Head, Incoming),
     Watch(Arc<Service>, watch::Receiver<bool>, Head, Incoming),
 }
@@ -145,7 +147,10 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
     match find(request.uri().path()) {
         Err(error) => over(status::refusal(&error)),
         Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
-            Ok(forwarded) => Start::Infer(Arc::clone(service), head, forwarded, request.into_body()),
+            Ok(forwarded) => {
+                let entry = Entry::new(service, request.headers());
+                Start::Infer(Arc::clone(service), head, forwarded, entry, request.into_body())
+            }
             Err(error) => over(status::refusal(&error)),
         },
         Ok(Method::Control(method)) => Start::Control(Arc::clone(service), method, head, request.into_body()),
@@ -179,14 +184,8 @@ fn is_grpc(request: &Request<Incoming>) -> bool {
 }
 
 fn find(path: &str) -> Result<Method, InferError> {
-    if let Some((_, method)) = SERVED.iter().find(|(served, _)| *served == path) {
-        return Ok(*method);
-    }
-    let text = match NOT_OFFERED.iter().find(|(method, _)| *method == path) {
-        Some((_, missing)) => format!("method {path} is not offered by this server: {missing} is not available"),
-        None => format!("unknown method {path}"),
-    };
-    Err(InferError::new(Code::Unsupported, text))
+    let found = SERVED.iter().find(|(served, _)| *served == path).map(|(_, method)| *method);
+    found.ok_or_else(|| InferError::new(Code::Unsupported, format!("unknown method {path}")))
 }
 
 async fn control(service: &Service, method: Control, head: Head, body: Incoming) -> Result<Answer, InferError> {
@@ -202,6 +201,8 @@ async fn control(service: &Service, method: Control, head: Head, body: Incoming)
         Control::RepositoryIndex => repository::index(service, message),
         Control::RepositoryModelLoad => repository::load(service, message).await,
         Control::RepositoryModelUnload => repository::unload(service, message).await,
+        Control::LogSettings => logging::log_settings(service, message).await,
+        Control::TraceSetting => tracing::trace_setting(service, message),
         Control::HealthCheck => Ok(metadata::health(service).await),
         Control::RegionStatus => shared_memory::status(service, message),
         Control::RegionRegister => shared_memory::register(service, message),
@@ -233,19 +234,16 @@ mod tests {
     }
 
     #[test]
-    fn each_declared_method_stands_in_one_table() {
-        let served = SERVED.iter().map(|(path, _)| path.to_string());
-        let listed: Vec<String> = served.chain(NOT_OFFERED.iter().map(|(path, _)| path.to_string())).collect();
+    fn each_declared_method_is_served() {
+        let listed: Vec<String> = SERVED.iter().map(|(path, _)| path.to_string()).collect();
         assert_eq!(listed.len(), declared().len());
         assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), declared());
     }
 
     #[test]
-    fn a_method_that_is_missing_says_what_is_missing() {
+    fn a_method_that_is_unknown_is_named() {
         assert_eq!(find("/inference.GRPCInferenceService/ModelInfer"), Ok(Method::ModelInfer));
-        let error = find("/inference.GRPCInferenceService/TraceSetting").unwrap_err();
-        assert_eq!(error.code, Code::Unsupported);
-        assert!(error.message.ends_with("tracing is not available"));
-        assert_eq!(find("/x").unwrap_err().message, "unknown method /x");
+        let error = find("/x").unwrap_err();
+        assert_eq!((error.code, error.message.as_str()), (Code::Unsupported, "unknown method /x"));
     }
 }

@@ -13,6 +13,7 @@ mod deadline;
 mod head;
 mod infer;
 mod layout;
+mod logging;
 mod message;
 mod metadata;
 mod methods;
@@ -23,6 +24,7 @@ mod statistics;
 mod status;
 mod stream;
 mod tensors;
+mod tracing;
 mod watch;
 
 pub use connection::serve_connection;

@@ -27,11 +27,13 @@ use super::head::Head;
 use super::infer::{Forwarded, forwarded};
 use super::layout::Inference;
 use super::message::{Message, Messages, PREFIX_BYTES, Receiving, parse_inference, within_message};
+use super::tracing::Entry;
 use super::{deadline, status};
 use crate::executor::answer::Reply;
 use crate::handlers::Service;
 use crate::handlers::stream::{News, Session};
 use crate::regions::Finder;
+use crate::trace::sent::Sent;
 use crate::wire::connection::Incoming;
 
 /// Responses are written together up to about this many bytes: enough to make frames and wake-ups few, little enough
@@ -50,6 +52,7 @@ pub(super) struct StreamAnswer {
     outgoing: Outgoing,
     strict_errors: bool,
     forwarded: Forwarded,
+    entry: Option<Box<Entry>>,
     reading: Reading,
     receiving: Receiving,
     /// A compressed request that is being expanded; what follows it waits.
@@ -93,6 +96,7 @@ impl StreamAnswer {
             forwarded: forwarded(&service, headers)?,
             session: Session::new(Arc::clone(&service)),
             messages: Messages::new(Inference(Arc::clone(&service)), head.receiving),
+            entry: Entry::new(&service, headers),
             service,
             incoming,
             outgoing: Outgoing { press: head.press, ..Outgoing::default() },
@@ -201,6 +205,7 @@ impl StreamAnswer {
 
     fn ask(&mut self, message: ModelInferRequest) {
         let id = CompactString::from(message.id.as_str());
+        let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &message.model_name));
         match self.service.lookup(&message.model_name, &message.model_version) {
             Err(error) => self.session.refuse(id, true, error),
             Ok(model) => {
@@ -209,6 +214,7 @@ impl StreamAnswer {
                     Err(error) => self.session.refuse(id, !model.is_decoupled(), error),
                     Ok(mut request) => {
                         request.parameters.extend_from_slice(&self.forwarded);
+                        request.trace = trace;
                         self.session.ask(model, request, finder.held);
                     }
                 }
@@ -220,6 +226,7 @@ impl StreamAnswer {
     fn write(&mut self, context: &mut Context<'_>) {
         while matches!(self.phase, Phase::Open) && self.outgoing.bytes < BATCH_BYTES {
             let Poll::Ready(news) = self.session.poll_news(context) else { return };
+            let _sent = news.trace.map(|trace| Sent::grpc(Arc::clone(trace)));
             match news {
                 News { model: Some(_), answer: Some(Err(error)), .. } if self.strict_errors => {
                     self.end(status::failure(&error));

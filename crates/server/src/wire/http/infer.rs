@@ -1,6 +1,9 @@
 //! An inference request over HTTP: from its body to its answer.
 
+use std::sync::Arc;
+
 use alipes_protocol::codec::{binary, json};
+use alipes_protocol::trace::{Moment, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, Tensor, limits};
 use bytes::Bytes;
 use hyper::body::Body as _;
@@ -14,6 +17,7 @@ use super::spelling::Spelling;
 use crate::handlers::Service;
 use crate::regions::Finder;
 use crate::wire::connection::Incoming;
+use crate::workers::clock::now_ns;
 
 /// Length of the JSON in front of binary tensors. Source: the binary tensor extension.
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
@@ -30,10 +34,15 @@ pub async fn infer(
     spelling: Option<&Spelling>,
 ) -> Response<Reply> {
     let (head, mut body) = request.into_parts();
+    let trace = service.trace(model, &head.headers);
     let forwarded = forwarded(service, &head.headers, spelling);
-    let outcome = answer(service, model, version, &head.headers, &mut body, forwarded).await;
+    let outcome = answer(service, model, version, &head.headers, &mut body, forwarded, trace.as_ref()).await;
     body::discard(body);
-    outcome.unwrap_or_else(|error| reply::infer_error(&error))
+    let mut response = outcome.unwrap_or_else(|error| reply::infer_error(&error));
+    if let Some(trace) = trace {
+        response.body_mut().traced(trace);
+    }
+    response
 }
 
 async fn answer(
@@ -43,6 +52,7 @@ async fn answer(
     headers: &HeaderMap,
     body: &mut Incoming,
     forwarded: Result<Vec<(String, Parameter)>, InferError>,
+    trace: Option<&Arc<Trace>>,
 ) -> Result<Response<Reply>, InferError> {
     let model = service.lookup_unary(name, version, DOOR).map_err(|error| error.at(Origin::Door))?;
     let Some(coding) = Coding::of_request(headers) else { return Ok(unknown_coding()) };
@@ -61,9 +71,13 @@ async fn answer(
             compression::expand(compressed, Received::new(&expected, 0), max_input_bytes).await?
         }
     };
+    if let Some(trace) = trace {
+        trace.note(Moment::HttpRecvEnd, now_ns());
+    }
     let mut finder = Finder::new(&service.regions);
     let mut request = decode(body, header_length, name, max_input_bytes, &mut finder)?;
     request.parameters.extend(forwarded?);
+    request.trace = trace.cloned();
     // The answer's form is the request's choice; the rest of the request moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
     let response = service.infer(&model, request, finder.held).await?;

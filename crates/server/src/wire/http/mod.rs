@@ -7,12 +7,14 @@ mod events;
 mod generate;
 mod h2c;
 mod infer;
+mod logging;
 pub mod metrics;
 mod reply;
 mod route;
 mod shared_memory;
 pub mod spelling;
 mod statistics;
+mod tracing;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -199,12 +201,18 @@ async fn answer(service: &Service, request: Request<Incoming>, spelling: Option<
             let model = model.to_owned();
             control::unload(service, &model, request.into_body()).await
         }
+        Route::LogSettings => logging::settings(service),
+        Route::ChangeLog => logging::change(service, request.into_body()).await,
+        Route::TraceSettings { model } => tracing::settings(service, model),
+        Route::ChangeTracing { model } => {
+            let model = model.to_owned();
+            tracing::change(service, &model, request.into_body()).await
+        }
         Route::Region(region) => {
             let name = region.name.to_owned();
             shared_memory::region(service, Region { name: &name, ..region }, request.into_body()).await
         }
         Route::NamedRepository => control::named_repository(),
-        Route::Later(feature) => reply::later(feature),
         Route::WrongMethod { plain } => reply::wrong_method(plain),
         Route::Unknown => reply::not_found(),
     }

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use alipes_protocol::trace::Trace;
 use alipes_protocol::{InferError, Origin};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
@@ -13,6 +15,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use super::events::Events;
+use crate::trace::sent::Sent;
 
 /// Content type of JSON answers.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -30,6 +33,7 @@ pub struct Reply {
     left: u64,
     /// What follows the slices, as it comes.
     events: Option<Box<Events>>,
+    sent: Option<Sent>,
 }
 
 impl Reply {
@@ -37,12 +41,17 @@ impl Reply {
     pub fn of(slices: impl IntoIterator<Item = Bytes>) -> Reply {
         let slices: VecDeque<Bytes> = slices.into_iter().filter(|slice| !slice.is_empty()).collect();
         let left = slices.iter().map(|slice| slice.len() as u64).sum();
-        Reply { slices, left, events: None }
+        Reply { slices, left, events: None, sent: None }
     }
 
     /// A body that begins with an event, which others follow.
     pub fn of_events(first: Bytes, events: Events) -> Reply {
         Reply { events: Some(Box::new(events)), ..Reply::of([first]) }
+    }
+
+    /// Has it noted when the answer begins to leave, which is now, and when it has left.
+    pub fn traced(&mut self, trace: Arc<Trace>) {
+        self.sent = Some(Sent::http(trace));
     }
 }
 
@@ -148,12 +157,6 @@ pub fn restricted(header: &str) -> Response<Reply> {
 /// 431 where there are too many headers.
 pub fn too_many_headers() -> Response<Reply> {
     answer(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, PLAIN, Reply::default())
-}
-
-/// 501 for a route that this release does not offer.
-pub fn later(feature: &str) -> Response<Reply> {
-    let text = format!("{feature} is not supported by this release of alipes");
-    answer(StatusCode::NOT_IMPLEMENTED, JSON, error_body(&text))
 }
 
 fn status(error: &InferError) -> StatusCode {

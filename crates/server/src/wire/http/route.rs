@@ -44,10 +44,17 @@ pub enum Route<'a> {
     },
     /// What is asked of clients' shared memory.
     Region(Region<'a>),
+    LogSettings,
+    ChangeLog,
+    /// Of all models where there is no name.
+    TraceSettings {
+        model: &'a str,
+    },
+    ChangeTracing {
+        model: &'a str,
+    },
     /// A load or unload that names the repository too, which Triton refuses.
     NamedRepository,
-    /// A route of Triton that this release does not offer yet, and what it belongs to.
-    Later(&'static str),
     /// The path exists, under another method; `plain` is how Triton labels the answer.
     WrongMethod {
         plain: bool,
@@ -83,8 +90,10 @@ impl<'a> Route<'a> {
             "/v2" => get(method, false, Route::Server),
             "/v2/health/live" => get(method, true, Route::Live),
             "/v2/health/ready" => get(method, true, Route::Ready),
-            "/v2/logging" => setting(method, "log settings"),
-            "/v2/trace/setting" => setting(method, "trace settings"),
+            "/v2/logging" => setting(method, Route::LogSettings, Route::ChangeLog),
+            "/v2/trace/setting" => {
+                setting(method, Route::TraceSettings { model: "" }, Route::ChangeTracing { model: "" })
+            }
             _ => Route::of_prefix(method, path),
         }
     }
@@ -119,7 +128,9 @@ impl<'a> Route<'a> {
             ["stats"] => get(method, false, Route::Statistics { model, version }),
             ["generate"] => post(method, false, Route::Generate { model, version, events: false }),
             ["generate_stream"] => post(method, false, Route::Generate { model, version, events: true }),
-            ["trace", "setting"] if version.is_empty() => setting(method, "trace settings"),
+            ["trace", "setting"] if version.is_empty() => {
+                setting(method, Route::TraceSettings { model }, Route::ChangeTracing { model })
+            }
             _ => Route::Unknown,
         }
     }
@@ -149,8 +160,8 @@ fn post<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
 }
 
 /// Settings are read with GET and changed with POST.
-fn setting<'a>(method: &Method, feature: &'static str) -> Route<'a> {
-    if method == Method::POST { Route::Later(feature) } else { get(method, false, Route::Later(feature)) }
+fn setting<'a>(method: &Method, read: Route<'a>, change: Route<'a>) -> Route<'a> {
+    if method == Method::POST { change } else { get(method, false, read) }
 }
 
 /// Shared memory: the last segment says what is to be done, and with which region.
@@ -202,15 +213,6 @@ mod tests {
     }
 
     #[test]
-    fn routes_that_are_not_offered_yet_still_have_their_methods() {
-        let wrong = Route::WrongMethod { plain: false };
-        for path in ["/v2/logging", "/v2/trace/setting", "/v2/models/m/trace/setting"] {
-            assert_eq!(Route::of(&Method::PUT, path), wrong, "{path}");
-            assert!(matches!(get_route(path), Route::Later(_)), "{path}");
-        }
-    }
-
-    #[test]
     fn a_region_is_named_or_all_are_meant() {
         let region = |cuda, name, action| Route::Region(Region { cuda, name, action });
         assert_eq!(get_route("/v2/systemsharedmemory/status"), region(false, "", RegionAction::Status));
@@ -237,6 +239,18 @@ mod tests {
         assert_eq!(Route::of(&Method::POST, path), generate(false));
         assert_eq!(Route::of(&Method::POST, &format!("{path}_stream")), generate(true));
         assert_eq!(get_route(path), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn settings_are_read_with_get_and_changed_with_post() {
+        assert_eq!(get_route("/v2/logging"), Route::LogSettings);
+        assert_eq!(Route::of(&Method::POST, "/v2/logging"), Route::ChangeLog);
+        assert_eq!(get_route("/v2/models/m/trace/setting"), Route::TraceSettings { model: "m" });
+        assert_eq!(Route::of(&Method::POST, "/v2/trace/setting"), Route::ChangeTracing { model: "" });
+        assert_eq!(get_route("/v2/models/m/versions/1/trace/setting"), Route::Unknown);
+        for path in ["/v2/logging", "/v2/trace/setting", "/v2/models/m/trace/setting"] {
+            assert_eq!(Route::of(&Method::PUT, path), Route::WrongMethod { plain: false }, "{path}");
+        }
     }
 
     #[test]

@@ -1,0 +1,199 @@
+//! Traces of requests: which are traced, and where their records go.
+//!
+//! - `settings`: what is set, for all models and for each, as clients read and change it.
+//! - `live`: the settings in force, which draw requests and number their records.
+//! - `context`: the caller's trace, in and out of headers.
+//! - `writer`: the thread that writes records, so that no request waits for a file or a collector.
+//! - `file`: records as Triton's trace file has them.
+//! - `otlp`: records as spans, for an OpenTelemetry collector.
+
+pub mod context;
+mod file;
+mod live;
+mod otlp;
+pub mod sent;
+pub mod settings;
+mod writer;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use alipes_protocol::InferError;
+use alipes_protocol::trace::{Context, Trace};
+use parking_lot::Mutex;
+
+use crate::events::EventQueue;
+use live::Live;
+use settings::{Change, Chosen, Destination, TraceConfig, Values};
+use writer::Outbox;
+
+/// Who is traced.
+pub struct Traces {
+    // Whether any request may be: all that a request asks while tracing is off.
+    on: AtomicBool,
+    destination: Destination,
+    outbox: Arc<Outbox>,
+    book: Mutex<Book>,
+}
+
+/// What is set now. The settings that were in force before live on with the requests that they drew.
+struct Book {
+    start: Values,
+    global: Set,
+    models: HashMap<String, Set>,
+}
+
+/// Settings with what was chosen of them; the rest follows the settings above.
+#[derive(Clone)]
+struct Set {
+    chosen: Chosen,
+    live: Arc<Live>,
+}
+
+impl Traces {
+    /// Traces as the configuration says.
+    pub fn new(config: &TraceConfig, events: &Arc<EventQueue>) -> Traces {
+        let outbox = Arc::new(Outbox::new(config.destination.clone(), Arc::clone(events)));
+        let live = Live::new(config.values, &config.destination, &outbox);
+        let on = AtomicBool::new(live.may_draw());
+        let global = Set { chosen: Chosen::default(), live };
+        let book = Mutex::new(Book { start: config.values, global, models: HashMap::new() });
+        Traces { on, destination: config.destination.clone(), outbox, book }
+    }
+
+    /// Whether any request may be traced.
+    pub fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// The record of a request for a model, if it is drawn. To be asked once a request, while tracing is on.
+    pub fn draw(&self, model: &str, context: Option<Context>) -> Option<Arc<Trace>> {
+        let book = self.book.lock();
+        let live = Arc::clone(&book.models.get(model).unwrap_or(&book.global).live);
+        drop(book);
+        live.draw(context)
+    }
+
+    /// The settings in force for a model, or for all of them where the name is empty.
+    pub fn settings(&self, model: &str) -> Values {
+        let book = self.book.lock();
+        book.models.get(model).unwrap_or(&book.global).live.values_now()
+    }
+
+    /// Where records go.
+    pub fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// Changes the settings of a model, or of all models where the name is empty. A model follows the general settings
+    /// in everything that was not chosen for it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where tracing would be on and could not work; nothing has changed then.
+    pub fn change(&self, model: &str, change: &Change) -> Result<Values, InferError> {
+        let mut book = self.book.lock();
+        if model.is_empty() {
+            let chosen = book.global.chosen.with(change, &book.global.live.values_now());
+            let global = self.set(chosen, &book.start)?;
+            let values = global.live.values_now();
+            let followers = book.models.iter().map(|(name, set)| {
+                let chosen = set.chosen.with(&Change::default(), &set.live.values_now());
+                Ok((name.clone(), self.set(chosen, &values)?))
+            });
+            let followers = followers.collect::<Result<_, InferError>>()?;
+            (book.global, book.models) = (global, followers);
+        } else {
+            let general = book.global.live.values_now();
+            let before = book.models.get(model).map(|set| (set.chosen, set.live.values_now()));
+            let (chosen, values) = before.unwrap_or((Chosen::default(), general));
+            let chosen = chosen.with(change, &values);
+            if chosen == Chosen::default() {
+                book.models.remove(model);
+            } else {
+                let set = self.set(chosen, &general)?;
+                book.models.insert(model.to_owned(), set);
+            }
+        }
+        let on = book.global.live.may_draw() || book.models.values().any(|set| set.live.may_draw());
+        self.on.store(on, Ordering::Relaxed);
+        Ok(book.models.get(model).unwrap_or(&book.global).live.values_now())
+    }
+
+    fn set(&self, chosen: Chosen, above: &Values) -> Result<Set, InferError> {
+        let values = chosen.over(above);
+        if let Some(reason) = values.invalid(&self.destination).filter(|_| !values.level.is_off()) {
+            return Err(InferError::invalid(format!("Attempting to set invalid trace setting :{reason}")));
+        }
+        Ok(Set { chosen, live: Live::new(values, &self.destination, &self.outbox) })
+    }
+
+    /// Writes what is left; nothing is written after the deadline.
+    pub fn close(&self, deadline: Instant) {
+        self.on.store(false, Ordering::Relaxed);
+        self.outbox.close(deadline);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alipes_protocol::trace::Level;
+
+    use super::*;
+
+    const MOMENTS: Level = Level { timestamps: true, tensors: false };
+
+    fn traces(file: &str) -> Traces {
+        let destination = Destination::File { path: file.into() };
+        Traces::new(&TraceConfig { destination, ..TraceConfig::default() }, &Arc::default())
+    }
+
+    fn change(level: Level) -> Change {
+        Change { level: Some(Some(level)), ..Change::default() }
+    }
+
+    #[test]
+    fn nothing_is_drawn_and_no_thread_started_while_tracing_is_off() {
+        let traces = traces("unused.json");
+        assert!(!traces.is_on());
+        assert!(traces.draw("m", None).is_none());
+        traces.close(Instant::now());
+    }
+
+    #[test]
+    fn a_model_follows_the_general_settings_in_what_was_not_chosen_for_it() {
+        let traces = traces("unused.json");
+        let rate = Change { rate: Some(Some(2)), ..Change::default() };
+        assert_eq!(traces.change("m", &rate).unwrap().rate, 2);
+        assert_eq!((traces.settings("").rate, traces.is_on()), (1000, false));
+        traces.change("", &change(MOMENTS)).unwrap();
+        let both = traces.settings("m");
+        assert_eq!((both.level, both.rate, traces.settings("other").rate), (MOMENTS, 2, 1000));
+        assert!(traces.is_on());
+        let back = Change { rate: Some(None), ..Change::default() };
+        assert_eq!(traces.change("m", &back).unwrap().rate, 1000);
+        assert!(traces.book.lock().models.is_empty());
+        traces.change("", &change(Level::default())).unwrap();
+        assert!(!traces.is_on());
+    }
+
+    #[test]
+    fn one_model_alone_can_be_traced() {
+        let traces = traces("unused.json");
+        traces.change("m", &Change { rate: Some(Some(1)), ..change(MOMENTS) }).unwrap();
+        assert!(traces.draw("other", None).is_none());
+        assert!(traces.is_on());
+    }
+
+    #[test]
+    fn what_could_not_work_is_refused_and_changes_nothing() {
+        let traces = traces("");
+        let refused = traces.change("", &change(MOMENTS)).unwrap_err();
+        assert_eq!(refused.message, "Attempting to set invalid trace setting :trace file name is not given");
+        let rate = Change { rate: Some(Some(0)), ..Change::default() };
+        assert_eq!(traces.change("", &rate).unwrap().rate, 0);
+        assert!(traces.settings("").level.is_off());
+    }
+}

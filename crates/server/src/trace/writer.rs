@@ -1,0 +1,218 @@
+//! The thread that writes records: requests only leave them with it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use alipes_protocol::trace::{Context, Record};
+use parking_lot::Mutex;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::file::TraceFile;
+use super::otlp;
+use super::settings::Destination;
+use crate::events::{Event, EventQueue};
+
+/// Traces that wait for the writer at most; what comes on top is dropped, and told.
+const MAX_WAITING: usize = 1024;
+
+/// Bytes of records that are kept in memory at most until their file is written, for each of the settings in force.
+const MAX_KEPT_BYTES: usize = 1 << 20;
+
+/// How often the end of the thread is looked for.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Levels of lines in the log.
+pub(super) const ERROR: u8 = 0;
+pub(super) const WARNING: u8 = 1;
+pub(super) const INFO: u8 = 2;
+
+/// What the writer is told.
+pub enum Job {
+    /// A request is over.
+    Finished(Finished),
+    /// Nothing more comes from these settings.
+    Retired {
+        /// Their number.
+        settings: u64,
+    },
+}
+
+/// A request that is over, and those that it led to.
+pub struct Finished {
+    /// Number of the settings that drew it.
+    pub settings: u64,
+    /// How many traces go into a file of their own.
+    pub log_frequency: u32,
+    /// It is the last that the settings will draw.
+    pub last: bool,
+    /// Its place in a trace of several services.
+    pub context: Option<Context>,
+    /// Its records.
+    pub records: Vec<Record>,
+}
+
+/// The way to the writer, whose thread starts with the first record.
+pub struct Outbox {
+    destination: Destination,
+    events: Arc<EventQueue>,
+    dropped: AtomicU64,
+    state: Mutex<State>,
+}
+
+enum State {
+    Idle,
+    Open(Sender<Job>, JoinHandle<()>),
+    Closed,
+}
+
+impl Outbox {
+    /// A writer that has nothing to do yet.
+    pub fn new(destination: Destination, events: Arc<EventQueue>) -> Outbox {
+        Outbox { destination, events, dropped: AtomicU64::new(0), state: Mutex::new(State::Idle) }
+    }
+
+    /// Leaves a job with the writer; never waits for it.
+    pub fn post(&self, job: Job) {
+        let mut state = self.state.lock();
+        if matches!(*state, State::Idle) {
+            *state = self.start();
+        }
+        self.hand_over(&state, job);
+    }
+
+    /// The same, if there is a writer.
+    pub fn post_if_open(&self, job: Job) {
+        self.hand_over(&self.state.lock(), job);
+    }
+
+    fn hand_over(&self, state: &State, job: Job) {
+        if let State::Open(sender, _) = state
+            && sender.try_send(job).is_err()
+            && self.dropped.fetch_add(1, Ordering::Relaxed) == 0
+        {
+            let text = "traces are dropped: requests are traced faster than the traces can be written".to_owned();
+            self.events.tell(Event::Notice { level: WARNING, text });
+        }
+    }
+
+    fn start(&self) -> State {
+        let (sender, jobs) = channel(MAX_WAITING);
+        let (destination, events) = (self.destination.clone(), Arc::clone(&self.events));
+        let writer = thread::Builder::new().name("alipes-trace".into());
+        match writer.spawn(move || write(destination, jobs, &events)) {
+            Ok(thread) => State::Open(sender, thread),
+            Err(error) => {
+                let text = format!("requests are not traced: the system refuses a thread: {error}");
+                self.events.tell(Event::Notice { level: ERROR, text });
+                State::Closed
+            }
+        }
+    }
+
+    /// Takes no more jobs and waits until what is left is written, or the deadline comes.
+    pub fn close(&self, deadline: Instant) {
+        let state = std::mem::replace(&mut *self.state.lock(), State::Closed);
+        if let State::Open(sender, thread) = state {
+            drop(sender);
+            while !thread.is_finished() && Instant::now() < deadline {
+                thread::sleep(LOOK);
+            }
+            if thread.is_finished() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn write(destination: Destination, mut jobs: Receiver<Job>, events: &Arc<EventQueue>) {
+    match destination {
+        Destination::File { path } => {
+            let mut files = Files::new(path, Arc::clone(events));
+            while let Some(job) = jobs.blocking_recv() {
+                files.take(job);
+            }
+            files.finish();
+        }
+        Destination::Collector(config) => otlp::export(&config, jobs, events),
+    }
+}
+
+/// Records on their way into Triton's trace files.
+struct Files {
+    file: TraceFile,
+    events: Arc<EventQueue>,
+    // By the number of the settings.
+    kept: HashMap<u64, Kept>,
+}
+
+/// Traces that wait for their file.
+#[derive(Default)]
+struct Kept {
+    text: String,
+    traces: u32,
+    /// They go into files with numbers.
+    numbered: bool,
+}
+
+impl Files {
+    fn new(path: String, events: Arc<EventQueue>) -> Files {
+        Files { file: TraceFile::new(path), events, kept: HashMap::new() }
+    }
+
+    fn take(&mut self, job: Job) {
+        match job {
+            Job::Retired { settings } => {
+                if let Some(kept) = self.kept.remove(&settings) {
+                    self.save(kept);
+                }
+            }
+            Job::Finished(Finished { settings, log_frequency, last, records, .. }) => {
+                let kept = self.kept.entry(settings).or_default();
+                kept.add(&records, log_frequency);
+                let full = log_frequency > 0 && kept.traces >= log_frequency;
+                if full || last || kept.text.len() > MAX_KEPT_BYTES {
+                    // Source: Triton. The last traces of a limited number go into a file with a number, too.
+                    kept.numbered |= last;
+                    let kept = std::mem::take(kept);
+                    self.save(kept);
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) {
+        for kept in std::mem::take(&mut self.kept).into_values() {
+            self.save(kept);
+        }
+        let ended = self.file.finish();
+        self.complain(ended);
+    }
+
+    fn save(&mut self, kept: Kept) {
+        if kept.traces > 0 {
+            let saved = self.file.save(&kept.text, kept.numbered);
+            self.complain(saved);
+        }
+    }
+
+    fn complain(&self, outcome: std::io::Result<()>) {
+        if let Err(error) = outcome {
+            let text = format!("failed creating trace file: {error}");
+            self.events.tell(Event::Notice { level: ERROR, text });
+        }
+    }
+}
+
+impl Kept {
+    fn add(&mut self, records: &[Record], log_frequency: u32) {
+        if self.traces > 0 {
+            self.text.push(',');
+        }
+        super::file::render(&mut self.text, records);
+        self.traces += 1;
+        self.numbered = log_frequency > 0;
+    }
+}

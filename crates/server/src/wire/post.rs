@@ -1,0 +1,105 @@
+//! One request to a server of somebody else's: spans for a collector.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, HeaderValue};
+use http::{Request, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Longest time that a collector may take. Source: OTLP's exporters.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Most bytes of a collector's answer that are read: it says hardly anything.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// Where spans are sent.
+#[derive(Debug)]
+pub struct Target {
+    /// Host and port.
+    authority: String,
+    host: HeaderValue,
+    path: String,
+}
+
+/// Why a collector did not take spans.
+#[derive(Debug)]
+pub struct Failure {
+    /// For people.
+    pub text: String,
+    /// It may take them later.
+    pub passes: bool,
+}
+
+impl Target {
+    /// The target that a URL names.
+    ///
+    /// # Errors
+    ///
+    /// It is no URL, or not one of HTTP.
+    pub fn of(url: &str) -> Result<Target, String> {
+        let uri: Uri = url.parse().map_err(|error| format!("'{url}' is no URL: {error}"))?;
+        if uri.scheme_str() != Some("http") {
+            return Err(format!("'{url}' does not begin with http://; a collector beside the server can encrypt"));
+        }
+        let host = uri.host().ok_or_else(|| format!("'{url}' names no host"))?;
+        let authority = format!("{host}:{}", uri.port_u16().unwrap_or(80));
+        let value = HeaderValue::from_str(&authority).map_err(|error| format!("'{url}': {error}"))?;
+        let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        Ok(Target { authority, host: value, path })
+    }
+
+    /// Sends a message, and waits until it is taken.
+    ///
+    /// # Errors
+    ///
+    /// The collector is away, slow, or refuses.
+    pub async fn post(&self, body: Vec<u8>) -> Result<(), Failure> {
+        let failure = |text: String| Failure { text, passes: true };
+        match timeout(TIMEOUT, self.exchange(body)).await {
+            Err(_) => Err(failure(format!("no answer within {} s", TIMEOUT.as_secs()))),
+            Ok(Err(text)) => Err(failure(text)),
+            Ok(Ok(200..=299)) => Ok(()),
+            // Source: OTLP, which names the statuses after which a client is to try again.
+            Ok(Ok(status)) => {
+                Err(Failure { text: format!("status {status}"), passes: matches!(status, 429 | 502 | 503 | 504) })
+            }
+        }
+    }
+
+    async fn exchange(&self, body: Vec<u8>) -> Result<u16, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let stream = TcpStream::connect(&self.authority).await.map_err(|error| text(&error))?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| text(&error))?;
+        let connection = tokio::spawn(connection);
+        let request = Request::post(&self.path)
+            .header(HOST, &self.host)
+            .header(CONTENT_TYPE, "application/x-protobuf")
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| text(&error))?;
+        let answer = sender.send_request(request).await.map_err(|error| text(&error))?;
+        let status = answer.status().as_u16();
+        let read = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+        connection.abort();
+        read.map(|_| status).map_err(|error| text(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_taken_out_of_its_url() {
+        let target = Target::of("http://collector/v1/traces?x=1").unwrap();
+        assert_eq!((target.authority.as_str(), target.path.as_str()), ("collector:80", "/v1/traces?x=1"));
+        assert_eq!(Target::of("http://[::1]:4318").unwrap().authority, "[::1]:4318");
+        for url in ["", "collector:4318", "https://collector/", "ftp://collector/"] {
+            assert!(Target::of(url).is_err(), "{url}");
+        }
+    }
+}
