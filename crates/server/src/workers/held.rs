@@ -25,18 +25,17 @@ impl Held {
         self.frames.get(&lease).map(|(frame, _)| frame)
     }
 
-    /// Frees a frame. A lease that is unknown is the worker's word for memory that it never had: nothing happens.
-    pub fn release(&mut self, lease: u64) {
-        self.bytes -= self.frames.remove(&lease).map_or(0, |(frame, _)| frame.bytes());
+    /// Frees a frame; gives the receipt to be dropped without any lock, since a callee may be an ensemble that goes on
+    /// with it. A lease that is unknown is the worker's word for memory that it never had: nothing happens.
+    #[must_use = "dropping a receipt tells the callee, who may do more than this thread's locks allow"]
+    pub fn release(&mut self, lease: u64) -> Option<Receipt> {
+        let (frame, receipt) = self.frames.remove(&lease)?;
+        self.bytes -= frame.bytes();
+        receipt
     }
 
     /// Memory that is held, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Frees everything.
-    pub fn clear(&mut self) {
-        *self = Held::default();
     }
 }

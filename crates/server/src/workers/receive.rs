@@ -10,7 +10,7 @@ use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{Code, InferError, Origin, Tensor};
 use bytes::Bytes;
 
-use super::calls::CallId;
+use super::calls::{CallId, Receipt};
 use super::lanes::InFlight;
 use super::worker::{State, Worker};
 use super::{calls, clock};
@@ -37,6 +37,7 @@ pub struct Received {
     cancelled_calls: Vec<u64>,
     logs: Vec<LogLine>,
     checked: Vec<(u64, bool)>,
+    receipts: Vec<Receipt>,
     /// The worker is ready to take requests.
     ready: bool,
     /// The worker could not load its model.
@@ -94,7 +95,7 @@ fn take(
             leave_if_over(received, state, worker, place);
         }
         Message::Released { lease } => {
-            state.held.release(lease);
+            received.receipts.extend(state.held.release(lease));
         }
         Message::Call(call) => received.calls.push(call),
         Message::CallCancelled { id } => received.cancelled_calls.push(id),
@@ -303,8 +304,8 @@ impl Received {
             }
         }
         parcels.send();
-        let Received { life, turns, calls, cancelled_calls, logs, checked, ready, refused, .. } = self;
-        Rest { life, turns, calls, cancelled_calls, logs, checked, ready, refused }
+        let Received { life, turns, calls, cancelled_calls, logs, checked, receipts, ready, refused, .. } = self;
+        Rest { life, turns, calls, cancelled_calls, logs, checked, receipts, ready, refused }
     }
 }
 
@@ -316,6 +317,7 @@ pub struct Rest {
     cancelled_calls: Vec<u64>,
     logs: Vec<LogLine>,
     checked: Vec<(u64, bool)>,
+    receipts: Vec<Receipt>,
     ready: bool,
     refused: Option<String>,
 }
@@ -327,6 +329,7 @@ impl Rest {
         for line in self.logs {
             log(worker, line);
         }
+        drop(self.receipts);
         for (number, ready) in self.checked {
             worker.checks.answered(number, ready);
         }

@@ -297,10 +297,12 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
             state.parked.push(worker.numbers.turn(level));
         }
     }
-    state.held.clear();
+    let held = std::mem::take(&mut state.held);
     state.mail.clear();
     drop(guard);
     calls::abandon(worker);
+    // Its receipts tell nobody any more.
+    drop(held);
     worker.checks.abandon();
     if let Some(model) = worker.model() {
         let effect = model.queue.lock().put_back(Instant::now(), unclaimed.into_iter());
