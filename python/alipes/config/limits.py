@@ -6,11 +6,14 @@ from typing import Final
 
 __all__ = [
     "MAX_COMPLETION_BYTES",
+    "MAX_ENSEMBLE_DEPTH",
     "MAX_ENVIRONMENT_BYTES",
     "MAX_ENVIRONMENT_FILES",
     "MAX_INSTANCES",
     "MAX_OVERRIDE_DEPTH",
     "MAX_OVERRIDE_FILES",
+    "MAX_STEPS",
+    "MAX_STEP_TENSORS",
     "MAX_THREADS",
 ]
 
@@ -19,6 +22,15 @@ MAX_INSTANCES: Final = 1024
 
 MAX_THREADS: Final = 1024
 """Most threads of an engine for one model: more than any machine has cores is a slip of the pen."""
+
+MAX_STEPS: Final = 1024
+"""Most steps of an ensemble: pipelines have a handful, and what is checked of a graph grows faster than its steps."""
+
+MAX_STEP_TENSORS: Final = 1024
+"""Most inputs, and most outputs, of one step: every output follows from every input, and all of these are looked at."""
+
+MAX_ENSEMBLE_DEPTH: Final = 32
+"""Most ensembles that stand one within the other: each costs a request a few frames of the stack."""
 
 MAX_COMPLETION_BYTES: Final = 1 << 24
 """Longest answer of the process that completes a configuration, log lines included: the model's code writes it."""

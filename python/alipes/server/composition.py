@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from alipes.config.limits import MAX_ENSEMBLE_DEPTH
 from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig, copy_config
 from alipes.config.validate.composing import check_composing
@@ -115,6 +116,9 @@ class Composition:
         if key in self._under_way:
             names = f"{key.name} -> ... -> {self._under_way[-1].name} -> {key.name}"
             raise _refused(key, f"circular dependency between ensembles: {names}", _Circle)
+        if len(self._under_way) >= MAX_ENSEMBLE_DEPTH:
+            text = f"ensembles stand more than {MAX_ENSEMBLE_DEPTH} deep in '{self._under_way[0].name}'"
+            raise _refused(key, text)
         self._under_way.append(key)
         try:
             yield

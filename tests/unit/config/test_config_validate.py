@@ -32,6 +32,8 @@ def controls(text: str) -> str:
     return f'backend: "python" sequence_batching {{ control_input [ {text} ] }}'
 
 
+STEP = '{ model_name: "n" input_map { key: "X" value: "A" } output_map { key: "Y" value: "B" } }'
+
 ENSEMBLE = """
     platform: "ensemble"
     input { name: "A" } output { name: "D" }
@@ -143,6 +145,17 @@ def test_what_is_right_passes_the_poll(text: str) -> None:
         (ENSEMBLE + "instance_group { }", "instance group should not be specified for ensemble 'm'"),
         (ENSEMBLE + "optimization { }", "optimization should not be specified for ensemble 'm'"),
         (ENSEMBLE + "model_warmup { }", "model_warmup can not be specified for ensemble 'm'"),
+        (
+            f'platform: "ensemble" ensemble_scheduling {{ step [ {", ".join([STEP] * 1025)} ] }}',
+            "ensemble 'm' has 1025 steps, more than the limit of 1024",
+        ),
+        (
+            ENSEMBLE.replace(
+                'input_map { key: "X" value: "A" }',
+                " ".join(f'input_map {{ key: "X{number}" value: "A" }}' for number in range(1025)),
+            ),
+            "step 0 of ensemble 'm' maps 1025 tensors, more than the limit of 1024",
+        ),
         (ENSEMBLE.replace('model_name: "n"', ""), "must specify 'model_name' in step 0 of ensemble 'm'"),
         (
             ENSEMBLE.replace('output_map { key: "Y" value: "D" }', ""),

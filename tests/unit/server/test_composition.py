@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from alipes.config.limits import MAX_ENSEMBLE_DEPTH
 from alipes.errors import ModelLoadError
 from alipes.server.failures import LoadFailed
 from alipes.server.lifecycle import Lifecycle
@@ -212,3 +213,23 @@ def test_a_circle_is_told_as_such(lifecycle: Lifecycle, data_plane: DataPlane, m
         f"load failed for model '{first}': circular dependency between ensembles: {names}\n"
     )
     assert serving(data_plane) == set()
+
+
+def test_ensembles_stand_only_so_deep_in_each_other(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    depth = MAX_ENSEMBLE_DEPTH + 1
+    for number in range(depth):
+        model(f"e{number}", config=as_model(ensemble(f"e{number + 1}" if number + 1 < depth else "m")))
+    model("m")
+    assert failure_of(lifecycle, "e0").endswith(f"ensembles stand more than {MAX_ENSEMBLE_DEPTH} deep in 'e0'\n")
+    lifecycle.load("e1")
+    assert "e1" in serving(data_plane)
+
+
+def test_a_name_that_leads_out_of_the_repository_is_no_model(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    model("e", config=ensemble("../m", "/m"))
+    model("m")
+    assert failure_of(lifecycle, "e").endswith("not available or ambiguous: ../m, /m\n")

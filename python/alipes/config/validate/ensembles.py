@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from alipes.config.limits import MAX_STEP_TENSORS, MAX_STEPS
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
@@ -29,6 +30,7 @@ def check_ensemble(config: ModelConfig) -> None:
         raise ConfigError(f"model_warmup can not be specified for ensemble '{name}'", key="model_warmup")
     if not config.ensemble_scheduling.step:
         raise _error(f"must specify 'step' for ensemble '{name}'")
+    _check_size(config)
     graph = _graph(config)
     ready = _reachable(config, graph)
     _check_outputs(config, graph, ready)
@@ -40,6 +42,19 @@ def check_ensemble(config: ModelConfig) -> None:
 
 def _is_set(config: ModelConfig, name: str) -> bool:
     return any(descriptor.name == name for descriptor, _ in config.ListFields())
+
+
+def _check_size(config: ModelConfig) -> None:
+    steps = config.ensemble_scheduling.step
+    if len(steps) > MAX_STEPS:
+        raise _error(f"ensemble '{config.name}' has {len(steps)} steps, more than the limit of {MAX_STEPS}")
+    for index, step in enumerate(steps):
+        tensors = max(len(step.input_map), len(step.output_map))
+        if tensors > MAX_STEP_TENSORS:
+            raise _error(
+                f"step {index} of ensemble '{config.name}' maps {tensors} tensors, more than the limit of "
+                f"{MAX_STEP_TENSORS}"
+            )
 
 
 def _graph(config: ModelConfig) -> dict[str, _Node]:

@@ -1,0 +1,233 @@
+"""Ensembles over the real doors: chains, ensembles in ensembles, streams of responses, farewells, reloads, crashes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import tritonclient.grpc as grpc_client
+import tritonclient.http as http_client
+from support import asking
+from support.asking import ask, stream
+from support.models import add_model, times
+from support.server import ServerProcess
+from support.streams import Stream
+from support.traffic import Traffic
+from support.waiting import until
+from tritonclient.utils import InferenceServerException
+
+Serve = Callable[..., ServerProcess]
+
+UPPER = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.one(text(request)) for request in requests]
+
+    def one(self, how):
+        if how == "die":
+            os._exit(3)
+        if how == "fail":
+            error = pb_utils.TritonError("it failed", pb_utils.TritonError.ALREADY_EXISTS)
+            return pb_utils.InferenceResponse(error=error)
+        return good(how.upper())
+"""
+
+QUOTE = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [good(f"<{text(request)}>") for request in requests]
+"""
+
+# Gives numbers until it has given enough, or the caller leaves.
+COUNTER = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            given = 0
+            while given < int(text(request)) and not sender.is_cancelled():
+                sender.send(good(given))
+                given += 1
+            with open(os.environ["NOTES"], "a") as notes:
+                notes.write(f"{given}\\n")
+            sender.send(flags=FINAL)
+"""
+
+# Passes a text on to another model and says what came.
+CALLER = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.one(*text(request).split(" ", 1)) for request in requests]
+
+    def one(self, model, how):
+        given = pb_utils.Tensor("HOW", np.array([how], dtype=object))
+        call = pb_utils.InferenceRequest(model_name=model, requested_output_names=["OUT"], inputs=[given])
+        if model == "counted":
+            responses = list(call.exec(decoupled=True))
+            return good([tensor.as_numpy()[0].decode() for one in responses for tensor in one.output_tensors()])
+        response = call.exec()
+        if response.has_error():
+            return good(response.error().message())
+        return good(response.output_tensors()[0].as_numpy()[0].decode())
+"""
+
+
+def add_ensemble(repository: Path, name: str, *models: str, kind: str = "TYPE_STRING", dims: int = 1) -> None:
+    """Adds an ensemble that calls models of one input and one output one after the other."""
+    ports = ("X", "Y") if kind != "TYPE_STRING" else ("HOW", "OUT")
+    tensors = [ports[0], *(f"t{number}" for number in range(1, len(models))), ports[1]]
+    steps = [
+        f'{{ model_name: "{model}" model_version: -1 input_map {{ key: "{ports[0]}" value: "{before}" }} '
+        f'output_map {{ key: "{ports[1]}" value: "{after}" }} }}'
+        for model, before, after in zip(models, tensors[:-1], tensors[1:], strict=True)
+    ]
+    (repository / name / "1").mkdir(parents=True)
+    (repository / name / "config.pbtxt").write_text(
+        f'platform: "ensemble" max_batch_size: {4 if kind != "TYPE_STRING" else 0} '
+        f'input {{ name: "{ports[0]}" data_type: {kind} dims: {dims} }} '
+        f'output {{ name: "{ports[1]}" data_type: {kind} dims: {dims} }} '
+        f"ensemble_scheduling {{ step [ {', '.join(steps)} ] }}"
+    )
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("notes") / "notes"
+
+
+@pytest.fixture(scope="module")
+def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, notes: Path) -> ServerProcess:
+    repository: Path = tmp_path_factory.mktemp("models")
+    asking.add_model(repository, "upper", UPPER)
+    asking.add_model(repository, "quote", QUOTE)
+    asking.add_model(repository, "counter", COUNTER, decoupled=True)
+    asking.add_model(repository, "caller", CALLER)
+    add_ensemble(repository, "both", "upper", "quote")
+    add_ensemble(repository, "nested", "both", "both", "quote")
+    add_ensemble(repository, "counted", "counter", "both")
+    add_ensemble(repository, "calls", "caller", "quote")
+    return serve_module(repository, environment={"NOTES": str(notes)})
+
+
+@pytest.mark.parametrize(
+    ("model", "said"), [("both", "<A B>"), ("nested", "<<<A B>>>"), ("caller", "<A B>"), ("calls", "<<A B>>")]
+)
+def test_each_door_brings_what_the_last_step_said(server: ServerProcess, model: str, said: str) -> None:
+    how = "both a b" if model in ("caller", "calls") else "a b"
+    assert ask(server, model, how) == (200, said)
+    assert stream(server, model, how) == [said, "end"]
+
+
+def test_many_requests_at_a_time_get_each_their_own_answer(server: ServerProcess) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda number: ask(server, "nested", f"n{number}"), range(200)))
+    assert answers == [(200, f"<<<N{number}>>>") for number in range(200)]
+
+
+def test_an_error_of_a_step_names_every_ensemble_around_it(server: ServerProcess) -> None:
+    assert ask(server, "nested", "fail") == (400, "in ensemble 'nested', in ensemble 'both', it failed")
+
+
+def test_a_model_that_calls_the_ensemble_it_is_part_of_is_told_so(server: ServerProcess) -> None:
+    status, text = ask(server, "calls", "calls both a")
+    assert (status, "the call would wait for itself" in text) == (200, True)
+
+
+def test_a_decoupled_step_has_all_that_follows_it_run_for_each_response(server: ServerProcess) -> None:
+    assert stream(server, "counted", "40") == [*(f"<{number}>" for number in range(40)), "end"]
+    assert stream(server, "counted", "0") == ["end"]
+    assert ask(server, "caller", "counted 3") == (200, "['<0>', '<1>', '<2>']")
+    assert ask(server, "counted", "3") == (
+        501,
+        "HTTP end point doesn't support models with decoupled transaction policy",
+    )
+
+
+def test_a_decoupled_step_learns_that_the_caller_has_left(server: ServerProcess, notes: Path) -> None:
+    before = notes.read_text() if notes.exists() else ""
+    with Stream(server) as caller:
+        caller.send("counted", {"HOW": ["1000000000"]})
+        for _ in range(3):
+            caller.receive()
+    until(lambda: notes.exists() and notes.read_text() != before, "the model was told")
+    assert 3 <= int(notes.read_text().splitlines()[-1]) < 1000000000
+
+
+def test_a_step_whose_process_dies_fails_its_request_and_serves_on(server: ServerProcess) -> None:
+    status, text = ask(server, "both", "die")
+    assert (status, text.startswith("in ensemble 'both', ")) == (503, True)
+    until(lambda: ask(server, "both", "a") == (200, "<A>"), "a new process serves")
+
+
+def test_an_ensemble_and_its_steps_are_counted(server: ServerProcess) -> None:
+    def successes(client: http_client.InferenceServerClient) -> list[int]:
+        stats = [client.get_inference_statistics(name)["model_stats"][0] for name in ("both", "upper", "quote")]
+        return [one["inference_stats"]["success"]["count"] for one in stats]
+
+    with http_client.InferenceServerClient(server.http) as client:
+        before = successes(client)
+        assert ask(server, "both", "a") == (200, "<A>")
+        until(lambda: successes(client) == [count + 1 for count in before], "all three are counted")
+
+
+def add_scaled(repository: Path) -> Path:
+    folder = add_model(repository, "scaled")
+    add_ensemble(repository, "squared", "scaled", "scaled", kind="TYPE_FP32", dims=2)
+    return folder
+
+
+def test_models_are_reloaded_under_load_and_each_request_keeps_its_versions(repository: Path, serve: Serve) -> None:
+    folder = add_scaled(repository)
+    server = serve(repository, "--model-control-mode=explicit", "--load-model=squared")
+    with http_client.InferenceServerClient(server.http) as client, Traffic(server, "squared") as traffic:
+        for factor in (3.0, 2.0, 5.0):
+            (folder / "1" / "model.onnx").write_bytes(times(factor).SerializeToString())
+            later = time.time_ns() + int(factor) * 10**9
+            os.utime(folder / "1" / "model.onnx", ns=(later, later))
+            client.load_model("scaled")
+    assert traffic.failures == []
+    assert {4.0, 25.0} <= set(traffic.answers) <= {4.0, 9.0, 25.0}
+
+
+def test_models_come_and_go_with_their_ensemble(repository: Path, serve: Serve) -> None:
+    add_scaled(repository)
+    server = serve(repository, "--model-control-mode=explicit")
+    with grpc_client.InferenceServerClient(server.grpc) as client:
+        client.load_model("squared")
+        assert client.is_model_ready("scaled")
+        client.unload_model("scaled")
+        assert not client.is_model_ready("squared")
+        client.load_model("scaled")
+        assert client.is_model_ready("squared")
+        client.unload_model("squared", unload_dependents=True)
+        assert client.is_model_ready("scaled"), "it was loaded by name"
+
+
+def test_an_ensemble_appears_with_its_models_where_the_repository_is_watched(repository: Path, serve: Serve) -> None:
+    server = serve(repository, "--model-control-mode=poll", "--repository-poll-secs=1")
+    add_ensemble(repository, "squared", "scaled", "scaled", kind="TYPE_FP32", dims=2)
+    with http_client.InferenceServerClient(server.http) as client:
+        until(lambda: "absent" not in server.output and "scaled" in server.output, "the ensemble was looked at")
+        add_model(repository, "scaled")
+        until(lambda: client.is_model_ready("squared"), "it serves once its model does")
+
+
+def test_an_ensemble_that_cannot_be_is_refused_and_harms_nobody(repository: Path, serve: Serve) -> None:
+    add_scaled(repository)
+    server = serve(repository, "--model-control-mode=explicit", "--load-model=scaled")
+    steps = '{"model_name":"%s","model_version":-1,"input_map":{"X":"X"},"output_map":{"Y":"Y"}}'
+    config = (
+        '{"platform":"ensemble","max_batch_size":4,"input":[{"name":"X","data_type":"TYPE_FP32","dims":[2]}],'
+        '"output":[{"name":"Y","data_type":"TYPE_FP32","dims":[2]}],"ensemble_scheduling":{"step":[%s]}}'
+    )
+    with http_client.InferenceServerClient(server.http) as client:
+        for step in (steps % "squared", steps % "../scaled", steps % "absent", ",".join([steps % "scaled"] * 3)):
+            with pytest.raises(InferenceServerException, match=r"failed to load|load failed"):
+                client.load_model("squared", config=config % step)
+        assert client.is_model_ready("scaled")
+        client.load_model("squared", config=config % (steps % "scaled"))
+        assert client.is_model_ready("squared")
