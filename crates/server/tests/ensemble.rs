@@ -217,6 +217,18 @@ async fn a_caller_who_leaves_withdraws_the_steps() {
 }
 
 #[tokio::test]
+async fn a_step_that_waits_leaves_its_queue_with_the_caller() {
+    let puppet = Puppet::new("puppet", false);
+    let service = Arc::new(service([Arc::clone(&puppet.model)]));
+    let one = ensemble(&service, "one", &["R"], &[step("puppet", "X", "R")]);
+    let sent = submit(&one);
+    assert_eq!(puppet.model.waiting(), 1);
+    drop(sent);
+    assert_eq!(puppet.model.waiting(), 0);
+    assert_eq!(puppet.model.statistics.snapshot().failures, [0, 1, 0, 0]);
+}
+
+#[tokio::test]
 async fn a_run_keeps_the_versions_that_it_began_with() {
     let (old, new) = (Puppet::new("puppet", false), Puppet::new("puppet", false));
     let service = Arc::new(service([Arc::clone(&old.model)]));

@@ -262,9 +262,9 @@ FIELDS: Final[tuple[Field, ...]] = (
     ),
     Field(
         "ensemble_scheduling.max_inflight_requests",
-        "refused",
+        "ignored",
         "Most calls of a step at a time.",
-        "the number of calls is not limited yet",
+        "a decoupled model is held back while what it gave is under way in the steps behind it",
     ),
     *_works(
         {

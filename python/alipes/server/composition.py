@@ -81,8 +81,13 @@ class Composition:
     def forget(self, key: ModelKey) -> None:
         """The ensemble is not asked for any more, or is none."""
         if key in self._asked:
-            with self.lock:
-                self._asked = {other: request for other, request in self._asked.items() if other != key}
+            self.restore(key, None)
+
+    def restore(self, key: ModelKey, request: Request | None) -> None:
+        """The ensemble is what it was asked for as before, or none."""
+        with self.lock:
+            others = {other: asked for other, asked in self._asked.items() if other != key}
+            self._asked = others if request is None else {**others, key: request}
 
     def compose(self, request: Request, member: Member) -> Request:
         """Has an ensemble's models loaded, and holds it against them. For one thread at a time.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from alipes.config.platforms import ENSEMBLE
 from alipes.errors import ConfigError, ModelLoadError, RepositoryError
 from alipes.repository.layout import ModelFolder
 from alipes.repository.repository import Listing, Repository
@@ -100,6 +101,18 @@ class Lifecycle:
     def names(self) -> tuple[str, ...]:
         """Every model that a repository names, duplicates included."""
         return self._repository.read().names
+
+    def in_order(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Names in a good order to load them: ensembles last, so that the models of each load side by side."""
+        return tuple(sorted(names, key=self._looks_composed))
+
+    def _looks_composed(self, name: str) -> bool:
+        try:
+            folders = self._repository.find(name)
+            texts = [(folder.path / "config.pbtxt").read_text(errors="replace") for folder in folders]
+        except (RepositoryError, OSError):  # told when it is loaded
+            return False
+        return any(ENSEMBLE in text for text in texts)
 
     def cancel(self) -> None:
         """No further version is built: the server is about to stop."""
@@ -198,6 +211,9 @@ class Lifecycle:
                 raise failure
         except BaseException:
             self._failed.pop(folder.key, None)
+            if folder.key not in self._served:  # clients choose such names, and choose new ones without end
+                self._asked.discard(folder.key)
+                self._composition.forget(folder.key)
             self._overrides.remove(folder.path)
             if folder.key not in self._served:
                 self._asked.discard(folder.key)
@@ -235,10 +251,20 @@ class Lifecycle:
         request = self._poll(folder, origin, override)
         if is_ensemble(request.config):
             with self._composition.lock:
-                self._take_up(self._compose(request, partial(self._load_member, retry=retry)))
+                self._load_composed(request, retry=retry)
         else:
-            self._composition.forget(folder.key)
             self._take_up(request)
+            self._composition.forget(folder.key)
+
+    def _load_composed(self, request: Request, *, retry: bool) -> None:
+        key = request.folder.key
+        before = self._composition.request(key)
+        try:
+            self._take_up(self._compose(request, partial(self._load_member, retry=retry)))
+        except BaseException:
+            if key in self._served:  # what goes on serving is what it was made of before
+                self._composition.restore(key, before)
+            raise
 
     def _compose(self, request: Request, member: Member) -> Request:
         try:

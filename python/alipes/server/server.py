@@ -140,7 +140,7 @@ class Server:
         """Loads what the start asks for, several at a time; returns the names that failed."""
         if self._watcher is not None:
             self._watcher.take_as_known()
-        names = self._names_at_start()
+        names = self._lifecycle.in_order(self._names_at_start())
         failed: list[str] = []
         left = threading.Semaphore(0)
 

@@ -233,3 +233,25 @@ def test_a_name_that_leads_out_of_the_repository_is_no_model(
     model("e", config=ensemble("../m", "/m"))
     model("m")
     assert failure_of(lifecycle, "e").endswith("not available or ambiguous: ../m, /m\n")
+
+
+def test_ensembles_are_loaded_behind_what_they_may_be_made_of(lifecycle: Lifecycle, model: MakeModel) -> None:
+    model("a", config=ensemble("m"))
+    [model(name) for name in ("b", "m")]
+    assert lifecycle.in_order(("a", "absent", "b", "m")) == ("absent", "b", "m", "a")
+
+
+def test_an_ensemble_that_goes_on_serving_is_looked_at_as_it_was(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    folder = model("e", config=ensemble("m"))
+    model("m")
+    lifecycle.load("e")
+    (folder / "config.pbtxt").write_text(ensemble("absent"))
+    touch(folder / "config.pbtxt")
+    assert "not available or ambiguous: absent" in failure_of(lifecycle, "e")
+    assert serving(data_plane) == {"e", "m"}
+    lifecycle.unload("m")
+    assert serving(data_plane) == set()
+    lifecycle.load("m")
+    assert serving(data_plane) == {"e", "m"}

@@ -240,11 +240,10 @@ impl Conductor {
         }
     }
 
-    /// Tells the caller that there is no answer, and calls nothing more. Steps that are still being executed are
-    /// withdrawn with the run.
+    /// Tells the caller that there is no answer, and calls nothing more.
     fn fail(&mut self, error: InferError) {
         let Some(responder) = self.request.responder.take() else { return };
-        self.run.stop();
+        self.let_go();
         let Request { model, arrived, .. } = &self.request;
         model.statistics.failed(FailureReason::Other, arrived.elapsed());
         let message = format!("in ensemble '{}', {}", model.name, error.message);
@@ -252,10 +251,19 @@ impl Conductor {
         self.parcels.add(responder, Err(InferError { message, ..error }.at(Origin::Model)));
     }
 
+    /// Withdraws the steps that have not ended: their models are told that nobody waits for them any more.
+    fn let_go(&mut self) {
+        self.run.stop();
+        let open: SmallVec<[usize; 4]> =
+            self.calls.iter().flatten().map(|ongoing| self.ensemble.steps[ongoing.step].member).collect();
+        self.calls.clear();
+        open.into_iter().for_each(|member| self.members[member].caller_left());
+    }
+
     /// The caller has gone.
     fn withdraw(&mut self) {
         let Some(responder) = self.request.responder.take() else { return };
-        self.run.stop();
+        self.let_go();
         responder.dismiss();
         let Request { model, arrived, .. } = &self.request;
         model.statistics.failed(FailureReason::Canceled, arrived.elapsed());
