@@ -10,9 +10,13 @@ import ssl
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import grpc
+import numpy as np
 import pytest
+import tritonclient.grpc as grpc_client
+import tritonclient.http as http_client
 from support.certificates import Authority, Files
 from support.server import ServerDidNotStart, ServerProcess
 from support.waiting import until
@@ -105,6 +109,23 @@ def test_curl_infers_over_encrypted_http2(
     printed = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout.decode()
     answer, _, version = printed.rpartition("\n")
     assert (version, json.loads(answer)["outputs"][0]["data"]) == ("2", [2.0, 4.0])
+
+
+def test_tritons_clients_infer_over_encrypted_connections(
+    models: Path, authority: Authority, serve: Callable[..., ServerProcess]
+) -> None:
+    files = authority.files("server")
+    server = serve(models, *(flag for door in ("http", "grpc") for flag in encrypted(authority, door, files)))
+    values = np.array([[1, 2]], np.float32)
+    doors: list[Any] = [
+        (http_client, server.http, {"ssl": True, "ssl_context_factory": authority.client_context}),
+        (grpc_client, server.grpc, {"ssl": True, "root_certificates": str(authority.root)}),
+    ]
+    for module, address, options in doors:
+        tensor = module.InferInput("X", [1, 2], "FP32")
+        tensor.set_data_from_numpy(values)
+        with module.InferenceServerClient(address, **options) as client:
+            assert client.infer("double", [tensor]).as_numpy("Y").tolist() == [[2, 4]]
 
 
 def test_a_client_without_a_certificate_is_refused_where_one_is_asked_for(
