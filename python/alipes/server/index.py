@@ -42,6 +42,8 @@ class Index:
         self._listing = Listing({}, frozenset())
         # Model -> version -> status. Version None: the model failed before any version was known.
         self._models: dict[ModelKey, dict[int | None, Status]] = {}
+        # What is handed on of each model, kept until it changes: with a thousand models a change concerns one of them.
+        self._texts: dict[ModelKey, str] = {}
 
     def open(self) -> None:
         """Begins to hand on: the models of the start are settled."""
@@ -58,8 +60,10 @@ class Index:
     def take_listing(self, listing: Listing) -> None:
         """Takes which folders there are now."""
         with self._lock:
-            self._listing = listing
-            self._changed()
+            if listing != self._listing:
+                self._listing = listing
+                self._texts.clear()
+                self._changed()
 
     def fail(self, model: ModelKey, reason: str) -> None:
         """Records that a model failed before any of its versions was known; known versions keep their state."""
@@ -67,7 +71,7 @@ class Index:
             versions = self._models.setdefault(model, {})
             if not versions.keys() - {None}:
                 versions[None] = Status(ModelState.UNAVAILABLE, reason)
-            self._changed()
+            self._changed(model)
 
     def set(self, model: ModelKey, states: Mapping[int, Status]) -> None:
         """Records versions of a model as one change, so that nobody sees half of a reload; none is no change.
@@ -80,7 +84,7 @@ class Index:
             versions = self._models.setdefault(model, {})
             versions.pop(None, None)
             versions.update(states.items())
-            self._changed()
+            self._changed(model)
 
     def versions(self, model: ModelKey) -> dict[int, Status]:
         """The versions of a model that were ever touched; empty for an unknown model."""
@@ -95,7 +99,7 @@ class Index:
             if version not in versions or versions[version].state is not ModelState.UNLOADING:
                 return False
             versions[version] = Status(ModelState.UNAVAILABLE, UNLOADED)
-            self._changed()
+            self._changed(model)
             return True
 
     def give_up(self, model: ModelKey) -> None:
@@ -108,7 +112,7 @@ class Index:
             for version, status in versions.items():
                 if status.state is ModelState.UNAVAILABLE:
                     versions[version] = Status(ModelState.UNAVAILABLE, UNLOADED)
-            self._changed()
+            self._changed(model)
 
     def forget(self, model: ModelKey) -> bool:
         """Drops what is known of a model that is in no repository; false for one that is in a repository."""
@@ -116,7 +120,7 @@ class Index:
             if model in self._listing.keys:
                 return False
             self._models.pop(model, None)
-            self._changed()
+            self._changed(model)
             return True
 
     def entries(self) -> list[IndexEntry]:
@@ -156,18 +160,25 @@ class Index:
                 status = versions[version]
                 yield IndexEntry(key.name, "" if version is None else str(version), status.state, status.reason)
 
-    def _changed(self) -> None:
+    def _changed(self, model: ModelKey | None = None) -> None:
         # Under the lock on purpose: two threads must not hand their versions on in the wrong order.
+        if model is not None:
+            self._texts.pop(model, None)
         if self._open:
             self._hand_on(self._to_json(), self._ready())
 
     def _to_json(self) -> str:
-        return json.dumps(
-            [
-                {"name": entry.name, "version": entry.version, "state": entry.state or "", "reason": entry.reason}
-                for entry in self._entries(self._listing.keys)
-            ]
-        )
+        texts = (self._texts.get(key) or self._text(key) for key in self._listing.keys)
+        return f"[{', '.join(texts)}]"
+
+    def _text(self, key: ModelKey) -> str:
+        """The entries of one model as JSON, without the brackets."""
+        entries = [
+            {"name": entry.name, "version": entry.version, "state": entry.state or "", "reason": entry.reason}
+            for entry in self._entries([key])
+        ]
+        text = self._texts[key] = json.dumps(entries)[1:-1]
+        return text
 
 
 def _serves(versions: Mapping[int | None, Status] | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,35 @@ def test_a_closed_index_says_not_ready(index: Index, told: Told) -> None:
     assert told.ready is False
     index.set(ModelKey("a"), {1: READY})
     assert told.ready is False
+
+
+def test_what_is_handed_on_is_the_newest_of_every_model(index: Index, told: Told) -> None:
+    index.open()
+    changes: list[tuple[str, Callable[[], object]]] = [
+        ("READY", lambda: index.set(ModelKey("a"), {1: READY})),
+        ("UNLOADING", lambda: index.set(ModelKey("a"), {1: Status(ModelState.UNLOADING)})),
+        ("UNAVAILABLE", lambda: index.end_unloading(ModelKey("a"), 1)),
+        ("READY", lambda: index.set(ModelKey("a"), {1: READY})),
+        ("READY", lambda: index.take_listing(listing("a"))),
+    ]
+    for state, change in changes:
+        change()
+        assert told.entries is not None
+        assert told.entries[0] == {
+            "name": "a",
+            "version": "1",
+            "state": state,
+            "reason": UNLOADED if state == "UNAVAILABLE" else "",
+        }
+        assert told.entries == [
+            {"name": e.name, "version": e.version, "state": e.state or "", "reason": e.reason} for e in index.entries()
+        ]
+
+
+def test_a_listing_that_says_nothing_new_is_not_handed_on(index: Index, told: Told) -> None:
+    index.open()
+    told.entries = None
+    index.take_listing(listing("a", "b"))
+    assert told.entries is None
+    index.take_listing(listing("a"))
+    assert told.entries == [{"name": "a", "version": "", "state": "", "reason": ""}]
