@@ -128,3 +128,13 @@ pub const REGION_MAX_NAME_BYTES: usize = 1024;
 /// Largest input in a region in bytes, as in a message: a region costs its client nothing until somebody reads it, so it
 /// may claim to be as large as the address space.
 pub const REGION_MAX_TENSOR_BYTES: usize = i32::MAX as usize;
+
+/// Longest `tracestate` header in bytes that is kept with a traced request; of a longer one nothing is. Source: what W3C
+/// Trace Context asks to be passed on at least.
+pub const TRACESTATE_MAX_BYTES: usize = 512;
+
+/// Most bytes of a collector's answer to spans that are read: it says hardly anything.
+pub const COLLECTOR_MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// Longest time that a collector may take to answer. Source: OTLP's exporters.
+pub const COLLECTOR_TIME: Duration = Duration::from_secs(10);

@@ -4,17 +4,15 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use alipes_protocol::limits::TRACESTATE_MAX_BYTES;
 use alipes_protocol::trace::Context;
 use http::HeaderMap;
-
-/// Longest `tracestate` that is kept, in bytes. Source: what W3C asks to be passed on at least.
-const MAX_STATE_BYTES: usize = 512;
 
 /// What the headers of a request say about the trace that it belongs to; none where they say nothing sound.
 pub fn of(headers: &HeaderMap) -> Option<Context> {
     let (trace_id, parent) = parse(headers.get("traceparent")?.to_str().ok()?)?;
     let state = headers.get("tracestate").and_then(|state| state.to_str().ok());
-    let state = state.filter(|state| state.len() <= MAX_STATE_BYTES).unwrap_or_default().to_owned();
+    let state = state.filter(|state| state.len() <= TRACESTATE_MAX_BYTES).unwrap_or_default().to_owned();
     Some(Context { trace_id, parent_span: Some(parent), state })
 }
 
@@ -108,7 +106,7 @@ mod tests {
             assert_eq!(of(&headers(text, "")), None, "{text}");
         }
         assert_eq!(of(&HeaderMap::new()), None);
-        assert!(of(&headers(SOUND, &"x".repeat(MAX_STATE_BYTES + 1))).unwrap().state.is_empty());
+        assert!(of(&headers(SOUND, &"x".repeat(TRACESTATE_MAX_BYTES + 1))).unwrap().state.is_empty());
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! One request to a server of somebody else's: spans for a collector.
 
-use std::time::Duration;
-
+use alipes_protocol::limits::{COLLECTOR_MAX_ANSWER_BYTES, COLLECTOR_TIME};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderValue};
 use http::{Request, Uri};
@@ -10,12 +9,6 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-
-/// Longest time that a collector may take. Source: OTLP's exporters.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Most bytes of a collector's answer that are read: it says hardly anything.
-const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// Where spans are sent.
 #[derive(Debug)]
@@ -60,8 +53,8 @@ impl Target {
     /// The collector is away, slow, or refuses.
     pub async fn post(&self, body: Vec<u8>) -> Result<(), Failure> {
         let failure = |text: String| Failure { text, passes: true };
-        match timeout(TIMEOUT, self.exchange(body)).await {
-            Err(_) => Err(failure(format!("no answer within {} s", TIMEOUT.as_secs()))),
+        match timeout(COLLECTOR_TIME, self.exchange(body)).await {
+            Err(_) => Err(failure(format!("no answer within {} s", COLLECTOR_TIME.as_secs()))),
             Ok(Err(text)) => Err(failure(text)),
             Ok(Ok(200..=299)) => Ok(()),
             // Source: OTLP, which names the statuses after which a client is to try again.
@@ -83,7 +76,7 @@ impl Target {
             .map_err(|error| text(&error))?;
         let answer = sender.send_request(request).await.map_err(|error| text(&error))?;
         let status = answer.status().as_u16();
-        let read = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+        let read = Limited::new(answer.into_body(), COLLECTOR_MAX_ANSWER_BYTES).collect().await;
         connection.abort();
         read.map(|_| status).map_err(|error| text(&error))
     }
