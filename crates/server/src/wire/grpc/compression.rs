@@ -11,6 +11,7 @@ use bytes::Bytes;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use flate2::{Compression, Decompress, FlushDecompress};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::Semaphore;
 use tokio::task;
 
 use crate::spec::CompressionLevel;
@@ -30,6 +31,10 @@ pub(super) const COMPRESS_HERE_BYTES: usize = 32 * 1024;
 
 /// Largest step in which room is made for an expanded message: a message gets more once it has filled what it has.
 const ROOM_BYTES: usize = 1 << 20;
+
+/// How many messages are worked on beside the network threads at once. The others wait for their turn: clients that
+/// send nothing but such messages take neither all cores nor all memory.
+static BESIDE: Semaphore = Semaphore::const_new(4);
 
 /// Bits of the window that gzip uses; the largest there is.
 const WINDOW_BITS: u8 = 15;
@@ -116,7 +121,7 @@ impl Press {
         if length(&pieces) <= COMPRESS_HERE_BYTES {
             return self.apply_here(&pieces);
         }
-        task::spawn_blocking(move || self.apply_here(&pieces)).await.unwrap_or(None)
+        beside(move || self.apply_here(&pieces)).await.flatten()
     }
 
     /// The same on the spot.
@@ -153,8 +158,21 @@ pub(super) async fn expand(message: Bytes, encoding: Encoding, most: usize) -> R
     if message.len() <= EXPAND_HERE_BYTES {
         return expand_here(&message, encoding, most);
     }
-    let expanded = task::spawn_blocking(move || expand_here(&message, encoding, most)).await;
-    expanded.unwrap_or_else(|_| Err(broken("the request message could not be expanded")))
+    let expanded = beside(move || expand_here(&message, encoding, most)).await;
+    expanded.unwrap_or_else(|| Err(broken("the request message could not be expanded")))
+}
+
+/// Does something beside the network threads, in its turn; none where it did not come to its end.
+async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let turn = BESIDE.acquire().await.ok()?;
+    // The turn ends with the work, also where nobody waits for it any more.
+    task::spawn_blocking(move || {
+        let done = work();
+        drop(turn);
+        done
+    })
+    .await
+    .ok()
 }
 
 fn expand_here(message: &[u8], encoding: Encoding, most: usize) -> Result<Bytes, InferError> {
@@ -196,6 +214,9 @@ fn broken(text: &str) -> InferError {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     const ENCODINGS: [Encoding; 2] = [Encoding::Gzip, Encoding::Deflate];
@@ -207,6 +228,27 @@ mod tests {
 
     fn message() -> Vec<u8> {
         (0..200_000u32).flat_map(|number| (number / 7).to_le_bytes()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_expand_within_the_bound_or_are_refused(bytes in vec(any::<u8>(), 0..400), most in 0usize..5000) {
+            for encoding in ENCODINGS {
+                if let Ok(expanded) = expand_here(&bytes, encoding, most) {
+                    prop_assert!(expanded.len() <= most);
+                }
+            }
+        }
+
+        #[test]
+        fn what_shrinks_comes_back_whatever_it_was(message in vec(0u8..4, 0..5000)) {
+            for encoding in ENCODINGS {
+                let press = Press { encoding, effort: Compression::new(6) };
+                if let Some(wire) = press.apply_here(&[Bytes::from(message.clone())]) {
+                    prop_assert_eq!(&expand_here(&wire, encoding, message.len()).unwrap(), &message);
+                }
+            }
+        }
     }
 
     #[test]
