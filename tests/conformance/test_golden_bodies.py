@@ -31,7 +31,7 @@ _DESCRIBED = [
     (b"\xff", {}, {"base64": "/w=="}),
     (b"data: {}\n\ndata: [1]\n\n", {"content-type": "text/event-stream"}, {"events": [{}, [1]]}),
     (zlib.compress(b"1"), {"content-encoding": "deflate"}, {"text": "1"}),
-    (gzip.compress(b"{}\x01"), _SPLIT_GZIP, {"json": {}, "tail": {"base64": "AQ=="}}),
+    (gzip.compress(b"{}\x01", mtime=0), _SPLIT_GZIP, {"json": {}, "tail": {"base64": "AQ=="}}),
     (b"{}\x01", {"inference-header-content-length": "2"}, {"json": {}, "tail": {"base64": "AQ=="}}),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def run(environment: Environment, code: str) -> str:
 
 def wrapper(program: Path, python: Path) -> Path:
     """A program that does what an interpreter does."""
-    program.write_text(f'#!/bin/sh\nexec {python} "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python))} "$@"\n')
     program.chmod(0o755)
     return program
 

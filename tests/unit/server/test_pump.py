@@ -131,9 +131,9 @@ def test_the_pump_writes_until_it_is_stopped_and_then_what_is_left(lines: Lines,
     pump.start()
     data_plane.events.put(json.dumps(line(text="first")))
     assert lines.more.acquire(timeout=PATIENCE_S)
-    data_plane.stop()
     for number in range(100):
         data_plane.events.put(json.dumps(line(text=str(number))))
+    data_plane.stop()
     assert pump.stop(PATIENCE_S)
     assert len(lines.written) == 101
 
