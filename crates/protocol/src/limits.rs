@@ -91,7 +91,7 @@ pub const STALL_BYTES: usize = 4096;
 pub const HTTP2_CONTROL_FRAMES_PER_SECOND: u32 = 1000;
 
 /// Seconds of that budget that may be spent at once: ten thousand withdrawn calls are somebody's Ctrl-C.
-pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 10;
+pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 20;
 
 /// Time between two pings of a client without calls that gRPC asks for (`--grpc-keepalive-permit-without-calls`).
 /// Source: gRPC, after RFC 1122.
@@ -109,9 +109,9 @@ pub const REFUSAL_TIME: Duration = Duration::from_secs(1);
 /// Longest `SETTINGS` frame of a client that upgrades to HTTP/2: six bytes for each of a few dozen settings.
 pub const HTTP2_MAX_FIRST_SETTINGS_BYTES: usize = 1024;
 
-/// Most calls that were withdrawn before anybody looked at them, at a time: a client that gives up all it has asked for
-/// sends as many resets at once as it may have calls open.
-pub const HTTP2_MAX_RESETS_AT_ONCE: usize = GRPC_MAX_CONCURRENT_CALLS as usize;
+/// Most calls that were withdrawn before anybody looked at them, at a time: a server whose cores are busy elsewhere finds
+/// all the resets of such a Ctrl-C at once. Floods are cut off by the budget above.
+pub const HTTP2_MAX_RESETS_AT_ONCE: usize = 1 << 14;
 
 /// Most regions of shared memory that clients may have registered at a time: some hundred clients with a region for each
 /// input and output, while what a client that forgets its regions can pile up stays bounded

@@ -124,6 +124,8 @@ class Lifecycle:
 
     def try_load(self, model: str) -> bool:
         """Loads a model that no request asks for; a failure is kept in the index. True if all of it serves."""
+        if self._cancelled.is_set():
+            return False
         self.refresh()
         try:
             folders = self._find(model)
