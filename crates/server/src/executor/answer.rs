@@ -79,8 +79,9 @@ impl Responder {
     /// A responder whose answers arrive, marked with the tag, in a mailbox that several requests of a caller share.
     pub fn into_mailbox(mailbox: &Arc<Mailbox>, tag: u64) -> (Responder, mailbox::Caller) {
         let (sender, caller) = mailbox::line(mailbox, tag);
-        let home = if mailbox.has_reader() { None } else { desk::current() };
-        (Responder { way: Way::Many(sender), home }, caller)
+        // Straight into the mailbox, whichever thread brings it: a parcel that waits on a desk would be overtaken by what
+        // that desk's own thread brings next.
+        (Responder { way: Way::Many(sender), home: None }, caller)
     }
 
     /// Ends the obligation without an answer: the caller is told in another way.

@@ -235,7 +235,7 @@ mod tests {
         let mut guard = Guard::new(Arc::default(), 1, None);
         guard.received(PREFACE).unwrap();
         let reset = Frame { length: 4, kind: frames::RST_STREAM, flags: 0, stream: 1 };
-        let bytes = [&reset.head()[..], &[0; 4]].concat().repeat(11);
+        let bytes = [&reset.head()[..], &[0; 4]].concat().repeat(HTTP2_CONTROL_BURST_SECONDS as usize + 1);
         assert_eq!(guard.received(&bytes), Err(Flood::Control));
         assert_eq!(guard.goodbye(Flood::Control).unwrap()[3], frames::GOAWAY);
         guard.sent(&[0, 0, 5, 0]);
