@@ -108,6 +108,17 @@ def instances(count: int) -> str:
 
 DECOUPLED = "model_transaction_policy { decoupled: true }\n"
 
+# Gives each value of X as a response of its own.
+TELLS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for value in given(request):
+                sender.send(answer(Y=np.array([value], np.int32)))
+            sender.send(flags=FINAL)
+"""
+
 
 def _port(kind: str, port: re.Match[str]) -> str:
     datatype = "STRING" if port["datatype"] == "BYTES" else port["datatype"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.models import add_model
-from support.python_models import DECOUPLED, add_python_model
+from support.python_models import DECOUPLED, TELLS, add_python_model
 from support.server import ServerProcess
 
 FOLDER = Path(__file__).parents[2] / ".envs" / "perf_analyzer"
@@ -26,17 +26,6 @@ Serve = Callable[..., ServerProcess]
 
 # Short windows, of which any is good enough: what is tested is that it works, not how fast.
 QUICK = ("--measurement-mode=count_windows", "--measurement-request-count=20", "-s", "100000", "-r", "3")
-
-# Gives each value of X as a response of its own.
-TELLS = """
-class TritonPythonModel:
-    def execute(self, requests):
-        for request in requests:
-            sender = request.get_response_sender()
-            for value in given(request):
-                sender.send(answer(Y=np.array([value], np.int32)))
-            sender.send(flags=FINAL)
-"""
 
 
 @pytest.fixture(scope="module")

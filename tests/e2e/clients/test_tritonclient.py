@@ -16,24 +16,13 @@ import tritonclient.http as http_client
 import tritonclient.http.aio as http_aio_client
 from support.doors import tensors
 from support.models import add_model
-from support.python_models import DECOUPLED, add_python_model
+from support.python_models import DECOUPLED, TELLS, add_python_model
 from support.server import ServerProcess
 from tritonclient.utils import InferenceServerException
 
 Serve = Callable[..., ServerProcess]
 
 ROWS = np.array([[1, 2], [3, 4]], np.float32)
-
-# Gives each value of X as a response of its own.
-TELLS = """
-class TritonPythonModel:
-    def execute(self, requests):
-        for request in requests:
-            sender = request.get_response_sender()
-            for value in given(request):
-                sender.send(answer(Y=np.array([value], np.int32)))
-            sender.send(flags=FINAL)
-"""
 
 
 @pytest.fixture(scope="module")
