@@ -1,0 +1,58 @@
+"""The one table of the server's flags: every flag of Triton's server, and what it does here.
+
+The parser, the option classes, the environment names and the reference page all read this table; nothing else lists
+flags.
+Source: Triton's command line, defaults included; where a default differs here, the row's help says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from alipes.config.flags.connections import CONNECTIONS
+from alipes.config.flags.flag import Flag, Kind, Status, Value
+from alipes.config.flags.grpc import GRPC
+from alipes.config.flags.http import HTTP
+from alipes.config.flags.models import MODELS
+from alipes.config.flags.observation import LOG, METRICS, TRACING
+from alipes.config.flags.platforms import PLATFORMS
+from alipes.config.flags.resources import BACKENDS, DEVICES, RESPONSE_CACHE
+
+__all__ = ["FLAGS", "Flag", "Kind", "Status", "Value", "environment_name", "find"]
+
+_SERVER: Final[tuple[Flag, ...]] = (
+    Flag("id", "str", "triton", "Name that the server metadata gives.", option="id"),
+    Flag("exit-timeout-secs", "int", 30, "Seconds to finish what is in before leaving.", option="exit_timeout_s"),
+)
+
+# Headings of the usage and the reference page, in their order.
+_TABLE: Final[dict[str, tuple[Flag, ...]]] = {
+    "Models": MODELS,
+    "Server": _SERVER,
+    "HTTP": HTTP,
+    "gRPC": GRPC,
+    "Metrics": METRICS,
+    "Connections": CONNECTIONS,
+    "Log": LOG,
+    "Backends": BACKENDS,
+    "Devices and memory": DEVICES,
+    "Response cache": RESPONSE_CACHE,
+    "Tracing": TRACING,
+    "Cloud platforms": PLATFORMS,
+}
+
+FLAGS: Final = tuple(replace(flag, group=group) for group, flags in _TABLE.items() for flag in flags)
+"""Every flag, in the order of the reference page."""
+
+_BY_NAME: Final = {flag.name: flag for flag in FLAGS}
+
+
+def find(name: str) -> Flag | None:
+    """The row of a flag, given without dashes; None where there is none."""
+    return _BY_NAME.get(name)
+
+
+def environment_name(flag: Flag) -> str:
+    """The environment variable that stands for a flag, for example `ALIPES_HTTP_PORT`."""
+    return "ALIPES_" + flag.name.upper().replace("-", "_")

@@ -1,0 +1,113 @@
+"""Flags on which models are served, and from where."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alipes.config.flags.flag import NO_GPU, Flag
+
+__all__ = ["MODELS"]
+
+MODELS: Final[tuple[Flag, ...]] = (
+    Flag(
+        "model-repository",
+        "list",
+        (),
+        "Folder of models; the positional REPOSITORY too.",
+        option="repository.paths",
+    ),
+    Flag(
+        "model-store",
+        "list",
+        (),
+        "Another name of --model-repository.",
+        alias="model-repository",
+        option="repository.paths",
+    ),
+    Flag(
+        "model-control-mode",
+        "choice",
+        "none",
+        "`none` loads every model at start; `poll` also follows every later change of the repository; `explicit` "
+        "loads those named by --load-model, and more on request.",
+        option="repository.control_mode",
+        choices=("none", "poll", "explicit"),
+    ),
+    Flag(
+        "load-model",
+        "list",
+        (),
+        "Model to load at start in explicit mode; `*` alone means all.",
+        option="repository.load_models",
+    ),
+    Flag(
+        "repository-poll-secs",
+        "int",
+        15,
+        "Seconds between two looks at the repository, in the mode `poll`.",
+        low=1,
+        option="repository.poll_interval_s",
+    ),
+    Flag(
+        "exit-on-error",
+        "bool",
+        False,
+        "Leave when a model fails at start. Triton's default is true; here a broken model stops no other.",
+        option="repository.exit_on_error",
+    ),
+    Flag("strict-readiness", "bool", True, "Ready only while every model is.", option="repository.strict_readiness"),
+    Flag(
+        "disable-auto-complete-config",
+        "bool",
+        False,
+        "Take configurations as they are written: nothing is completed from the model.",
+        option="model.strict_config",
+    ),
+    Flag(
+        "strict-model-config",
+        "bool",
+        False,
+        "Older name of --disable-auto-complete-config.",
+        alias="disable-auto-complete-config",
+        option="model.strict_config",
+    ),
+    Flag(
+        "model-config-name",
+        "str",
+        "",
+        "Read `configs/<name>.pbtxt` of a model where it exists.",
+        option="model.config_name",
+    ),
+    Flag(
+        "model-load-thread-count",
+        "int",
+        4,
+        "Models that load at the same time.",
+        low=1,
+        option="repository.load_threads",
+    ),
+    Flag(
+        "model-load-retry-count",
+        "int",
+        0,
+        "Further attempts at a model version that does not load.",
+        option="repository.load_retries",
+    ),
+    Flag("model-load-gpu-limit", "list", (), "Share of a GPU's memory, `device:fraction`.", ignored=NO_GPU),
+    Flag(
+        "model-namespacing",
+        "bool",
+        False,
+        "Allow one model name in several repositories. A request for a name that several of them serve is refused.",
+        option="repository.namespacing",
+    ),
+    Flag(
+        "gpu-fallback",
+        "choice",
+        "cpu",
+        "What KIND_GPU means without a GPU: `cpu` loads on the CPU with a notice, `refuse` fails the load. "
+        "Not a flag of Triton, which refuses.",
+        choices=("cpu", "refuse"),
+        option="model.gpu_fallback",
+    ),
+)

@@ -1,0 +1,89 @@
+"""Flags on what models run with: backends, devices, memory, the response cache."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alipes.config.flags.flag import MAX_BYTES, NO_GPU, Flag
+
+__all__ = ["BACKENDS", "DEVICES", "RESPONSE_CACHE"]
+
+_NO_CACHE: Final = "answers are not cached yet"
+
+BACKENDS: Final[tuple[Flag, ...]] = (
+    Flag(
+        "backend-config",
+        "list",
+        (),
+        "Setting of a backend, `<backend>,<key>=<value>`, or of all, `<key>=<value>`; see the table of settings.",
+    ),
+    Flag(
+        "backend-directory",
+        "str",
+        "",
+        "Folder of backend libraries.",
+        ignored="backends are Python packages, found by name",
+    ),
+    Flag("repoagent-directory", "str", "", "Folder of repository agents.", ignored="no repository agent is offered"),
+)
+
+DEVICES: Final[tuple[Flag, ...]] = (
+    Flag(
+        "rate-limit",
+        "choice",
+        "off",
+        "`execution_count` checks the resources of instance groups and refuses models that ask for some.",
+        choices=("off", "execution_count"),
+        option="model.rate_limit",
+    ),
+    Flag("rate-limit-resource", "list", (), "Resource of the rate limiter, `<name>:<count>[:<device>]`."),
+    Flag(
+        "host-policy",
+        "list",
+        (),
+        "Placement of instances, `<name>,<key>=<value>`.",
+        ignored="instances run where the system puts them",
+    ),
+    Flag("pinned-memory-pool-byte-size", "int", 1 << 28, "Bytes of pinned memory.", ignored=NO_GPU, high=MAX_BYTES),
+    Flag("cuda-memory-pool-byte-size", "list", (), "Bytes of GPU memory, `<device>:<bytes>`.", ignored=NO_GPU),
+    Flag("cuda-virtual-address-size", "list", (), "Bytes of GPU address space, `<device>:<bytes>`.", ignored=NO_GPU),
+    Flag("min-supported-compute-capability", "str", "6.0", "Oldest GPU to use.", ignored=NO_GPU),
+    Flag(
+        "buffer-manager-thread-count",
+        "int",
+        0,
+        "Threads that copy tensors.",
+        ignored="tensors are copied once, by the thread that runs the batch",
+    ),
+    Flag("enable-peer-access", "bool", True, "Let GPUs read each other's memory.", ignored=NO_GPU),
+    Flag(
+        "allow-client-shm",
+        "bool",
+        False,
+        "Let clients register shared memory, for tensors that need not travel. They are trusted with it: see "
+        "SECURITY.md.",
+        option="allow_client_shm",
+    ),
+    Flag(
+        "shared-memory-max-regions",
+        "int",
+        4096,
+        "Regions of shared memory that clients may have registered at a time.",
+        option="shared_memory_max_regions",
+        low=1,
+        high=65_536,
+    ),
+)
+
+RESPONSE_CACHE: Final[tuple[Flag, ...]] = (
+    Flag("cache-config", "list", (), "Setting of a cache, `<cache>,<key>=<value>`.", refused=_NO_CACHE),
+    Flag("cache-directory", "str", "", "Folder of cache libraries.", ignored=_NO_CACHE),
+    Flag(
+        "response-cache-byte-size",
+        "int",
+        0,
+        "Bytes of the response cache; older form of --cache-config.",
+        refused=_NO_CACHE,
+        high=MAX_BYTES,
+    ),
+)
