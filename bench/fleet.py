@@ -7,17 +7,19 @@ from types import TracebackType
 from typing import Self
 
 from bench.models.repository import SERVED_TOGETHER, repository
-from bench.servers import alipes, floors, peers
+from bench.servers import alipes, encrypted, floors, peers
 from bench.servers.endpoint import Endpoint
 from bench.servers.process import StartFailed
 from bench.work import Work
 
 ALIPES = "alipes"
+#: alipes with an encrypted HTTP endpoint.
+ENCRYPTED = "alipes_tls"
 FLOOR = "floor"
 
 
 class Fleet:
-    """Running servers by name: ``alipes`` (one for each backend), ``floor`` (one for each work), names of peers."""
+    """Running servers by name: ``alipes`` (one a backend, one behind TLS), ``floor`` (one for each work), peers."""
 
     def __init__(self, wanted_peers: frozenset[str]) -> None:
         """Remembers which peers may be started; starts nothing."""
@@ -72,6 +74,9 @@ class Fleet:
     def _running(self, server: str, work: Work) -> Endpoint | None:
         if server == ALIPES:
             return self.alipes(*SERVED_TOGETHER[work.model.backend])
+        if server == ENCRYPTED:
+            folder = repository(*SERVED_TOGETHER[work.model.backend])
+            return self._once(ENCRYPTED, lambda: encrypted.start(folder, ENCRYPTED))
         if server == FLOOR:
             return self._once(f"{FLOOR}_{work.name}", lambda: floors.start(work))
         if server not in self._wanted_peers or server in self.skipped:

@@ -15,20 +15,22 @@ TIMEOUT = "20s"
 MARK = "FIGURES "
 
 
-def post(port: int, work: Work, connections: int, duration_s: float, path: str | None = None) -> Measurement:
-    """Posts a request over and over on each of ``connections``."""
-    return _measure(port, path or work.path, _request(work), connections, duration_s)
+def post(
+    port: int, work: Work, connections: int, duration_s: float, path: str | None = None, *, encrypted: bool = False
+) -> Measurement:
+    """Posts a request over and over on each of ``connections``, which may be encrypted."""
+    return _measure(_url(port, path or work.path, encrypted), _request(work), connections, duration_s)
 
 
 def get(port: int, path: str, connections: int, duration_s: float) -> Measurement:
     """Gets ``path`` over and over on each of ``connections``."""
-    return _measure(port, path, ["-"], connections, duration_s)
+    return _measure(_url(port, path), ["-"], connections, duration_s)
 
 
 @contextmanager
 def saturated(port: int, work: Work, connections: int) -> Iterator[None]:
     """Keeps a model busy, with requests waiting, while the block runs."""
-    load = command(port, work.path, _request(work), connections, limit_s=600)
+    load = command(_url(port, work.path), _request(work), connections, limit_s=600)
     tool = subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield
@@ -37,21 +39,25 @@ def saturated(port: int, work: Work, connections: int) -> Iterator[None]:
         tool.wait()
 
 
-def command(port: int, path: str, arguments: list[str], connections: int, limit_s: float) -> list[str]:
+def command(url: str, arguments: list[str], connections: int, limit_s: float) -> list[str]:
     """The command line of one run that ends by itself after ``limit_s``."""
     options = [f"-c{connections}", "-t1", f"-d{int(limit_s) + 1}s", "--timeout", TIMEOUT, "--latency"]
-    return ["wrk", *options, "-s", str(SCRIPT), f"http://127.0.0.1:{port}{path}", "--", *arguments]
+    return ["wrk", *options, "-s", str(SCRIPT), url, "--", *arguments]
+
+
+def _url(port: int, path: str, encrypted: bool = False) -> str:
+    return f"{'https' if encrypted else 'http'}://127.0.0.1:{port}{path}"
 
 
 def _request(work: Work) -> list[str]:
     return [str(work.body_file), *(f"{name}:{value}" for name, value in work.headers.items())]
 
 
-def _measure(port: int, path: str, arguments: list[str], connections: int, duration_s: float) -> Measurement:
-    printed = run(command(port, path, arguments, connections, duration_s + 5), duration_s, interrupt=True)
+def _measure(url: str, arguments: list[str], connections: int, duration_s: float) -> Measurement:
+    printed = run(command(url, arguments, connections, duration_s + 5), duration_s, interrupt=True)
     figures = json.loads(printed[printed.rindex(MARK) + len(MARK) :].partition("\n")[0])
     if figures["errors"] or not figures["requests"]:
-        raise LoadFailed(f"wrk: {figures['errors']} errors in {figures['requests']} requests to {path}")
+        raise LoadFailed(f"wrk: {figures['errors']} errors in {figures['requests']} requests to {url}")
     return Measurement(
         requests=figures["requests"],
         duration_s=figures["duration_us"] / 1e6,

@@ -40,6 +40,9 @@ METHOD = """\
   ONNX Runtime's own.
 - HTTP is measured with `wrk -t1`; gRPC with `h2load -t1`, for images `-t2`: one thread of it writes images more slowly
   than the floor reads them. A failed request, or a gRPC answer without a body, ends the run.
+- The rate over TLS is that of the same requests on connections that stay, to a server of its own with a certificate on
+  P-256 (TLS 1.3, which the load tool offers). The load tool encrypts on the same machine, so the ratio is the cost of
+  both ends.
 - Numbers in JSON have the digits that a float32 needs, as Python prints it (`0.49019608`); pixels are eight-bit values
   divided by 255. `json.dumps(array.tolist())` prints seventeen digits instead: the row with float64 digits.
 - JSON against binary is the experiment of the KFServing talk of 2020, which sent 128 images of 3x224x224 both ways

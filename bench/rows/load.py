@@ -67,4 +67,5 @@ class LoadRow:
             return stream.post(port, work, streams.per_connection, seconds)
         if work.form == GRPC:
             return h2load.post(port, work, streams, seconds, answer_bytes, latency=latency)
-        return wrk.post(port, work, streams.connections, seconds, endpoint.path(work))
+        path, encrypted = endpoint.path(work), endpoint.tls is not None
+        return wrk.post(port, work, streams.connections, seconds, path, encrypted=encrypted)

@@ -1,6 +1,6 @@
 """The table: what is measured, with which contenders, and what alipes must reach."""
 
-from bench.fleet import ALIPES
+from bench.fleet import ALIPES, ENCRYPTED
 from bench.load.h2load import Streams
 from bench.rows.books import BooksRow
 from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
@@ -30,6 +30,7 @@ def rows(soak_requests: int) -> list[Row]:
     return [
         _http_json(),
         _http_json_latency(),
+        _http_json_tls(),
         _grpc(),
         _grpc_latency(),
         _grpc_stream(),
@@ -68,6 +69,15 @@ def _http_json_latency() -> Row:
     targets = (Target(ALIPES, HYPER, 1.8), Target(ALIPES, MOSEC), Target(ALIPES, FASTAPI), Target(ALIPES, TRITON))
     facts = Facts("http_json_latency", "HTTP JSON, 1 connection", MEDIAN, Better.LESS, targets, pieces=LATENCY_PIECES)
     return LoadRow(facts, beside(mlp, HYPER, mosec=MOSEC, fastapi=FASTAPI, triton=TRITON), Streams(1, 1))
+
+
+def _http_json_tls() -> Row:
+    """What encryption costs requests on connections that stay: a quarter of the rate at most."""
+    mlp = work("mlp", JSON)
+    label = "alipes, TLS"
+    facts = Facts("http_json_tls", "HTTP JSON, 64 connections, TLS", RATE, Better.MORE, (Target(label, ALIPES, 0.75),))
+    contenders = (Contender(label, ENCRYPTED, mlp), Contender(ALIPES, ALIPES, mlp))
+    return LoadRow(facts, contenders, Streams(64, 1))
 
 
 def _grpc() -> Row:

@@ -1,5 +1,6 @@
 """alipes itself, started as a user starts it."""
 
+import ssl
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,21 @@ from bench.servers.process import Process, StartFailed, free_port
 POLL_S = 0.002
 
 
-def start(repository: Path, name: str = "alipes", pause_s: float = POLL_S, flags: Sequence[str] = ()) -> Endpoint:
+def start(
+    repository: Path,
+    name: str = "alipes",
+    pause_s: float = POLL_S,
+    flags: Sequence[str] = (),
+    tls: ssl.SSLContext | None = None,
+) -> Endpoint:
     """Starts `alipes serve` on a repository, with further flags, and waits until it is ready.
+
+    Args:
+        repository: Folder of models.
+        name: Names its log.
+        pause_s: How often readiness is asked for.
+        flags: Further flags.
+        tls: What knows its certificate, where the flags encrypt its HTTP endpoint.
 
     Raises:
         StartFailed: If it is not installed beside this interpreter, or does not become ready.
@@ -26,8 +40,8 @@ def start(repository: Path, name: str = "alipes", pause_s: float = POLL_S, flags
     # Rows that share memory need the flag, and the others do not notice it.
     process = Process(name, [command, "serve", repository, *ports, "--allow-client-shm=true", *flags])
     try:
-        process.wait_until(lambda: probe.is_ready(http_port), pause_s=pause_s)
+        process.wait_until(lambda: probe.is_ready(http_port, tls=tls), pause_s=pause_s)
     except BaseException:
         process.stop()
         raise
-    return Endpoint(process, http_port, grpc_port, metrics_port)
+    return Endpoint(process, http_port, grpc_port, metrics_port, tls=tls)

@@ -1,5 +1,6 @@
 """Where a measured server is asked for a piece of work."""
 
+import ssl
 from dataclasses import dataclass, field
 
 from bench.servers import probe
@@ -17,6 +18,8 @@ class Endpoint:
     metrics_port: int = 0
     #: Paths of models that are not where the protocol has them.
     paths: dict[str, str] = field(default_factory=dict)
+    #: What knows the certificate of its HTTP port, where that is encrypted.
+    tls: ssl.SSLContext | None = None
 
     def port(self, work: Work) -> int:
         """The port that takes this form of work."""
@@ -28,4 +31,4 @@ class Endpoint:
 
     def check(self, work: Work) -> int:
         """Sends the work once; see `probe.check`."""
-        return probe.check(self.port(work), work, self.path(work))
+        return probe.check(self.port(work), work, self.path(work), tls=self.tls)

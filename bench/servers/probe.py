@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import ssl
 from typing import Any
 
 import grpc
@@ -11,9 +12,9 @@ from bench.work import GRPC_PREFIX_BYTES, STREAMS, Work, WrongAnswer
 TIMEOUT_S = 30.0
 
 
-def is_ready(port: int, path: str = "/v2/health/ready") -> bool:
+def is_ready(port: int, path: str = "/v2/health/ready", tls: ssl.SSLContext | None = None) -> bool:
     """Whether a GET of ``path`` is answered with status 200."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+    connection = _connection(port, tls)
     try:
         connection.request("GET", path)
         return connection.getresponse().status == http.client.OK
@@ -33,13 +34,14 @@ def get_json(port: int, path: str) -> Any:
         connection.close()
 
 
-def check(port: int, work: Work, path: str | None = None) -> int:
+def check(port: int, work: Work, path: str | None = None, tls: ssl.SSLContext | None = None) -> int:
     """Sends a request once and compares the answer.
 
     Args:
         port: Where the server listens.
         work: What is sent.
         path: Where it is posted, if not where the protocol says.
+        tls: What knows the server's certificate, where it encrypts HTTP.
 
     Returns:
         Bytes of the answer's body; for gRPC with its prefix, for a stream those of all responses.
@@ -49,7 +51,7 @@ def check(port: int, work: Work, path: str | None = None) -> int:
     """
     if work.is_grpc:
         return _check_grpc(port, work)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+    connection = _connection(port, tls)
     try:
         connection.request("POST", path or work.path, body=work.body, headers=work.headers)
         response = connection.getresponse()
@@ -62,6 +64,12 @@ def check(port: int, work: Work, path: str | None = None) -> int:
         raise WrongAnswer(f"{work.name}: status {response.status}: {body[:200]!r}")
     work.check(body, {name.lower(): value for name, value in response.getheaders()})
     return len(body)
+
+
+def _connection(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:
+    if tls is None:
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+    return http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT_S, context=tls)
 
 
 def _check_grpc(port: int, work: Work) -> int:

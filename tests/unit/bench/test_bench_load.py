@@ -9,7 +9,7 @@ import pytest
 
 from bench.load import h2load, stream, wrk
 from bench.load.tool import LoadFailed, Measurement, run
-from bench.work import STREAM, work
+from bench.work import JSON, STREAM, work
 
 PRINTED = """\
 finished in 1.50s, {rate} req/s, 6.59MB/s
@@ -67,6 +67,17 @@ def test_wrk_failures_are_noticed(requests: int, errors: int, monkeypatch: pytes
     line = f'FIGURES {{"requests": {requests}, "duration_us": 1, "p50_us": 1, "p99_us": 1, "errors": {errors}}}'
     with pytest.raises(LoadFailed, match=f"{errors} errors in {requests} requests"):
         _wrk(f"{line}\n", monkeypatch)
+
+
+@pytest.mark.parametrize(("encrypted", "scheme"), [(False, "http"), (True, "https")])
+def test_wrk_is_sent_to_an_encrypted_port_as_to_any_other(
+    encrypted: bool, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    line = 'FIGURES {"requests": 1, "duration_us": 1, "p50_us": 1, "p99_us": 1, "errors": 0}\n'
+    monkeypatch.setattr(wrk, "run", lambda command, duration_s, interrupt: asked.append(command) or line)
+    wrk.post(8000, work("mlp", JSON), 2, 1.0, encrypted=encrypted)
+    assert f"{scheme}://127.0.0.1:8000/v2/models/mlp/infer" in asked[0]
 
 
 def test_figures_of_a_stream_are_those_of_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
