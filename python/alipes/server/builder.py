@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from alipes.backends.prepare import LoadPlan
 from alipes.config.changes import lasting_part, movable_part
 from alipes.config.schema import ModelConfig
-from alipes.errors import ModelLoadError
+from alipes.errors import ConfigError, ModelLoadError
 from alipes.repository.layout import ModelFolder
 from alipes.repository.stamp import FolderStamp
 from alipes.server.log import log
@@ -93,6 +94,39 @@ class Builder:
         self._retries = retries
         self._cancelled = cancelled
 
+    def build_all(self, request: Request, versions: Iterable[int]) -> tuple[dict[int, Loaded], dict[int, str]]:
+        """Loads versions; a second failure is worth knowing too, so one does not stop the others.
+
+        Returns:
+            What was built, and why the others were not.
+        """
+        built: dict[int, Loaded] = {}
+        failures: dict[int, str] = {}
+        for version in versions:
+            try:
+                built[version] = self.build(request, version)
+            except Exception as error:
+                failures[version] = _reason(request.folder.name, version, error)
+        return built, failures
+
+    def adapt_all(self, request: Request, kept: dict[int, Loaded]) -> dict[int, str]:
+        """Has versions that stay take over what has changed, in place.
+
+        Args:
+            request: What is to be.
+            kept: The versions, by number; those that have taken it over stand in their places.
+
+        Returns:
+            Why others could not.
+        """
+        failures: dict[int, str] = {}
+        for version, loaded in list(kept.items()):
+            try:
+                kept[version] = self.adapt(request, loaded)
+            except Exception as error:
+                failures[version] = _reason(request.folder.name, version, error)
+        return failures
+
     def build(self, request: Request, version: int) -> Loaded:
         """Loads one version; takes as long as its backend does.
 
@@ -142,3 +176,13 @@ class Builder:
     def _note(self, plan: LoadPlan) -> None:
         for notice in plan.notices:
             log.warning("%s", notice)
+
+
+def _reason(model: str, version: int, error: Exception) -> str:
+    """Why a version did not load. What is ours to mend is still the failure of this version alone."""
+    if isinstance(error, ConfigError | ModelLoadError):
+        log.error("failed to load '%s' version %d: %s", model, version, error.reason)
+        return error.reason
+    reason = f"Internal: {type(error).__name__}: {error}"
+    log.error("failed to load '%s' version %d: %s", model, version, reason, exc_info=error)
+    return reason

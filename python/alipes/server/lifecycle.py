@@ -12,26 +12,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from alipes.config.platforms import ENSEMBLE
-from alipes.errors import ConfigError, ModelLoadError, RepositoryError
+from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder
 from alipes.repository.repository import Listing, Repository
-from alipes.repository.versions import choose_versions, missing_versions, policy_of
 from alipes.server.builder import Builder, Loaded, Origin, Request
 from alipes.server.composition import Absent, Composition, Member, is_ensemble
-from alipes.server.failures import LoadFailed, poll_failed
+from alipes.server.failures import LoadFailed
+from alipes.server.follower import Follower
 from alipes.server.index import UNLOADED, Index, Status
 from alipes.server.log import log
 from alipes.server.memory import give_back
 from alipes.server.override import Override, OverrideFolders
 from alipes.server.planner import Planner
+from alipes.server.reader import NoVersion, Reader
 from alipes.types import ModelKey, ModelState
 
 if TYPE_CHECKING:
     from alipes import _core
-
-# The longest wait for the requests of an unloaded version before asking again.
-DRAIN_STEP_S = 60.0
 
 # Locks for models, by the hash of their names. Nobody holds two of them, so models may share one.
 LOCKS: Final = 64
@@ -67,10 +64,11 @@ class Lifecycle:
         """
         self._core = core
         self._repository = repository
-        self._planner = planner
+        self._reader = Reader(repository, planner)
         self._index = index
         self._cancelled = threading.Event()
         self._builder = Builder(core, planner, retries=retries, cancelled=self._cancelled)
+        self._follower = Follower(index)
         self._overrides = OverrideFolders()
         self._served: dict[ModelKey, Served] = {}
         self._composition = Composition()
@@ -79,6 +77,8 @@ class Lifecycle:
         self._asked: set[ModelKey] = set()
         # What failed as it was then: it is not worth another attempt until it changes, or somebody asks for it.
         self._failed: dict[ModelKey, tuple[Origin, LoadFailed]] = {}
+        # Ensembles that wait until what they may be made of is loaded, with what was read of them.
+        self._put_off: dict[ModelKey, Request] = {}
         self._stamp: tuple[int, ...] = ()
         self.refresh()
 
@@ -102,17 +102,9 @@ class Lifecycle:
         """Every model that a repository names, duplicates included."""
         return self._repository.read().names
 
-    def in_order(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Names in a good order to load them: ensembles last, so that the models of each load side by side."""
-        return tuple(sorted(names, key=self._looks_composed))
-
-    def _looks_composed(self, name: str) -> bool:
-        try:
-            folders = self._repository.find(name)
-            texts = [(folder.path / "config.pbtxt").read_text(errors="replace") for folder in folders]
-        except (RepositoryError, OSError):  # told when it is loaded
-            return False
-        return any(ENSEMBLE in text for text in texts)
+    def put_off(self) -> tuple[str, ...]:
+        """The ensembles that `try_load` has put off and that are not loaded yet."""
+        return tuple(dict.fromkeys(key.name for key in tuple(self._put_off)))
 
     def cancel(self) -> None:
         """No further version is built: the server is about to stop."""
@@ -122,19 +114,28 @@ class Lifecycle:
         """Removes what lies in folders for temporary files. For after the last version has ended."""
         self._overrides.close()
 
-    def try_load(self, model: str) -> bool:
-        """Loads a model that no request asks for; a failure is kept in the index. True if all of it serves."""
+    def try_load(self, model: str, *, compose: bool = True) -> bool:
+        """Loads a model that no request asks for; a failure is kept in the index.
+
+        Args:
+            model: Its name.
+            compose: Whether an ensemble is loaded now. Otherwise it is put off, so that the models that it is made of
+                can load side by side; what was read of it is not read again when it is asked for next.
+
+        Returns:
+            True if nothing has failed.
+        """
         if self._cancelled.is_set():
             return False
         self.refresh()
         try:
-            folders = self._find(model)
+            folders = self._reader.find(model)
         except LoadFailed as failure:
             self._index.fail(ModelKey(model), failure.reason)
             return False
         serves = True
         for folder in folders:
-            if (failed := self._ask(folder, None, retry=False)) is not None:
+            if (failed := self._ask(folder, None, retry=False, compose=compose)) is not None:
                 self._index.fail(folder.key, failed.reason)
                 serves = False
         return serves
@@ -157,7 +158,9 @@ class Lifecycle:
         if override is not None and override.files:
             self._load_files(model, override)
             return
-        failures = [failure for folder in self._find(model) if (failure := self._ask(folder, override, retry=True))]
+        failures = [
+            failure for folder in self._reader.find(model) if (failure := self._ask(folder, override, retry=True))
+        ]
         if failures:
             raise failures[0]
 
@@ -177,6 +180,7 @@ class Lifecycle:
         members = self._composition.members_of(key) if dependents else ()
         self._asked.discard(key)
         self._failed.pop(key, None)
+        self._put_off.pop(key, None)
         self._composition.forget(key)
         self._withdraw(key)
         self._reconsider(key.name)
@@ -196,14 +200,7 @@ class Lifecycle:
     def _end_service(self, key: ModelKey, served: Served) -> None:
         self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
         self._core.publish(key.name, [], key.namespace)
-        self._follow(key, served.versions.values(), served.origin)
-
-    def _find(self, model: str) -> tuple[ModelFolder, ...]:
-        try:
-            return self._repository.find(model)
-        except RepositoryError as error:
-            log.error("%s", error)
-            raise poll_failed(model, str(error)) from error
+        self._follower.follow(key, served.versions.values(), partial(self._clear, key, served.origin))
 
     def _load_files(self, model: str, override: Override) -> None:
         folder = self._overrides.make(model, override.files)
@@ -222,41 +219,55 @@ class Lifecycle:
                 self._forget(folder.key)
             raise
 
-    def _ask(self, folder: ModelFolder, override: Override | None, *, retry: bool) -> LoadFailed | None:
+    def _ask(
+        self, folder: ModelFolder, override: Override | None, *, retry: bool, compose: bool = True
+    ) -> LoadFailed | None:
         """Loads a model that is asked for by name, and looks again at the ensembles that it is part of."""
         self._asked.add(folder.key)
         before = self._served.get(folder.key)
-        failure = self._try_folder(folder, override, retry=retry)
+        failure = self._try_folder(folder, override, retry=retry, compose=compose)
         if self._served.get(folder.key) is not before:
             self._reconsider(folder.name)
         return failure
 
-    def _try_folder(self, folder: ModelFolder, override: Override | None, *, retry: bool) -> LoadFailed | None:
+    def _try_folder(
+        self, folder: ModelFolder, override: Override | None, *, retry: bool, compose: bool = True
+    ) -> LoadFailed | None:
+        read = self._put_off.pop(folder.key, None)
+        if retry or override is not None:  # somebody wants it as it is now
+            read = None
         # Looked at before anything is read: what changes meanwhile shows as a change.
-        origin = Origin(folder.path, folder.stamp())
+        origin = read.origin if read is not None else Origin(folder.path, folder.stamp())
         failed = self._failed.get(folder.key)
         if failed is not None and failed[0] == origin and not retry:
             return failed[1]
         try:
-            self._load_folder(folder, origin, override, retry=retry)
+            request = read or self._read_folder(folder, origin, override)
+            if request is not None and is_ensemble(request.config) and not compose:
+                self._put_off[folder.key] = request
+            elif request is not None:
+                self._load_read(request, retry=retry)
         except LoadFailed as failure:
             self._failed[folder.key] = (origin, failure)
             return failure
         self._failed.pop(folder.key, None)
         return None
 
-    def _load_folder(self, folder: ModelFolder, origin: Origin, override: Override | None, *, retry: bool) -> None:
+    def _read_folder(self, folder: ModelFolder, origin: Origin, override: Override | None) -> Request | None:
+        """What a folder says that is to be loaded; none where it serves already and nothing has changed."""
         served = self._served.get(folder.key)
         unchanged = override is None and served is not None and served.origin == origin
         if unchanged and self._composition.request(folder.key) is None:
-            return
-        request = self._poll(folder, origin, override)
+            return None
+        return self._reader.read(folder, origin, override)
+
+    def _load_read(self, request: Request, *, retry: bool) -> None:
         if is_ensemble(request.config):
             with self._composition.lock:
                 self._load_composed(request, retry=retry)
         else:
             self._take_up(request)
-            self._composition.forget(folder.key)
+            self._composition.forget(request.folder.key)
 
     def _load_composed(self, request: Request, *, retry: bool) -> None:
         key = request.folder.key
@@ -355,9 +366,11 @@ class Lifecycle:
         versions = self._choose(request)
         loaded = self._loaded(folder.key)
         kept = {v: one for v, one in loaded.items() if v in versions and one.source == request.source(v)}
-        built, failures = self._build(request, [version for version in versions if version not in kept])
+        missing = [version for version in versions if version not in kept]
+        self._mark(folder.key, missing, Status(ModelState.LOADING))
+        built, failures = self._builder.build_all(request, missing)
         if not failures:
-            failures = self._adapt(request, kept)
+            failures = self._builder.adapt_all(request, kept)
         if failures:
             self._fail(folder.key, built, failures)
         self._publish(folder.key, Served({version: (kept | built)[version] for version in versions}, origin))
@@ -366,58 +379,14 @@ class Lifecycle:
         served = self._served.get(key) if key is not None else None
         return served.versions if served is not None else {}
 
-    def _poll(self, folder: ModelFolder, origin: Origin, override: Override | None) -> Request:
-        try:
-            return Request(folder, origin, self._planner.poll(folder, override.config if override else None))
-        except ConfigError as error:
-            # A file has a place and a hint to show; an override is the client's own text.
-            reason = str(error) if override is not None else error.explain()
-            log.error("Poll failed for model directory '%s': %s", folder.name, reason)
-            raise poll_failed(folder.name, reason) from error
-
     def _choose(self, request: Request) -> tuple[int, ...]:
-        folder = request.folder
         try:
-            directories = folder.scan_versions()
-        except RepositoryError as error:
-            log.error("%s", error)
-            raise poll_failed(folder.name, str(error)) from error
-        for sentence in directories.ignored:
-            log.warning("%s", sentence)
-        policy = policy_of(request.config)
-        for version in missing_versions(policy, directories.versions):
-            log.error(
-                "version %d is specified for model '%s', but the version directory is not present", version, folder.name
-            )
-        versions = choose_versions(policy, directories.versions)
-        if not versions:
-            reason = f"at least one version must be available under the version policy of model '{folder.name}'"
-            self._withdraw_if_not_served(folder.key)
-            self._index.fail(folder.key, reason)
-            raise LoadFailed("INVALID_ARG", f"load failed for model '{folder.name}': {reason}\n", reason=reason)
-        return versions
-
-    def _build(self, request: Request, versions: list[int]) -> tuple[dict[int, Loaded], dict[int, str]]:
-        """Builds every version; a second failure is worth knowing too, so one does not stop the others."""
-        built: dict[int, Loaded] = {}
-        failures: dict[int, str] = {}
-        self._mark(request.folder.key, versions, Status(ModelState.LOADING))
-        for version in versions:
-            try:
-                built[version] = self._builder.build(request, version)
-            except Exception as error:
-                failures[version] = _reason(request.folder.name, version, error)
-        return built, failures
-
-    def _adapt(self, request: Request, kept: dict[int, Loaded]) -> dict[int, str]:
-        """Has versions that stay take over what has changed, in place."""
-        failures: dict[int, str] = {}
-        for version, loaded in list(kept.items()):
-            try:
-                kept[version] = self._builder.adapt(request, loaded)
-            except Exception as error:
-                failures[version] = _reason(request.folder.name, version, error)
-        return failures
+            return self._reader.choose(request)
+        except NoVersion as failure:
+            key = request.folder.key
+            self._withdraw_if_not_served(key)
+            self._index.fail(key, failure.reason)
+            raise
 
     def _publish(self, key: ModelKey, served: Served) -> None:
         before = self._served.get(key)
@@ -429,7 +398,8 @@ class Lifecycle:
         log.info("successfully loaded '%s'", key.name)
         if before is not None:
             stays = {id(loaded.version) for loaded in served.versions.values()}
-            self._follow(key, [one for one in before.versions.values() if id(one.version) not in stays], before.origin)
+            gone_versions = [one for one in before.versions.values() if id(one.version) not in stays]
+            self._follower.follow(key, gone_versions, partial(self._clear, key, before.origin))
 
     def _fail(self, key: ModelKey, built: Iterable[int], failures: dict[int, str]) -> None:
         """Drops what was built, keeps what serves, and says why."""
@@ -452,21 +422,6 @@ class Lifecycle:
         if key not in self._served:
             self._core.publish(key.name, [], key.namespace)
 
-    def _follow(self, key: ModelKey, versions: Iterable[Loaded], origin: Origin) -> None:
-        """Follows the last requests of versions to their end, on a thread of its own where they take time."""
-        left = [loaded.version for loaded in versions if not self._end(key, loaded.version, 0.0)]
-        if not left:
-            self._clear(key, origin)
-            return
-
-        def wait() -> None:
-            for version in left:
-                while not self._end(key, version, DRAIN_STEP_S):
-                    log.info("waiting for requests of '%s' version %d", version.name, version.version)
-            self._clear(key, origin)
-
-        threading.Thread(target=wait, name="alipes-unload", daemon=True).start()
-
     def _clear(self, key: ModelKey, origin: Origin) -> None:
         """Gives back what versions held that have ended.
 
@@ -482,21 +437,3 @@ class Lifecycle:
         """Drops a name that is in no repository."""
         if self._index.forget(key):
             self._core.forget(key.name, key.namespace)
-
-    def _end(self, key: ModelKey, version: _core.ModelVersion, patience_s: float) -> bool:
-        """Whether a version has ended, which the index is told then."""
-        if not version.drain(patience_s):
-            return False
-        if self._index.end_unloading(key, version.version):
-            log.info("successfully unloaded '%s' version %d", version.name, version.version)
-        return True
-
-
-def _reason(model: str, version: int, error: Exception) -> str:
-    """Why a version did not load. What is ours to mend is still the failure of this version alone."""
-    if isinstance(error, ConfigError | ModelLoadError):
-        log.error("failed to load '%s' version %d: %s", model, version, error.reason)
-        return error.reason
-    reason = f"Internal: {type(error).__name__}: {error}"
-    log.error("failed to load '%s' version %d: %s", model, version, reason, exc_info=error)
-    return reason

@@ -137,16 +137,21 @@ class Server:
             raise ServerStartError(str(error)) from error
 
     def _load_models(self) -> tuple[str, ...]:
-        """Loads what the start asks for, several at a time; returns the names that failed."""
+        """Loads what the start asks for, ensembles last; returns the names that failed."""
         if self._watcher is not None:
             self._watcher.take_as_known()
-        names = self._lifecycle.in_order(self._names_at_start())
+        failed = self._load_side_by_side(self._names_at_start(), compose=False)
+        failed += self._load_side_by_side(self._lifecycle.put_off(), compose=True)
+        return tuple(sorted(failed))
+
+    def _load_side_by_side(self, names: tuple[str, ...], *, compose: bool) -> list[str]:
+        """Loads several models at a time, with ensembles or leaving them for later; returns the names that failed."""
         failed: list[str] = []
         left = threading.Semaphore(0)
 
         def load(name: str) -> None:
             try:
-                if not self._lifecycle.try_load(name):
+                if not self._lifecycle.try_load(name, compose=compose):
                     failed.append(name)
             finally:
                 left.release()
@@ -157,7 +162,7 @@ class Server:
                 left.release()
         for _ in names:
             left.acquire()
-        return tuple(sorted(failed))
+        return failed
 
     def _names_at_start(self) -> tuple[str, ...]:
         asked = self._options.repository.load_models

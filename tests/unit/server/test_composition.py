@@ -235,10 +235,34 @@ def test_a_name_that_leads_out_of_the_repository_is_no_model(
     assert failure_of(lifecycle, "e").endswith("not available or ambiguous: ../m, /m\n")
 
 
-def test_ensembles_are_loaded_behind_what_they_may_be_made_of(lifecycle: Lifecycle, model: MakeModel) -> None:
+def test_an_ensemble_is_put_off_until_its_models_are_loaded_and_read_once(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    folder = model("a", config=ensemble("m"))
+    model("m")
+    assert [lifecycle.try_load(name, compose=False) for name in ("a", "m")] == [True, True]
+    assert (serving(data_plane), lifecycle.put_off()) == ({"m"}, ("a",))
+    (folder / "config.pbtxt").write_text("no configuration")
+    assert lifecycle.try_load("a")
+    assert (serving(data_plane), lifecycle.put_off()) == ({"a", "m"}, ())
+
+
+def test_who_asks_for_an_ensemble_that_was_put_off_gets_it_as_it_is_now(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
+) -> None:
+    folder = model("a", config=ensemble("m"))
+    model("m")
+    lifecycle.try_load("a", compose=False)
+    (folder / "config.pbtxt").write_text(ensemble("absent"))
+    assert "not available or ambiguous: absent" in failure_of(lifecycle, "a")
+    assert lifecycle.put_off() == ()
+
+
+def test_an_ensemble_that_was_put_off_and_unloaded_stays_away(lifecycle: Lifecycle, model: MakeModel) -> None:
     model("a", config=ensemble("m"))
-    [model(name) for name in ("b", "m")]
-    assert lifecycle.in_order(("a", "absent", "b", "m")) == ("absent", "b", "m", "a")
+    lifecycle.try_load("a", compose=False)
+    lifecycle.unload("a")
+    assert lifecycle.put_off() == ()
 
 
 def test_an_ensemble_that_goes_on_serving_is_looked_at_as_it_was(
