@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.curl import curl
 from support.models import add_model
 from support.server import ServerProcess
-
-CURL = shutil.which("curl")
-
-pytestmark = pytest.mark.skipif(CURL is None, reason="curl is not installed")
 
 Serve = Callable[..., ServerProcess]
 
@@ -29,14 +24,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
     return serve_module(repository)
 
 
-def curl(*arguments: str) -> bytes:
-    return subprocess.run([str(CURL), "-sS", "--fail-with-body", *arguments], check=True, capture_output=True).stdout
-
-
 def test_health_and_metadata(server: ServerProcess) -> None:
     code = curl("-o", "/dev/null", "-w", "%{http_code}", f"http://{server.http}/v2/health/ready")
     assert code == b"200"
-    metadata = json.loads(curl(f"http://{server.http}/v2/models/double"))
+    metadata = json.loads(curl("--fail-with-body", f"http://{server.http}/v2/models/double"))
     assert [port["name"] for port in metadata["inputs"]] == ["X"]
 
 
@@ -45,7 +36,19 @@ def test_json_in_and_out_over_one_connection(server: ServerProcess) -> None:
     url = f"http://{server.http}/v2/models/double/infer"
     body = json.dumps({"inputs": [tensor]})
     answers = curl(
-        "-d", body, url, "-w", "\n%{num_connects}\n", "--next", "-sS", "-d", body, url, "-w", "\n%{num_connects}\n"
+        "--fail-with-body",
+        "-d",
+        body,
+        url,
+        "-w",
+        "\n%{num_connects}\n",
+        "--next",
+        "-sS",
+        "-d",
+        body,
+        url,
+        "-w",
+        "\n%{num_connects}\n",
     )
     first, connects, second, reconnects = answers.decode().split()
     assert json.loads(first) == json.loads(second)
@@ -65,6 +68,7 @@ def test_binary_tensors(server: ServerProcess, tmp_path: Path, chunked: bool) ->
     ).encode()
     (tmp_path / "body").write_bytes(header + ROWS.tobytes())
     answer = curl(
+        "--fail-with-body",
         "--data-binary",
         f"@{tmp_path / 'body'}",
         "-H",
@@ -76,10 +80,6 @@ def test_binary_tensors(server: ServerProcess, tmp_path: Path, chunked: bool) ->
 
 
 def test_an_error_is_told_in_json(server: ServerProcess) -> None:
-    refused = subprocess.run(
-        [str(CURL), "-sS", "-w", " %{http_code}", "-d", "{}", f"http://{server.http}/v2/models/nobody/infer"],
-        check=True,
-        capture_output=True,
-    ).stdout.decode()
+    refused = curl("-w", " %{http_code}", "-d", "{}", f"http://{server.http}/v2/models/nobody/infer").decode()
     text, code = refused.rsplit(" ", 1)
     assert (list(json.loads(text)), code) == (["error"], "404")

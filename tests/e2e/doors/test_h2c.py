@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.curl import curl as run_curl
 from support.http2 import DATA, END_STREAM, HEADERS, PREFACE, SETTINGS, Connection, frame
 from support.http2 import request as http2_request
 from support.models import add_model
@@ -30,10 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[...,
 
 def curl(*arguments: str) -> tuple[str, str]:
     """The protocol that curl spoke in the end, and the body."""
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
-    command = ["curl", "-sS", "--max-time", "60", "-w", "\n%{http_version}", *arguments]
-    printed = subprocess.run(command, capture_output=True, timeout=90, check=True).stdout.decode()
+    printed = run_curl("-w", "\n%{http_version}", *arguments).decode()
     body, _, version = printed.rpartition("\n")
     return version, body
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import shutil
 import socket
 import ssl
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import pytest
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
 from support.certificates import Authority, Files
+from support.curl import curl
 from support.server import ServerDidNotStart, ServerProcess
 from support.waiting import until
 
@@ -100,13 +99,10 @@ def test_the_protocol_is_agreed_on_with_the_encryption(
 def test_curl_infers_over_encrypted_http2(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
     server = serve(models, *encrypted(authority, "http", authority.files("server")))
     body = json.dumps({"inputs": [{"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}]})
     url = f"https://localhost:{server.http.rpartition(':')[2]}/v2/models/double/infer"
-    command = ["curl", "-sS", "-4", "--cacert", str(authority.root), "-d", body, "-w", "\n%{http_version}", url]
-    printed = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout.decode()
+    printed = curl("-4", "--cacert", authority.root, "-d", body, "-w", "\n%{http_version}", url).decode()
     answer, _, version = printed.rpartition("\n")
     assert (version, json.loads(answer)["outputs"][0]["data"]) == ("2", [2.0, 4.0])
 

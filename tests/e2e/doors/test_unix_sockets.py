@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import stat
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import grpc
 import pytest
+from support.curl import curl
 from support.server import ServerDidNotStart, ServerProcess
 
 
@@ -50,11 +49,8 @@ def test_all_endpoints_answer_on_paths_that_go_with_the_server(
 
 
 def test_curl_reaches_a_path(models: Path, folder: Path, serve: Callable[..., ServerProcess]) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
     serve(models, *flags(folder))
-    command = ["curl", "-sf", "--unix-socket", folder / "http", "http://localhost/v2/models/double"]
-    printed = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout
+    printed = curl("-f", "--unix-socket", folder / "http", "http://localhost/v2/models/double")
     assert b'"name":"double"' in printed
 
 

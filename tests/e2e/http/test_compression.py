@@ -6,42 +6,17 @@ import gzip
 import http.client
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import psutil
 import pytest
 import tritonclient.http as http_client
+from support.double import assert_serves, document, post
 from support.models import add_model
 from support.server import ServerProcess
 
-INFER = "/v2/models/double/infer"
 CODINGS = {"gzip": gzip.compress, "deflate": zlib.compress}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
-    repository = tmp_path_factory.mktemp("models")
-    add_model(repository, "double")
-    return serve_module(repository)
-
-
-@pytest.fixture
-def connection(server: ServerProcess) -> Iterator[http.client.HTTPConnection]:
-    opened = http.client.HTTPConnection(server.http, timeout=60)
-    yield opened
-    opened.close()
-
-
-def post(connection: http.client.HTTPConnection, body: bytes, **headers: str) -> tuple[int, bytes]:
-    connection.request("POST", INFER, body, {name.replace("_", "-"): value for name, value in headers.items()})
-    answer = connection.getresponse()
-    return answer.status, answer.read()
-
-
-def document(rows: int = 1) -> bytes:
-    tensor = {"name": "X", "shape": [rows, 2], "datatype": "FP32", "data": [1, 2] * rows}
-    return json.dumps({"inputs": [tensor]}).encode()
 
 
 @pytest.mark.parametrize("outgoing", [None, *CODINGS])
@@ -73,10 +48,9 @@ def test_a_bomb_is_refused_and_costs_little(
     before = psutil.Process(server.process.pid).memory_info().rss
     status, text = post(connection, bomb, Content_Encoding=coding)
     assert status == 400
-    assert b"exceeds the maximum allowed input size of 67108864 bytes" in text
+    assert "exceeds the maximum allowed input size of 67108864 bytes" in text
     assert psutil.Process(server.process.pid).memory_info().rss - before < 256 << 20
-    status, text = post(connection, document())
-    assert json.loads(text)["outputs"][0]["data"] == [2.0, 4.0]
+    assert_serves(connection)
 
 
 def test_the_limit_counts_expanded_bytes(
@@ -98,7 +72,7 @@ def test_damaged_data_is_refused_and_the_connection_serves_on(
 ) -> None:
     whole = CODINGS[coding](document(4))
     status, text = post(connection, whole[:-9], Content_Encoding=coding)
-    assert (status, b"the compressed request body is damaged" in text) == (400, True), text
+    assert (status, "the compressed request body is damaged" in text) == (400, True), text
     assert post(connection, whole, Content_Encoding=coding)[0] == 200
 
 

@@ -6,48 +6,13 @@ import http.client
 import json
 import socket
 import struct
-from collections.abc import Callable, Iterator
 
 import grpc
 import numpy as np
 import psutil
 import pytest
-from support.models import add_model
+from support.double import INFER, assert_serves, document, post
 from support.server import ServerProcess
-
-GOOD = {"inputs": [{"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}]}
-INFER = "/v2/models/double/infer"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
-    repository = tmp_path_factory.mktemp("models")
-    add_model(repository, "double")
-    return serve_module(repository)
-
-
-@pytest.fixture
-def connection(server: ServerProcess) -> Iterator[http.client.HTTPConnection]:
-    opened = http.client.HTTPConnection(server.http, timeout=30)
-    yield opened
-    opened.close()
-
-
-def post(connection: http.client.HTTPConnection, body: bytes, **headers: str) -> tuple[int, str]:
-    connection.request("POST", INFER, body, {name.replace("_", "-"): value for name, value in headers.items()})
-    answer = connection.getresponse()
-    return answer.status, answer.read().decode()
-
-
-def assert_serves(connection: http.client.HTTPConnection) -> None:
-    status, text = post(connection, json.dumps(GOOD).encode())
-    assert status == 200, text
-    assert json.loads(text)["outputs"][0]["data"] == [2.0, 4.0]
-
-
-def request(**changes: object) -> bytes:
-    return json.dumps({"inputs": [{**GOOD["inputs"][0], **changes}]}).encode()
-
 
 BAD_BODIES = {
     "no JSON": (b"hello", 500, "failed to parse the request JSON buffer: Invalid value. at 0"),
@@ -58,18 +23,18 @@ BAD_BODIES = {
         400,
         "JSON nesting depth exceeds maximum allowed limit (100)",
     ),
-    "an unknown input": (request(name="Q"), 400, "unexpected inference input 'Q' for model 'double'"),
+    "an unknown input": (document(name="Q"), 400, "unexpected inference input 'Q' for model 'double'"),
     "no input": (b'{"inputs":[]}', 400, "expected 1 inputs but got 0 inputs for model 'double'"),
-    "a wrong shape": (request(shape=[1, 3], data=[1, 2, 3]), 400, "unexpected shape for input 'X' for model 'double'"),
-    "a wrong datatype": (request(datatype="INT32"), 400, "data-type is 'INT32', but model 'double' expects 'FP32'"),
-    "an unknown datatype": (request(datatype="FLOAT"), 400, "invalid datatype for input X"),
-    "too few values": (request(data=[1]), 500, "hape does not match true shape"),
-    "too many values": (request(data=[1, 2, 3]), 500, "hape does not match true shape"),
-    "a negative size": (request(shape=[-1, 2]), 500, "Unable to parse 'shape'"),
-    "a shape past 64 bits": (request(shape=[1 << 40, 1 << 40]), 400, "exceed"),
-    "a shape of a terabyte": (request(shape=[1, 1 << 38]), 400, "(1099511627776 bytes) that exceeds the maximum"),
-    "a batch too large": (request(shape=[9, 2], data=[1] * 18), 400, "batch-size must be <= 4"),
-    "a number too large": (request(data=["1e999"]).replace(b'"1e999"', b"1e999"), 500, "Number too big"),
+    "a wrong shape": (document(shape=[1, 3], data=[1, 2, 3]), 400, "unexpected shape for input 'X' for model 'double'"),
+    "a wrong datatype": (document(datatype="INT32"), 400, "data-type is 'INT32', but model 'double' expects 'FP32'"),
+    "an unknown datatype": (document(datatype="FLOAT"), 400, "invalid datatype for input X"),
+    "too few values": (document(data=[1]), 500, "hape does not match true shape"),
+    "too many values": (document(data=[1, 2, 3]), 500, "hape does not match true shape"),
+    "a negative size": (document(shape=[-1, 2]), 500, "Unable to parse 'shape'"),
+    "a shape past 64 bits": (document(shape=[1 << 40, 1 << 40]), 400, "exceed"),
+    "a shape of a terabyte": (document(shape=[1, 1 << 38]), 400, "(1099511627776 bytes) that exceeds the maximum"),
+    "a batch too large": (document(shape=[9, 2], data=[1] * 18), 400, "batch-size must be <= 4"),
+    "a number too large": (document(data=["1e999"]).replace(b'"1e999"', b"1e999"), 500, "Number too big"),
 }
 
 
@@ -195,7 +160,7 @@ def test_a_caller_who_leaves_is_counted_once_and_nobody_else_notices(
     server: ServerProcess, connection: http.client.HTTPConnection
 ) -> None:
     host, port = server.http.rsplit(":", 1)
-    body = json.dumps(GOOD).encode()
+    body = document()
     head = f"POST {INFER} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     for _ in range(200):
         with socket.create_connection((host, int(port)), timeout=30) as link:
@@ -205,6 +170,6 @@ def test_a_caller_who_leaves_is_counted_once_and_nobody_else_notices(
 
 def test_absurd_numbers_are_numbers(connection: http.client.HTTPConnection) -> None:
     values = np.array([3.4028234663852886e38, -1e-45], np.float64)
-    status, text = post(connection, request(data=values.tolist()))
+    status, text = post(connection, document(data=values.tolist()))
     assert status == 200, text
     assert "Infinity" in text
