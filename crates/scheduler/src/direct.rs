@@ -1,8 +1,10 @@
 //! No batching: first come, first served, one request at a time.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use crate::scheduler::Next;
+use crate::why::{Outlook, Why};
 
 /// The scheduler of a model without batching: each request is a batch of its own, in the order of arrival.
 #[derive(Debug)]
@@ -35,8 +37,17 @@ impl<W> Direct<W> {
         }
     }
 
+    /// Whoever is first goes at once.
+    pub(crate) fn outlook(&self, now: Instant) -> Option<Outlook> {
+        (!self.queue.is_empty()).then_some(Outlook { due: now, requests: 1, why: Why::Alone })
+    }
+
     pub(crate) fn waiting(&self) -> usize {
         self.queue.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &W> {
+        self.queue.iter()
     }
 
     pub(crate) fn remove_where(&mut self, mut pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) {

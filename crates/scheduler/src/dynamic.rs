@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::scheduler::Next;
+use crate::why::{Outlook, Why};
 use crate::work::{Waiting, Work};
 
 /// Longest queue delay that is honoured. No request waits a year for company; the bound keeps `entered + delay`
@@ -45,15 +46,15 @@ struct Pending {
     rows: u64,
     /// Their common key.
     key: u64,
-    /// How many of them make the best preferred size.
-    best: Option<usize>,
-    /// Whether the request behind them cannot join, so that waiting would gain nothing.
-    closed: bool,
+    /// How many of them go without waiting: those that make the best preferred size, or all that stay below the largest.
+    best: Option<(usize, Why)>,
+    /// Why the request behind them cannot join, where it cannot: waiting would gain nothing.
+    closed: Option<Why>,
 }
 
 /// What the head of the queue asks for at a given moment.
 enum Decision {
-    Take { requests: usize },
+    Take { requests: usize, why: Why },
     Wait { until: Instant },
     Nothing,
 }
@@ -88,7 +89,7 @@ impl<W: Work> Dynamic<W> {
 
     pub(crate) fn next(&mut self, now: Instant, stopping: bool, batch: &mut Vec<W>) -> Next {
         match self.decide(now, stopping) {
-            Decision::Take { requests } => {
+            Decision::Take { requests, .. } => {
                 batch.extend(self.queue.drain(..requests).map(|waiting| waiting.work));
                 self.pending = Pending::default();
                 Next::Take
@@ -98,17 +99,23 @@ impl<W: Work> Dynamic<W> {
         }
     }
 
-    /// When the head of the queue is to be taken: at `now` or before if at once, `None` if nothing waits.
-    pub(crate) fn due(&mut self, now: Instant, stopping: bool) -> Option<Instant> {
+    /// When the head of the queue is to be taken, and why; `None` if nothing waits.
+    pub(crate) fn outlook(&mut self, now: Instant, stopping: bool) -> Option<Outlook> {
         match self.decide(now, stopping) {
-            Decision::Take { .. } => Some(now),
-            Decision::Wait { until } => Some(until),
+            Decision::Take { requests, why } => Some(Outlook { due: now, requests, why }),
+            Decision::Wait { until } => {
+                Some(Outlook { due: until, requests: self.pending.requests, why: Why::Company })
+            }
             Decision::Nothing => None,
         }
     }
 
     pub(crate) fn waiting(&self) -> usize {
         self.queue.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &W> {
+        self.queue.iter().map(|waiting| &waiting.work)
     }
 
     pub(crate) fn remove_where(&mut self, mut pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) {
@@ -138,35 +145,46 @@ impl<W: Work> Dynamic<W> {
         let until = oldest + delay;
         let patient = now < until && !stopping;
         match self.pending.best {
-            Some(requests) if patient || delay.is_zero() => Decision::Take { requests },
-            _ if patient && !self.pending.closed && self.pending.rows < u64::from(self.largest_preferred) => {
+            Some((requests, why)) if patient || delay.is_zero() => Decision::Take { requests, why },
+            _ if patient && self.pending.closed.is_none() && self.pending.rows < u64::from(self.largest_preferred) => {
                 Decision::Wait { until }
             }
-            _ => Decision::Take { requests: self.pending.requests },
+            _ => Decision::Take { requests: self.pending.requests, why: self.why_all(stopping, patient) },
+        }
+    }
+
+    /// Why all that fits together goes.
+    fn why_all(&self, stopping: bool, patient: bool) -> Why {
+        match self.pending.closed {
+            Some(why) => why,
+            None if stopping => Why::Draining,
+            None if self.policy.max_queue_delay.is_zero() => Why::NoDelay,
+            None if patient => Why::Full,
+            None => Why::Overdue,
         }
     }
 
     /// Looks at the requests that arrived since the last look, up to the first one that cannot join.
     fn extend_pending(&mut self) {
         let pending = &mut self.pending;
-        while let Some(Waiting { work, .. }) = self.queue.get(pending.requests).filter(|_| !pending.closed) {
+        while let Some(Waiting { work, .. }) = self.queue.get(pending.requests).filter(|_| pending.closed.is_none()) {
             let (rows, key) = (pending.rows + u64::from(work.rows().max(1)), work.key());
             if pending.requests == 0 {
                 // The first request always goes in, even one that is larger than a batch may be: it runs alone.
                 pending.key = key;
             } else {
                 if rows > u64::from(self.largest_preferred) && pending.best.is_none() {
-                    pending.best = Some(pending.requests);
+                    pending.best = Some((pending.requests, Why::Full));
                 }
                 if rows > u64::from(self.policy.max_batch_size) || key != pending.key {
-                    pending.closed = true;
+                    pending.closed = Some(if key == pending.key { Why::Full } else { Why::Unlike });
                     return;
                 }
             }
             pending.requests += 1;
             pending.rows = rows;
             if self.policy.preferred_batch_sizes.iter().any(|&size| u64::from(size) == rows) {
-                pending.best = Some(pending.requests);
+                pending.best = Some((pending.requests, Why::Preferred));
             }
         }
     }

@@ -8,14 +8,17 @@
 //! - [`Instances`] is the book of which instances are idle.
 //! - [`ModelQueue`] joins both for one version of a model. Its owner holds it under one short mutex and carries out
 //!   the [`Effect`]s that it returns after the mutex is released.
+//! - [`Why`] and what goes with it tell a person what was decided, and what keeps the next batch.
 //! - [`ensemble`] is the same for a request that several models answer together.
 
 mod direct;
 mod dynamic;
 pub mod ensemble;
 mod instances;
+mod journal;
 mod model_queue;
 mod scheduler;
+mod why;
 mod work;
 
 pub use direct::Direct;
@@ -23,4 +26,5 @@ pub use dynamic::{Dynamic, DynamicPolicy};
 pub use instances::Instances;
 pub use model_queue::{Effect, ModelQueue};
 pub use scheduler::{Next, Scheduler};
+pub use why::{Decision, Explanation, Hold, Outlook, Why};
 pub use work::{Reason, Refused, Work};

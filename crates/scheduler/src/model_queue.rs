@@ -9,10 +9,13 @@
 //! An instance becomes idle in the same step that finds nothing to do, so no request slips in between. With a delay
 //! one waiter is enough: when it takes a batch and leaves requests behind, it passes the watch on to an idle instance.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::instances::Instances;
+use crate::journal::Journal;
 use crate::scheduler::{Next, Scheduler};
+use crate::why::{Decision, Explanation, Hold, Outlook};
 use crate::work::{Refused, Work};
 
 /// What the caller does after it has released the mutex.
@@ -42,6 +45,7 @@ pub struct ModelQueue<W> {
     scheduler: Scheduler<W>,
     instances: Instances,
     waiter: Option<Waiter>,
+    journal: Journal,
 }
 
 impl<W: Work> ModelQueue<W> {
@@ -51,7 +55,7 @@ impl<W: Work> ModelQueue<W> {
     /// If there is no instance: nobody would ever come for a request.
     pub fn new(scheduler: Scheduler<W>, instances: usize) -> Self {
         assert!(instances > 0, "a model has at least one instance");
-        ModelQueue { scheduler, instances: Instances::new(instances), waiter: None }
+        ModelQueue { scheduler, instances: Instances::new(instances), waiter: None, journal: Journal::default() }
     }
 
     /// Takes a request in.
@@ -59,7 +63,10 @@ impl<W: Work> ModelQueue<W> {
     /// # Errors
     /// The request comes back if the scheduler refuses it, as after [`stop`](Self::stop).
     pub fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
-        self.scheduler.enqueue(now, work)?;
+        if let Err(refused) = self.scheduler.enqueue(now, work) {
+            self.journal.note(now, Decision::Refused { requests: 1 });
+            return Err(refused);
+        }
         Ok(self.attend(now))
     }
 
@@ -73,9 +80,14 @@ impl<W: Work> ModelQueue<W> {
         if self.instances.is_retired(instance) {
             return (Next::Idle, self.finish(now, instance));
         }
+        let outlook = self.scheduler.outlook(now);
         match self.scheduler.next(now, batch) {
-            Next::Take => (Next::Take, self.attend(now)),
+            Next::Take => {
+                self.note_batch(now, instance, batch, outlook);
+                (Next::Take, self.attend(now))
+            }
             Next::WaitUntil(until) if self.waiter.is_none() => {
+                self.journal.note(now, Decision::Waits { instance, until });
                 self.waiter = Some(Waiter { instance, until });
                 (Next::WaitUntil(until), Effect::None)
             }
@@ -97,19 +109,29 @@ impl<W: Work> ModelQueue<W> {
     /// Takes requests back that were taken but not executed, for instance because the process that was to execute them
     /// has ended. They stand at the head again, in their order.
     pub fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) -> Effect {
+        let before = self.scheduler.waiting();
         self.scheduler.put_back(now, works);
+        let requests = self.scheduler.waiting() - before;
+        if requests > 0 {
+            self.journal.note(now, Decision::PutBack { requests });
+        }
         self.attend(now)
     }
 
     /// Moves the waiting requests that `pick` names into `removed`. What remains may be due earlier without them.
     pub fn cancel(&mut self, now: Instant, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
+        let before = removed.len();
         self.scheduler.remove_where(pick, removed);
+        if removed.len() > before {
+            self.journal.note(now, Decision::Withdrew { requests: removed.len() - before });
+        }
         self.attend(now)
     }
 
     /// Refuses what comes from now on; what waits is due at once.
     pub fn stop(&mut self, now: Instant) -> Effect {
         self.scheduler.stop();
+        self.journal.note(now, Decision::Stopped);
         self.attend(now)
     }
 
@@ -120,6 +142,7 @@ impl<W: Work> ModelQueue<W> {
     /// What waits is left to those in service; without any it waits until some come.
     pub fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
         self.instances.rearrange(instances);
+        self.journal.note(now, Decision::Rearranged { instances: instances.len() });
         if let Some(waiter) = self.waiter.take_if(|waiter| self.instances.is_retired(waiter.instance)) {
             // It is told to go when it asks, and another one is started then.
             return Effect::Wake(waiter.instance);
@@ -135,6 +158,25 @@ impl<W: Work> ModelQueue<W> {
     /// Requests that wait; those in a running batch are not counted.
     pub fn waiting(&self) -> usize {
         self.scheduler.waiting()
+    }
+
+    /// The queue as it is now: what goes next, what keeps it, and what was decided last.
+    pub fn explain(&mut self, now: Instant) -> Explanation {
+        let (outlook, instances) = (self.scheduler.outlook(now), self.instances.count());
+        let busy = self.instances.claimed() - usize::from(self.waiter.is_some());
+        Explanation {
+            waiting: self.scheduler.waiting(),
+            instances,
+            busy,
+            outlook,
+            hold: self.hold(now, outlook),
+            decisions: self.journal.decisions(),
+        }
+    }
+
+    /// Shows the requests that wait, in the order in which they stand, until `see` has seen enough.
+    pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
+        self.scheduler.look(see);
     }
 
     /// Whether nothing waits and every instance is idle: with [`stop`](Self::stop) before it, the end of a drain.
@@ -154,6 +196,23 @@ impl<W: Work> ModelQueue<W> {
             (None, Some(_)) => self.instances.acquire().map_or(Effect::None, Effect::Start),
             (None, None) => Effect::None,
         }
+    }
+
+    fn hold(&self, now: Instant, outlook: Option<Outlook>) -> Hold {
+        match outlook {
+            None => Hold::Nothing,
+            Some(_) if self.instances.count() == 0 => Hold::NoInstance,
+            Some(Outlook { due, .. }) if due > now => Hold::Company,
+            Some(_) if self.instances.idle() == 0 && self.waiter.is_none() => Hold::Busy,
+            Some(_) => Hold::Coming,
+        }
+    }
+
+    fn note_batch(&mut self, now: Instant, instance: usize, batch: &[W], outlook: Option<Outlook>) {
+        let Some(Outlook { why, .. }) = outlook else { return };
+        let rows = batch.iter().map(|work| u64::from(work.rows().max(1))).sum();
+        let (requests, left) = (batch.len(), self.scheduler.waiting());
+        self.journal.note(now, Decision::Took { instance, requests, rows, left, why });
     }
 
     fn leave_watch(&mut self, instance: usize) {

@@ -1,9 +1,11 @@
 //! One queue of waiting requests, whatever its rule.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::direct::Direct;
 use crate::dynamic::{Dynamic, DynamicPolicy};
+use crate::why::Outlook;
 use crate::work::{Reason, Refused, Work};
 
 /// What an instance that asks for work is told.
@@ -78,9 +80,14 @@ impl<W: Work> Scheduler<W> {
 
     /// When [`next`](Self::next) will give a batch if nothing else arrives: `now` for at once, `None` if nothing waits.
     pub fn due(&mut self, now: Instant) -> Option<Instant> {
+        self.outlook(now).map(|outlook| outlook.due)
+    }
+
+    /// What [`next`](Self::next) will give if nothing else arrives, when and why; `None` if nothing waits.
+    pub fn outlook(&mut self, now: Instant) -> Option<Outlook> {
         match &mut self.rule {
-            Rule::Direct(direct) => (direct.waiting() > 0).then_some(now),
-            Rule::Dynamic(dynamic) => dynamic.due(now, self.stopping),
+            Rule::Direct(direct) => direct.outlook(now),
+            Rule::Dynamic(dynamic) => dynamic.outlook(now, self.stopping),
         }
     }
 
@@ -90,6 +97,14 @@ impl<W: Work> Scheduler<W> {
             Rule::Direct(direct) => direct.waiting(),
             Rule::Dynamic(dynamic) => dynamic.waiting(),
         }
+    }
+
+    /// Shows the requests that wait, in the order in which they stand, until `see` has seen enough.
+    pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
+        let _ = match &self.rule {
+            Rule::Direct(direct) => direct.iter().try_for_each(see),
+            Rule::Dynamic(dynamic) => dynamic.iter().try_for_each(see),
+        };
     }
 
     /// Moves the waiting requests that `pick` names into `removed`; the others keep their order and their age.

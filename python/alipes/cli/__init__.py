@@ -1,4 +1,4 @@
-"""The command `alipes`: `serve`, `config explain`, `version`, and `quickstart`."""
+"""The command `alipes`: `serve`, `explain`, `config explain`, `version`, and `quickstart`."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from alipes.cli.quickstart import quickstart
+from alipes.cli.waiting import explain_model
 
 app = typer.Typer(
     name="alipes",
@@ -65,3 +66,4 @@ def explain(context: typer.Context) -> int:
 
 
 app.command()(quickstart)
+app.command("explain")(explain_model)

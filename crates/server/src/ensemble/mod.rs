@@ -79,6 +79,18 @@ impl Ensemble {
         self.members().is_ok_and(|members| members.iter().all(|member| member.is_ready()))
     }
 
+    /// Its models that are served now, each once.
+    pub fn serving(&self) -> Vec<Arc<ModelVersion>> {
+        let Some(service) = self.service.upgrade() else { return Vec::new() };
+        let find = |member: &Member| service.registry.find_beside(&self.namespace, &member.name, member.version).ok();
+        self.members.iter().filter_map(find).collect()
+    }
+
+    /// Requests that are under way: each holds the graph.
+    pub fn runs(&self) -> usize {
+        Arc::strong_count(&self.graph) - 1
+    }
+
     /// Takes a request on; its responder is told how it ends.
     pub fn begin(self: &Arc<Self>, model: &Arc<ModelVersion>, pending: Pending) {
         run::begin(self, model, pending);

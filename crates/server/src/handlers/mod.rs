@@ -1,6 +1,7 @@
 //! What can be asked of the server, whichever door the question came through.
 
 mod classification;
+mod explain;
 pub mod generate;
 mod infer;
 mod log;
@@ -14,6 +15,7 @@ mod trace;
 use std::sync::Arc;
 
 use alipes_protocol::{Code, InferError};
+pub use explain::Explained;
 pub use log::FILE_IS_FIXED as LOG_FILE_IS_FIXED;
 pub use metadata::{ModelMetadata, PortMetadata, ServerMetadata};
 pub use statistics::ModelStatistics;

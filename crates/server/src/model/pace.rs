@@ -36,10 +36,15 @@ impl Pace {
         self.estimate_ns.store(estimate, Ordering::Relaxed);
     }
 
+    /// What nine of ten executions stay below; none before the first.
+    pub fn estimate(&self) -> Option<Duration> {
+        let estimate_ns = self.estimate_ns.load(Ordering::Relaxed);
+        (estimate_ns != 0).then(|| Duration::from_nanos(estimate_ns))
+    }
+
     /// Whether the model may run on a network thread; false before its first execution.
     pub fn is_quick(&self) -> bool {
-        let estimate = self.estimate_ns.load(Ordering::Relaxed);
-        estimate != 0 && u128::from(estimate) <= QUICK.as_nanos()
+        self.estimate().is_some_and(|estimate| estimate <= QUICK)
     }
 }
 

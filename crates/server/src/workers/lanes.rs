@@ -120,6 +120,11 @@ impl Lanes {
         all
     }
 
+    /// How many requests are held.
+    pub fn held(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.free.len() == self.slots.len()

@@ -192,6 +192,7 @@ async fn answer(service: &Service, request: Request<Incoming>, spelling: Option<
         Route::ModelMetadata { model, version } => reply::json_or(service.model_metadata(model, version)),
         Route::ModelConfig { model, version } => control::model_config(service, model, version),
         Route::Statistics { model, version } => statistics::statistics(service, model, version),
+        Route::Explain { model, version } => reply::json_or(service.explain(model, version)),
         Route::Index => control::index(service, request.into_body()).await,
         Route::Load { model } => {
             let model = model.to_owned();

@@ -25,6 +25,11 @@ pub enum Route<'a> {
         model: &'a str,
         version: &'a str,
     },
+    /// Why its requests wait, which only this server tells.
+    Explain {
+        model: &'a str,
+        version: &'a str,
+    },
     Infer {
         model: &'a str,
         version: &'a str,
@@ -126,6 +131,7 @@ impl<'a> Route<'a> {
             [] => get(method, false, Route::ModelMetadata { model, version }),
             ["config"] => get(method, false, Route::ModelConfig { model, version }),
             ["stats"] => get(method, false, Route::Statistics { model, version }),
+            ["explain"] => get(method, false, Route::Explain { model, version }),
             ["generate"] => post(method, false, Route::Generate { model, version, events: false }),
             ["generate_stream"] => post(method, false, Route::Generate { model, version, events: true }),
             ["trace", "setting"] if version.is_empty() => {
@@ -251,6 +257,13 @@ mod tests {
         for path in ["/v2/logging", "/v2/trace/setting", "/v2/models/m/trace/setting"] {
             assert_eq!(Route::of(&Method::PUT, path), Route::WrongMethod { plain: false }, "{path}");
         }
+    }
+
+    #[test]
+    fn a_model_or_one_version_of_it_is_explained() {
+        assert_eq!(get_route("/v2/models/m/explain"), Route::Explain { model: "m", version: "" });
+        assert_eq!(get_route("/v2/models/m/versions/2/explain"), Route::Explain { model: "m", version: "2" });
+        assert_eq!(Route::of(&Method::POST, "/v2/models/m/explain"), Route::WrongMethod { plain: false });
     }
 
     #[test]

@@ -1,0 +1,234 @@
+//! Why a model's requests wait, told while it is at work.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use alipes_protocol::InferError;
+use alipes_scheduler::{Decision, Explanation};
+use serde::Serialize;
+
+use super::Service;
+use crate::ensemble::Ensemble;
+use crate::model::{Drivers, ModelVersion};
+use crate::spec::Scheduling;
+use crate::workers::Workers;
+use crate::workers::worker::Worker;
+
+/// Waiting requests that are shown one by one. The queue is locked for as long as they are looked at.
+const SHOWN: usize = 20;
+
+/// What is told of a model, and of the models that it is made of.
+#[derive(Debug, Serialize)]
+pub struct Explained {
+    /// The model that was asked for, then its members, theirs, and so on, each once.
+    models: Vec<ModelExplained>,
+}
+
+#[derive(Debug, Serialize)]
+struct ModelExplained {
+    name: String,
+    version: String,
+    ready: bool,
+    scheduling: SchedulingExplained,
+    /// None of an ensemble: nothing is queued there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<QueueExplained>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    workers: Vec<WorkerExplained>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ensemble: Option<EnsembleExplained>,
+}
+
+#[derive(Debug, Serialize)]
+struct SchedulingExplained {
+    kind: &'static str,
+    max_batch_size: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    preferred_batch_sizes: Vec<u32>,
+    max_queue_delay_us: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct QueueExplained {
+    waiting: usize,
+    instances: usize,
+    busy_instances: usize,
+    /// None before the first execution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution_us: Option<u64>,
+    hold: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<NextExplained>,
+    oldest: Vec<WaitingExplained>,
+    decisions: Vec<DecisionExplained>,
+}
+
+#[derive(Debug, Serialize)]
+struct NextExplained {
+    requests: usize,
+    due_in_us: u64,
+    why: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct WaitingExplained {
+    rows: u32,
+    waited_us: u64,
+    priority: u64,
+    cancelled: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct DecisionExplained {
+    ago_us: u64,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+enum What {
+    Took { instance: usize, requests: usize, rows: u64, left: usize, why: &'static str },
+    Waits { instance: usize, at_most_us: u64 },
+    Withdrew { requests: usize },
+    PutBack { requests: usize },
+    Refused { requests: usize },
+    Stopped,
+    Rearranged { instances: usize },
+}
+
+#[derive(Debug, Serialize)]
+struct WorkerExplained {
+    instance: String,
+    up: bool,
+    requests: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct EnsembleExplained {
+    /// Requests that are under way in its steps.
+    requests: usize,
+    /// Its models, each `name:version`.
+    members: Vec<String>,
+}
+
+impl Service {
+    /// What waits for a model, what keeps the next batch, and what was decided last.
+    ///
+    /// # Errors
+    ///
+    /// As for `lookup`.
+    pub fn explain(&self, name: &str, version: &str) -> Result<Explained, InferError> {
+        let mut found = vec![self.lookup(name, version)?];
+        let mut next = 0;
+        while let Some(model) = found.get(next) {
+            next += 1;
+            let Drivers::Ensemble(ensemble) = &model.drivers else { continue };
+            let is_new = |member: &Arc<ModelVersion>| found.iter().all(|known| !Arc::ptr_eq(known, member));
+            let more: Vec<_> = ensemble.serving().into_iter().filter(is_new).collect();
+            found.extend(more);
+        }
+        Ok(Explained { models: found.iter().map(|model| explain(model)).collect() })
+    }
+}
+
+fn explain(model: &ModelVersion) -> ModelExplained {
+    let queue = (!matches!(model.drivers, Drivers::Ensemble(_))).then(|| queue(model));
+    let ensemble = match &model.drivers {
+        Drivers::Ensemble(ensemble) => Some(explain_ensemble(ensemble)),
+        Drivers::Native(_) | Drivers::Workers(_) => None,
+    };
+    ModelExplained {
+        name: model.spec.name.clone(),
+        version: model.spec.version.to_string(),
+        ready: model.is_ready(),
+        scheduling: scheduling(model),
+        queue,
+        workers: model.workers().map(workers).unwrap_or_default(),
+        ensemble,
+    }
+}
+
+fn scheduling(model: &ModelVersion) -> SchedulingExplained {
+    let max_batch_size = model.spec.max_batch_size;
+    let plain =
+        |kind| SchedulingExplained { kind, max_batch_size, preferred_batch_sizes: Vec::new(), max_queue_delay_us: 0 };
+    match &model.spec.scheduling {
+        _ if matches!(model.drivers, Drivers::Ensemble(_)) => plain("ensemble"),
+        Scheduling::Direct {} => plain("direct"),
+        Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us } => SchedulingExplained {
+            preferred_batch_sizes: preferred_batch_sizes.clone(),
+            max_queue_delay_us: *max_queue_delay_us,
+            ..plain("dynamic")
+        },
+    }
+}
+
+fn queue(model: &ModelVersion) -> QueueExplained {
+    let mut oldest = Vec::with_capacity(SHOWN);
+    let now = Instant::now();
+    let mut queue = model.queue.lock();
+    queue.look(|pending| {
+        oldest.push(WaitingExplained {
+            rows: pending.checked.rows,
+            waited_us: micros(now.saturating_duration_since(pending.arrived)),
+            priority: pending.checked.context.as_ref().map_or(0, |context| context.priority),
+            cancelled: pending.responder.is_cancelled(),
+        });
+        if oldest.len() < SHOWN { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let Explanation { waiting, instances, busy, outlook, hold, decisions } = queue.explain(now);
+    drop(queue);
+    let next = outlook.map(|outlook| NextExplained {
+        requests: outlook.requests,
+        due_in_us: micros(outlook.due.saturating_duration_since(now)),
+        why: outlook.why.word(),
+    });
+    QueueExplained {
+        waiting,
+        instances,
+        busy_instances: busy,
+        execution_us: model.pace.estimate().map(micros),
+        hold: hold.word(),
+        next,
+        oldest,
+        decisions: decisions.into_iter().rev().map(|(at, what)| decision(now, at, what)).collect(),
+    }
+}
+
+fn decision(now: Instant, at: Instant, decision: Decision) -> DecisionExplained {
+    let what = match decision {
+        Decision::Took { instance, requests, rows, left, why } => {
+            What::Took { instance, requests, rows, left, why: why.word() }
+        }
+        Decision::Waits { instance, until } => {
+            What::Waits { instance, at_most_us: micros(until.saturating_duration_since(at)) }
+        }
+        Decision::Withdrew { requests } => What::Withdrew { requests },
+        Decision::PutBack { requests } => What::PutBack { requests },
+        Decision::Refused { requests } => What::Refused { requests },
+        Decision::Stopped => What::Stopped,
+        Decision::Rearranged { instances } => What::Rearranged { instances },
+    };
+    DecisionExplained { ago_us: micros(now.saturating_duration_since(at)), what }
+}
+
+fn workers(workers: &Workers) -> Vec<WorkerExplained> {
+    let crew = workers.crew();
+    let worker = |worker: &Arc<Worker>| WorkerExplained {
+        instance: worker.source.instance.clone(),
+        up: worker.is_up(),
+        requests: worker.state.lock().lanes.held(),
+    };
+    crew.list.iter().map(worker).collect()
+}
+
+fn explain_ensemble(ensemble: &Ensemble) -> EnsembleExplained {
+    let name = |member: &Arc<ModelVersion>| format!("{}:{}", member.spec.name, member.spec.version);
+    EnsembleExplained { requests: ensemble.runs(), members: ensemble.serving().iter().map(name).collect() }
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,127 @@
+"""`alipes explain`: what waits for a running model, what keeps the next batch, and what was decided last."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from alipes.cli.waiting_view import view
+
+Document = dict[str, Any]
+
+# Longest wait for the server's word: it answers without looking at a model, so in no time.
+_PATIENCE_S: Final = 5.0
+
+# Wider than any line that is told.
+_UNFOLDED: Final = 200
+
+
+class NotTold(Exception):
+    """The server could not be asked, or said no; the text says what to do."""
+
+
+def explain_model(
+    model: Annotated[str, typer.Argument(help="Name of the model.")],
+    version: Annotated[str, typer.Option("--model-version", help="One version; the highest by default.")] = "",
+    url: Annotated[str, typer.Option(help="Where the server's HTTP port is.")] = "http://localhost:8000",
+    header: Annotated[
+        list[str] | None, typer.Option(metavar="NAME:VALUE", help="A header that the server asks for; any number.")
+    ] = None,
+    watch: Annotated[
+        float | None, typer.Option(min=0.05, max=3600, metavar="SECONDS", help="Look so often, until Ctrl-C.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what the server says, as it is.")] = False,
+) -> int:
+    """Tell what waits for a model of a running server, and why."""
+    console = Console()
+    try:
+        headers = _headers(header or ())
+        place = _place(url, model, version)
+        if watch is not None:
+            _watch(lambda: ask(place, headers), watch, console)
+        elif as_json:
+            print(json.dumps(ask(place, headers), indent=2))
+        else:
+            _print(ask(place, headers), console)
+    except NotTold as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def ask(place: str, headers: Mapping[str, str]) -> Document:
+    """What the server says.
+
+    Raises:
+        NotTold: It cannot be reached, or answers with an error.
+    """
+    try:
+        with urlopen(Request(place, headers=dict(headers)), timeout=_PATIENCE_S) as answer:
+            document = json.loads(answer.read())
+    except HTTPError as error:
+        raise NotTold(_refusal(error)) from error
+    except (OSError, URLError) as error:
+        reason = getattr(error, "reason", error)
+        raise NotTold(f"no server answers at {place} ({reason}); --url says where it is") from error
+    except ValueError as error:
+        raise NotTold(f"what answers at {place} is not alipes; --url says where it is") from error
+    if not isinstance(document, dict) or "models" not in document:
+        raise NotTold(f"what answers at {place} is not alipes; --url says where it is")
+    return document
+
+
+def _refusal(error: HTTPError) -> str:
+    with error:
+        body = error.read()
+    try:
+        said = json.loads(body)["error"]
+    except (ValueError, KeyError, TypeError):
+        said = error.reason
+    return f"the server answers {error.code}: {said}"
+
+
+def _place(url: str, model: str, version: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise NotTold(f"--url {url!r} does not begin with http:// or https://")
+    named = f"/versions/{quote(version, safe='')}" if version else ""
+    return f"{url.rstrip('/')}/v2/models/{quote(model, safe='')}{named}/explain"
+
+
+def _headers(given: Sequence[str]) -> dict[str, str]:
+    headers = {}
+    for header in given:
+        name, colon, value = header.partition(":")
+        if not colon or not name.strip():
+            raise NotTold(f"--header {header!r} is not of the form NAME:VALUE")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _print(document: Document, console: Console) -> None:
+    if console.is_terminal:
+        return console.print(view(document))
+    # Whoever reads it elsewhere wants lines as long as they are, and nothing behind their ends.
+    text = io.StringIO()
+    Console(file=text, width=_UNFOLDED).print(view(document))
+    print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
+
+
+def _watch(look: Callable[[], Document], every_s: float, console: Console) -> None:
+    with Live(view(look()), console=console, auto_refresh=False) as live:
+        try:
+            while True:
+                time.sleep(every_s)
+                live.update(view(look()), refresh=True)
+        except KeyboardInterrupt:
+            return

@@ -1,0 +1,179 @@
+"""What a server tells of a model's queue, for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+Document = Mapping[str, Any]
+
+# What keeps the next batch, by the server's word for it.
+_HOLDS: Final[Mapping[str, str]] = {
+    "nothing_waits": "nothing waits",
+    "company": "the requests wait for company",
+    "instances_busy": "every instance is busy",
+    "no_instance": "no instance is in service",
+    "coming": "an instance is on its way to them",
+}
+
+# Why a batch was taken as it was, likewise.
+_REASONS: Final[Mapping[str, str]] = {
+    "alone": "requests of this model run alone",
+    "preferred": "a preferred size was reached",
+    "full": "the next request would not have fitted",
+    "unlike": "the next request has other shapes or inputs",
+    "no_delay": "the model does not wait for company",
+    "overdue": "the oldest had waited as long as it may",
+    "draining": "no company will come: the version drains",
+}
+
+_WORKER_HOLD: Final = "every worker holds as much as it may"
+
+
+def view(document: Document) -> RenderableType:
+    """All models that the server told about, one below the other."""
+    parts: list[RenderableType] = []
+    for model in document["models"]:
+        parts += [*_model(model), Text()]
+    return Group(*parts[:-1])
+
+
+def span(microseconds: float) -> str:
+    """A span of time with the unit that suits it."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if microseconds >= size:
+            number = microseconds / size
+            return f"{number:.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
+    return f"{microseconds:.0f} µs"
+
+
+def _model(model: Document) -> Iterator[RenderableType]:
+    ready = "" if model["ready"] else ", not ready"
+    yield Text.assemble(
+        (model["name"], "bold cyan"), f", version {model['version']}{ready}: {_rules(model['scheduling'])}"
+    )
+    facts = Table.grid(padding=(0, 2))
+    for name, value in _facts(model):
+        facts.add_row(Text(f"  {name}"), Text(value))
+    yield facts
+    queue = model.get("queue")
+    if queue and queue["decisions"]:
+        yield _decisions(queue["decisions"])
+
+
+def _rules(scheduling: Document) -> str:
+    if scheduling["kind"] == "ensemble":
+        return "an ensemble"
+    rows = scheduling["max_batch_size"]
+    if scheduling["kind"] == "direct":
+        return "requests run alone"
+    preferred = scheduling.get("preferred_batch_sizes")
+    sizes = f", at once with {' or '.join(map(str, preferred))}" if preferred else ""
+    delay = scheduling["max_queue_delay_us"]
+    wait = f", waiting up to {span(delay)} for company" if delay else ""
+    return f"{scheduling['kind']} batches of up to {count(rows, 'row')}{sizes}{wait}"
+
+
+def _facts(model: Document) -> Iterator[tuple[str, str]]:
+    ensemble, queue = model.get("ensemble"), model.get("queue")
+    if ensemble:
+        yield "under way", count(ensemble["requests"], "request")
+        yield "steps", ", ".join(ensemble["members"]) or "none is served"
+    if queue:
+        workers = model.get("workers", [])
+        yield "waiting", _waiting(queue)
+        yield "next batch", _next(queue, bool(workers))
+        if workers:
+            yield "workers", ", ".join(map(_worker, workers))
+        else:
+            yield "instances", f"{queue['busy_instances']} of {queue['instances']} busy"
+        if "execution_us" in queue:
+            yield "an execution", f"up to {span(queue['execution_us'])}, nine times of ten"
+
+
+def _waiting(queue: Document) -> str:
+    if not queue["waiting"]:
+        return "nothing"
+    text = count(queue["waiting"], "request")
+    if queue["oldest"]:
+        text += f", the first for {span(queue['oldest'][0]['waited_us'])}"
+    gone = sum(waiting["cancelled"] for waiting in queue["oldest"])
+    return f"{text}; {gone} of the first {len(queue['oldest'])} have no caller any more" if gone else text
+
+
+def _next(queue: Document, workers: bool) -> str:
+    hold: str = queue["hold"]
+    text = _HOLDS.get(hold, hold)
+    if hold == "instances_busy" and workers:
+        text = _WORKER_HOLD
+    coming = queue.get("next")
+    if coming is None:
+        return text
+    asked = count(coming["requests"], "request")
+    if hold == "company":
+        return f"{asked}; {text}, for {span(coming['due_in_us'])} at most"
+    if hold == "coming":
+        return f"{asked}; {text}"
+    return f"{asked} ({_REASONS.get(coming['why'], coming['why'])}); {text}"
+
+
+def _worker(worker: Document) -> str:
+    state = f"{worker['requests']} in hand" if worker["up"] else "down"
+    return f"{worker['instance']} ({state})"
+
+
+def _decisions(decisions: list[Document]) -> Table:
+    table = Table(
+        title="decisions, newest first",
+        title_justify="left",
+        box=None,
+        padding=(0, 2),
+        title_style="dim",
+        show_header=False,
+    )
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    table.add_column()
+    for decision in decisions:
+        table.add_row(span(decision["ago_us"]), decided(decision))
+    return table
+
+
+def decided(decision: Document) -> str:
+    """One decision as a sentence."""
+    tell = _SENTENCES.get(decision["decision"])
+    return tell(decision) if tell else str(decision["decision"])
+
+
+def _took(decision: Document) -> str:
+    left = f", {decision['left']} left waiting" if decision["left"] else ""
+    reason = _REASONS.get(decision["why"], decision["why"])
+    what = f"{count(decision['requests'], 'request')}, {count(decision['rows'], 'row')}"
+    return f"instance {decision['instance']} took {what}{left}: {reason}"
+
+
+def _waits(decision: Document) -> str:
+    return f"instance {decision['instance']} waits for company, {span(decision['at_most_us'])} at most"
+
+
+def _requests(what: str) -> Callable[[Document], str]:
+    return lambda decision: f"{count(decision['requests'], 'request')} {what}"
+
+
+_SENTENCES: Final[Mapping[str, Callable[[Document], str]]] = {
+    "took": _took,
+    "waits": _waits,
+    "withdrew": _requests("withdrawn: their callers have gone"),
+    "put_back": _requests("came back to the head, not executed"),
+    "refused": _requests("turned away"),
+    "stopped": lambda _: "no more requests are taken in: the version drains",
+    "rearranged": lambda decision: f"{count(decision['instances'], 'instance')} in service from here on",
+}
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
