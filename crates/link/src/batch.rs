@@ -20,10 +20,11 @@ impl Batch {
         let Some((key, group)) = self.first else {
             return true;
         };
-        if self.max_rows == 0 || entry.group != group {
+        if entry.group != group {
             return false;
         }
-        group != 0 || (entry.key == key && self.rows.saturating_add(entry.rows) <= self.max_rows)
+        let fits = self.max_rows != 0 && self.rows.saturating_add(entry.rows) <= self.max_rows;
+        group != 0 || (entry.key == key && fits)
     }
 
     pub fn add(&mut self, entry: &Entry) {
@@ -57,14 +58,16 @@ mod tests {
 
     #[test]
     fn a_group_is_bounded_by_nothing_but_itself() {
-        let batch = after(Entry { group: 5, ..ENTRY }, 1);
-        assert!(batch.takes(&Entry { group: 5, rows: 9, key: 1, ..ENTRY }));
-        assert!(!batch.takes(&Entry { group: 6, ..ENTRY }) && !batch.takes(&ENTRY));
+        for max_rows in [0, 1] {
+            let batch = after(Entry { group: 5, ..ENTRY }, max_rows);
+            assert!(batch.takes(&Entry { group: 5, rows: 9, key: 1, ..ENTRY }));
+            assert!(!batch.takes(&Entry { group: 6, ..ENTRY }) && !batch.takes(&ENTRY));
+        }
     }
 
     #[test]
     fn without_batches_one_is_enough() {
-        assert!(!after(ENTRY, 0).takes(&Entry { group: 0, ..ENTRY }));
-        assert!(!after(Entry { group: 5, ..ENTRY }, 0).takes(&Entry { group: 5, ..ENTRY }));
+        assert!(!after(ENTRY, 0).takes(&ENTRY));
+        assert!(!after(Entry { rows: 0, ..ENTRY }, 0).takes(&ENTRY));
     }
 }

@@ -129,6 +129,15 @@ pub const REGION_MAX_NAME_BYTES: usize = 1024;
 /// may claim to be as large as the address space.
 pub const REGION_MAX_TENSOR_BYTES: usize = i32::MAX as usize;
 
+/// Largest input of a warm-up sample in bytes, as in a message: a few words of a configuration would else fill the memory.
+pub const WARMUP_MAX_TENSOR_BYTES: usize = i32::MAX as usize;
+
+/// Most requests of a sample that are executed together: as many as a worker process may hold.
+pub const WARMUP_MAX_BATCH: u32 = 4096;
+
+/// Most executions of a sample: a load that takes for ever keeps others waiting, and a model is warm long before.
+pub const WARMUP_MAX_COUNT: u32 = 100_000;
+
 /// Longest `tracestate` header in bytes that is kept with a traced request; of a longer one nothing is. Source: what W3C
 /// Trace Context asks to be passed on at least.
 pub const TRACESTATE_MAX_BYTES: usize = 512;

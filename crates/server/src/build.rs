@@ -40,8 +40,11 @@ pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion
     let mut model = ModelVersion::new(spec, drivers)?;
     model.statistics = Statistics::new(extras);
     let model = Arc::new(model);
-    if let Some(workers) = model.workers() {
-        service.workers.start(service, &model, &workers.crew().list)?;
+    match &model.drivers {
+        Drivers::Native(slots) => slots.warm_up(&model)?,
+        // Each warms up on its own, at each of its starts.
+        Drivers::Workers(workers) => service.workers.start(service, &model, &workers.crew().list)?,
+        Drivers::Ensemble(_) => {}
     }
     let _ = model.load_time.set(began.elapsed());
     Ok(model)
@@ -75,7 +78,7 @@ pub fn adapt(service: &Arc<Service>, model: &Arc<ModelVersion>, spec: &ModelSpec
         (Drivers::Native(slots), EngineSpec::Onnxruntime(engine)) => {
             let (has, wants) = (slots.count(), spec.instances.len());
             if wants > has {
-                slots.grow(model, onnx_sessions(spec, engine, wants - has)?);
+                slots.grow(model, onnx_sessions(spec, engine, wants - has)?)?;
             } else if wants < has {
                 slots.shrink(model, wants);
             }

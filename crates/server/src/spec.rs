@@ -9,11 +9,13 @@ use alipes_protocol::{Datatype, limits};
 use serde::{Deserialize, Deserializer, de::Error};
 
 pub use self::doors::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
+pub use self::warmup::{SampleData, SampleInput, SampleSpec};
 use crate::forwarding::{self, Forwarding};
 use crate::log::LogSettings;
 use crate::trace::settings::TraceConfig;
 
 mod doors;
+mod warmup;
 
 /// Version of the JSON documents that this build understands.
 pub const SCHEMA: u32 = 1;
@@ -304,6 +306,9 @@ pub struct ModelSpec {
     pub decoupled: bool,
     /// Names of the instances.
     pub instances: Vec<String>,
+    /// What each instance executes before it serves.
+    #[serde(default)]
+    pub warmup: Vec<SampleSpec>,
     /// What runs it.
     pub engine: EngineSpec,
     /// The configuration as HTTP answers it.

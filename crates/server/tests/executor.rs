@@ -228,7 +228,7 @@ fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
             for count in [3, 1, 4, 2, 5, 1].into_iter().cycle().take(120) {
                 let has = slots(&model).count();
                 match count > has {
-                    true => slots(&model).grow(&model, engines(&engine, count - has)),
+                    true => slots(&model).grow(&model, engines(&engine, count - has)).unwrap(),
                     false => slots(&model).shrink(&model, count),
                 }
                 assert_eq!(slots(&model).count(), count);

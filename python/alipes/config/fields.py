@@ -315,22 +315,19 @@ FIELDS: Final[tuple[Field, ...]] = (
             "parameters.string_value": "The value.",
         }
     ),
-    *_tree(
-        "refused",
-        "samples are checked, but not run yet",
-        "model_warmup",
+    *_works(
         {
-            "": "Samples to run before the model is ready.",
-            "name": "Name, for messages.",
-            "batch_size": "Requests in the sample; 0 skips it.",
-            "inputs": "Inputs of the sample.",
-            "inputs.data_type": "Element type.",
-            "inputs.dims": "Sizes without the batch dimension.",
-            "inputs.zero_data": "Zeros.",
-            "inputs.random_data": "Random numbers.",
-            "inputs.input_data_file": "File in the model's `warmup/`.",
-            "count": "How often to run it.",
-        },
+            "model_warmup": "Samples that each instance executes before it serves; they are counted.",
+            "model_warmup.name": "Name, for messages.",
+            "model_warmup.batch_size": "Requests of one row that are executed together; 0 skips the sample.",
+            "model_warmup.inputs": "Inputs of each of them.",
+            "model_warmup.inputs.data_type": "Element type.",
+            "model_warmup.inputs.dims": "Sizes without the batch dimension.",
+            "model_warmup.inputs.zero_data": "Zeros.",
+            "model_warmup.inputs.random_data": "Numbers from 1 to 2, integers from 0 to 127; the same at each load.",
+            "model_warmup.inputs.input_data_file": "File in the model's `warmup/`.",
+            "model_warmup.count": "How often to run it; once where not given.",
+        }
     ),
     *_tree(
         "refused",

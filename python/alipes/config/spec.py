@@ -60,6 +60,7 @@ def to_spec(
         "decoupled": config.model_transaction_policy.decoupled,
         "scheduling": _scheduling(config),
         "instances": instance_names(config),
+        "warmup": [_sample(sample, folder) for sample in config.model_warmup if sample.batch_size],
         "engine": dict(engine),
         "config_json": config_json(config),
         "config_proto": base64.b64encode(config.SerializeToString(deterministic=True)).decode("ascii"),
@@ -94,6 +95,20 @@ def _scheduling(config: ModelConfig) -> dict[str, Any]:
         "preferred_batch_sizes": list(batching.preferred_batch_size),
         "max_queue_delay_us": batching.max_queue_delay_microseconds,
     }
+
+
+def _sample(sample: ModelConfig, folder: Path) -> dict[str, Any]:
+    inputs = [_sample_input(name, sample.inputs[name], folder) for name in sorted(sample.inputs)]
+    return {"name": sample.name, "batch_size": sample.batch_size, "count": sample.count, "inputs": inputs}
+
+
+def _sample_input(name: str, given: ModelConfig, folder: Path) -> dict[str, Any]:
+    source = given.WhichOneof("input_data_type")
+    data: dict[str, Any] = {"kind": "random" if source == "random_data" else "zero"}
+    if source == "input_data_file":
+        path = confined(folder / "warmup", given.input_data_file, "model_warmup.inputs.input_data_file")
+        data = {"kind": "file", "path": str(path.absolute())}
+    return {"name": name, "datatype": v2_name(given.data_type), "dims": list(given.dims), "data": data}
 
 
 def _input(tensor: ModelConfig) -> dict[str, Any]:

@@ -59,18 +59,11 @@ def _unsupported(message: ModelConfig, prefix: str) -> Iterator[Field]:
     for descriptor, value in message.ListFields():
         path = prefix + descriptor.name
         row = find_field(path)
-        if _is_skipped(path, value):
-            continue
         if row.status != "works":
             yield row
         else:
             for part in _parts(descriptor, value):
                 yield from _unsupported(part, f"{path}.")
-
-
-def _is_skipped(path: str, value: ModelConfig) -> bool:
-    """Samples of batch size 0 are never run, so nothing is lost without them."""
-    return path == "model_warmup" and all(sample.batch_size == 0 for sample in value)
 
 
 def _parts(descriptor: FieldDescriptor, value: ModelConfig) -> list[ModelConfig]:

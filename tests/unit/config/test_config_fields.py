@@ -103,8 +103,6 @@ def test_an_ignored_field_gives_one_notice(row: Field, config: Any) -> None:
 @pytest.mark.parametrize("row", rows("refused"))
 def test_a_refused_field_is_refused_by_name(row: Field, config: Any) -> None:
     set_field(config, row.path)
-    for sample in config.model_warmup:
-        sample.batch_size = 1
     answering = outermost(row)
     with pytest.raises(ConfigError) as caught:
         check_support(config)
@@ -147,6 +145,14 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     ),
     "instance_group.name": lambda config: setattr(config.instance_group[0], "name", "other"),
     "instance_group.count": lambda config: setattr(config.instance_group[0], "count", 3),
+    "model_warmup.name": lambda config: _sample(config, name="other"),
+    "model_warmup.batch_size": lambda config: _sample(config, batch_size=2),
+    "model_warmup.count": lambda config: _sample(config, count=3),
+    "model_warmup.inputs.data_type": lambda config: _sample(config, input={"data_type": 1}),
+    "model_warmup.inputs.dims": lambda config: _sample(config, input={"dims": [2]}),
+    "model_warmup.inputs.zero_data": lambda config: _sample(config, input={"zero_data": True}),
+    "model_warmup.inputs.random_data": lambda config: _sample(config, input={"random_data": True}),
+    "model_warmup.inputs.input_data_file": lambda config: _sample(config, input={"input_data_file": "f"}),
     "model_transaction_policy.decoupled": lambda config: setattr(config.model_transaction_policy, "decoupled", True),
     "metric_tags": lambda config: config.metric_tags.update({"team": "x"}),
     "model_metrics.metric_control.metric_identifier.family": lambda config: _histogram(config, "other"),
@@ -159,6 +165,11 @@ def _histogram(config: Any, family: str) -> None:
     control = config.model_metrics.metric_control.add()
     control.metric_identifier.family = family
     control.histogram_options.buckets.append(1.0)
+
+
+def _sample(config: Any, input: dict[str, Any] | None = None, **fields: Any) -> None:
+    sample = config.model_warmup.add(**({"name": "s", "batch_size": 1} | fields))
+    sample.inputs["X"].MergeFrom(type(sample.inputs["X"])(**({"data_type": 11} | (input or {}))))
 
 
 # Fields that work elsewhere than in the specification.

@@ -69,6 +69,7 @@ def test_the_whole_specification(tmp_path: Path) -> None:
             "max_queue_delay_us": 100,
         },
         "instances": ["m_0_0", "m_0_1"],
+        "warmup": [],
         "engine": {
             "kind": "onnxruntime",
             "intra_op_threads": 4,
@@ -120,6 +121,28 @@ def test_graph_levels_are_those_of_tritons_backend(tmp_path: Path, level: int, w
 def test_instances_are_numbered_within_their_group() -> None:
     config = parse_pbtxt('instance_group [ { name: "a" count: 2 }, { name: "b" count: 1 } ]')
     assert instance_names(config) == ["a_0", "a_1", "b_0"]
+
+
+def test_samples_say_where_their_bytes_come_from(tmp_path: Path) -> None:
+    inputs = "".join(
+        f'inputs {{ key: "{name}" value: {{ data_type: TYPE_FP32 dims: [ 2, 3 ] {data} }} }}'
+        for name, data in {"B": "zero_data: true", "A": "random_data: true", "C": 'input_data_file: "f"'}.items()
+    )
+    (sample,) = spec(
+        tmp_path,
+        f'model_warmup [ {{ name: "s" batch_size: 2 count: 3 {inputs} }}, {{ name: "skipped" batch_size: 0 }} ]',
+    )["warmup"]
+    port = {"datatype": "FP32", "dims": [2, 3]}
+    assert sample == {
+        "name": "s",
+        "batch_size": 2,
+        "count": 3,
+        "inputs": [
+            {"name": "A", **port, "data": {"kind": "random"}},
+            {"name": "B", **port, "data": {"kind": "zero"}},
+            {"name": "C", **port, "data": {"kind": "file", "path": str(tmp_path / "warmup" / "f")}},
+        ],
+    }
 
 
 def test_a_label_file_must_exist(tmp_path: Path) -> None:

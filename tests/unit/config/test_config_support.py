@@ -37,12 +37,6 @@ def test_a_refused_field_at_its_default_is_no_matter() -> None:
     assert check_support(config) == []
 
 
-def test_samples_that_are_never_run_are_no_matter() -> None:
-    assert check_support(parse_pbtxt('name: "m" model_warmup { name: "w" batch_size: 0 }')) == []
-    with pytest.raises(ConfigError, match="field 'model_warmup' of model 'm' is not supported"):
-        check_support(parse_pbtxt('name: "m" model_warmup { name: "w" batch_size: 1 }'))
-
-
 def test_the_rate_limiter_counts_only_where_it_is_on() -> None:
     assert check_support(parse_pbtxt(LIMITED)) == [
         "field 'instance_group.rate_limiter' of model 'm' is ignored: it counts only with --rate-limit=execution_count"
@@ -52,6 +46,6 @@ def test_the_rate_limiter_counts_only_where_it_is_on() -> None:
 
 
 def test_what_is_refused_wins_over_what_is_ignored() -> None:
-    config = parse_pbtxt('name: "m" cc_model_filenames { key: "7.5" value: "x" } model_warmup { batch_size: 1 }')
-    with pytest.raises(ConfigError, match="model_warmup"):
+    config = parse_pbtxt('name: "m" cc_model_filenames { key: "7.5" value: "x" } runtime: "r"')
+    with pytest.raises(ConfigError, match="runtime"):
         check_support(config)

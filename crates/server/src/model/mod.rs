@@ -6,6 +6,7 @@ mod gone;
 pub mod nap;
 pub mod pace;
 pub mod slots;
+pub mod warmup;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -39,6 +40,7 @@ pub use gone::Gone;
 use nap::Nap;
 use pace::Pace;
 use slots::Slots;
+use warmup::Sample;
 
 /// A request that waits for an instance or is being executed.
 pub struct Pending {
@@ -88,6 +90,8 @@ pub struct ModelVersion {
     pub failing: AtomicBool,
     /// Callers that have gone since those who wait were last looked through.
     gone_callers: AtomicUsize,
+    /// What each instance executes before it serves.
+    pub samples: Vec<Sample>,
     /// Held by whoever gives the version other instances.
     pub changing: Mutex<()>,
     configuration: ArcSwap<Configuration>,
@@ -126,7 +130,7 @@ impl ModelVersion {
     ///
     /// # Errors
     ///
-    /// `Internal` where the specification's configuration is not base64.
+    /// `Internal` where the specification's configuration is not base64, and what is wrong with its samples.
     ///
     /// # Panics
     ///
@@ -143,6 +147,7 @@ impl ModelVersion {
             drivers,
             failing: AtomicBool::new(false),
             gone_callers: AtomicUsize::new(0),
+            samples: warmup::samples(&spec)?,
             changing: Mutex::default(),
             configuration,
             gone: Arc::default(),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_engine::Engine;
+use alipes_protocol::InferError;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::ModelVersion;
 use super::nap::Nap;
+use super::{ModelVersion, warmup};
 use crate::executor::execute::InstanceState;
 
 /// One loaded copy of the model, and where its driver naps.
@@ -40,20 +41,37 @@ impl Slots {
         self.0.load().get(instance)?.as_deref().map(act)
     }
 
-    /// Puts further copies into service. The caller sees to it that there is one change at a time.
-    pub fn grow(&self, model: &Arc<ModelVersion>, engines: Vec<Box<dyn Engine>>) {
+    /// Has every copy execute the model's samples, before any request comes.
+    ///
+    /// # Errors
+    ///
+    /// A sample fails.
+    pub fn warm_up(&self, model: &ModelVersion) -> Result<(), InferError> {
+        let slots: Vec<_> = self.0.load().iter().flatten().map(Arc::clone).collect();
+        warmup::warm_up(model, &slots)
+    }
+
+    /// Warms further copies up and puts them into service. The caller sees to it that there is one change at a time.
+    ///
+    /// # Errors
+    ///
+    /// A sample fails; nothing has changed then.
+    pub fn grow(&self, model: &Arc<ModelVersion>, engines: Vec<Box<dyn Engine>>) -> Result<(), InferError> {
+        let fresh: Vec<_> = engines.into_iter().map(slot).collect();
+        warmup::warm_up(model, &fresh)?;
         let mut table = Table::clone(&self.0.load());
         let queue = model.queue.lock();
         let mut free = (0..).filter(|&number| queue.is_free(number));
-        for engine in engines {
+        for slot in fresh {
             let number = free.next().unwrap_or(table.len());
             table.resize(table.len().max(number + 1), None);
-            table[number] = Some(slot(engine));
+            table[number] = Some(slot);
         }
         drop(free);
         drop(queue);
         self.0.store(Arc::new(table));
         self.serve(model);
+        Ok(())
     }
 
     /// Takes copies out of service until so many are left. One that executes is freed when it has done so.

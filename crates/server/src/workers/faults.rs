@@ -31,6 +31,8 @@ pub enum Fault {
     Violation(String),
     /// It could not be started.
     Start(String),
+    /// A sample of its model failed.
+    Warmup(String),
 }
 
 impl Fault {
@@ -45,7 +47,7 @@ impl Fault {
                 format!("was ended because it used {found} bytes of memory, more than the {allowed} that are allowed")
             }
             Fault::Violation(what) => format!("was ended because its link is damaged: {what}"),
-            Fault::Start(text) => format!("could not be started: {text}"),
+            Fault::Start(text) | Fault::Warmup(text) => format!("could not be started: {text}"),
         }
     }
 

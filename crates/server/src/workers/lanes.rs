@@ -28,8 +28,8 @@ pub struct InFlight {
     pub trace: Option<Arc<Trace>>,
     /// Its number, unique among the requests of the model version.
     pub ticket: u64,
-    /// Whose turn brought it here.
-    pub turn: usize,
+    /// Whose turn brought it here; none of a sample that warms the worker up.
+    pub turn: Option<usize>,
     /// Its frame and inputs in shared memory.
     pub placed: Option<Placed>,
     /// `execute` has returned for it.

@@ -8,6 +8,7 @@
 //! - `place`: from the queue into a worker's ring, on the network thread that took the request in.
 //! - `receive`: from the ring of answers to the callers, on a network thread, when the doorbell rings or on the way.
 //! - `supervise`: one task per worker, from its start to its end, over every restart.
+//! - `warmup`: what a worker executes before it takes requests.
 //! - `change`: more workers, or fewer, while the others go on.
 
 mod caller;
@@ -27,6 +28,7 @@ pub mod place;
 mod process;
 mod receive;
 mod supervise;
+mod warmup;
 pub mod worker;
 
 use std::sync::atomic::AtomicU64;
@@ -93,8 +95,10 @@ impl Workers {
         let arena = RequestArena::create(REQUEST_ARENA_BYTES).map_err(|error| no_memory(&error))?;
         let forms_batches = forms_batches(spec);
         let max_rows = claim_limit(spec);
-        let lanes = lanes_for(spec, forms_batches);
-        let levels = if forms_batches { 1 } else { lanes as usize };
+        let depth = lanes_for(spec, forms_batches);
+        let levels = if forms_batches { 1 } else { depth as usize };
+        let largest_sample = spec.warmup.iter().map(|sample| sample.batch_size).max().unwrap_or(0);
+        let lanes = depth.max(largest_sample);
         let crew = ArcSwap::from_pointee(Crew::new(Vec::new(), Vec::new(), levels));
         let workers = Workers { crew, arena, max_rows, forms_batches, levels, lanes, tickets: Arc::default() };
         let siblings = spec.instances.len();

@@ -86,7 +86,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
     let group = if workers.forms_batches { written[0].ticket } else { 0 };
     let delivering = worker.delivering.try_lock();
     let mut state = worker.state.lock();
-    let outcome = enter(&mut state, worker, turn, level, group, written);
+    let outcome = enter(&mut state, worker, Some((turn, level)), group, written);
     // Where another thread delivers now, it looks for more before it leaves.
     let look = state.open && delivering.is_some();
     let received = if look { receive::receive(&mut state, worker, model) } else { Received::default() };
@@ -108,26 +108,27 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
 }
 
 /// A request that stands in the arena, ready to be placed.
-struct Written {
-    pending: Pending,
-    placed: Placed,
-    ticket: u64,
-    caller: Arc<Caller>,
+pub(super) struct Written {
+    pub(super) pending: Pending,
+    pub(super) placed: Placed,
+    pub(super) ticket: u64,
+    pub(super) caller: Arc<Caller>,
 }
 
 /// What became of requests that were to enter a worker's ring.
-enum Entered {
+pub(super) enum Entered {
     Yes(SmallVec<[Arc<Caller>; 1]>),
     /// The worker is down or its ring is full: the turn is parked, the requests go back.
     NotNow(Vec<Pending>),
     Refused(Vec<Pending>, InferError),
 }
 
-fn enter(
+/// Puts requests into a worker's ring, all of them or none. Without a turn, and its level, they are samples, which come
+/// before the worker is open to others.
+pub(super) fn enter(
     state: &mut State,
     worker: &Arc<Worker>,
-    turn: usize,
-    level: usize,
+    turn: Option<(usize, usize)>,
     group: u64,
     written: SmallVec<[Written; 1]>,
 ) -> Entered {
@@ -139,16 +140,18 @@ fn enter(
     let lanes: SmallVec<[u32; 1]> = written.iter().map_while(|_| state.lanes.acquire()).collect();
     let entries: SmallVec<[Entry; 1]> =
         written.iter().zip(&lanes).map(|(written, &lane)| entry(written, lane, group)).collect();
-    let fits = state.open && lanes.len() == written.len();
+    let fits = (state.open || turn.is_none()) && lanes.len() == written.len();
     let link = state.link.as_mut().filter(|_| fits);
     let Some(link) = link.and_then(|link| link.publish(&entries).map(|()| link)) else {
         lanes.into_iter().for_each(|lane| state.lanes.release(lane));
-        state.parked.push(turn);
+        state.parked.extend(turn.map(|(turn, _)| turn));
         return Entered::NotNow(back(written));
     };
     link.wake();
     let handle = link.handle();
-    state.turns[level] = lanes.len() as u32;
+    if let Some((_, level)) = turn {
+        state.turns[level] = lanes.len() as u32;
+    }
     let mut callers = SmallVec::new();
     for (Written { pending, placed, ticket, caller }, lane) in written.into_iter().zip(lanes) {
         caller.placed(&handle, lane);
@@ -163,7 +166,7 @@ fn enter(
                 trace: pending.trace.clone(),
                 pending: Some(pending),
                 ticket,
-                turn,
+                turn: turn.map(|(turn, _)| turn),
                 placed: Some(placed),
                 executed: false,
                 responded: false,
@@ -183,7 +186,7 @@ fn entry(written: &Written, lane: u32, group: u64) -> Entry {
 }
 
 /// Writes a request into the arena. The tensors' bytes are copied here, once, unless they were received there.
-fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) -> Option<Placed> {
+pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) -> Option<Placed> {
     let checked = &pending.checked;
     let outputs: SmallVec<[u16; 4]> = checked.outputs.iter().map(|&index| index as u16).collect();
     let inputs: SmallVec<[TensorRef<'_>; 4]> = checked
@@ -272,7 +275,7 @@ fn refuse(model: &ModelVersion, parcels: &mut Parcels, pending: Pending, error: 
     parcels.add(pending.responder, Err(error.at(Origin::Request)));
 }
 
-fn arena_is_full(worker: &Worker) -> InferError {
+pub(super) fn arena_is_full(worker: &Worker) -> InferError {
     let used = worker.arena.used_bytes();
     let text = format!("the requests of model '{}' hold {used} bytes of shared memory already", worker.source.model);
     InferError::new(Code::Unavailable, text)

@@ -278,7 +278,8 @@ fn leave_if_over(received: &mut Received, state: &mut State, worker: &Worker, (l
 }
 
 /// Books that one request of a turn is over; gives the turn where it was the last one.
-pub fn end_of_turn(state: &mut State, worker: &Worker, turn: usize) -> Option<usize> {
+pub fn end_of_turn(state: &mut State, worker: &Worker, turn: Option<usize>) -> Option<usize> {
+    let turn = turn?;
     let left = &mut state.turns[worker.numbers.level(turn)];
     *left -= 1;
     (*left == 0).then_some(turn)

@@ -1,7 +1,9 @@
 //! The life of a worker: started, watched, ended, and started again.
 
+use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -14,6 +16,7 @@ use tokio::time;
 
 use super::faults::{Fault, HEALTHY_AFTER, Lived, Patience};
 use super::process::{Inherited, WorkerProcess};
+use super::warmup::warm_up;
 use super::worker::Worker;
 use super::{calls, new_link, receive};
 use crate::books::statistics::FailureReason;
@@ -116,7 +119,7 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
     worker.state.lock().link = Some(link);
     // The log's wish may have changed while nobody could reach the link.
     worker.pass_on_verbosity();
-    let mut life = Life { worker, process, first, fault: None, started: Instant::now(), leaving: None };
+    let mut life = Life { worker, process, first, warming: None, fault: None, started: Instant::now(), leaving: None };
     let mut ticks = time::interval(TICK);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     let mut tidy = true;
@@ -143,6 +146,7 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
                 life.listen();
                 return Ok(life.end());
             }
+            outcome = outcome(&mut life.warming) => life.warmed(outcome),
             damage = worker.damage.wait() => life.fail(Fault::Violation(damage)),
             _ = ticks.tick(), if life.is_limited() => life.check_limits(),
             () = worker.stopping.wait(), if life.leaving.is_none() => life.ask_to_leave(),
@@ -155,11 +159,24 @@ fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)
 }
 
+/// What a worker executes before it takes requests.
+type Warming = Pin<Box<dyn Future<Output = Result<(), InferError>> + Send>>;
+
+/// How the samples went; never told where none are executed.
+async fn outcome(warming: &mut Option<Warming>) -> Result<(), InferError> {
+    match warming {
+        Some(running) => running.await,
+        None => pending().await,
+    }
+}
+
 /// A running process and what is known of it.
 struct Life<'a> {
     worker: &'a Arc<Worker>,
     process: WorkerProcess,
     first: &'a mut Option<FirstStart>,
+    // While it executes its samples.
+    warming: Option<Warming>,
     fault: Option<Fault>,
     started: Instant,
     // Since when it was asked to leave.
@@ -185,11 +202,23 @@ impl Life<'_> {
 
     fn take_in(&mut self, model: &Arc<ModelVersion>) {
         let (ready, refused) = receive::drain(self.worker, model);
-        if ready {
+        if ready && model.samples.is_empty() {
             self.open(model);
+        } else if ready {
+            self.warming = Some(Box::pin(warm_up(Arc::clone(self.worker))));
         }
         if let Some(text) = refused {
             self.fault = Some(Fault::Start(text));
+        }
+    }
+
+    /// The samples have been executed, or one has failed.
+    fn warmed(&mut self, outcome: Result<(), InferError>) {
+        self.warming = None;
+        match (outcome, self.worker.model()) {
+            (Ok(()), Some(model)) => self.open(&model),
+            (Ok(()), None) => self.ask_to_leave(),
+            (Err(error), _) => self.fail(Fault::Warmup(error.message)),
         }
     }
 
@@ -289,7 +318,7 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
     let (mut lost, mut unclaimed): (Vec<Pending>, Vec<Pending>) = Default::default();
     for (lane, request) in state.lanes.drain() {
         let Some(pending) = request.pending else { continue };
-        let ours = link.as_ref().is_none_or(|link| link.revoke(lane, request.ticket));
+        let ours = request.turn.is_some() && link.as_ref().is_none_or(|link| link.revoke(lane, request.ticket));
         if ours { unclaimed.push(pending) } else { lost.push(pending) }
     }
     for (level, left) in state.turns.iter_mut().enumerate() {
@@ -341,6 +370,7 @@ fn mourn(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
 fn load_error(worker: &Worker, fault: &Fault) -> InferError {
     match fault {
         Fault::Start(text) => InferError::internal(text.clone()),
+        Fault::Warmup(text) => InferError::invalid(text.clone()),
         other => InferError::internal(format!(
             "worker process of '{}' {} while it was loading its model",
             worker.source.instance,
