@@ -25,6 +25,8 @@ pub enum Code {
     TooLarge,
     /// The caller's deadline has passed.
     DeadlineExceeded,
+    /// There is no room for it now.
+    Overloaded,
 }
 
 /// A line of the table.
@@ -45,7 +47,7 @@ pub struct CodeRow {
 }
 
 /// Every code with its consequences. Source: Triton's mapping, reference section 1.1.
-pub const TABLE: [CodeRow; 10] = [
+pub const TABLE: [CodeRow; 11] = [
     row(Code::Unknown, 400, 2, "Unknown", "InferError", "no"),
     row(Code::Internal, 500, 13, "Internal", "Internal", "no"),
     row(Code::NotFound, 404, 5, "Not found", "NotFound", "no"),
@@ -56,6 +58,7 @@ pub const TABLE: [CodeRow; 10] = [
     row(Code::Cancelled, 400, 1, "Cancelled", "Cancelled", "no"),
     row(Code::TooLarge, 400, 3, "Invalid argument", "TooLarge", "no"),
     row(Code::DeadlineExceeded, 504, 4, "Deadline exceeded", "DeadlineExceeded", "the caller decides"),
+    row(Code::Overloaded, 503, 8, "Unavailable", "Overloaded", "after a while"),
 ];
 
 const fn row(

@@ -60,6 +60,17 @@ pub const HTTP_DISCARD_BYTES: usize = 1 << 26;
 /// Longest time that is spent on it.
 pub const HTTP_DISCARD_TIME: Duration = Duration::from_secs(10);
 
+/// Most chunks of a chunked body that are small, that is smaller than the next limit on average: each costs the server more
+/// than it brings. Source: Triton, which refuses more chunks of any size.
+pub const HTTP_MAX_SMALL_CHUNKS: usize = 65_536;
+
+/// Mean size in bytes from which the chunks of a body are not small: so many of them are the largest JSON body.
+pub const HTTP_SMALL_CHUNK_BYTES: usize = 1024;
+
+/// Most bodies and messages that are expanded or compressed beside the network threads at a time. The others wait for
+/// their turn: clients that send nothing else take neither all cores nor all memory.
+pub const COMPRESSIONS_AT_A_TIME: usize = 4;
+
 /// Longest compressed body that a network thread expands itself: at most a thousand times as much comes out of it, which
 /// takes two milliseconds.
 pub const HTTP_EXPAND_AT_ONCE_BYTES: usize = 1 << 10;
@@ -147,3 +158,10 @@ pub const COLLECTOR_MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// Longest time that a collector may take to answer. Source: OTLP's exporters.
 pub const COLLECTOR_TIME: Duration = Duration::from_secs(10);
+
+/// Largest body in bytes that is not counted among the bytes in flight: what a request costs besides is as much.
+pub const BUDGET_FREE_BYTES: u64 = 4 << 10;
+
+/// Largest body in bytes that may use all of the bytes in flight; larger ones leave an eighth for those that are not,
+/// so that small requests pass while large ones are refused.
+pub const BUDGET_LARGE_BYTES: u64 = 1 << 18;

@@ -7,6 +7,8 @@ use alipes_protocol::{Code, InferError, Parameter};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
+use crate::budget::Charge;
+
 /// Most control requests that wait at a time: each holds a caller, and a longer queue would only hide a stuck loader.
 const MAX_WAITING: usize = 1024;
 
@@ -37,6 +39,8 @@ pub struct ControlCall {
     /// What is asked.
     pub request: ControlRequest,
     caller: oneshot::Sender<Result<(), InferError>>,
+    /// Of the parameters, which the control plane has until it answers, also where its caller has left.
+    _charge: Charge,
 }
 
 impl ControlCall {
@@ -60,12 +64,16 @@ struct Waiting {
 }
 
 impl ControlQueue {
-    /// Queues a request; the outcome arrives at the receiver.
+    /// Queues a request, which is charged so much; the outcome arrives at the receiver.
     ///
     /// # Errors
     ///
     /// `Unavailable` where too many wait already, or the queue is closed.
-    pub fn ask(&self, request: ControlRequest) -> Result<oneshot::Receiver<Result<(), InferError>>, InferError> {
+    pub fn ask(
+        &self,
+        request: ControlRequest,
+        charge: Charge,
+    ) -> Result<oneshot::Receiver<Result<(), InferError>>, InferError> {
         let (caller, outcome) = oneshot::channel();
         let mut waiting = self.waiting.lock();
         if waiting.closed {
@@ -75,7 +83,7 @@ impl ControlQueue {
             let text = format!("{MAX_WAITING} control requests wait already, try again later");
             return Err(InferError::new(Code::Unavailable, text));
         }
-        waiting.calls.push_back(ControlCall { request, caller });
+        waiting.calls.push_back(ControlCall { request, caller, _charge: charge });
         drop(waiting);
         self.changed.notify_one();
         Ok(outcome)
@@ -106,26 +114,41 @@ impl ControlQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
 
     #[test]
     fn a_pulled_request_is_answered_through_its_call() {
         let queue = ControlQueue::default();
         let request = ControlRequest { kind: ControlKind::Load, model: "m".into(), parameters: Vec::new() };
-        let mut outcome = queue.ask(request.clone()).unwrap();
+        let mut outcome = queue.ask(request.clone(), Charge::default()).unwrap();
         let call = queue.next(Instant::now()).unwrap();
         assert_eq!(call.request, request);
         call.reply(Ok(()));
         assert_eq!(outcome.try_recv(), Ok(Ok(())));
         assert!(queue.next(Instant::now()).is_none());
     }
+
+    #[test]
+    fn what_waits_is_charged_until_it_is_answered_also_where_its_caller_has_left() {
+        let (queue, budget) = (ControlQueue::default(), Budget::new(100_000));
+        let mut charge = Charge::default();
+        charge.grow(&budget, 50_000).unwrap();
+        let request = ControlRequest { kind: ControlKind::Load, model: "m".into(), parameters: Vec::new() };
+        drop(queue.ask(request, charge).unwrap());
+        let call = queue.next(Instant::now()).unwrap();
+        assert_eq!(budget.used(), 50_000);
+        call.reply(Ok(()));
+        assert_eq!(budget.used(), 0);
+    }
+
     #[test]
     fn a_closed_queue_takes_nothing_and_holds_nobody() {
         let queue = ControlQueue::default();
         let request = ControlRequest { kind: ControlKind::Unload, model: "m".into(), parameters: Vec::new() };
-        let mut outcome = queue.ask(request.clone()).unwrap();
+        let mut outcome = queue.ask(request.clone(), Charge::default()).unwrap();
         queue.close();
         assert!(outcome.try_recv().is_err());
         assert!(queue.next(Instant::now() + std::time::Duration::from_secs(3600)).is_none());
-        assert_eq!(queue.ask(request).unwrap_err().code, Code::Unavailable);
+        assert_eq!(queue.ask(request, Charge::default()).unwrap_err().code, Code::Unavailable);
     }
 }

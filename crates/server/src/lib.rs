@@ -1,6 +1,7 @@
 //! Doors and books: HTTP and gRPC, the handlers behind them, the registry, the executor, statistics and metrics.
 
 pub mod books;
+pub mod budget;
 pub mod build;
 pub mod control;
 pub mod ensemble;

@@ -68,6 +68,9 @@ pub struct ServerConfig {
     /// Largest JSON body, or raw input, in bytes.
     #[serde(default = "default_http_max_input_bytes")]
     pub http_max_input_bytes: usize,
+    /// Bytes that the requests and answers in flight may take.
+    #[serde(default = "unbounded")]
+    pub inflight_bytes: u64,
     /// Headers of HTTP requests that models see as parameters.
     #[serde(default, deserialize_with = "forwarding::pattern")]
     pub http_header_forward_pattern: Option<Forwarding>,
@@ -137,6 +140,10 @@ fn default_grpc_max_expanded_bytes() -> usize {
 
 fn yes() -> bool {
     true
+}
+
+fn unbounded() -> u64 {
+    u64::MAX
 }
 
 fn default_http_max_input_bytes() -> usize {

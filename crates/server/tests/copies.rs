@@ -5,7 +5,6 @@ mod common;
 
 use std::sync::Arc;
 
-use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::model_infer_request::InferRequestedOutputTensor;
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
@@ -13,8 +12,7 @@ use alipes_protocol::copies::copied_bytes;
 use alipes_server::wire::connection::Line;
 use alipes_server::wire::door::{self, Kind};
 use alipes_server::wire::http;
-use bytes::Bytes;
-use common::{Door, PATIENCE, model, request};
+use common::{Door, Echo, PATIENCE, model, request};
 use rustix::fs::Mode;
 use rustix::shm;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,26 +24,6 @@ const BYTES: u64 = 4 * ELEMENTS as u64;
 
 /// A head of JSON or protobuf is copied together with its tensor, or the tensor's beginning.
 const HEAD_BYTES: u64 = 512;
-
-/// Gives as many numbers as it gets, from memory of its own.
-struct Fresh;
-
-impl Engine for Fresh {
-    fn run(
-        &mut self,
-        inputs: &[InputView<'_>],
-        wanted: &[usize],
-        outputs: &mut Vec<OutputTensor>,
-    ) -> Result<(), EngineError> {
-        outputs.extend(wanted.iter().map(|&index| OutputTensor {
-            index,
-            datatype: inputs[0].datatype,
-            shape: inputs[0].shape.into(),
-            data: Bytes::from(vec![0; inputs[0].data.len()]),
-        }));
-        Ok(())
-    }
-}
 
 /// An object of shared memory with room for one picture, which has lost its name.
 fn share(door: &Door, region: &str) {
@@ -79,7 +57,7 @@ async fn post(door: &Door, tensor: &[u8]) -> usize {
         r#"{{"inputs":[{{"name":"X","datatype":"FP32","shape":[{ELEMENTS}],"parameters":{{"binary_data_size":{BYTES}}}}}],"parameters":{{"binary_data_output":true}}}}"#
     );
     let head = format!(
-        "POST /v2/models/fresh/infer HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\
+        "POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\
          Inference-Header-Content-Length: {}\r\n\r\n{json}",
         json.len() + tensor.len(),
         json.len()
@@ -101,8 +79,8 @@ async fn copied<T>(future: impl Future<Output = T>) -> u64 {
 /// One test, since the count is the process's.
 #[tokio::test]
 async fn a_large_tensor_is_copied_at_most_once_on_its_way_in_and_never_on_its_way_out() {
-    let door = Door::open([model("fresh", false, Fresh)]).await;
-    let large = request("fresh", "7", ELEMENTS);
+    let door = Door::open([model("echo", false, Echo)]).await;
+    let large = request("echo", "7", ELEMENTS);
 
     let sent = copied(async { assert!(post(&door, &large.raw_input_contents[0]).await > BYTES as usize) }).await;
     assert!(sent <= BYTES + HEAD_BYTES, "HTTP: {sent} bytes were copied for a tensor of {BYTES}");

@@ -11,7 +11,7 @@ use alipes_protocol::{
 };
 use alipes_server::build::build;
 use alipes_server::executor::answer::{Answer, Observer, Parcels, Reply};
-use alipes_server::executor::mailbox::Responses;
+use alipes_server::executor::mailbox::{Mailbox, Responses};
 use alipes_server::model::Pending;
 use alipes_server::workers::chain::Chain;
 use alipes_server::{ModelVersion, Service};
@@ -54,7 +54,7 @@ fn submit(model: &Arc<ModelVersion>) -> oneshot::Receiver<Answer> {
 }
 
 fn submit_stream(model: &Arc<ModelVersion>) -> Responses {
-    model.submit_stream(asked("i", &[]), Instant::now()).unwrap()
+    model.submit_stream(asked("i", &[]), Instant::now(), Mailbox::new()).unwrap()
 }
 
 async fn wait(answer: oneshot::Receiver<Answer>) -> Answer {

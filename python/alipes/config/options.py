@@ -266,6 +266,7 @@ class ServerOptions:
         exit_timeout_s: Seconds to finish what is in before leaving.
         network_threads: Network threads; 0 takes half the cores, at least two.
         http_max_input_bytes: Largest JSON body, or raw input, in bytes.
+        inflight_bytes: Bytes that requests and answers may take; 0 takes a quarter of the memory.
         http_header_forward_pattern: Headers of HTTP requests that models see as parameters; empty for none.
         grpc_header_forward_pattern: Metadata of gRPC calls that models see as parameters; empty for none.
         grpc_max_request_bytes: Largest gRPC request, in bytes.
@@ -298,6 +299,7 @@ class ServerOptions:
     exit_timeout_s: int
     network_threads: int
     http_max_input_bytes: int
+    inflight_bytes: int
     http_header_forward_pattern: str
     grpc_header_forward_pattern: str
     grpc_max_request_bytes: int

@@ -6,6 +6,10 @@ import json
 from dataclasses import asdict
 
 from alipes.config.options import Endpoint, LogOptions, ServerOptions, TlsOptions, TraceOptions
+from alipes.server.memory_limit import memory_limit_bytes
+
+# Requests and answers may take this part of the memory: models need the rest.
+_SHARE_IN_FLIGHT = 4
 
 # Version of the documents; the data plane refuses any other.
 SCHEMA = 1
@@ -22,6 +26,7 @@ def server_config(options: ServerOptions) -> str:
             "metrics": _endpoint(options.metrics),
             "network_threads": options.network_threads,
             "http_max_input_bytes": options.http_max_input_bytes,
+            "inflight_bytes": options.inflight_bytes or memory_limit_bytes() // _SHARE_IN_FLIGHT,
             "http_header_forward_pattern": options.http_header_forward_pattern,
             "grpc_header_forward_pattern": options.grpc_header_forward_pattern,
             "grpc_max_request_bytes": options.grpc_max_request_bytes,

@@ -42,6 +42,7 @@ OURS = {
     "http2-max-control-frames",
     "idle-timeout-secs",
     "max-connections",
+    "max-inflight-bytes",
     "max-header-bytes",
     "max-header-count",
     "shared-memory-max-regions",

@@ -71,7 +71,11 @@ impl Responder {
 
     /// A responder for any number of answers to a request that was taken in on this thread, and where they will arrive.
     pub fn stream() -> (Responder, Responses) {
-        let mailbox = Mailbox::new();
+        Responder::stream_through(Mailbox::new())
+    }
+
+    /// The same through a mailbox that counts, or is read in another way.
+    pub fn stream_through(mailbox: Arc<Mailbox>) -> (Responder, Responses) {
         let (responder, caller) = Responder::into_mailbox(&mailbox, 0);
         (responder, Responses::new(mailbox, caller))
     }

@@ -14,6 +14,7 @@ use alipes_protocol::{InferError, Origin};
 use parking_lot::Mutex;
 
 use super::answer::{Answer, Observer};
+use crate::budget::{Budget, count_answer};
 
 /// One response as it arrives, or the end of a request's responses.
 #[derive(Debug, PartialEq)]
@@ -37,6 +38,8 @@ pub trait Reader: Send + Sync + 'static {
 pub struct Mailbox {
     state: Mutex<State>,
     reader: Option<Arc<dyn Reader>>,
+    /// Counts what arrives among the bytes in flight, until it is sent.
+    budget: Option<Arc<Budget>>,
 }
 
 #[derive(Default)]
@@ -53,7 +56,12 @@ impl Mailbox {
 
     /// One whose reader takes each response at once, so that nothing waits in it and nobody has to be woken.
     pub fn read_by(reader: Arc<dyn Reader>) -> Arc<Mailbox> {
-        Arc::new(Mailbox { state: Mutex::default(), reader: Some(reader) })
+        Arc::new(Mailbox { reader: Some(reader), ..Mailbox::default() })
+    }
+
+    /// One for a caller outside: responses wait until it reads them, and take memory until then.
+    pub fn counted(budget: Arc<Budget>) -> Arc<Mailbox> {
+        Arc::new(Mailbox { budget: Some(budget), ..Mailbox::default() })
     }
 
     /// Whether somebody takes each response at once.
@@ -79,7 +87,10 @@ impl Mailbox {
         Poll::Ready(())
     }
 
-    fn put(&self, line: &Line, answer: Option<Answer>, last: bool) {
+    fn put(&self, line: &Line, mut answer: Option<Answer>, last: bool) {
+        if let (Some(budget), Some(Ok(reply))) = (&self.budget, &mut answer) {
+            count_answer(budget, &mut reply.outputs);
+        }
         let mut state = self.state.lock();
         // Nothing follows the last response, whatever order the threads of a careless model choose: the owner may have
         // given the tag to another request since.
@@ -351,6 +362,20 @@ mod tests {
         parcels.add(two, reply(1));
         parcels.add(one, reply(1));
         assert_eq!(take(&mailbox), [(1, true, false), (2, true, true), (1, true, true)]);
+    }
+
+    #[test]
+    fn responses_are_counted_while_they_wait_to_be_taken_and_sent() {
+        let budget = Budget::new(1);
+        let mailbox = Mailbox::counted(Arc::clone(&budget));
+        let (responder, _caller) = Responder::into_mailbox(&mailbox, 1);
+        Parcels::default().add(responder, reply(10_000));
+        assert_eq!(budget.used(), 10_000);
+        let mut taken = VecDeque::new();
+        block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut taken)));
+        assert_eq!(budget.used(), 10_000);
+        drop(taken);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]

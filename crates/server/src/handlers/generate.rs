@@ -11,7 +11,7 @@ use compact_str::CompactString;
 
 use super::Service;
 use crate::executor::answer::Reply;
-use crate::executor::mailbox::Responses;
+use crate::executor::mailbox::{Mailbox, Responses};
 use crate::inflight::OwnedGuest;
 use crate::model::ModelVersion;
 
@@ -25,7 +25,8 @@ impl Service {
         let arrived = Instant::now();
         let inside = self.inflight.enter_owned()?;
         let id = request.id.clone();
-        let responses = model.submit_stream(request, arrived)?;
+        let mailbox = Mailbox::counted(Arc::clone(&self.budget));
+        let responses = model.submit_stream(request, arrived, mailbox)?;
         Ok(Generation { model: Arc::clone(model), id, responses, _inside: inside })
     }
 }

@@ -7,6 +7,7 @@ use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, Requested
 
 use super::Service;
 use super::classification::best_classes;
+use crate::budget::count_answer;
 use crate::executor::answer::Reply;
 use crate::model::ModelVersion;
 use crate::regions::Held;
@@ -44,6 +45,7 @@ impl Service {
             classify(&model.spec, &classified, tensor).map_err(|error| error.at(Origin::Model))?;
         }
         held.settle(&mut outputs)?;
+        count_answer(&self.budget, &mut outputs);
         Ok(InferResponse {
             id,
             model_name: Arc::clone(&model.name),

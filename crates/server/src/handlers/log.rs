@@ -5,6 +5,7 @@ use std::time::Duration;
 use alipes_protocol::{Code, InferError};
 
 use super::Service;
+use crate::budget::Charge;
 use crate::control::{ControlKind, ControlRequest};
 use crate::events::Event;
 use crate::log::{LogChange, LogSettings};
@@ -27,7 +28,7 @@ impl Service {
         }
         let announce = |settings: &LogSettings| {
             let (kind, parameters) = (ControlKind::Log, settings.parameters());
-            self.control.ask(ControlRequest { kind, model: String::new(), parameters })
+            self.control.ask(ControlRequest { kind, model: String::new(), parameters }, Charge::default())
         };
         let (settings, taken) = self.log.change(&change, announce)?;
         self.workers.pass_on_verbosity();

@@ -23,6 +23,7 @@ pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
 
 use crate::books::cpu::CpuMeter;
 use crate::books::custom::CustomMetrics;
+use crate::budget::Budget;
 use crate::control::ControlQueue;
 use crate::events::EventQueue;
 use crate::inflight::Inflight;
@@ -45,6 +46,8 @@ pub struct Service {
     pub control: ControlQueue,
     /// Inference requests not yet answered.
     pub inflight: Arc<Inflight>,
+    /// What requests and answers in flight take.
+    pub budget: Arc<Budget>,
     /// Where tasks of the network threads are started.
     pub reactors: Reactors,
     /// Every worker process.
@@ -70,6 +73,7 @@ impl Service {
         Service {
             log: Log::new(config.log.clone()),
             traces: Traces::new(&config.trace, &events),
+            budget: Budget::new(config.inflight_bytes),
             config,
             regions,
             registry: Registry::default(),

@@ -86,8 +86,8 @@ impl Session {
     /// A caller without requests.
     pub fn new(service: Arc<Service>) -> Session {
         Session {
+            mailbox: Mailbox::counted(Arc::clone(&service.budget)),
             service,
-            mailbox: Mailbox::new(),
             requests: Slab::new(),
             order: VecDeque::new(),
             arrived: VecDeque::new(),

@@ -211,9 +211,14 @@ impl ModelVersion {
     /// # Errors
     ///
     /// As for `submit`.
-    pub fn submit_stream(self: &Arc<Self>, request: InferRequest, arrived: Instant) -> Result<Responses, InferError> {
+    pub fn submit_stream(
+        self: &Arc<Self>,
+        request: InferRequest,
+        arrived: Instant,
+        mailbox: Arc<Mailbox>,
+    ) -> Result<Responses, InferError> {
         let (trace, checked) = self.check(request, arrived)?;
-        let (responder, responses) = Responder::stream();
+        let (responder, responses) = Responder::stream_through(mailbox);
         self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace })?;
         Ok(responses)
     }

@@ -69,7 +69,6 @@ impl AlignedBytes {
     }
 
     /// Bytes that are set aside, alignment included.
-    #[cfg(test)]
     pub fn capacity(&self) -> usize {
         self.room.capacity()
     }

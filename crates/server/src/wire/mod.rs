@@ -2,6 +2,7 @@
 //! anything that another door would also have to decide.
 
 mod aligned;
+mod beside;
 pub mod bind;
 mod capacity;
 pub mod connection;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::books::custom::{Change, Kind, Owner};
+use crate::budget::Charge;
 use crate::handlers::Service;
 
 #[derive(Deserialize)]
@@ -97,7 +98,7 @@ async fn load(service: &Service, load: Load) -> Result<(), InferError> {
         return Err(InferError::new(Code::Unsupported, text));
     }
     let config = (!load.config.is_empty()).then(|| ("config".to_owned(), Parameter::String(load.config)));
-    service.load_model(&load.model, config.into_iter().collect()).await
+    service.load_model(&load.model, config.into_iter().collect(), Charge::default()).await
 }
 
 fn metric(service: &Service, owner: Owner, name: &str, text: &str) -> Result<serde_json::Value, InferError> {

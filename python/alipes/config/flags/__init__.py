@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from alipes.config.flags.connections import CONNECTIONS
-from alipes.config.flags.flag import Flag, Kind, Status, Value
+from alipes.config.flags.flag import MAX_BYTES, Flag, Kind, Status, Value
 from alipes.config.flags.grpc import GRPC
 from alipes.config.flags.http import HTTP
 from alipes.config.flags.models import MODELS
@@ -23,6 +23,15 @@ __all__ = ["FLAGS", "Flag", "Kind", "Status", "Value", "environment_name", "find
 
 _SERVER: Final[tuple[Flag, ...]] = (
     Flag("id", "str", "triton", "Name that the server metadata gives.", option="id"),
+    Flag(
+        "max-inflight-bytes",
+        "int",
+        0,
+        "Bytes that the requests and answers in flight may take; 0 takes a quarter of the memory. "
+        "Not a flag of Triton, which sets no limit.",
+        option="inflight_bytes",
+        high=MAX_BYTES,
+    ),
     Flag("exit-timeout-secs", "int", 30, "Seconds to finish what is in before leaving.", option="exit_timeout_s"),
 )
 

@@ -5,12 +5,6 @@ use std::pin::{Pin, pin};
 
 use super::patience::{Verdict, Watch};
 
-/// A connection that can be told to end after the calls that it is in.
-pub trait Retire: Future {
-    /// Tells it.
-    fn retire(self: Pin<&mut Self>);
-}
-
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -23,9 +17,10 @@ pub enum End {
 }
 
 /// Serves a connection until it ends, or until `draining` is over, or the watch has seen enough, and its calls have
-/// ended. `drained` is called when the server drains.
-pub async fn attend<C: Retire>(
+/// ended. `retire` tells the connection to end after the calls that it is in; `drained` is called when the server drains.
+pub async fn attend<C: Future>(
     mut connection: Pin<&mut C>,
+    retire: impl Fn(Pin<&mut C>),
     mut watch: Watch,
     draining: impl Future<Output = ()>,
     drained: impl FnOnce(),
@@ -39,11 +34,11 @@ pub async fn attend<C: Retire>(
             _ = connection.as_mut() => return End::Closed,
             () = draining.as_mut(), if drained.is_some() => {
                 drained.take().into_iter().for_each(|drained| drained());
-                connection.as_mut().retire();
+                retire(connection.as_mut());
             }
             verdict = watch.next() => match verdict {
                 Verdict::Keep => {}
-                Verdict::Retire => connection.as_mut().retire(),
+                Verdict::Retire => retire(connection.as_mut()),
                 Verdict::NoHead => return End::NoHead,
                 Verdict::Cut => return End::Cut,
             },

@@ -9,7 +9,7 @@ mod pulse;
 mod socket;
 
 pub use self::answering::Answering;
-pub use self::attend::{End, Retire, attend};
+pub use self::attend::{End, attend};
 pub use self::incoming::Incoming;
 pub use self::line::Line;
 pub use self::patience::{Patience, Watch};

@@ -21,6 +21,7 @@ use super::reflection::ReflectionAnswer;
 use super::status::{self, GRPC};
 use super::stream::StreamAnswer;
 use super::watch::WatchAnswer;
+use crate::budget::{Budget, Charge};
 use crate::trace::sent::Sent;
 
 /// The body of a response.
@@ -73,26 +74,27 @@ impl Answer {
     /// # Errors
     ///
     /// As for `inference`.
-    pub(super) async fn compressed(response: &InferResponse, press: Press) -> Result<Answer, InferError> {
+    pub(super) async fn compressed(
+        response: &InferResponse,
+        press: Press,
+        budget: &Arc<Budget>,
+    ) -> Result<Answer, InferError> {
         let message = ResponseMessage::from(response);
         check_length(message.encoded_len())?;
         let Some(compressed) = press.apply(message.pieces(&[])).await else { return Answer::inference(response) };
-        let pieces = [Bytes::copy_from_slice(&compressed_prefix(compressed.len())), compressed.into()];
+        let prefix = Bytes::copy_from_slice(&compressed_prefix(compressed.len()));
+        let charge = Charge::of_answer(budget, compressed.len() as u64);
+        let pieces = [prefix, charge.over(compressed.into())];
         Ok(Answer::Unary(Unary {
             pieces: Some(Pieces::from_iter(pieces).into_iter()),
             status_due: true,
             encoding: press.encoding,
-            sent: None,
+            ..Unary::default()
         }))
     }
 
     fn pieces(pieces: Pieces) -> Answer {
-        Answer::Unary(Unary {
-            pieces: Some(pieces.into_iter()),
-            status_due: true,
-            encoding: Encoding::Identity,
-            sent: None,
-        })
+        Answer::Unary(Unary { pieces: Some(pieces.into_iter()), status_due: true, ..Unary::default() })
     }
 
     /// The same answer, which notes that it begins to leave now, and when it has left.

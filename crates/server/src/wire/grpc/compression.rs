@@ -4,6 +4,7 @@
 //! beside the network threads.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use alipes_protocol::codec::proto::Pieces;
 use alipes_protocol::{Code, InferError};
@@ -11,10 +12,10 @@ use bytes::Bytes;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use flate2::{Compression, Decompress, FlushDecompress};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::Semaphore;
-use tokio::task;
 
+use crate::budget::{Budget, Charge};
 use crate::spec::CompressionLevel;
+use crate::wire::beside::beside;
 
 pub(super) const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 pub(super) const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
@@ -31,10 +32,6 @@ pub(super) const COMPRESS_HERE_BYTES: usize = 32 * 1024;
 
 /// Largest step in which room is made for an expanded message: a message gets more once it has filled what it has.
 const ROOM_BYTES: usize = 1 << 20;
-
-/// How many messages are worked on beside the network threads at once. The others wait for their turn: clients that
-/// send nothing but such messages take neither all cores nor all memory.
-static BESIDE: Semaphore = Semaphore::const_new(4);
 
 /// Bits of the window that gzip uses; the largest there is.
 const WINDOW_BITS: u8 = 15;
@@ -149,44 +146,44 @@ fn length(pieces: &[Bytes]) -> usize {
     pieces.iter().map(Bytes::len).sum()
 }
 
-/// Expands a message to at most so many bytes.
+/// A message as it was before it was compressed, and what it is charged.
+pub(super) type Expanded = Result<(Bytes, Charge), InferError>;
+
+/// Expands a message, which has a charge of its own, to at most so many bytes.
 ///
 /// # Errors
 ///
-/// `TooLarge` beyond them; `Internal` for bytes that are not compressed so.
-pub(super) async fn expand(message: Bytes, encoding: Encoding, most: usize) -> Result<Bytes, InferError> {
+/// `TooLarge` beyond them, `Overloaded` where there is no room for it now, `Internal` for bytes that are not compressed so.
+pub(super) async fn expand(
+    (message, charge): (Bytes, Charge),
+    encoding: Encoding,
+    most: usize,
+    budget: Arc<Budget>,
+) -> Expanded {
     if message.len() <= EXPAND_HERE_BYTES {
-        return expand_here(&message, encoding, most);
+        return expand_here(&message, encoding, most, &budget);
     }
-    let expanded = beside(move || expand_here(&message, encoding, most)).await;
-    expanded.unwrap_or_else(|| Err(broken("the request message could not be expanded")))
+    let expanded = beside(move || {
+        let expanded = expand_here(&message, encoding, most, &budget);
+        drop((message, charge));
+        expanded
+    });
+    expanded.await.unwrap_or_else(|| Err(broken("the request message could not be expanded")))
 }
 
-/// Does something beside the network threads, in its turn; none where it did not come to its end.
-async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let turn = BESIDE.acquire().await.ok()?;
-    // The turn ends with the work, also where nobody waits for it any more.
-    task::spawn_blocking(move || {
-        let done = work();
-        drop(turn);
-        done
-    })
-    .await
-    .ok()
-}
-
-fn expand_here(message: &[u8], encoding: Encoding, most: usize) -> Result<Bytes, InferError> {
+fn expand_here(message: &[u8], encoding: Encoding, most: usize, budget: &Arc<Budget>) -> Expanded {
     let mut decoder = match encoding {
         Encoding::Identity => return Err(broken("a compressed request message comes without grpc-encoding")),
         Encoding::Gzip => Decompress::new_gzip(WINDOW_BITS),
         Encoding::Deflate => Decompress::new(true),
     };
-    let mut expanded = Vec::new();
+    let (mut expanded, mut charge) = (Vec::new(), Charge::default());
     loop {
         let (read, written) = (decoder.total_in() as usize, expanded.len());
         if written == expanded.capacity() {
             // One byte more than allowed, to see that there is more.
             let room = (4 * message.len()).max(written).clamp(64, ROOM_BYTES).min(most.saturating_add(1) - written);
+            charge.grow(budget, written + room)?;
             expanded.reserve_exact(room);
         }
         let status = decoder
@@ -198,7 +195,7 @@ fn expand_here(message: &[u8], encoding: Encoding, most: usize) -> Result<Bytes,
         }
         let read_now = decoder.total_in() as usize;
         match status {
-            flate2::Status::StreamEnd if read_now == message.len() => return Ok(expanded.into()),
+            flate2::Status::StreamEnd if read_now == message.len() => return Ok((expanded.into(), charge)),
             flate2::Status::StreamEnd => return Err(broken("bytes follow the end of the compressed request message")),
             _ if read_now == read && expanded.len() == written => {
                 return Err(broken("the compressed request message ends early"));
@@ -224,6 +221,23 @@ mod tests {
     fn compressed(message: &[u8], encoding: Encoding) -> Vec<u8> {
         let press = Press { encoding, effort: Compression::new(6) };
         press.apply_here(&[Bytes::copy_from_slice(message)]).expect("it becomes smaller")
+    }
+
+    /// The same where there is room for everything.
+    fn expand_here(message: &[u8], encoding: Encoding, most: usize) -> Result<Bytes, InferError> {
+        super::expand_here(message, encoding, most, &Budget::new(u64::MAX)).map(|(expanded, _)| expanded)
+    }
+
+    #[test]
+    fn a_message_is_charged_as_it_expands_and_goes_no_further_than_there_is_room() {
+        let budget = Budget::new(1 << 20);
+        let wire = compressed(&vec![7; 500_000], Encoding::Gzip);
+        let (expanded, charge) = super::expand_here(&wire, Encoding::Gzip, usize::MAX, &budget).unwrap();
+        assert!(budget.used() >= expanded.len() as u64);
+        let refused = super::expand_here(&wire, Encoding::Gzip, usize::MAX, &Budget::new(400_000)).unwrap_err();
+        assert_eq!(refused.code, Code::Overloaded);
+        drop(charge);
+        assert_eq!(budget.used(), 0);
     }
 
     fn message() -> Vec<u8> {

@@ -43,7 +43,7 @@ pub async fn serve_connection(line: Line, door: Arc<Door>, draining: impl Future
     let drain = || {
         drain.send_replace(true);
     };
-    attend(connection, watch, draining, drain).await;
+    attend(connection, http2::Connection::graceful_shutdown, watch, draining, drain).await;
 }
 
 /// The answer to a call that is not looked at. Boxed, since it is rare and every call carries the value about.

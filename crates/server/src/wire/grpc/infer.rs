@@ -1,7 +1,8 @@
 //! `ModelInfer`: the way of an inference request through this door.
 
 use alipes_protocol::codec::proto::decode_request;
-use alipes_protocol::{InferError, Parameter};
+use alipes_protocol::codec::proto::inference::ModelInferRequest;
+use alipes_protocol::{InferError, InferRequest, Parameter};
 use http::HeaderMap;
 
 use super::answer::Answer;
@@ -9,8 +10,9 @@ use super::head::Head;
 use super::layout::Inference;
 use super::message::{parse_inference, read_message};
 use super::tracing::Entry;
+use crate::budget::Charge;
 use crate::handlers::Service;
-use crate::regions::Finder;
+use crate::regions::{Finder, Held};
 use crate::wire::connection::Incoming;
 
 /// What this door is called in refusals.
@@ -28,6 +30,22 @@ pub(super) fn forwarded(service: &Service, metadata: &HeaderMap) -> Result<Forwa
     forwarding.parameters(all, |name, _| name.to_owned())
 }
 
+/// The request of a message that is charged so much, and what it uses of its caller's regions.
+///
+/// # Errors
+///
+/// What the codec refuses, and `Overloaded` where there is no room for what the message has become.
+pub(super) fn decode(
+    service: &Service,
+    message: ModelInferRequest,
+    charge: Charge,
+) -> Result<(InferRequest, Held), InferError> {
+    let mut finder = Finder::new(&service.regions);
+    let mut request = decode_request(message, &mut finder)?;
+    charge.ride(&service.budget, &mut request, &finder.held)?;
+    Ok((request, finder.held))
+}
+
 pub(super) async fn model_infer(
     service: &Service,
     head: Head,
@@ -35,17 +53,16 @@ pub(super) async fn model_infer(
     entry: Option<Box<Entry>>,
     body: Incoming,
 ) -> Result<Answer, InferError> {
-    let message = parse_inference(read_message(body, Inference(service), head.receiving).await?)?;
+    let (message, charge) = parse_inference(read_message(body, Inference(service), head.receiving).await?)?;
     let trace = entry.and_then(|mut entry| entry.draw(service, &message.model_name));
     let model = service.lookup_unary(&message.model_name, &message.model_version, DOOR)?;
-    let mut finder = Finder::new(&service.regions);
-    let mut request = decode_request(message, &mut finder)?;
+    let (mut request, held) = decode(service, message, charge)?;
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);
-    let response = service.infer(&model, request, finder.held).await?;
+    let response = service.infer(&model, request, held).await?;
     let answer = match head.press {
         None => Answer::inference(&response)?,
-        Some(press) => Box::pin(Answer::compressed(&response, press)).await?,
+        Some(press) => Box::pin(Answer::compressed(&response, press, &service.budget)).await?,
     };
     Ok(match trace {
         None => answer,

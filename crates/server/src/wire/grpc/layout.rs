@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alipes_link::RequestArena;
 use alipes_protocol::codec::proto::{first_raw_tensor, named_model};
 
+use crate::budget::Budget;
 use crate::handlers::Service;
 
 /// Where to collect a message.
@@ -22,14 +23,21 @@ pub(super) enum Place {
 /// Decides from the beginning of a message.
 pub(super) trait Layout {
     fn of(&self, head: &[u8]) -> Place;
+
+    /// What messages are charged to.
+    fn budget(&self) -> &Arc<Budget>;
 }
 
 /// For messages without tensors.
-pub(super) struct Plain;
+pub(super) struct Plain(pub(super) Arc<Budget>);
 
 impl Layout for Plain {
     fn of(&self, _: &[u8]) -> Place {
         Place::Heap { aligned_at: 0 }
+    }
+
+    fn budget(&self) -> &Arc<Budget> {
+        &self.0
     }
 }
 
@@ -44,5 +52,9 @@ impl<S: Borrow<Service>> Layout for Inference<S> {
             Some(arena) => Place::Workers(Arc::clone(arena)),
             None => Place::Heap { aligned_at: first_raw_tensor(head).unwrap_or(0) },
         }
+    }
+
+    fn budget(&self) -> &Arc<Budget> {
+        &self.0.borrow().budget
     }
 }

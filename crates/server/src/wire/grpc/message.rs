@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::mem;
+use std::sync::Arc;
 
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::{Code, InferError};
@@ -12,6 +13,7 @@ use http_body_util::BodyExt;
 use super::compression::{self, Encoding};
 use super::layout::{Layout, Place};
 use super::tensors::{Sorting, Taken};
+use crate::budget::{Budget, Charge};
 use crate::wire::aligned::AlignedBytes;
 
 /// Bytes in front of a message: a flag for compression and the length.
@@ -23,6 +25,7 @@ pub(super) struct Message {
     pub(super) bytes: Bytes,
     taken: Option<Box<Taken>>,
     compressed: bool,
+    charge: Charge,
 }
 
 /// What a call may send, and how.
@@ -46,11 +49,18 @@ impl Message {
     /// # Errors
     ///
     /// As `compression::expand`.
-    pub(super) async fn expanded(self, receiving: Receiving) -> Result<Message, InferError> {
+    pub(super) async fn expanded(self, receiving: Receiving, budget: Arc<Budget>) -> Result<Message, InferError> {
         if !self.compressed {
             return Ok(self);
         }
-        Ok(compression::expand(self.bytes, receiving.encoding, receiving.max_expanded_bytes).await?.into())
+        let Receiving { encoding, max_expanded_bytes, .. } = receiving;
+        let (bytes, charge) = compression::expand(self.into_parts(), encoding, max_expanded_bytes, budget).await?;
+        Ok(Message { charge, ..bytes.into() })
+    }
+
+    /// The bytes, and what they are charged.
+    pub(super) fn into_parts(self) -> (Bytes, Charge) {
+        (self.bytes, self.charge)
     }
 }
 
@@ -58,8 +68,8 @@ impl Message {
 ///
 /// # Errors
 ///
-/// A body that ends early, holds more than one message or none, a too large message or one that cannot be expanded, a
-/// broken connection.
+/// A body that ends early, holds more than one message or none, a too large message or one that cannot be expanded, one
+/// for which there is no room, a broken connection.
 pub(super) async fn read_message<B>(
     mut body: B,
     layout: impl Layout,
@@ -80,7 +90,10 @@ where
         }
     }
     let message = reader.finish()?;
-    if message.is_compressed() { Box::pin(message.expanded(receiving)).await } else { Ok(message) }
+    if !message.is_compressed() {
+        return Ok(message);
+    }
+    Box::pin(message.expanded(receiving, reader.messages.budget())).await
 }
 
 /// The bytes as a message of its type.
@@ -92,17 +105,18 @@ pub(super) fn parse<M: prost::Message + Default>(message: Bytes) -> Result<M, In
     M::decode(message).map_err(|error| InferError::internal(format!("failed to parse the request message: {error}")))
 }
 
-/// An inference request, with its tensors back in it.
+/// An inference request, with its tensors back in it, and what it is charged.
 ///
 /// # Errors
 ///
 /// Bytes that are no such message.
-pub(super) fn parse_inference(Message { bytes, taken, .. }: Message) -> Result<ModelInferRequest, InferError> {
+pub(super) fn parse_inference(message: Message) -> Result<(ModelInferRequest, Charge), InferError> {
+    let Message { bytes, taken, charge, .. } = message;
     let mut request = parse(bytes)?;
     if let Some(taken) = taken {
         taken.fill(&mut request);
     }
-    Ok(request)
+    Ok((request, charge))
 }
 
 /// Insists on exactly one message.
@@ -129,8 +143,8 @@ impl<L: Layout> UnaryReader<L> {
         if self.message.is_some() && !self.messages.is_between() { Err(more_than_one()) } else { Ok(()) }
     }
 
-    fn finish(self) -> Result<Message, InferError> {
-        match self.message {
+    fn finish(&mut self) -> Result<Message, InferError> {
+        match self.message.take() {
             Some(message) => Ok(message),
             None if self.messages.is_between() => Err(InferError::internal("the call ended without a request message")),
             None => Err(within_message()),
@@ -150,6 +164,8 @@ pub(super) struct Messages<L> {
     receiving: Receiving,
     /// What has begun is compressed.
     compressed: bool,
+    /// What has begun is charged so much.
+    charge: Charge,
 }
 
 /// What has come of the next message.
@@ -172,7 +188,19 @@ enum Part {
 
 impl<L: Layout> Messages<L> {
     pub(super) fn new(layout: L, receiving: Receiving) -> Messages<L> {
-        Messages { layout, rest: Bytes::new(), begun: Begun::Nothing, receiving, compressed: false }
+        Messages {
+            layout,
+            rest: Bytes::new(),
+            begun: Begun::Nothing,
+            receiving,
+            compressed: false,
+            charge: Charge::default(),
+        }
+    }
+
+    /// What they are charged to.
+    pub(super) fn budget(&self) -> Arc<Budget> {
+        Arc::clone(self.layout.budget())
     }
 
     /// Appends a piece. All messages that were complete before have been taken: only then is there nothing to join.
@@ -190,7 +218,7 @@ impl<L: Layout> Messages<L> {
     ///
     /// # Errors
     ///
-    /// A too large message, or one that is compressed in an unknown way.
+    /// A too large message, one that is compressed in an unknown way, or one for which there is no room.
     pub(super) fn next(&mut self) -> Result<Option<Message>, InferError> {
         while !self.rest.is_empty() {
             match mem::replace(&mut self.begun, Begun::Nothing) {
@@ -200,7 +228,7 @@ impl<L: Layout> Messages<L> {
                 Begun::Nothing => {
                     let prefix = self.rest.split_to(PREFIX_BYTES);
                     let length = self.message_length(&prefix)?;
-                    if let Some(message) = self.begin(length) {
+                    if let Some(message) = self.begin(length)? {
                         return Ok(Some(message));
                     }
                 }
@@ -211,20 +239,22 @@ impl<L: Layout> Messages<L> {
                         self.begun = Begun::Prefix(prefix);
                     } else {
                         let length = self.message_length(&prefix)?;
-                        if let Some(message) = self.begin(length) {
+                        if let Some(message) = self.begin(length)? {
                             return Ok(Some(message));
                         }
                     }
                 }
                 Begun::Announced(length) => {
-                    if let Some(message) = self.begin(length) {
+                    if let Some(message) = self.begin(length)? {
                         return Ok(Some(message));
                     }
                 }
                 Begun::Part(mut part) => {
                     part.extend(&self.rest.split_to(part.left().min(self.rest.len())));
+                    self.charge(part.room())?;
                     if part.left() == 0 {
-                        return Ok(Some(Message { compressed: self.compressed, ..part.into_message() }));
+                        let charge = mem::take(&mut self.charge);
+                        return Ok(Some(Message { compressed: self.compressed, charge, ..part.into_message() }));
                     }
                     self.begun = Begun::Part(part);
                 }
@@ -234,12 +264,15 @@ impl<L: Layout> Messages<L> {
     }
 
     /// Behind the prefix: the message where all of it is there, else its beginning is kept.
-    fn begin(&mut self, length: usize) -> Option<Message> {
+    fn begin(&mut self, length: usize) -> Result<Option<Message>, InferError> {
         let arrived = self.rest.len();
         if arrived >= length {
             let bytes = if arrived == length { mem::take(&mut self.rest) } else { self.rest.split_to(length) };
-            return Some(Message { bytes, taken: None, compressed: self.compressed });
+            self.charge(length)?;
+            let charge = mem::take(&mut self.charge);
+            return Ok(Some(Message { bytes, taken: None, compressed: self.compressed, charge }));
         }
+        self.layout.budget().check(length as u64)?;
         let first = mem::take(&mut self.rest);
         self.begun = if first.is_empty() {
             Begun::Announced(length)
@@ -248,7 +281,11 @@ impl<L: Layout> Messages<L> {
             let place = if self.compressed { Place::Heap { aligned_at: 0 } } else { self.layout.of(&first) };
             Begun::Part(Part::begin(&first, length, place))
         };
-        None
+        Ok(None)
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), InferError> {
+        self.charge.grow(self.layout.budget(), bytes)
     }
 
     /// The length that a prefix announces.
@@ -298,12 +335,20 @@ impl Part {
         }
     }
 
+    /// Bytes that it takes.
+    fn room(&self) -> usize {
+        match self {
+            Part::Heap { received, .. } => received.capacity(),
+            Part::Workers(sorting) => sorting.arrived(),
+        }
+    }
+
     fn into_message(self) -> Message {
         match self {
             Part::Heap { received, .. } => received.freeze().into(),
             Part::Workers(sorting) => {
                 let (bytes, taken) = sorting.finish();
-                Message { bytes, taken: Some(Box::new(taken)), compressed: false }
+                Message { taken: Some(Box::new(taken)), ..bytes.into() }
             }
         }
     }
@@ -311,7 +356,7 @@ impl Part {
 
 impl From<Bytes> for Message {
     fn from(bytes: Bytes) -> Message {
-        Message { bytes, taken: None, compressed: false }
+        Message { bytes, taken: None, compressed: false, charge: Charge::default() }
     }
 }
 
@@ -335,6 +380,10 @@ mod tests {
     use super::super::layout::Plain;
     use super::*;
 
+    fn plain() -> Plain {
+        Plain(Budget::new(u64::MAX))
+    }
+
     const RECEIVING: Receiving = Receiving {
         encoding: Encoding::Identity,
         max_bytes: GRPC_MAX_MESSAGE_BYTES,
@@ -349,16 +398,20 @@ mod tests {
     }
 
     /// On the heap, with this byte aligned.
-    struct AlignedAt(usize);
+    struct AlignedAt(usize, Arc<Budget>);
 
     impl Layout for AlignedAt {
         fn of(&self, _: &[u8]) -> Place {
             Place::Heap { aligned_at: self.0 }
         }
+
+        fn budget(&self) -> &Arc<Budget> {
+            &self.1
+        }
     }
 
     fn arrive(wire: &[u8], piece_bytes: usize, aligned_at: usize) -> Result<Bytes, String> {
-        let mut reader = UnaryReader::new(AlignedAt(aligned_at), RECEIVING);
+        let mut reader = UnaryReader::new(AlignedAt(aligned_at, Budget::new(u64::MAX)), RECEIVING);
         let taken = wire.chunks(piece_bytes).try_for_each(|piece| reader.take(Bytes::copy_from_slice(piece)));
         taken.and_then(|()| reader.finish()).map(|message| message.bytes).map_err(|error| error.message)
     }
@@ -373,11 +426,28 @@ mod tests {
     }
 
     #[test]
+    fn a_message_is_charged_as_it_arrives_and_one_that_does_not_fit_is_refused_at_its_prefix() {
+        let budget = Budget::new(100_000);
+        let wire = framed(&[7; 60_000]);
+        let mut messages = Messages::new(Plain(Arc::clone(&budget)), RECEIVING);
+        messages.push(Bytes::copy_from_slice(&wire[..30_000]));
+        assert!(messages.next().unwrap().is_none());
+        messages.push(Bytes::copy_from_slice(&wire[30_000..]));
+        let (bytes, charge) = messages.next().unwrap().unwrap().into_parts();
+        assert_eq!(bytes.len(), 60_000);
+        assert!((60_000..70_000).contains(&budget.used()), "{}", budget.used());
+        messages.push(Bytes::copy_from_slice(&wire[..PREFIX_BYTES + 1]));
+        assert_eq!(messages.next().err().map(|error| error.code), Some(Code::Overloaded));
+        drop((messages, charge));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
     fn messages_behind_one_another_are_cut_apart_whatever_the_pieces() {
         let sent: [&[u8]; 5] = [b"one", b"", &[7; 70], b"", b"x"];
         let wire: Vec<u8> = sent.iter().flat_map(|message| framed(message)).collect();
         for piece_bytes in 1..=wire.len() {
-            let mut messages = Messages::new(Plain, RECEIVING);
+            let mut messages = Messages::new(plain(), RECEIVING);
             let mut received = Vec::new();
             for piece in wire.chunks(piece_bytes) {
                 messages.push(Bytes::copy_from_slice(piece));
@@ -393,7 +463,7 @@ mod tests {
     #[test]
     fn one_piece_is_not_copied() {
         let wire = Bytes::from(framed(b"tensor"));
-        let mut reader = UnaryReader::new(Plain, RECEIVING);
+        let mut reader = UnaryReader::new(plain(), RECEIVING);
         reader.take(wire.clone()).unwrap();
         assert_eq!(reader.finish().unwrap().bytes.as_ptr(), wire[PREFIX_BYTES..].as_ptr());
     }
@@ -425,7 +495,7 @@ mod tests {
     fn a_huge_length_is_refused_and_a_large_one_reserves_little() {
         let error = arrive(&[0, 0xff, 0xff, 0xff, 0xff], 8, 0).unwrap_err();
         assert_eq!(error, "request message of 4294967295 bytes exceeds the limit of 2147483647 bytes");
-        let mut messages = Messages::new(Plain, RECEIVING);
+        let mut messages = Messages::new(plain(), RECEIVING);
         messages.push(Bytes::from_static(&[0, 0x7f, 0xff, 0xff, 0xff, 1]));
         assert!(matches!(messages.next(), Ok(None)));
         match messages.begun {
@@ -437,7 +507,7 @@ mod tests {
     #[test]
     fn a_message_may_be_as_large_as_the_limit_and_no_larger() {
         let arrive = |bytes: usize| {
-            let mut messages = Messages::new(Plain, Receiving { max_bytes: 100, ..RECEIVING });
+            let mut messages = Messages::new(plain(), Receiving { max_bytes: 100, ..RECEIVING });
             messages.push(framed(&vec![7; bytes]).into());
             messages.next().map(|message| message.map(|message| message.bytes.len()))
         };
@@ -451,7 +521,7 @@ mod tests {
         for piece_bytes in [1, 4, 5, 6, 70, 200] {
             let mut wire = framed(&[9; 100]);
             wire[0] = 1;
-            let mut messages = Messages::new(AlignedAt(13), receiving);
+            let mut messages = Messages::new(AlignedAt(13, Budget::new(u64::MAX)), receiving);
             let mut message = None;
             for piece in wire.chunks(piece_bytes) {
                 messages.push(Bytes::copy_from_slice(piece));

@@ -111,7 +111,7 @@ pub(super) fn answer(
                 Some(deadline) => Box::pin(deadline::within(deadline, control(&service, method, head, body))).await,
             }),
             Start::Watch(service, draining, head, body) => {
-                respond(match read_message(body, Plain, head.receiving).await {
+                respond(match read_message(body, Plain(Arc::clone(&service.budget)), head.receiving).await {
                     Ok(_) => Ok(Answer::Watch(Box::new(WatchAnswer::new(service, draining)))),
                     Err(error) => Err(error),
                 })
@@ -163,8 +163,12 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
             }
         }
         Ok(Method::Reflection) => {
-            let reflection =
-                ReflectionAnswer::new(head.receiving, request.into_body().without_hurry(), draining.clone());
+            let reflection = ReflectionAnswer::new(
+                &service.budget,
+                head.receiving,
+                request.into_body().without_hurry(),
+                draining.clone(),
+            );
             over(Answer::Reflection(Box::new(reflection)).into_response())
         }
     }
@@ -189,7 +193,8 @@ fn find(path: &str) -> Result<Method, InferError> {
 }
 
 async fn control(service: &Service, method: Control, head: Head, body: Incoming) -> Result<Answer, InferError> {
-    let message = read_message(body, Plain, head.receiving).await?.bytes;
+    let message = read_message(body, Plain(Arc::clone(&service.budget)), head.receiving).await?;
+    let (message, charge) = message.into_parts();
     match method {
         Control::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
         Control::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready().await })),
@@ -199,7 +204,7 @@ async fn control(service: &Service, method: Control, head: Head, body: Incoming)
         Control::ModelConfig => metadata::model_config(service, message),
         Control::ModelStatistics => statistics::model_statistics(service, message),
         Control::RepositoryIndex => repository::index(service, message),
-        Control::RepositoryModelLoad => repository::load(service, message).await,
+        Control::RepositoryModelLoad => repository::load(service, message, charge).await,
         Control::RepositoryModelUnload => repository::unload(service, message).await,
         Control::LogSettings => logging::log_settings(service, message).await,
         Control::TraceSetting => tracing::trace_setting(service, message),

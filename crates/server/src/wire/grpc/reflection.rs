@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
 use std::pin::Pin;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use alipes_protocol::codec::proto::DESCRIPTORS;
@@ -25,6 +25,7 @@ use super::answer::framed;
 use super::layout::Plain;
 use super::message::{self, Messages, Receiving, parse, within_message};
 use super::status;
+use crate::budget::Budget;
 use crate::wire::connection::Incoming;
 
 /// What can be asked for, made when somebody first asks.
@@ -152,13 +153,14 @@ enum Phase {
 
 impl ReflectionAnswer {
     pub(super) fn new(
+        budget: &Arc<Budget>,
         receiving: Receiving,
         incoming: Incoming,
         mut draining: watch::Receiver<bool>,
     ) -> ReflectionAnswer {
         ReflectionAnswer {
             incoming,
-            messages: Messages::new(Plain, receiving),
+            messages: Messages::new(Plain(Arc::clone(budget)), receiving),
             receiving,
             expanding: None,
             draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
@@ -197,7 +199,7 @@ impl ReflectionAnswer {
             match self.messages.next() {
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(Some(message)) => {
-                    self.expanding = Some(Box::pin(message.expanded(self.receiving)));
+                    self.expanding = Some(Box::pin(message.expanded(self.receiving, self.messages.budget())));
                 }
                 Ok(None) => match Pin::new(&mut self.incoming).poll_frame(context) {
                     Poll::Ready(Some(Ok(frame))) => {

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::answer::Answer;
 use super::message::parse;
+use crate::budget::Charge;
 use crate::handlers::Service;
 
 pub(super) fn index(service: &Service, message: Bytes) -> Result<Answer, InferError> {
@@ -27,11 +28,13 @@ pub(super) fn index(service: &Service, message: Bytes) -> Result<Answer, InferEr
     Ok(Answer::message(&RepositoryIndexResponse { models: models.collect() }))
 }
 
-pub(super) async fn load(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) async fn load(service: &Service, message: Bytes, mut charge: Charge) -> Result<Answer, InferError> {
+    // Files are taken out of the message before it is let go of.
+    charge.grow(&service.budget, message.len().saturating_mul(2))?;
     let request: RepositoryModelLoadRequest = parse(message)?;
     refuse_named(&request.repository_name)?;
     let parameters = request.parameters.into_iter().map(load_parameter).collect::<Result<_, _>>()?;
-    service.load_model(&request.model_name, parameters).await?;
+    service.load_model(&request.model_name, parameters, charge).await?;
     Ok(Answer::message(&RepositoryModelLoadResponse {}))
 }
 

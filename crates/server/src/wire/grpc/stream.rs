@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use alipes_protocol::InferError;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage, decode_request};
+use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
 use bytes::{Bytes, BytesMut};
 use compact_str::CompactString;
@@ -24,15 +24,15 @@ use tokio::time::{self, Sleep};
 use super::answer::{check_length, compressed_prefix, prefix};
 use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
 use super::head::Head;
-use super::infer::{Forwarded, forwarded};
+use super::infer::{Forwarded, decode, forwarded};
 use super::layout::Inference;
 use super::message::{Message, Messages, PREFIX_BYTES, Receiving, parse_inference, within_message};
 use super::tracing::Entry;
 use super::{deadline, status};
+use crate::budget::Charge;
 use crate::executor::answer::Reply;
 use crate::handlers::Service;
 use crate::handlers::stream::{News, Session};
-use crate::regions::Finder;
 use crate::trace::sent::Sent;
 use crate::wire::connection::Incoming;
 
@@ -177,7 +177,7 @@ impl StreamAnswer {
             }
             match self.messages.next() {
                 Ok(Some(message)) if message.is_compressed() => {
-                    self.expanding = Some(Box::pin(message.expanded(self.receiving)));
+                    self.expanding = Some(Box::pin(message.expanded(self.receiving, self.messages.budget())));
                 }
                 Ok(Some(message)) => self.take(Ok(message)),
                 Ok(None) => match Pin::new(&mut self.incoming).poll_frame(context) {
@@ -198,27 +198,24 @@ impl StreamAnswer {
     /// Takes a request in; one that cannot be read ends the stream.
     fn take(&mut self, message: Result<Message, InferError>) {
         match message.and_then(parse_inference) {
-            Ok(message) => self.ask(message),
+            Ok((message, charge)) => self.ask(message, charge),
             Err(error) => self.end(status::failure(&error)),
         }
     }
 
-    fn ask(&mut self, message: ModelInferRequest) {
+    fn ask(&mut self, message: ModelInferRequest, charge: Charge) {
         let id = CompactString::from(message.id.as_str());
         let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &message.model_name));
         match self.service.lookup(&message.model_name, &message.model_version) {
             Err(error) => self.session.refuse(id, true, error),
-            Ok(model) => {
-                let mut finder = Finder::new(&self.service.regions);
-                match decode_request(message, &mut finder) {
-                    Err(error) => self.session.refuse(id, !model.is_decoupled(), error),
-                    Ok(mut request) => {
-                        request.parameters.extend_from_slice(&self.forwarded);
-                        request.trace = trace;
-                        self.session.ask(model, request, finder.held);
-                    }
+            Ok(model) => match decode(&self.service, message, charge) {
+                Err(error) => self.session.refuse(id, !model.is_decoupled(), error),
+                Ok((mut request, held)) => {
+                    request.parameters.extend_from_slice(&self.forwarded);
+                    request.trace = trace;
+                    self.session.ask(model, request, held);
                 }
-            }
+            },
         }
     }
 

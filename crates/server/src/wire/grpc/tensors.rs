@@ -31,6 +31,7 @@ impl Taken {
 /// A message that arrives in pieces, its large tensors in memory that workers see, everything else on the heap: the
 /// server reads no meaning from what workers may change.
 pub(super) struct Sorting {
+    length: usize,
     splitter: Splitter,
     sink: Sink,
 }
@@ -44,7 +45,13 @@ struct Sink {
 impl Sorting {
     /// A message of so many bytes, of which none has come.
     pub(super) fn begin(arena: Arc<RequestArena>, length: usize) -> Sorting {
-        Sorting { splitter: Splitter::new(length), sink: Sink { arena, open: None, tensors: SmallVec::new() } }
+        let sink = Sink { arena, open: None, tensors: SmallVec::new() };
+        Sorting { length, splitter: Splitter::new(length), sink }
+    }
+
+    /// Bytes that have come.
+    pub(super) fn arrived(&self) -> usize {
+        self.length - self.left()
     }
 
     /// Bytes that are still to come.

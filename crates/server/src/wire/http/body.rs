@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 
+use crate::budget::{Budget, Charge};
 use crate::wire::aligned::AlignedBytes;
 use crate::wire::connection::Incoming;
 
@@ -51,37 +52,42 @@ pub struct Expected<'a> {
     pub max_bytes: u64,
     /// The memory of the workers that will look at the tensors, if there are such.
     pub memory: Option<&'a Arc<RequestArena>>,
+    /// What the body is charged to.
+    pub budget: &'a Arc<Budget>,
 }
 
-/// Reads a whole body.
+/// Reads a whole body, and says what it is charged.
 ///
 /// Where tensors begin, there is a 64-byte boundary, unless the body arrives in one piece: then that piece is handed on
 /// as it is, and an engine that needs alignment copies the few bytes.
 ///
 /// # Errors
 ///
-/// `TooLarge` beyond the limit, which is checked against the announced length before anything is read;
-/// `InvalidArgument` where the connection breaks off.
-pub async fn read(body: &mut Incoming, expected: Expected<'_>) -> Result<Body, InferError> {
+/// `TooLarge` beyond the limit and `Overloaded` where there is no room now, which are checked against the announced
+/// length before anything is read; `InvalidArgument` where the connection breaks off.
+pub async fn read(body: &mut Incoming, expected: Expected<'_>) -> Result<(Body, Charge), InferError> {
     let max_bytes = expected.max_bytes;
     let announced = body.size_hint();
     let lower = announced.lower();
     if lower > max_bytes {
         return Err(too_large(lower, max_bytes));
     }
-    let Some(first) = next(body).await? else { return Ok(Body::Whole(Bytes::new())) };
+    expected.budget.check(lower)?;
+    let Some(first) = next(body).await? else { return Ok((Body::Whole(Bytes::new()), Charge::default())) };
     if announced.exact() == Some(first.len() as u64) {
-        return Ok(Body::Whole(first));
+        let mut charge = Charge::default();
+        charge.grow(expected.budget, first.len())?;
+        return Ok((Body::Whole(first), charge));
     }
     let mut received = Received::new(&expected, usize::try_from(lower).unwrap_or(usize::MAX));
-    received.extend(&first);
+    received.extend(&first)?;
     drop(first);
     while let Some(piece) = next(body).await? {
         let length = (received.len() + piece.len()) as u64;
         if length > max_bytes {
             return Err(too_large(length, max_bytes));
         }
-        received.extend(&piece);
+        received.extend(&piece)?;
     }
     Ok(received.freeze())
 }
@@ -91,60 +97,84 @@ pub async fn read(body: &mut Incoming, expected: Expected<'_>) -> Result<Body, I
 /// # Errors
 ///
 /// As for `read`.
-pub async fn read_text(body: &mut Incoming, max_bytes: u64) -> Result<Bytes, InferError> {
-    match read(body, Expected { header_length: None, max_bytes, memory: None }).await? {
-        Body::Whole(text) | Body::Parts { json: text, .. } => Ok(text),
+pub async fn read_text(
+    body: &mut Incoming,
+    max_bytes: u64,
+    budget: &Arc<Budget>,
+) -> Result<(Bytes, Charge), InferError> {
+    match read(body, Expected { header_length: None, max_bytes, memory: None, budget }).await? {
+        (Body::Whole(text) | Body::Parts { json: text, .. }, charge) => Ok((text, charge)),
     }
 }
 
 /// What has come of a body that arrives in several pieces.
-pub(super) enum Received {
+pub(super) struct Received {
+    parts: Parts,
+    budget: Arc<Budget>,
+    charge: Charge,
+}
+
+enum Parts {
     Whole(AlignedBytes),
-    Parts { header_length: usize, json: AlignedBytes, tensors: AlignedBytes },
+    Split { header_length: usize, json: AlignedBytes, tensors: AlignedBytes },
 }
 
 impl Received {
     /// Nothing yet of so many bytes.
     pub(super) fn new(expected: &Expected<'_>, announced: usize) -> Received {
-        match (expected.memory, expected.header_length) {
-            (Some(memory), Some(header_length)) => Received::Parts {
+        let parts = match (expected.memory, expected.header_length) {
+            (Some(memory), Some(header_length)) => Parts::Split {
                 header_length,
                 json: AlignedBytes::begin(&[], header_length, 0),
                 tensors: AlignedBytes::for_workers(Arc::clone(memory), announced.saturating_sub(header_length)),
             },
-            (_, header_length) => Received::Whole(AlignedBytes::begin(&[], announced, header_length.unwrap_or(0))),
-        }
+            (_, header_length) => Parts::Whole(AlignedBytes::begin(&[], announced, header_length.unwrap_or(0))),
+        };
+        Received { parts, budget: Arc::clone(expected.budget), charge: Charge::default() }
     }
 
     /// Appends a piece.
-    pub(super) fn extend(&mut self, piece: &[u8]) {
-        match self {
-            Received::Whole(bytes) => bytes.extend(piece),
-            Received::Parts { header_length, json, tensors } => {
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where there is no room for it now.
+    pub(super) fn extend(&mut self, piece: &[u8]) -> Result<(), InferError> {
+        match &mut self.parts {
+            Parts::Whole(bytes) => bytes.extend(piece),
+            Parts::Split { header_length, json, tensors } => {
                 let missing = *header_length - json.len();
                 let (front, behind) = piece.split_at(missing.min(piece.len()));
                 json.extend(front);
                 tensors.extend(behind);
             }
         }
+        self.charge.grow(&self.budget, self.capacity())
+    }
+
+    fn capacity(&self) -> usize {
+        match &self.parts {
+            Parts::Whole(bytes) => bytes.capacity(),
+            Parts::Split { json, tensors, .. } => json.capacity() + tensors.capacity(),
+        }
     }
 
     /// Bytes that have arrived.
     pub(super) fn len(&self) -> usize {
-        match self {
-            Received::Whole(bytes) => bytes.len(),
-            Received::Parts { json, tensors, .. } => json.len() + tensors.len(),
+        match &self.parts {
+            Parts::Whole(bytes) => bytes.len(),
+            Parts::Split { json, tensors, .. } => json.len() + tensors.len(),
         }
     }
 
-    /// What has arrived.
-    pub(super) fn freeze(self) -> Body {
-        match self {
-            Received::Whole(bytes) => Body::Whole(bytes.freeze()),
+    /// What has arrived, and what it is charged.
+    pub(super) fn freeze(self) -> (Body, Charge) {
+        let body = match self.parts {
+            Parts::Whole(bytes) => Body::Whole(bytes.freeze()),
             // A header that is longer than the body is refused by whoever reads it.
-            Received::Parts { header_length, json, .. } if json.len() < header_length => Body::Whole(json.freeze()),
-            Received::Parts { json, tensors, .. } => Body::Parts { json: json.freeze(), tensors: tensors.freeze() },
-        }
+            Parts::Split { header_length, json, .. } if json.len() < header_length => Body::Whole(json.freeze()),
+            Parts::Split { json, tensors, .. } => Body::Parts { json: json.freeze(), tensors: tensors.freeze() },
+        };
+        (body, self.charge)
     }
 }
 
@@ -175,11 +205,12 @@ mod tests {
 
     /// A body as it is received in pieces of this size.
     fn receive(body: &[u8], header_length: Option<usize>, piece_bytes: usize, arena: &Arc<RequestArena>) -> Body {
-        let expected = Expected { header_length, max_bytes: u64::MAX, memory: Some(arena) };
+        let budget = Budget::new(u64::MAX);
+        let expected = Expected { header_length, max_bytes: u64::MAX, memory: Some(arena), budget: &budget };
         let mut received = Received::new(&expected, body.len());
-        body.chunks(piece_bytes).for_each(|piece| received.extend(piece));
+        body.chunks(piece_bytes).for_each(|piece| received.extend(piece).unwrap());
         assert_eq!(received.len(), body.len());
-        received.freeze()
+        received.freeze().0
     }
 
     #[test]
@@ -194,6 +225,20 @@ mod tests {
             assert!(arena.offset_of(&json).is_none());
             assert!(arena.offset_of(&tensors).is_some_and(|offset| offset.is_multiple_of(64)));
         }
+    }
+
+    #[test]
+    fn a_body_is_charged_for_the_room_that_is_made_for_it_and_not_for_its_announcement() {
+        let budget = Budget::new(4 << 20);
+        let expected = Expected { header_length: None, max_bytes: u64::MAX, memory: None, budget: &budget };
+        let mut received = Received::new(&expected, 1 << 30);
+        assert_eq!(budget.used(), 0);
+        received.extend(b"{").unwrap();
+        assert!(budget.used() < 2 * limits::BODY_RESERVE_BYTES as u64);
+        let refused = (0..100).find_map(|_| received.extend(&[0; 100_000]).err());
+        assert_eq!(refused.map(|error| error.code), Some(Code::Overloaded));
+        drop(received);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]

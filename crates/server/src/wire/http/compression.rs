@@ -12,9 +12,10 @@ use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue};
-use tokio::task;
 
 use super::body::{Body, Received};
+use crate::budget::Charge;
+use crate::wire::beside::beside;
 
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,16 +89,25 @@ fn number(text: &[u8]) -> Option<f64> {
 ///
 /// # Errors
 ///
-/// `TooLarge` beyond the limit, `InvalidArgument` where the data is damaged or ends early.
-pub async fn expand(compressed: Bytes, into: Received, max_bytes: usize) -> Result<Body, InferError> {
+/// `TooLarge` beyond the limit, `Overloaded` where there is no room now, `InvalidArgument` where the data is damaged or
+/// ends early.
+pub async fn expand(
+    (compressed, charge): (Bytes, Charge),
+    into: Received,
+    max_bytes: usize,
+) -> Result<(Body, Charge), InferError> {
     if compressed.len() <= limits::HTTP_EXPAND_AT_ONCE_BYTES {
         return expand_now(&compressed, into, max_bytes);
     }
-    let expanded = task::spawn_blocking(move || expand_now(&compressed, into, max_bytes)).await;
-    expanded.unwrap_or_else(|_| Err(InferError::internal("the request body could not be expanded")))
+    let expanded = beside(move || {
+        let expanded = expand_now(&compressed, into, max_bytes);
+        drop((compressed, charge));
+        expanded
+    });
+    expanded.await.unwrap_or_else(|| Err(InferError::internal("the request body could not be expanded")))
 }
 
-fn expand_now(compressed: &[u8], into: Received, max_bytes: usize) -> Result<Body, InferError> {
+fn expand_now(compressed: &[u8], into: Received, max_bytes: usize) -> Result<(Body, Charge), InferError> {
     const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
     if compressed.starts_with(&GZIP_MAGIC) {
         collect(MultiGzDecoder::new(compressed), into, max_bytes)
@@ -106,14 +116,14 @@ fn expand_now(compressed: &[u8], into: Received, max_bytes: usize) -> Result<Bod
     }
 }
 
-fn collect(mut expanding: impl Read, mut into: Received, max_bytes: usize) -> Result<Body, InferError> {
+fn collect(mut expanding: impl Read, mut into: Received, max_bytes: usize) -> Result<(Body, Charge), InferError> {
     let mut piece = vec![0; EXPANDED_PIECE_BYTES];
     loop {
         match expanding.read(&mut piece) {
             Ok(0) => return Ok(into.freeze()),
             Ok(length) if into.len() + length > max_bytes => return Err(too_large(max_bytes)),
-            Ok(length) => into.extend(&piece[..length]),
-            Err(_) if into.len() == 0 => return Ok(Body::Whole(Bytes::new())),
+            Ok(length) => into.extend(&piece[..length])?,
+            Err(_) if into.len() == 0 => return Ok((Body::Whole(Bytes::new()), Charge::default())),
             Err(cause) => {
                 let expanded = into.len();
                 return Err(InferError::invalid(format!(
@@ -142,7 +152,7 @@ pub async fn compress(body: &[Bytes], coding: Coding) -> Option<Bytes> {
         return compress_now(body, coding).ok();
     }
     let body = body.to_vec();
-    task::spawn_blocking(move || compress_now(&body, coding)).await.ok()?.ok()
+    beside(move || compress_now(&body, coding)).await?.ok()
 }
 
 fn compress_now(body: &[Bytes], coding: Coding) -> io::Result<Bytes> {
@@ -168,14 +178,16 @@ fn compress_now(body: &[Bytes], coding: Coding) -> io::Result<Bytes> {
 mod tests {
     use super::super::body::Expected;
     use super::*;
+    use crate::budget::Budget;
 
     fn compressed(body: &[u8], coding: Coding) -> Bytes {
         compress_now(&[Bytes::copy_from_slice(body)], coding).unwrap()
     }
 
     fn expanded(compressed: &[u8], header_length: Option<usize>, max_bytes: usize) -> Result<Vec<u8>, InferError> {
-        let expected = Expected { header_length, max_bytes: 0, memory: None };
-        expand_now(compressed, Received::new(&expected, 0), max_bytes).map(|body| match body {
+        let budget = Budget::new(u64::MAX);
+        let expected = Expected { header_length, max_bytes: 0, memory: None, budget: &budget };
+        expand_now(compressed, Received::new(&expected, 0), max_bytes).map(|(body, _)| match body {
             Body::Whole(whole) => whole.to_vec(),
             Body::Parts { .. } => panic!("a body in parts"),
         })

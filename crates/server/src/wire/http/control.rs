@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::body;
 use super::reply::{self, Reply};
+use crate::budget::Charge;
 use crate::handlers::Service;
 use crate::registry::IndexEntry;
 use crate::wire::connection::Incoming;
@@ -51,7 +52,7 @@ impl<'a> From<&'a IndexEntry> for IndexDocument<'a> {
 
 /// The repository index.
 pub async fn index(service: &Service, body: Incoming) -> Response<Reply> {
-    let ready_only = match read(service, body).await.and_then(|text| self::ready_only(&text)) {
+    let ready_only = match read(service, body).await.and_then(|(text, _)| self::ready_only(&text)) {
         Ok(flag) => flag,
         Err(error) => return reply::error(&error),
     };
@@ -62,8 +63,10 @@ pub async fn index(service: &Service, body: Incoming) -> Response<Reply> {
 /// Loads a model.
 pub async fn load(service: &Service, model: &str, body: Incoming) -> Response<Reply> {
     let outcome = async {
-        let parameters = load_parameters(&read(service, body).await?)?;
-        service.load_model(model, parameters).await
+        let (text, charge) = read(service, body).await?;
+        let parameters = load_parameters(&text)?;
+        drop(text);
+        service.load_model(model, parameters, charge).await
     };
     reply::empty_or(outcome.await)
 }
@@ -76,19 +79,20 @@ pub fn named_repository() -> Response<Reply> {
 /// Takes a model out of service.
 pub async fn unload(service: &Service, model: &str, body: Incoming) -> Response<Reply> {
     let outcome = async {
-        let dependents = unload_dependents(&read(service, body).await?)?;
+        let (text, _charge) = read(service, body).await?;
+        let dependents = unload_dependents(&text)?;
         service.unload_model(model, dependents).await
     };
     reply::empty_or(outcome.await)
 }
 
-/// The body of a control request.
+/// The body of a control request, and what it is charged.
 ///
 /// # Errors
 ///
-/// A body that is too large or breaks off.
-pub async fn read(service: &Service, mut body: Incoming) -> Result<Bytes, InferError> {
-    body::read_text(&mut body, service.config.http_max_input_bytes as u64).await
+/// A body that is too large, for which there is no room, or that breaks off.
+pub async fn read(service: &Service, mut body: Incoming) -> Result<(Bytes, Charge), InferError> {
+    body::read_text(&mut body, service.config.http_max_input_bytes as u64, &service.budget).await
 }
 
 /// Whether the body of an index request asks for ready models alone. No body asks for all.

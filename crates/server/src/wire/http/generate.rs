@@ -10,6 +10,7 @@ use super::reply::{self, Reply};
 use super::{body, events};
 use crate::handlers::Service;
 use crate::handlers::generate::{Generation, declared_input};
+use crate::regions::Held;
 use crate::wire::connection::Incoming;
 
 /// Triton's words for a model that does not answer exactly once.
@@ -46,8 +47,9 @@ async fn begin(
         return Err(InferError::invalid("Unsupported content-encoding, only 'identity' is supported."));
     }
     let max_input_bytes = service.config.http_max_input_bytes;
-    let text = body::read_text(body, max_input_bytes as u64).await?;
-    let request = json::decode_generate(&text, name, max_input_bytes, |input| declared_input(&model, input))?;
+    let (text, charge) = body::read_text(body, max_input_bytes as u64, &service.budget).await?;
+    let mut request = json::decode_generate(&text, name, max_input_bytes, |input| declared_input(&model, input))?;
+    charge.ride(&service.budget, &mut request, &Held::default())?;
     service.generate(&model, request)
 }
 

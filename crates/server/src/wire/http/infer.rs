@@ -14,6 +14,7 @@ use super::body::{self, Body, Expected, Received};
 use super::compression::{self, Coding};
 use super::reply::{self, Reply};
 use super::spelling::Spelling;
+use crate::budget::{Budget, Charge};
 use crate::handlers::Service;
 use crate::regions::Finder;
 use crate::wire::connection::Incoming;
@@ -63,11 +64,11 @@ async fn answer(
         Some(length) if length > 0 && coding == Coding::Identity => limits::HTTP_MAX_BODY_BYTES,
         _ => max_input_bytes as u64,
     };
-    let expected = Expected { header_length, max_bytes, memory: model.body_memory() };
-    let body = match coding {
+    let expected = Expected { header_length, max_bytes, memory: model.body_memory(), budget: &service.budget };
+    let (body, charge) = match coding {
         Coding::Identity => body::read(body, expected).await?,
         Coding::Gzip | Coding::Deflate => {
-            let compressed = body::read_text(body, max_bytes).await?;
+            let compressed = body::read_text(body, max_bytes, &service.budget).await?;
             compression::expand(compressed, Received::new(&expected, 0), max_input_bytes).await?
         }
     };
@@ -76,6 +77,7 @@ async fn answer(
     }
     let mut finder = Finder::new(&service.regions);
     let mut request = decode(body, header_length, name, max_input_bytes, &mut finder)?;
+    charge.ride(&service.budget, &mut request, &finder.held)?;
     request.parameters.extend(forwarded?);
     request.trace = trace.cloned();
     // The answer's form is the request's choice; the rest of the request moves on to the model.
@@ -83,7 +85,8 @@ async fn answer(
     let response = service.infer(&model, request, finder.held).await?;
     let encoded =
         json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
-    Ok(respond(encoded, Coding::of_answer(headers)).await)
+    drop(response);
+    Ok(respond(encoded, Coding::of_answer(headers), &service.budget).await)
 }
 
 /// The headers that the model is to see. To be called before the body is read: later the spelling is no longer known.
@@ -127,13 +130,15 @@ fn raw(body: Bytes) -> InferRequest {
     InferRequest { inputs: vec![tensor], raw: true, binary_by_default: true, ..InferRequest::default() }
 }
 
-async fn respond(encoded: json::EncodedResponse, coding: Coding) -> Response<Reply> {
+async fn respond(encoded: json::EncodedResponse, coding: Coding, budget: &Arc<Budget>) -> Response<Reply> {
     let (binary, length) = (encoded.binary, encoded.head.len());
-    let slices = std::iter::once(Bytes::from(encoded.head)).chain(encoded.tail);
+    // The tensors behind it are counted already.
+    let head = Charge::of_answer(budget, length as u64).over(Bytes::from(encoded.head));
+    let slices = std::iter::once(head).chain(encoded.tail);
     let content_type = if binary { reply::OCTETS } else { reply::JSON };
     let mut response = match coding {
         Coding::Identity => reply::answer(StatusCode::OK, content_type, Reply::of(slices)),
-        coding => compressed(slices.collect(), content_type, coding).await,
+        coding => compressed(slices.collect(), content_type, coding, budget).await,
     };
     if binary {
         // The length of the JSON once it is expanded.
@@ -143,10 +148,16 @@ async fn respond(encoded: json::EncodedResponse, coding: Coding) -> Response<Rep
 }
 
 /// The answer with a compressed body, or as it is where that fails.
-async fn compressed(slices: Vec<Bytes>, content_type: HeaderValue, coding: Coding) -> Response<Reply> {
+async fn compressed(
+    slices: Vec<Bytes>,
+    content_type: HeaderValue,
+    coding: Coding,
+    budget: &Arc<Budget>,
+) -> Response<Reply> {
     let Some(body) = compression::compress(&slices, coding).await else {
         return reply::answer(StatusCode::OK, content_type, Reply::of(slices));
     };
+    let body = Charge::of_answer(budget, body.len() as u64).over(body);
     let mut response = reply::answer(StatusCode::OK, content_type, body);
     response.headers_mut().extend(coding.header().map(|name| (CONTENT_ENCODING, name)));
     response

@@ -18,7 +18,8 @@ pub fn settings(service: &Service) -> Response<Reply> {
 /// Changes settings and answers all of them.
 pub async fn change(service: &Service, body: Incoming) -> Response<Reply> {
     let outcome = async {
-        let change = self::change_of(&read(service, body).await?)?;
+        let (text, _charge) = read(service, body).await?;
+        let change = self::change_of(&text)?;
         service.change_log(change).await
     };
     reply::json_or(outcome.await)

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 
 use super::reply::{self, Reply};
 use crate::handlers::Service;
-use crate::wire::connection::{Answering, Line, Retire, attend};
+use crate::wire::connection::{Answering, Line, attend};
 use crate::wire::door::Door;
 
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -29,20 +29,7 @@ pub async fn serve_connection(line: Line, door: Arc<Door>, closing: impl Future<
         async move { Ok::<_, Infallible>(response) }
     });
     let mut connection = builder.serve_connection(TokioIo::new(line), handler);
-    attend(Pin::new(&mut connection), watch, closing, || {}).await;
-}
-
-impl<S, B> Retire for http1::Connection<TokioIo<Line>, S>
-where
-    http1::Connection<TokioIo<Line>, S>: Future,
-    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    B: hyper::body::Body + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    fn retire(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
+    attend(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watch, closing, || {}).await;
 }
 
 /// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: reference section 1.1.

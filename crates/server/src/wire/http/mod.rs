@@ -22,14 +22,14 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use alipes_protocol::limits;
-use hyper::server::conn::http1;
+use hyper::server::conn::http1::{self, UpgradeableConnection};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
-use super::connection::{Answering, End, Incoming, Line, Retire, attend};
+use super::connection::{Answering, End, Incoming, Line, attend};
 use super::door::Door;
 use super::http2;
 use crate::handlers::Service;
@@ -85,7 +85,7 @@ async fn serve_http1(line: Line, door: &Arc<Door>, draining: Pin<&mut impl Futur
             let response = match switching {
                 Some(switching) => switching,
                 None => {
-                    let request = request.map(|body| Incoming::new(body, door.patience.stall));
+                    let request = request.map(|body| Incoming::new(body, door.patience.stall).in_chunks());
                     handle(&door, request, spelling.as_ref()).await
                 }
             };
@@ -93,7 +93,7 @@ async fn serve_http1(line: Line, door: &Arc<Door>, draining: Pin<&mut impl Futur
         }
     });
     let mut connection = builder(door).serve_connection(TokioIo::new(line), handler).with_upgrades();
-    match attend(Pin::new(&mut connection), watch, draining, || {}).await {
+    match attend(Pin::new(&mut connection), UpgradeableConnection::graceful_shutdown, watch, draining, || {}).await {
         End::Closed => within(door, upgrade.take()).await.flatten(),
         End::NoHead => {
             refuse_head(connection.into_parts()?.io.into_inner()).await;
@@ -119,7 +119,7 @@ async fn serve_http2(line: Line, door: Arc<Door>, draining: impl Future<Output =
         }
     });
     let connection = pin!(builder.serve_connection(TokioIo::new(line), handler));
-    attend(connection, watch, draining, || {}).await;
+    attend(connection, http2::Connection::graceful_shutdown, watch, draining, || {}).await;
 }
 
 fn builder(door: &Door) -> http1::Builder {
@@ -146,19 +146,6 @@ async fn refuse_head(mut line: Line) {
         line.shutdown().await
     })
     .await;
-}
-
-impl<S, B> Retire for http1::UpgradeableConnection<TokioIo<Line>, S>
-where
-    http1::UpgradeableConnection<TokioIo<Line>, S>: Future,
-    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    B: hyper::body::Body + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    fn retire(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
 }
 
 async fn handle(door: &Door, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {

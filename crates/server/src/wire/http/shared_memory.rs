@@ -51,7 +51,7 @@ fn status(service: &Service, name: &str) -> Response<Reply> {
 }
 
 async fn register(service: &Service, name: &str, body: Incoming) -> Result<(), InferError> {
-    let text = read(service, body).await?;
+    let (text, _charge) = read(service, body).await?;
     let (key, offset, byte_size) = part(&text)?;
     service.register_region(name, &key, offset, byte_size)
 }

@@ -21,7 +21,8 @@ pub fn settings(service: &Service, model: &str) -> Response<Reply> {
 pub async fn change(service: &Service, model: &str, body: Incoming) -> Response<Reply> {
     let outcome = async {
         service.check_traced_model(model)?;
-        let change = change_of(&read(service, body).await?)?;
+        let (text, _charge) = read(service, body).await?;
+        let change = change_of(&text)?;
         service.change_tracing(model, &change)
     };
     reply::json_or(outcome.await.map(|values| document(service.traces.destination(), &values)))

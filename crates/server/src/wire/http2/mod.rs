@@ -5,10 +5,10 @@ mod frames;
 
 use alipes_protocol::limits::{GRPC_MAX_CONCURRENT_CALLS, HTTP2_MAX_RESETS_AT_ONCE};
 use hyper::server::conn::http2;
+pub use hyper::server::conn::http2::Connection;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 pub use self::floods::{Guard, PingRules};
-use super::connection::Retire;
 use super::door::Door;
 
 /// What a client of HTTP/2 says first.
@@ -43,19 +43,4 @@ pub fn builder(door: &Door) -> http2::Builder<TokioExecutor> {
         builder.timer(TokioTimer::new()).keep_alive_interval(interval).keep_alive_timeout(timeout);
     }
     builder
-}
-
-impl<I, S, B> Retire for http2::Connection<I, S, TokioExecutor>
-where
-    http2::Connection<I, S, TokioExecutor>: Future,
-    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    I: hyper::rt::Read + hyper::rt::Write + Unpin,
-    B: hyper::body::Body + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    TokioExecutor: hyper::rt::bounds::Http2ServerConnExec<S::Future, B>,
-{
-    fn retire(self: std::pin::Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
 }
