@@ -14,15 +14,18 @@ __all__ = [
     "Cancelled",
     "ConfigError",
     "DeadlineExceeded",
+    "ExportError",
     "InferError",
     "Internal",
     "InvalidArgument",
     "ModelLoadError",
+    "NoExporter",
     "NotFound",
     "NotReady",
     "Overloaded",
     "PermissionDenied",
     "RepositoryError",
+    "RepositoryUseError",
     "ServerStartError",
     "TooLarge",
     "TransportError",
@@ -100,6 +103,18 @@ class RepositoryError(AlipesError):
         self.model = model
         self.version = version
         self.reason = reason if reason is not None else message
+
+
+class RepositoryUseError(RepositoryError, ValueError):
+    """A repository is asked for what it cannot do: a name is taken or unknown, or somebody else was quicker."""
+
+
+class ExportError(AlipesError, ValueError):
+    """A model cannot be written to a repository as it was asked for; nothing of it was left there."""
+
+
+class NoExporter(ExportError, TypeError):
+    """Nothing here knows how to write this kind of object for this platform."""
 
 
 class ModelLoadError(AlipesError):

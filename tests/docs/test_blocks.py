@@ -77,6 +77,15 @@ def test_what_does_not_work_or_has_no_reader_fails(block: Block, tmp_path: Path)
         reader.follow(block)
 
 
+def test_a_block_that_needs_a_package_is_done_where_it_is_installed(tmp_path: Path) -> None:
+    with Reader(tmp_path) as reader:
+        reader.follow(Block("python", "needs no_such_package", "raise SystemExit(3)\n", 1))
+        with pytest.raises(AssertionError):
+            reader.follow(Block("python", "needs numpy", "raise SystemExit(3)\n", 1))
+        reader.follow(Block("text", "a.txt needs numpy", "a\n", 1))
+        reader.follow(Block("console", "needs numpy", "$ cat a.txt\na\n", 1))
+
+
 def test_a_file_block_writes_its_file(tmp_path: Path) -> None:
     with Reader(tmp_path) as reader:
         reader.follow(Block("pbtxt", "models/a/config.pbtxt", 'name: "a"\n', 1))

@@ -27,6 +27,12 @@ def test_importing_the_server_loads_no_heavy_package(statement: str) -> None:
     assert loaded_after(statement).isdisjoint(HEAVY)
 
 
+def test_importing_the_repository_loads_no_framework() -> None:
+    loaded = loaded_after("from alipes import repository as qv; qv.ModelRepository, qv.Platform, qv.EnsembleModel")
+    assert loaded.isdisjoint({"numpy", "onnxruntime", "onnx", "torch", "tensorflow", "keras", "sklearn", "fsspec"})
+    assert loaded_after("import alipes.repository").isdisjoint(HEAVY)
+
+
 def test_serving_needs_no_package_of_the_command_line() -> None:
     statement = "from alipes.cli import main\nassert main(['serve', '/nowhere/at/all', '--http-port=0']) == 1"
     assert loaded_after(statement).isdisjoint({"rich", "typer", "click", "numpy", "onnxruntime"})

@@ -10,6 +10,7 @@ What each language behind a fence means here; anything else fails, so that no bl
 ``python``         a program; must succeed
 ``LANGUAGE file``  the content of that file, written before the next block runs (`pbtxt models/a/config.pbtxt`)
 ``text``           a picture or a layout; nothing to type
+``... needs X``    the same, where the Python package X is installed; elsewhere it is not done
 =================  ====================================================================================
 
 `make` commands are not run, for the tests run inside of one: their targets must exist.
@@ -17,6 +18,7 @@ What each language behind a fence means here; anything else fails, so that no bl
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import subprocess
@@ -61,7 +63,10 @@ class Reader:
         Raises:
             AssertionError: If it does not work as the page says.
         """
-        match block.language, block.argument:
+        argument, needs, package = block.argument.rpartition("needs ")
+        if needs and importlib.util.find_spec(package) is None:
+            return
+        match block.language, argument.strip() if needs else block.argument:
             case "text", "":
                 return
             case "bash", "":

@@ -1,0 +1,233 @@
+"""A model made of others: which tensor of which model is joined to which."""
+
+from __future__ import annotations
+
+from alipes.config.schema import ModelConfig as Message
+from alipes.errors import ConfigError
+from alipes.repository.declare import Side, add_tensor, datatype_number
+from alipes.repository.edges import check_edge, narrow
+from alipes.repository.ensemble_config import LATEST, EnsembleConfig
+from alipes.repository.model import Model
+from alipes.repository.tensors import ExposedTensor, exposed, exposed_shape, put_shape
+
+__all__ = ["EnsembleModel"]
+
+
+class EnsembleModel(Model):
+    """An ensemble of a repository. Every join is checked when it is made, and the whole when it is exported."""
+
+    config: EnsembleConfig
+
+    def _make_config(self) -> EnsembleConfig:
+        return EnsembleConfig(self)
+
+    @property
+    def models(self) -> list[Model]:
+        """The models of the steps, in their order.
+
+        Raises:
+            KeyError: If one of them is no longer in the repository.
+        """
+        return [self.repository.models[step.model_name] for step in self.config.steps]
+
+    def add_input(self, tensor: ExposedTensor, version: int | None = None, key: str | None = None) -> ExposedTensor:
+        """Let requests bring a model's input.
+
+        Args:
+            tensor: An input of a model of the same repository.
+            version: Which version of it; None for the one that is a step, or the newest.
+            key: What the ensemble calls it; the input's own name where left out. The name of an input that the ensemble
+                has feeds both from one tensor.
+
+        Returns:
+            The ensemble's input.
+
+        Raises:
+            ConfigError: If it is fed already, the name is taken, or what shares the name does not fit.
+        """
+        self._check_end(tensor, "input")
+        step = self._find(tensor.model, version)
+        self._check_not_fed(step, tensor, key or tensor.name)
+        name = key or tensor.name
+        declared = self._declared("input", name)
+        if declared is None:
+            if (producer := self._producer(name)) is not None:
+                raise self._error(
+                    f"{producer} -> '{name}' and the requests' '{name}' -> {tensor}: two tensors of one name; "
+                    "key= gives another"
+                )
+        elif key is None:
+            raise self._error(
+                f"'{name}' -> {tensor}: the ensemble has an input '{name}' already; key='{name}' feeds both from it, "
+                "any other key makes one more input"
+            )
+        else:
+            check_edge(self.name, exposed(self, self.config, declared), tensor)
+        step = self._ensure(tensor.model, version)
+        step.input_map[tensor.name] = name
+        return self._declare("input", name, tensor)
+
+    def add_output(self, tensor: ExposedTensor, version: int | None = None, key: str | None = None) -> ExposedTensor:
+        """Answer requests with a model's output, which may feed other models too.
+
+        Args:
+            tensor: An output of a model of the same repository.
+            version: Which version of it; None for the one that is a step, or the newest.
+            key: What the ensemble calls it; the output's own name where left out.
+
+        Returns:
+            The ensemble's output.
+
+        Raises:
+            ConfigError: If it is an output already, or the name is taken.
+        """
+        self._check_end(tensor, "output")
+        name = key or tensor.name
+        step = self._find(tensor.model, version)
+        present = step.output_map.get(tensor.name) if step is not None else None
+        if present is not None and self._declared("output", present) is not None:
+            raise self._error(f"{tensor} is the ensemble's output '{present}' already")
+        if present != name:
+            self._check_free(name, tensor)
+        step = self._ensure(tensor.model, version)
+        if present is not None and present != name:
+            self._rename(present, name)
+        step.output_map[tensor.name] = name
+        return self._declare("output", name, tensor)
+
+    def pipe(
+        self,
+        outbound: ExposedTensor,
+        inbound: ExposedTensor,
+        key: str | None = None,
+        *,
+        outbound_version: int | None = None,
+        inbound_version: int | None = None,
+    ) -> None:
+        """Feed an output of one model to an input of another. One output may feed many inputs.
+
+        Args:
+            outbound: An output of a model of the same repository.
+            inbound: An input of another.
+            key: What the tensor in between is called; the output's name where left out, with the model's in front
+                where that is taken.
+            outbound_version: Which version gives it; None for the one that is a step, or the newest.
+            inbound_version: Which version takes it, likewise.
+
+        Raises:
+            ConfigError: If the two do not fit, the input is fed already, or the name is taken.
+        """
+        self._check_end(outbound, "output")
+        self._check_end(inbound, "input")
+        check_edge(self.name, outbound, inbound)
+        giver = self._find(outbound.model, outbound_version)
+        present = giver.output_map.get(outbound.name) if giver is not None else None
+        if present is not None and key not in (None, present):
+            raise self._error(f"{outbound} -> {inbound}: {outbound} is called '{present}' already, not '{key}'")
+        name = present or key or self._free_name(outbound)
+        if present is None:
+            self._check_free(name, outbound)
+        self._check_not_fed(self._find(inbound.model, inbound_version), inbound, name, f"{outbound} ('{name}')")
+        self._ensure(outbound.model, outbound_version).output_map[outbound.name] = name
+        self._ensure(inbound.model, inbound_version).input_map[inbound.name] = name
+
+    # -------------------------------------------------------------------------------------------------- the steps
+
+    def _find(self, model: Model, version: int | None) -> Message | None:
+        """The step that is meant, where there is one."""
+        steps = [step for step in self.config.steps if step.model_name == model.name]
+        if version is None and len(steps) > 1:
+            versions = ", ".join(str(step.model_version) for step in steps)
+            raise self._error(f"model '{model.name}' is a step in the versions {versions}: say which version is meant")
+        return next((step for step in steps if version in (None, step.model_version)), None)
+
+    def _ensure(self, model: Model, version: int | None) -> Message:
+        step = self._find(model, version)
+        if step is not None:
+            return step
+        if version not in (None, LATEST) and version not in model.versions:
+            versions = ", ".join(map(str, model.versions)) or "none yet"
+            raise self._error(f"model '{model.name}' has no version {version}; it has {versions}")
+        self._match_batching(model)
+        return self.config.add_step(model, version)
+
+    def _match_batching(self, model: Model) -> None:
+        """The ensemble batches where all its models do, up to what the least of them takes."""
+        theirs, ours = model.config.max_batch_size, self.config.max_batch_size
+        if not self.config.steps:
+            self.config.max_batch_size = min(theirs, ours) if ours else theirs
+        elif ours > 0:
+            self.config.max_batch_size = min(theirs, ours)
+
+    # ---------------------------------------------------------------------------------------------------- the names
+
+    def _declared(self, side: Side, name: str) -> Message | None:
+        return next((tensor for tensor in getattr(self.config, side) if tensor.name == name), None)
+
+    def _declare(self, side: Side, name: str, tensor: ExposedTensor) -> ExposedTensor:
+        declared = self._declared(side, name)
+        if declared is None:
+            declared = add_tensor(self.config, side, name, tensor.shape, tensor.datatype)
+        else:
+            put_shape(self.config, declared, narrow(exposed_shape(self.config, declared), tensor.shape))
+        return exposed(self, self.config, declared)
+
+    def _producer(self, name: str) -> str | None:
+        """`model.output` of what is called so; None where nothing is computed under the name."""
+        for step in self.config.steps:
+            for output, key in step.output_map.items():
+                if key == name:
+                    return f"{step.model_name}.{output}"
+        return None
+
+    def _free_name(self, tensor: ExposedTensor) -> str:
+        taken = self._producer(tensor.name) is not None or self._declared("input", tensor.name) is not None
+        return str(tensor) if taken else tensor.name
+
+    def _check_free(self, name: str, tensor: ExposedTensor) -> None:
+        other = self._producer(name)
+        if other is not None:
+            raise self._error(
+                f"{tensor} cannot be called '{name}': {other} is called so already; key= gives another name"
+            )
+        if self._declared("input", name) is not None:
+            raise self._error(
+                f"{tensor} cannot be called '{name}': an input of the ensemble is called so; key= gives another name"
+            )
+
+    def _rename(self, old: str, new: str) -> None:
+        for step in self.config.steps:
+            for mapping in (step.input_map, step.output_map):
+                for tensor in [tensor for tensor, key in mapping.items() if key == old]:
+                    mapping[tensor] = new
+
+    # ---------------------------------------------------------------------------------------------------- the checks
+
+    def _check_end(self, tensor: ExposedTensor, side: Side) -> None:
+        """The end of an edge exists where it is said to be, and is on the right side of its model."""
+        if not isinstance(tensor, ExposedTensor):
+            raise TypeError(f"expected an {side} such as model.{side}s['name'], got {type(tensor).__name__}")
+        model = tensor.model
+        if model == self:
+            raise self._error(f"{tensor}: an ensemble cannot be a step of itself")
+        if model.repository is not self.repository:
+            raise self._error(f"{tensor} is in the repository {model.fs}, the ensemble in {self.fs}")
+        present = model.inputs if side == "input" else model.outputs
+        if tensor.name not in present:
+            other = model.outputs if side == "input" else model.inputs
+            hint = f"it is an {'output' if side == 'input' else 'input'}" if tensor.name in other else "it is gone"
+            raise self._error(f"{tensor} is no {side} of model '{model.name}': {hint}")
+        now = present[tensor.name]
+        if (now.shape, datatype_number(now.datatype)) != (tensor.shape, datatype_number(tensor.datatype)):
+            raise self._error(f"{tensor} has changed since it was looked up: take it from model.{side}s again")
+
+    def _check_not_fed(self, step: Message | None, tensor: ExposedTensor, name: str, by: str = "") -> None:
+        present = step.input_map.get(tensor.name) if step is not None else None
+        if present is None or (by and present == name):
+            return
+        feeder = self._producer(present)
+        source = f"{feeder} ('{present}')" if feeder else f"the ensemble's input '{present}'"
+        raise self._error(f"{by or repr(name)} -> {tensor}: it is fed by {source} already")
+
+    def _error(self, message: str) -> ConfigError:
+        return ConfigError(f"in ensemble '{self.name}': {message}", key="ensemble_scheduling.step")

@@ -1,0 +1,156 @@
+"""PyTorch to ONNX, by either of torch's exporters."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from alipes.errors import ExportError
+from alipes.repository.export.compare import check_numbers, run_onnx
+from alipes.repository.export.exporter import Exporter
+from alipes.repository.export.request import ExportRequest
+from alipes.repository.export.torch_source import Traced, inference_mode, is_module, to_numpy, trace
+from alipes.repository.platform import Platform, conventions
+
+__all__ = ["TorchOnnx"]
+
+_log = logging.getLogger(__name__)
+
+_OPSET: Final = 17
+"""What the tracing exporter writes where nothing else is asked for; every ONNX Runtime in use reads it."""
+
+
+class TorchOnnx(Exporter):
+    """Writes `torch.nn.Module` and `torch.jit.ScriptModule` as ONNX.
+
+    Option `dynamo`: True for the exporter on `torch.export`, which refuses what it cannot capture and needs the package
+    onnxscript; False for the one that traces, which records what happened to the samples. Left out, the former is tried
+    where it is installed, then the latter. All other options go to `torch.onnx.export`.
+    """
+
+    platform: ClassVar[Platform] = Platform.ONNX
+    options: ClassVar[frozenset[str] | None] = None
+
+    @classmethod
+    def handles(cls, source: Any) -> bool:
+        """Modules, scripted or not."""
+        return is_module(source)
+
+    def export(self, source: Any, request: ExportRequest) -> None:
+        """Trace, write, and run what was written."""
+        options = dict(request.options)
+        wanted = options.pop("dynamo", None)
+        with inference_mode(source):
+            traced = trace(source, request)
+            file = request.folder / conventions[self.platform]
+            if wanted is None:
+                _export_by_either(traced, file, request, options)
+            else:
+                _EXPORTERS[bool(wanted)](traced, file, request, options)
+        if request.check:
+            _check(traced, file, request)
+
+
+def _export_by_either(traced: Traced, file: Path, request: ExportRequest, options: dict[str, Any]) -> None:
+    torch: Any = import_module("torch")
+    if find_spec("onnxscript") is None or isinstance(traced.module, torch.jit.ScriptModule):
+        _export_by_tracing(traced, file, request, options)
+        return
+    try:
+        _export_by_dynamo(traced, file, request, options)
+    except Exception as error:
+        _log.warning(
+            "model '%s': torch.export cannot capture it (%s); it is traced instead, which keeps the branches that the "
+            "samples took",
+            request.config.name,
+            str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__,
+        )
+        for left in request.folder.iterdir():
+            left.unlink()
+        _export_by_tracing(traced, file, request, options)
+
+
+def _export_by_tracing(traced: Traced, file: Path, request: ExportRequest, options: dict[str, Any]) -> None:
+    axes = {
+        **{name: _variable(shape) for name, shape in traced.shapes.items()},
+        **{tensor.name: _variable(_model_shape(request, tensor)) for tensor in request.config.output},
+    }
+    settings = {
+        "opset_version": _OPSET,
+        "dynamic_axes": {name: found for name, found in axes.items() if found},
+        "verbose": request.verbose,
+        **options,
+        "dynamo": False,
+    }
+    _call(traced, file, settings)
+
+
+def _export_by_dynamo(traced: Traced, file: Path, request: ExportRequest, options: dict[str, Any]) -> None:
+    if find_spec("onnxscript") is None:
+        raise ExportError("dynamo=True needs the package onnxscript: pip install 'alipes[torch]'")
+    torch: Any = import_module("torch")
+    dynamic = tuple(
+        {axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(traced.shapes[name]) if size is None}
+        for name in traced.inputs
+    )
+    settings = {
+        "dynamic_shapes": dynamic if any(dynamic) else None,
+        "verbose": request.verbose,
+        # One file, where the format allows for it: 2 GiB are protobuf's limit.
+        "external_data": _bytes(traced.module) > 1 << 30,
+        **options,
+        "dynamo": True,
+    }
+    _call(traced, file, settings)
+
+
+_EXPORTERS: Final = {False: _export_by_tracing, True: _export_by_dynamo}
+
+
+def _call(traced: Traced, file: Path, settings: dict[str, Any]) -> None:
+    torch: Any = import_module("torch")
+    with warnings.catch_warnings():
+        # What torch has to say of its own insides concerns nobody who exports a model.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            traced.module,
+            traced.samples,
+            str(file),
+            input_names=list(traced.inputs),
+            output_names=list(traced.outputs),
+            **settings,
+        )
+
+
+def _check(traced: Traced, file: Path, request: ExportRequest) -> None:
+    names = traced.outputs
+    torch: Any = import_module("torch")
+    if any(one.dtype == torch.bfloat16 for one in (*traced.check_samples, *traced.check_results)):
+        _log.info(
+            "model '%s' has bfloat16 tensors, which numpy lacks: its numbers are not compared", request.config.name
+        )
+        return
+    inputs = dict(zip(traced.inputs, map(to_numpy, traced.check_samples), strict=True))
+    expected = [to_numpy(one) for one in traced.check_results]
+    found: list[np.ndarray] = run_onnx(file, inputs, names)
+    check_numbers(request.config.name, names, expected, found, request.tolerance)
+
+
+def _model_shape(request: ExportRequest, tensor: Any) -> Any:
+    from alipes.repository.tensors import model_shape
+
+    return model_shape(request.config._proto, tensor)
+
+
+def _variable(shape: Any) -> dict[int, str]:
+    return {axis: "batch" if axis == 0 else f"axis_{axis}" for axis, size in enumerate(shape) if size is None}
+
+
+def _bytes(module: Any) -> int:
+    return sum(one.numel() * one.element_size() for one in module.parameters())

@@ -1,0 +1,82 @@
+"""Tensors to run a PyTorch model on: random ones, or those that the user has given, in the size that is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from alipes.config.datatypes import v2_name
+from alipes.errors import ExportError
+from alipes.repository.tensors import Shape, describe_shape
+
+__all__ = ["SampleSize", "make_sample"]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """How large samples are where shapes leave it open.
+
+    Attributes:
+        rows: Size of a variable first axis.
+        stretched: Whether other variable axes are twice as long as in the example.
+    """
+
+    rows: int
+    stretched: bool = False
+
+
+def make_sample(name: str, shape: Shape, datatype: int, example: Any, size: SampleSize, device: Any) -> Any:
+    """A tensor for an input.
+
+    Raises:
+        ExportError: If the example does not fit the shape, or one is needed and there is none.
+    """
+    torch: Any = import_module("torch")
+    kind = _torch_type(v2_name(datatype))
+    if example is not None:
+        tensor = torch.as_tensor(example, device=device).to(kind)
+        _check_example(name, tensor, shape)
+        return _resized(tensor, shape, size)
+    if None in shape[1:]:
+        raise ExportError(
+            f"input '{name}' has shape {describe_shape(shape)}: a size beside the batch is variable, so an example is "
+            f"needed: examples={{'{name}': tensor}}"
+        )
+    sizes = [size.rows if one is None else one for one in shape]
+    if kind.is_floating_point:
+        return torch.randn(sizes, dtype=torch.float32).to(device=device, dtype=kind)
+    # Small, so that they are good indices too.
+    return torch.randint(0, 2, sizes).to(device=device, dtype=kind)
+
+
+def _check_example(name: str, tensor: Any, shape: Shape) -> None:
+    have = tuple(tensor.shape)
+    fits = len(have) == len(shape) and all(size in (None, one) for size, one in zip(shape, have, strict=True))
+    if not fits or 0 in have:
+        raise ExportError(f"example of input '{name}' has shape {list(have)}, expected {describe_shape(shape)}")
+
+
+def _resized(tensor: Any, shape: Shape, size: SampleSize) -> Any:
+    torch: Any = import_module("torch")
+    for axis, one in enumerate(shape):
+        if one is None and axis == 0:
+            tensor = torch.cat([tensor] * -(-size.rows // len(tensor)))[: size.rows]
+        elif one is None and size.stretched:
+            tensor = torch.cat([tensor, tensor], dim=axis)
+    return tensor
+
+
+def _torch_type(datatype: str) -> Any:
+    torch: Any = import_module("torch")
+    names = {
+        "BOOL": "bool",
+        "FP16": "float16",
+        "FP32": "float32",
+        "FP64": "float64",
+        "BF16": "bfloat16",
+    }
+    found = getattr(torch, names.get(datatype, datatype.lower()), None)
+    if found is None:
+        raise ExportError(f"torch has no tensors of {datatype}")
+    return found

@@ -1,0 +1,143 @@
+"""A model in a repository: its versions, its inputs and outputs, its configuration, and the export of a version."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from alipes.errors import ExportError
+from alipes.repository.layout import MAX_VERSION_DIGITS, check_model_name
+from alipes.repository.model_config import ModelConfig
+from alipes.repository.platform import SERVED, Platform, conventions
+from alipes.repository.publish import publish_version
+from alipes.repository.tensors import ExposedTensor, exposed
+
+if TYPE_CHECKING:
+    from alipes.repository.declare import Shapes
+    from alipes.repository.model_repository import ModelRepository
+    from alipes.repository.store.base import Store
+
+__all__ = ["Model"]
+
+_log = logging.getLogger(__name__)
+_VERSION = re.compile(rf"[1-9][0-9]{{0,{MAX_VERSION_DIGITS - 1}}}")
+
+
+class Model:
+    """One entry of a repository."""
+
+    def __new__(cls, name: str, repository: ModelRepository, platform: Platform) -> Self:
+        """An ensemble is a model of a kind of its own."""
+        if cls is Model and platform is Platform.ENSEMBLE:
+            from alipes.repository.ensemble import EnsembleModel
+
+            return object.__new__(EnsembleModel)  # type: ignore[return-value]
+        return object.__new__(cls)
+
+    def __init__(self, name: str, repository: ModelRepository, platform: Platform) -> None:
+        """Opens the model, making its folder if it is missing. `ModelRepository.add` is the usual way.
+
+        Raises:
+            RepositoryError: If the name is none that a folder can have.
+            ConfigError: If its configuration cannot be read or is that of another model.
+        """
+        check_model_name(name)
+        self.name = name
+        self.repository = repository
+        self.platform = Platform(platform)
+        self.fs.soft_makedirs(name)
+        self.config = self._make_config()
+
+    def _make_config(self) -> ModelConfig:
+        return ModelConfig(self)
+
+    def __repr__(self) -> str:
+        """Name, platform and place."""
+        return f"{type(self).__name__}({self.name!r}, {self.platform.name}, {str(self.fs)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """The same entry of the same repository."""
+        if not isinstance(other, Model):
+            return NotImplemented
+        mine, theirs = (self.name, self.platform), (other.name, other.platform)
+        return mine == theirs and self.repository is other.repository
+
+    def __hash__(self) -> int:
+        """By name and platform."""
+        return hash((self.name, self.platform))
+
+    @property
+    def fs(self) -> Store:
+        """Where the repository's files lie."""
+        return self.repository.fs
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions that there are, ascending."""
+        return sorted(int(name) for name in self.fs.list(self.name) if _VERSION.fullmatch(name))
+
+    @property
+    def inputs(self) -> dict[str, ExposedTensor]:
+        """The inputs by name, as `pipe` and `add_input` of an ensemble take them."""
+        return {tensor.name: exposed(self, self.config, tensor) for tensor in self.config.input}
+
+    @property
+    def outputs(self) -> dict[str, ExposedTensor]:
+        """The outputs by name."""
+        return {tensor.name: exposed(self, self.config, tensor) for tensor in self.config.output}
+
+    def export_version(
+        self,
+        model_fn: Any,
+        version: int | None = None,
+        input_shapes: Shapes = None,
+        output_names: Sequence[str] | None = None,
+        verbose: int = 0,
+        **options: Any,
+    ) -> str:
+        """Write one more version of the model: all of it or, where anything fails, nothing.
+
+        Args:
+            model_fn: What to export: a `torch.nn.Module` and so on, as the platform takes it; None for an ensemble.
+            version: Its number; None for one more than the highest. A version that exists is replaced as a whole.
+            input_shapes: Shapes by input name, or in the order of the model's arguments, each with its batch axis; None
+                or -1 is a size that requests choose. Needed the first time; later, what is given must be the same.
+            output_names: Names of the outputs; `output_0` and so on where left out.
+            verbose: Whether the framework's exporter may print what it does.
+            options: `examples`, `input_dtypes`, `check`, `tolerance`, and what the platform's exporter takes.
+
+        Returns:
+            The path of what was written, from the repository's root: `my-classifier/1/model.onnx`.
+
+        Raises:
+            NoExporter: If nothing here exports this kind of object to this platform.
+            ExportError: If the export fails, or what was written gives other numbers than what it was made of.
+            ConfigError: If a server would refuse the configuration.
+            RepositoryUseError: If somebody else has changed the model meanwhile in a way that does not fit.
+        """
+        from alipes.repository.export.find import find_exporter
+        from alipes.repository.export.request import ExportRequest
+
+        if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 1):
+            raise ExportError(f"version {version!r} of model '{self.name}': expected a whole number from 1 on")
+        exporter = find_exporter(model_fn, self)
+        names = [output_names] if isinstance(output_names, str) else output_names
+        draft = self.config._draft()
+        with self.fs.stage() as folder:
+            prepared = folder / "version"
+            prepared.mkdir()
+            request = ExportRequest.of(draft, prepared, input_shapes, names, verbose=verbose, options=options)
+            exporter.run(model_fn, request)
+            draft.validate()
+            written = publish_version(self, draft, prepared, version)
+        if self.platform not in SERVED:
+            offered = ", ".join(one.name for one in Platform if one in SERVED)
+            _log.warning(
+                "model '%s' was exported as %s, which alipes serve does not run yet; it runs %s",
+                self.name,
+                self.platform.name,
+                offered,
+            )
+        return f"{self.name}/{written}/{conventions[self.platform]}"

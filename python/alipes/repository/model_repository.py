@@ -1,0 +1,185 @@
+"""A model repository that can be written to: its models, by name."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any
+
+from alipes.config.pbtxt import parse_pbtxt
+from alipes.errors import AlipesError, RepositoryError, RepositoryUseError
+from alipes.repository.layout import RESERVED, check_model_name
+from alipes.repository.model import Model
+from alipes.repository.model_config import CONFIG_FILE
+from alipes.repository.platform import Platform, conventions, platform_of
+from alipes.repository.store.base import NoFilesFoundError, Store
+from alipes.repository.store.open import open_store
+
+__all__ = ["ModelRepository"]
+
+_log = logging.getLogger(__name__)
+
+
+class ModelRepository:
+    """The models below one root, which is made if it is missing.
+
+    Attributes:
+        fs: Where the files lie.
+    """
+
+    fs: Store
+
+    def __init__(self, root: str | os.PathLike[str], clean: bool = False, **options: Any) -> None:
+        """Opens a repository and reads what is there. Entries that cannot be read are listed in `broken`.
+
+        Args:
+            root: Where it is.
+            clean: Whether to remove every model that is there first.
+            options: What the place needs to be opened.
+
+        Raises:
+            RepositoryError: If the place cannot be opened or made.
+        """
+        self.fs = open_store(root, **options)
+        self._models: dict[str, Model] = {}
+        self._broken: dict[str, str] = {}
+        if clean:
+            for name in self.fs.list():
+                self.fs.remove(name)
+        self.refresh()
+
+    def __repr__(self) -> str:
+        """Where it is and what it holds."""
+        return f"ModelRepository({str(self.fs)!r}, {len(self._models)} models)"
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """The models by name; a dictionary of its own at each call."""
+        return dict(self._models)
+
+    @property
+    def broken(self) -> Mapping[str, str]:
+        """The entries that could not be read at the last look, each with the reason."""
+        return MappingProxyType(self._broken)
+
+    def refresh(self) -> None:
+        """Look again. Models that were known and have not changed their kind stay the same objects, read anew."""
+        known, self._models, self._broken = self._models, {}, {}
+        for name in self.fs.list():
+            if name in RESERVED or not self.fs.isdir(name):
+                continue
+            try:
+                platform = self._platform_of(name)
+                if platform is None:
+                    continue
+                model = known.get(name)
+                if model is not None and model.platform is platform:
+                    model.config.reload()
+                else:
+                    model = Model(name, self, platform)
+                self._models[name] = model
+            except (AlipesError, OSError, UnicodeDecodeError) as error:
+                self._broken[name] = str(error)
+                _log.warning("model '%s' in %s cannot be read: %s", name, self.fs, error)
+        # What was added and is still empty has left nothing to be read.
+        for name, model in known.items():
+            if name not in self._models and name not in self._broken and self.fs.isdir(name):
+                self._models[name] = model
+
+    def add(self, name: str, platform: Platform | str, force: bool = False) -> Model:
+        """Add a model: an empty folder, until a version is exported or the configuration written.
+
+        Args:
+            name: Its name, which is that of its folder.
+            platform: What it will be exported as.
+            force: Whether to take `name_0`, `name_1` and so on where the name is taken.
+
+        Returns:
+            The model.
+
+        Raises:
+            RepositoryUseError: If the name is taken.
+            RepositoryError: If no folder can have the name.
+            ConfigError: If the folder is there already, with a configuration that does not fit.
+        """
+        check_model_name(name)
+        kind = Platform(platform)
+        chosen, index = name, 0
+        while not self._claim(chosen, kind):
+            if not force:
+                raise RepositoryUseError(f"Model {name} already exists in {self.fs}", model=name)
+            chosen, index = f"{name}_{index}", index + 1
+        model = Model(chosen, self, kind)
+        self._models[chosen] = model
+        self._broken.pop(chosen, None)
+        return model
+
+    def remove(self, model: Model | str) -> None:
+        """Remove a model with all its versions.
+
+        Raises:
+            RepositoryUseError: If there is no such model.
+        """
+        name = model if isinstance(model, str) else model.name
+        if name not in self._models and name not in self._broken:
+            raise RepositoryUseError(f"there is no model '{name}' in {self.fs}", model=name)
+        try:
+            self.fs.remove(name)
+        except NoFilesFoundError:
+            _log.warning("model '%s' was gone from %s already", name, self.fs)
+        self._models.pop(name, None)
+        self._broken.pop(name, None)
+
+    def delete(self) -> None:
+        """Remove all models and the repository itself."""
+        self.fs.delete()
+        self._models.clear()
+        self._broken.clear()
+
+    def print_tree(self, file: IO[str] | None = None) -> None:
+        """Print the folders and files."""
+        from alipes.repository.tree import print_tree
+
+        print_tree(self, file)
+
+    def _claim(self, name: str, platform: Platform) -> bool:
+        """Whether the name is now ours: its folder was made, or lay there without being a model that is known."""
+        if name in self._models:
+            return False
+        if self.fs.soft_makedirs(name):
+            return True
+        found = None if name in self._broken else self._platform_of(name)
+        return found is None or found is platform
+
+    def _platform_of(self, name: str) -> Platform | None:
+        """What kind of model a folder holds; None for one that holds nothing yet.
+
+        Raises:
+            RepositoryError: If it holds something else.
+        """
+        try:
+            config = parse_pbtxt(str(self.fs.read(f"{name}/{CONFIG_FILE}")), Path(f"{name}/{CONFIG_FILE}"))
+        except NoFilesFoundError:
+            return self._platform_by_files(name)
+        found = platform_of(config)
+        if found is None and not (config.platform or config.backend):
+            found = self._platform_by_files(name)
+        if found is None:
+            called = config.platform or config.backend or "nothing"
+            raise RepositoryError(f"its configuration names {called}, which is no kind of model known here", model=name)
+        return found
+
+    def _platform_by_files(self, name: str) -> Platform | None:
+        """A server needs no configuration where the file in a version says it all; neither does a repository."""
+        names = self.fs.list(name)
+        for version in (one for one in names if one.isdigit()):
+            files = self.fs.list(f"{name}/{version}")
+            found = next((kind for kind, file in conventions.items() if file in files), None)
+            if found is not None:
+                return found
+        if names:
+            raise RepositoryError("it has no config.pbtxt and no version with a file of a known name", model=name)
+        return None

@@ -1,0 +1,78 @@
+"""The kinds of models that can be exported, each with the name of its file in a version directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from alipes.config.schema import ModelConfig as Message
+
+__all__ = ["BACKENDS", "SERVED", "Platform", "conventions", "declare_platform", "platform_of"]
+
+
+class Platform(Enum):
+    """What a model is exported as; the value is what `config.pbtxt` calls it."""
+
+    ONNX = "onnxruntime_onnx"
+    SAVEDMODEL = "tensorflow_savedmodel"
+    TENSORRT = "tensorrt_plan"
+    TORCHSCRIPT = "pytorch_libtorch"
+    ENSEMBLE = "ensemble"
+    PYTHON = "python"
+    TORCHEXPORT = "pytorch_export"
+
+
+conventions: Final[Mapping[Platform, str]] = MappingProxyType(
+    {
+        Platform.ONNX: "model.onnx",
+        Platform.SAVEDMODEL: "model.savedmodel",
+        Platform.TENSORRT: "model.plan",
+        Platform.TORCHSCRIPT: "model.pt",
+        Platform.ENSEMBLE: "model.empty",
+        Platform.PYTHON: "model.py",
+        Platform.TORCHEXPORT: "model.pt2",
+    }
+)
+"""Platform -> the file, or folder, that a version consists of."""
+
+BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType(
+    {
+        Platform.ONNX: "onnxruntime",
+        Platform.SAVEDMODEL: "tensorflow",
+        Platform.TENSORRT: "tensorrt",
+        Platform.TORCHSCRIPT: "pytorch",
+        Platform.PYTHON: "python",
+        Platform.TORCHEXPORT: "pytorch",
+    }
+)
+
+SERVED: Final = frozenset({Platform.ONNX, Platform.PYTHON, Platform.ENSEMBLE})
+"""What `alipes serve` runs; the rest is written for servers that run it."""
+
+_BACKEND_ONLY: Final = frozenset({Platform.PYTHON, Platform.TORCHEXPORT})
+"""Kinds that configurations name by backend and file, for want of a platform."""
+
+
+def declare_platform(config: Message, platform: Platform) -> None:
+    """Say in a configuration, in place, of which kind the model is."""
+    if platform in _BACKEND_ONLY:
+        config.backend = BACKENDS[platform]
+        if platform is not Platform.PYTHON:
+            config.default_model_filename = conventions[platform]
+    else:
+        config.platform = platform.value
+        if platform is Platform.ENSEMBLE:
+            config.ensemble_scheduling.SetInParent()
+
+
+def platform_of(config: Message) -> Platform | None:
+    """The kind of model that a configuration describes; None where it is none of those that can be exported."""
+    if config.platform:
+        return next((one for one in Platform if one.value == config.platform and one not in _BACKEND_ONLY), None)
+    if config.HasField("ensemble_scheduling"):
+        return Platform.ENSEMBLE
+    filename = config.default_model_filename
+    fitting = [one for one, backend in BACKENDS.items() if backend == config.backend]
+    return next((one for one in fitting if filename in ("", conventions[one])), None)

@@ -1,0 +1,92 @@
+"""How a prepared version gets its number and its place, with its configuration, beside others who do the same."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alipes.config.pbtxt import to_pbtxt
+from alipes.repository.model_config import CONFIG_FILE, ModelConfig
+from alipes.repository.store.base import Taken
+
+if TYPE_CHECKING:
+    from alipes.repository.model import Model
+
+__all__ = ["publish_version"]
+
+_log = logging.getLogger(__name__)
+
+
+def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: int | None) -> int:
+    """Put a prepared folder into a model's folder, with the configuration that goes with it.
+
+    Args:
+        model: The model.
+        draft: Its configuration after the export; the model's own becomes the same.
+        prepared: The version's files, in a folder beside which others can be made.
+        version: The number wanted; None for the next.
+
+    Returns:
+        The number that it got.
+
+    Raises:
+        RepositoryUseError: If somebody else has changed the configuration meanwhile.
+    """
+    store = model.fs
+    with store.lock():
+        config = _merged(model, draft)
+        taken = model.versions if store.isdir(model.name) else []
+        number = version or max(taken, default=0) + 1
+        if number in taken:
+            _log.warning("version %d of model '%s' is replaced", number, model.name)
+            store.replace(prepared, f"{model.name}/{number}")
+            config._write_locked()
+        else:
+            number = _publish_new(model, config, prepared, number, exact=version is not None)
+    model.config._adopt(config._proto, config._seen)
+    return number
+
+
+def _merged(model: Model, draft: ModelConfig) -> ModelConfig:
+    """The configuration to write: the draft, or what somebody else wrote meanwhile where the draft changes nothing."""
+    now = draft._on_disk()
+    if now is not None and now != draft._seen and draft._seen == to_pbtxt(draft._proto):
+        fresh = draft._draft()
+        fresh.reload()
+        return fresh
+    draft._check_unchanged()
+    return draft
+
+
+def _publish_new(model: Model, config: ModelConfig, prepared: Path, number: int, *, exact: bool) -> int:
+    """The first version comes together with its configuration, so that nobody sees one without the other."""
+    if config._on_disk() is None and _is_empty(model):
+        whole = prepared.with_name("model")
+        whole.mkdir()
+        prepared.rename(whole / str(number))
+        text = to_pbtxt(config._proto)
+        (whole / CONFIG_FILE).write_text(text, encoding="utf-8")
+        model.fs.publish(whole, model.name)
+        config._adopt(config._proto, text)
+        return number
+    for candidate in itertools.count(number):
+        try:
+            model.fs.publish(prepared, f"{model.name}/{candidate}")
+        except Taken:
+            # Where there are no locks, somebody may be quicker.
+            if exact:
+                raise
+            continue
+        try:
+            config._write_locked()
+        except BaseException:
+            model.fs.remove(f"{model.name}/{candidate}")
+            raise
+        return candidate
+    raise AssertionError("numbers do not end")
+
+
+def _is_empty(model: Model) -> bool:
+    return not model.fs.isdir(model.name) or not model.fs.list(model.name)

@@ -1,0 +1,1 @@
+"""Where a repository's files lie: a folder, or a bucket."""

@@ -1,0 +1,216 @@
+"""A repository that is written to: its models, what is broken in it, and what removing leaves."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from alipes import repository as qv
+from alipes.errors import ConfigError, RepositoryError, RepositoryUseError
+from support.exported import scaled
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> qv.ModelRepository:
+    return qv.ModelRepository(tmp_path / "repo")
+
+
+def exported(repo: qv.ModelRepository, name: str = "m") -> qv.Model:
+    model = repo.add(name, qv.Platform.ONNX)
+    model.export_version(scaled())
+    return model
+
+
+def test_a_missing_root_is_made_and_empty(tmp_path: Path) -> None:
+    repo = qv.ModelRepository(str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir()
+    assert repo.models == {}
+    assert str(repo.fs) == str(tmp_path / "a" / "b")
+
+
+def test_an_added_model_is_the_one_that_is_found(repo: qv.ModelRepository) -> None:
+    model = repo.add("my-classifier", platform=qv.Platform.ONNX)
+    assert len(repo.models) == 1
+    assert model == repo.models["my-classifier"]
+    assert repo.models is not repo.models
+    assert model.versions == []
+
+
+def test_a_name_is_taken_once_unless_forced(repo: qv.ModelRepository) -> None:
+    repo.add("a.b", qv.Platform.ONNX)
+    repo.add("axb_0", qv.Platform.ONNX)
+    with pytest.raises(ValueError, match=r"Model a\.b already exists"):
+        repo.add("a.b", qv.Platform.ONNX)
+    assert [repo.add("a.b", qv.Platform.ONNX, force=True).name for _ in range(3)] == ["a.b_0", "a.b_1", "a.b_2"]
+    repo.remove("a.b_1")
+    assert repo.add("a.b", qv.Platform.ONNX, force=True).name == "a.b_1"
+
+
+@pytest.mark.parametrize("name", ["", " ", "../x", "a/b", ".hidden", "a\0b"])
+def test_a_name_that_no_folder_can_have_is_refused(repo: qv.ModelRepository, name: str) -> None:
+    with pytest.raises(RepositoryError, match="invalid model name"):
+        repo.add(name, qv.Platform.ONNX)
+
+
+def test_what_was_exported_is_there_when_the_repository_is_opened_again(repo: qv.ModelRepository) -> None:
+    model = exported(repo)
+    again = qv.ModelRepository(str(repo.fs))
+    assert list(again.models) == ["m"]
+    assert again.models["m"].versions == [1]
+    assert str(again.models["m"].config) == str(model.config)
+    assert again.broken == {}
+
+
+def test_broken_entries_are_reported_and_the_others_can_be_used(repo: qv.ModelRepository) -> None:
+    exported(repo, "good")
+    root = Path(str(repo.fs))
+    texts = {
+        "wrong-name": 'name: "other" platform: "onnxruntime_onnx"',
+        "wrong-platform": 'platform: "no_such_platform"',
+        "unknown-field": 'platform: "onnxruntime_onnx" no_such_field: 1',
+        "no-text": "\0\1",
+    }
+    for name, text in texts.items():
+        (root / name).mkdir()
+        (root / name / "config.pbtxt").write_text(text)
+    (root / "stray").mkdir()
+    (root / "stray" / "notes.txt").touch()
+    (root / "a-file").touch()
+    again = qv.ModelRepository(root)
+    assert list(again.models) == ["good"]
+    assert set(again.broken) == {*texts, "stray"}
+    assert "both names must be the same" in again.broken["wrong-name"]
+    assert "no_such_platform" in again.broken["wrong-platform"]
+    assert "no_such_field" in again.broken["unknown-field"]
+    again.models["good"].export_version(scaled())
+    assert again.models["good"].versions == [1, 2]
+    again.remove("stray")
+    assert not (root / "stray").exists()
+
+
+def test_an_empty_folder_that_somebody_added_is_no_trouble(repo: qv.ModelRepository) -> None:
+    repo.add("reserved", qv.Platform.ONNX)
+    again = qv.ModelRepository(str(repo.fs))
+    assert (again.models, again.broken) == ({}, {})
+    assert again.add("reserved", qv.Platform.ONNX).name == "reserved"
+
+
+def test_a_model_without_configuration_is_known_by_its_file(tmp_path: Path) -> None:
+    (tmp_path / "bare" / "3").mkdir(parents=True)
+    (tmp_path / "bare" / "3" / "model.onnx").write_bytes(scaled().SerializeToString())
+    (tmp_path / "code" / "1").mkdir(parents=True)
+    (tmp_path / "code" / "1" / "model.py").touch()
+    repo = qv.ModelRepository(tmp_path)
+    assert {name: model.platform for name, model in repo.models.items()} == {
+        "bare": qv.Platform.ONNX,
+        "code": qv.Platform.PYTHON,
+    }
+    repo.models["bare"].export_version(scaled())
+    assert repo.models["bare"].versions == [3, 4]
+    assert list(repo.models["bare"].inputs) == ["x"]
+
+
+def test_clean_begins_with_an_empty_repository(repo: qv.ModelRepository) -> None:
+    exported(repo)
+    root = Path(str(repo.fs))
+    (root / "a-file").touch()
+    (root / "m2").mkdir()
+    assert qv.ModelRepository(root, clean=True).models == {}
+    assert list(root.iterdir()) == []
+    assert qv.ModelRepository(root, clean=True).models == {}
+
+
+def test_removing_a_model_leaves_those_whose_names_begin_alike(repo: qv.ModelRepository) -> None:
+    for name in ("m", "m_0", "m2"):
+        exported(repo, name)
+    repo.remove("m")
+    repo.remove(repo.models["m2"])
+    assert list(repo.models) == ["m_0"]
+    assert [path.name for path in Path(str(repo.fs)).iterdir()] == ["m_0"]
+    with pytest.raises(ValueError, match="no model 'm'"):
+        repo.remove("m")
+
+
+def test_a_model_whose_folder_is_gone_can_still_be_removed(repo: qv.ModelRepository) -> None:
+    model = repo.add("m", qv.Platform.ONNX)
+    Path(str(repo.fs), "m").rmdir()
+    repo.remove(model)
+    assert repo.models == {}
+
+
+def test_deleting_forgets_every_model(repo: qv.ModelRepository) -> None:
+    for name in "abcd":
+        exported(repo, name)
+    repo.delete()
+    assert repo.models == {}
+    assert not Path(str(repo.fs)).exists()
+
+
+def test_versions_are_numbers_in_their_order(repo: qv.ModelRepository) -> None:
+    model = exported(repo)
+    for version in (10, 2):
+        model.export_version(scaled(), version=version)
+    for other in ("011", "notes", "-1", "0"):
+        Path(str(repo.fs), "m", other).mkdir()
+    assert model.versions == [1, 2, 10]
+    assert model.export_version(scaled()) == "m/11/model.onnx"
+
+
+def test_refreshing_keeps_the_objects_and_reads_them_again(repo: qv.ModelRepository) -> None:
+    model = exported(repo)
+    empty = repo.add("empty", qv.Platform.ONNX)
+    other = qv.ModelRepository(str(repo.fs))
+    other.models["m"].config.add_instance_group("cpu", count=3)
+    other.models["m"].config.write()
+    other.add("new", qv.Platform.ONNX).export_version(scaled())
+    repo.refresh()
+    assert repo.models["m"] is model
+    assert repo.models["empty"] is empty
+    assert model.config.instance_group[0].count == 3
+    assert set(repo.models) == {"m", "new", "empty"}
+
+
+def test_a_folder_with_another_kind_of_model_is_not_taken(repo: qv.ModelRepository) -> None:
+    other = qv.ModelRepository(str(repo.fs))
+    exported(other)
+    with pytest.raises(RepositoryUseError, match="already exists"):
+        repo.add("m", qv.Platform.PYTHON)
+    assert repo.add("m", qv.Platform.ONNX).versions == [1]
+
+
+def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RepositoryError, match="cannot make the repository"):
+        qv.ModelRepository(tmp_path / "file")
+    with pytest.raises(RepositoryError, match="ftp://"):
+        qv.ModelRepository("ftp://host/models")
+    with pytest.raises(RepositoryError, match="takes no options, got 'credentials'"):
+        qv.ModelRepository(tmp_path, credentials="key.json")
+
+
+def test_the_tree_shows_folders_before_files(repo: qv.ModelRepository) -> None:
+    exported(repo)
+    shown = io.StringIO()
+    repo.print_tree(shown)
+    expected = "repo/\n    m/\n        1/\n            model.onnx\n        config.pbtxt\n"
+    assert shown.getvalue() == expected
+    shown = io.StringIO()
+    qv.print_tree(str(repo.fs), shown)
+    assert shown.getvalue() == expected.replace("repo/", f"{repo.fs}/", 1)
+
+
+def test_models_of_two_repositories_are_not_the_same(tmp_path: Path) -> None:
+    one, other = (qv.ModelRepository(tmp_path / name).add("m", qv.Platform.ONNX) for name in ("a", "b"))
+    assert one != other
+    assert len({one, other}) == 2
+    assert one != "m"
+
+
+def test_a_configuration_that_is_another_models_is_refused(repo: qv.ModelRepository) -> None:
+    root = Path(str(repo.fs))
+    (root / "m").mkdir()
+    (root / "m" / "config.pbtxt").write_text('name: "n" platform: "onnxruntime_onnx"')
+    with pytest.raises(ConfigError, match="both names must be the same"):
+        repo.add("m", qv.Platform.ONNX)
+    assert repo.models == {}
