@@ -41,7 +41,7 @@ _ENSEMBLE = """
 platform: "ensemble"
 input [ { name: "HOW" data_type: TYPE_STRING dims: [ 1 ] } ]
 output [ { name: "OUT" data_type: TYPE_STRING dims: [ 1 ] } ]
-ensemble_scheduling { step [ {
+ensemble_scheduling { max_inflight_requests: 2 step [ {
   model_name: "held" model_version: -1
   input_map { key: "HOW" value: "HOW" } output_map { key: "OUT" value: "OUT" }
 } ] }
@@ -133,22 +133,22 @@ def test_the_last_hundred_decisions_are_told(server: ServerProcess) -> None:
     assert ages == sorted(ages)
 
 
-def test_an_ensemble_leads_to_the_model_that_holds_it_up(server: ServerProcess, go_on: Path) -> None:
+def test_an_ensemble_leads_to_the_model_that_holds_it_up_and_calls_no_more_than_it_has_room_for(server: ServerProcess, go_on: Path) -> None:
     with ThreadPoolExecutor() as pool:
         answers = [pool.submit(asking.ask, server, "around", str(number)) for number in range(3)]
         try:
             until(lambda: told(server, "around")["ensemble"]["requests"] == 3)
-            until(lambda: told(server, "held")["workers"][0]["requests"] == 3)
+            until(lambda: told(server, "held")["workers"][0]["requests"] == 2)
             models = get(server, "/v2/models/around/explain")[1]["models"]
             printed = command(server, "around").stdout
         finally:
             go_on.touch()
         assert sorted(answer.result() for answer in answers) == [(200, "0"), (200, "1"), (200, "2")]
     assert [model["name"] for model in models] == ["around", "held"]
-    assert models[0]["ensemble"] == {"requests": 3, "members": ["held:1"]}
+    assert models[0]["ensemble"] == {"requests": 3, "held_back": 1, "members": ["held:1"]}
     assert "queue" not in models[0]
-    assert models[1]["workers"] == [{"instance": "held_0_0", "up": True, "requests": 3}]
-    assert "held_0_0 (3 in hand)" in printed
+    assert models[1]["workers"] == [{"instance": "held_0_0", "up": True, "requests": 2}]
+    assert "held_0_0 (2 in hand)" in printed
     until(lambda: told(server, "around")["ensemble"]["requests"] == 0)
 
 

@@ -266,6 +266,9 @@ pub struct WorkerSpec {
 pub struct EnsembleSpec {
     /// In the configuration's order.
     pub steps: Vec<StepSpec>,
+    /// Most calls of a step that may be under way at a time; 0 for any number.
+    #[serde(default)]
+    pub max_inflight_requests: u32,
 }
 
 /// One model of an ensemble, and how its tensors are joined to the others.

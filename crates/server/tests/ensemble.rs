@@ -30,13 +30,24 @@ fn decoupled(model: &str, from: &str, to: &str) -> serde_json::Value {
 
 /// Version 5 of an ensemble with the input `X` and these outputs, published.
 fn ensemble(service: &Arc<Service>, name: &str, outputs: &[&str], steps: &[serde_json::Value]) -> Arc<ModelVersion> {
+    narrow_ensemble(service, name, outputs, steps, 0)
+}
+
+/// The same with room for so many calls at each step.
+fn narrow_ensemble(
+    service: &Arc<Service>,
+    name: &str,
+    outputs: &[&str],
+    steps: &[serde_json::Value],
+    most: u32,
+) -> Arc<ModelVersion> {
     let port = |name: &&str| json!({"name": name, "datatype": "FP32", "dims": [-1]});
     let spec = json!({
         "schema": 1, "name": name, "version": 5, "platform": "ensemble", "max_batch_size": 0,
         "inputs": [port(&"X")], "outputs": outputs.iter().map(port).collect::<Vec<_>>(),
         "scheduling": {"kind": "direct"}, "instances": [],
         "decoupled": steps.iter().any(|step| step["decoupled"] == true),
-        "engine": {"kind": "ensemble", "steps": steps},
+        "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most},
         "config_json": "{}", "config_proto": "", "metric_tags": {},
     });
     let built = build(service, serde_json::from_value(spec).unwrap()).unwrap();
@@ -304,6 +315,74 @@ async fn a_decoupled_step_is_told_of_a_response_that_is_taken_once_the_caller_ha
     drop(responses);
     assert_eq!(seen.cancelled(), 1);
     finish(pending);
+}
+
+#[tokio::test]
+async fn no_more_calls_of_a_step_are_under_way_than_it_has_room_for() {
+    let puppet = Puppet::new("puppet", false);
+    let service = Arc::new(service([Arc::clone(&puppet.model)]));
+    let steps = [step("puppet", "X", "R")];
+    let narrow = narrow_ensemble(&service, "narrow", &["R"], &steps, 2);
+    let sent: Vec<_> = (0..5).map(|_| submit(&narrow)).collect();
+    for (number, sent) in sent.into_iter().enumerate() {
+        assert_eq!(puppet.model.waiting(), 2.min(5 - number));
+        answer(puppet.take().await, Ok(reply(number + 1)));
+        assert_eq!(elements(&wait(sent).await.unwrap()), [("R", number as i64 + 1)]);
+    }
+    assert_eq!(narrow.statistics.snapshot().success.count, 5);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_room_goes_with_its_caller_and_costs_no_room() {
+    let puppet = Puppet::new("puppet", false);
+    let service = Arc::new(service([Arc::clone(&puppet.model)]));
+    let narrow = narrow_ensemble(&service, "narrow", &["R"], &[step("puppet", "X", "R")], 1);
+    let (first, second, third) = (submit(&narrow), submit(&narrow), submit(&narrow));
+    let pending = puppet.take().await;
+    drop(second);
+    drop(first);
+    assert_eq!(puppet.model.waiting(), 1, "the first caller's room is the third one's");
+    answer(pending, Ok(reply(1)));
+    answer(puppet.take().await, Ok(reply(3)));
+    assert_eq!(elements(&wait(third).await.unwrap()), [("R", 3)]);
+}
+
+#[tokio::test]
+async fn room_is_handed_through_any_number_of_requests_that_fail_at_once() {
+    let puppet = Puppet::new("puppet", false);
+    let service = Arc::new(service([Arc::clone(&puppet.model)]));
+    let narrow = narrow_ensemble(&service, "narrow", &["R"], &[step("puppet", "X", "R")], 1);
+    let first = submit(&narrow);
+    let others: Vec<_> = (0..20_000).map(|_| submit(&narrow)).collect();
+    puppet.model.failing.store(true, Ordering::Relaxed);
+    answer(puppet.take().await, Ok(reply(1)));
+    assert!(wait(first).await.is_ok());
+    for other in others {
+        assert_eq!(wait(other).await.unwrap_err().code, Code::Unavailable);
+    }
+    puppet.model.failing.store(false, Ordering::Relaxed);
+    let last = submit(&narrow);
+    answer(puppet.take().await, Ok(reply(1)));
+    assert!(wait(last).await.is_ok());
+}
+
+#[tokio::test]
+async fn responses_of_a_decoupled_step_wait_for_room_in_their_order() {
+    let (source, slow) = (Puppet::new("source", true), Puppet::new("slow", false));
+    let service = Arc::new(service([&source, &slow].map(|puppet| Arc::clone(&puppet.model))));
+    let steps = [decoupled("source", "X", "each"), step("slow", "each", "R")];
+    let narrow = narrow_ensemble(&service, "narrow", &["R"], &steps, 1);
+    let mut responses = submit_stream(&narrow);
+    let mut pending = source.take().await;
+    (1..=3).for_each(|elements| respond(&mut pending, elements));
+    finish(pending);
+    for elements in 1..=3 {
+        assert_eq!(slow.model.waiting(), 1);
+        let call = slow.take().await;
+        assert_eq!(call.checked.inputs[0].shape[0], elements as i64);
+        answer(call, Ok(reply(elements)));
+        assert_eq!(next(&mut responses).await, (Some(elements), elements == 3));
+    }
 }
 
 #[tokio::test]

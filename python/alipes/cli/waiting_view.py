@@ -81,7 +81,9 @@ def _rules(scheduling: Document) -> str:
 def _facts(model: Document) -> Iterator[tuple[str, str]]:
     ensemble, queue = model.get("ensemble"), model.get("queue")
     if ensemble:
-        yield "under way", count(ensemble["requests"], "request")
+        held = ensemble["held_back"]
+        back = f"; {count(held, 'call')} held back by max_inflight_requests" if held else ""
+        yield "under way", count(ensemble["requests"], "request") + back
         yield "steps", ", ".join(ensemble["members"]) or "none is served"
     if queue:
         workers = model.get("workers", [])

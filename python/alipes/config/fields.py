@@ -260,14 +260,9 @@ FIELDS: Final[tuple[Field, ...]] = (
         "Repository of the model.",
         "models are looked for in the ensemble's own repository, and then in the others",
     ),
-    Field(
-        "ensemble_scheduling.max_inflight_requests",
-        "ignored",
-        "Most calls of a step at a time.",
-        "a decoupled model is held back while what it gave is under way in the steps behind it",
-    ),
     *_works(
         {
+            "ensemble_scheduling.max_inflight_requests": "Most calls of a step under way at a time; 0 for any number.",
             "instance_group": "Copies of the model; one group named like the model where not given.",
             "instance_group.name": "Name; `<model>_<i>` where not given.",
             "instance_group.kind": "KIND_CPU, KIND_AUTO, KIND_MODEL: on the CPU. KIND_GPU: as --gpu-fallback says.",

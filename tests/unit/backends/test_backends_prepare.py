@@ -109,11 +109,12 @@ def test_an_ensemble_needs_neither_backend_nor_instances(prepare: Prepare) -> No
     plan = prepare("""
         platform: "ensemble"
         input { name: "A" data_type: TYPE_FP32 dims: 2 } output { name: "B" data_type: TYPE_FP32 dims: 2 }
-        ensemble_scheduling { step { model_name: "n" model_version: 3 input_map { key: "X" value: "A" }
+        ensemble_scheduling { max_inflight_requests: 7
+                              step { model_name: "n" model_version: 3 input_map { key: "X" value: "A" }
                                      output_map { key: "Y" value: "B" } } }
     """)
     step = {"model": "n", "version": 3, "inputs": {"X": "A"}, "outputs": {"Y": "B"}, "decoupled": False}
-    assert plan.spec["engine"] == {"kind": "ensemble", "steps": [step]}
+    assert plan.spec["engine"] == {"kind": "ensemble", "steps": [step], "max_inflight_requests": 7}
     assert (plan.spec["instances"], plan.notices) == ([], ())
 
 

@@ -72,10 +72,10 @@ def test_an_ensemble_is_told_with_its_members() -> None:
         "version": "1",
         "ready": False,
         "scheduling": {"kind": "ensemble", "max_batch_size": 0, "max_queue_delay_us": 0},
-        "ensemble": {"requests": 1, "members": ["m:2"]},
+        "ensemble": {"requests": 5, "held_back": 2, "members": ["m:2"]},
     }
     told = shown(ensemble, MODEL)
-    assert told[:3] == ["e, version 1, not ready: an ensemble", "under way 1 request", "steps m:2"]
+    assert told[:3] == ["e, version 1, not ready: an ensemble", "under way 5 requests; 2 calls held back by max_inflight_requests", "steps m:2"]
     assert told[4].startswith("m, version 2:")
 
 

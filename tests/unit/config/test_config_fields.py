@@ -185,6 +185,7 @@ ELSEWHERE = {
     "ensemble_scheduling.step.model_version": "reaches the data plane with the ensemble (prepare)",
     "ensemble_scheduling.step.input_map": "reaches the data plane with the ensemble (prepare)",
     "ensemble_scheduling.step.output_map": "reaches the data plane with the ensemble (prepare)",
+    "ensemble_scheduling.max_inflight_requests": "reaches the data plane with the ensemble (prepare)",
 }
 
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use alipes_protocol::trace::{Moment, Side, Trace};
@@ -10,7 +10,8 @@ use alipes_protocol::{Code, InferError, Origin, SequenceInfo, Tensor};
 use alipes_scheduler::ensemble::{Action, EnsembleRun};
 use smallvec::SmallVec;
 
-use super::run::Event;
+use super::gate::Pass;
+use super::run::{Event, Run};
 use super::step::{self, Prepared, Value};
 use super::{Ensemble, Members};
 use crate::books::statistics::{Execution, FailureReason, Shares};
@@ -31,6 +32,10 @@ pub struct Conductor {
     actions: Vec<Action<Value>>,
     /// By the number of the call.
     calls: Vec<Option<Ongoing>>,
+    /// Calls that wait for room at their step.
+    held_back: Vec<HeldBack>,
+    /// Where it is found when there is.
+    itself: Weak<Run>,
     /// Responses of a decoupled ensemble that the caller has not taken, oldest first.
     untaken: VecDeque<usize>,
     /// Where the answers of all steps arrive. Let go of with the rest, since it keeps the run.
@@ -58,6 +63,13 @@ struct Request {
     trace: Option<Arc<Trace>>,
 }
 
+/// A call that is still to be made.
+struct HeldBack {
+    call: usize,
+    step: usize,
+    inputs: Vec<Option<Value>>,
+}
+
 /// A step that was called and has not given its last answer.
 struct Ongoing {
     step: usize,
@@ -67,6 +79,8 @@ struct Ongoing {
     /// Of an ordinary step: its first answer, and how many there were.
     first: Option<Answer>,
     answers: u32,
+    /// Its room, where the step has not room for any number of calls.
+    _pass: Option<Pass>,
 }
 
 impl Conductor {
@@ -75,7 +89,7 @@ impl Conductor {
         ensemble: &Arc<Ensemble>,
         model: &Arc<ModelVersion>,
         pending: Pending,
-        reader: Arc<dyn Reader>,
+        itself: &Arc<Run>,
     ) -> Conductor {
         let (request, inputs) = Request::new(model, pending);
         let members = ensemble.members();
@@ -88,8 +102,10 @@ impl Conductor {
             run,
             actions,
             calls: Vec::new(),
+            held_back: Vec::new(),
+            itself: Arc::downgrade(itself),
             untaken: VecDeque::new(),
-            mailbox: Mailbox::read_by(reader),
+            mailbox: Mailbox::read_by(Arc::clone(itself) as Arc<dyn Reader>),
             shares: Arc::default(),
             parcels: Parcels::default(),
         };
@@ -118,6 +134,11 @@ impl Conductor {
                     self.run.taken(response, &mut self.actions);
                 }
             }
+            Event::Admitted { call, pass } => {
+                let Some(place) = self.held_back.iter().position(|held| held.call == call) else { return };
+                let HeldBack { call, step, inputs } = self.held_back.swap_remove(place);
+                self.begin(call, step, inputs, Some(pass));
+            }
             Event::Cancelled => self.withdraw(),
         }
     }
@@ -145,8 +166,20 @@ impl Conductor {
         self.parcels.send();
     }
 
-    fn call(&mut self, call: usize, number: usize, inputs: Vec<Option<Value>>) {
-        match self.submit(call, number, inputs) {
+    /// Calls a step, as soon as there is room for it.
+    fn call(&mut self, call: usize, step: usize, inputs: Vec<Option<Value>>) {
+        let pass = match &self.ensemble.steps[step].gate {
+            None => None,
+            Some(gate) => match gate.enter(&self.itself, call) {
+                Some(pass) => Some(pass),
+                None => return self.held_back.push(HeldBack { call, step, inputs }),
+            },
+        };
+        self.begin(call, step, inputs, pass);
+    }
+
+    fn begin(&mut self, call: usize, step: usize, inputs: Vec<Option<Value>>, pass: Option<Pass>) {
+        match self.submit(call, step, inputs, pass) {
             Ok(ongoing) => {
                 if self.calls.len() <= call {
                     self.calls.resize_with(call + 1, || None);
@@ -157,7 +190,13 @@ impl Conductor {
         }
     }
 
-    fn submit(&self, call: usize, number: usize, inputs: Vec<Option<Value>>) -> Result<Ongoing, InferError> {
+    fn submit(
+        &self,
+        call: usize,
+        number: usize,
+        inputs: Vec<Option<Value>>,
+        pass: Option<Pass>,
+    ) -> Result<Ongoing, InferError> {
         let step = &self.ensemble.steps[number];
         let member = &self.members[step.member];
         if member.is_decoupled() != step.decoupled {
@@ -170,7 +209,7 @@ impl Conductor {
         request.trace = self.request.trace.as_ref().map(|trace| trace.child());
         let (chain, shares) = (self.request.chain.clone(), Arc::clone(&self.shares));
         let caller = member.submit_step(request, &self.mailbox, call as u64, chain, shares)?;
-        Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0 })
+        Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0, _pass: pass })
     }
 
     /// A step has given an answer, or ended.
@@ -254,6 +293,7 @@ impl Conductor {
     /// Withdraws the steps that have not ended: their models are told that nobody waits for them any more.
     fn let_go(&mut self) {
         self.run.stop();
+        self.held_back.clear();
         let open: SmallVec<[usize; 4]> =
             self.calls.iter().flatten().map(|ongoing| self.ensemble.steps[ongoing.step].member).collect();
         self.calls.clear();

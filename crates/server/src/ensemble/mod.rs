@@ -5,9 +5,11 @@
 //!
 //! - `run`: the mailbox of one request's run, which sees to it that one thread at a time takes it on.
 //! - `conductor`: what is done when a step has answered.
+//! - `gate`: how many calls of a step may be under way at a time.
 //! - `step`: from tensors to a request for a step, and from its response to tensors.
 
 mod conductor;
+mod gate;
 mod run;
 mod step;
 
@@ -17,6 +19,7 @@ use std::sync::{Arc, Weak};
 use alipes_protocol::{Code, InferError, RequestedOutput};
 use alipes_scheduler::ensemble::{Graph, GraphError, StepShape};
 use compact_str::CompactString;
+use gate::Gate;
 use smallvec::SmallVec;
 
 use crate::handlers::Service;
@@ -48,6 +51,8 @@ struct Member {
 struct Step {
     member: usize,
     decoupled: bool,
+    /// None where any number of calls may be under way.
+    gate: Option<Arc<Gate>>,
     /// The model's inputs, in the order of the step's tensors.
     inputs: Vec<CompactString>,
     /// Its outputs, likewise, and as they are asked for.
@@ -69,7 +74,8 @@ impl Ensemble {
         let graph = Graph::new(tensors.0.len(), inputs, outputs, shapes)
             .map_err(|error| InferError::invalid(tensors.text(&spec.name, engine, error)))?;
         let mut members: Vec<Member> = Vec::new();
-        let steps = engine.steps.iter().map(|step| Step::new(step, &mut members)).collect();
+        let steps =
+            engine.steps.iter().map(|step| Step::new(step, engine.max_inflight_requests, &mut members)).collect();
         let (service, namespace) = (Weak::clone(service), spec.namespace.clone());
         Ok(Arc::new(Ensemble { service, namespace, graph: Arc::new(graph), steps, members }))
     }
@@ -91,6 +97,11 @@ impl Ensemble {
         Arc::strong_count(&self.graph) - 1
     }
 
+    /// Calls that wait for room at their step.
+    pub fn held_back(&self) -> usize {
+        self.steps.iter().filter_map(|step| step.gate.as_ref()).map(|gate| gate.waiting()).sum()
+    }
+
     /// Takes a request on; its responder is told how it ends.
     pub fn begin(self: &Arc<Self>, model: &Arc<ModelVersion>, pending: Pending) {
         run::begin(self, model, pending);
@@ -106,7 +117,7 @@ impl Ensemble {
 }
 
 impl Step {
-    fn new(spec: &StepSpec, members: &mut Vec<Member>) -> Step {
+    fn new(spec: &StepSpec, most: u32, members: &mut Vec<Member>) -> Step {
         let member = Member { name: spec.model.clone(), version: (spec.version != -1).then_some(spec.version) };
         let known = members.iter().position(|other| *other == member);
         let number = known.unwrap_or_else(|| {
@@ -118,6 +129,7 @@ impl Step {
         Step {
             member: number,
             decoupled: spec.decoupled,
+            gate: (most > 0).then(|| Gate::new(most as usize)),
             inputs: spec.inputs.keys().map(|name| name.as_str().into()).collect(),
             requested: outputs.iter().map(asked).collect(),
             outputs,

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::Ensemble;
 use super::conductor::Conductor;
+use super::gate::Pass;
 use crate::executor::answer::Observer;
 use crate::executor::mailbox::{Reader, Response};
 use crate::model::{ModelVersion, Pending};
@@ -21,6 +22,8 @@ pub enum Event {
     Response(Response),
     /// The caller has taken so many responses.
     Taken(u32),
+    /// There is room for a call that waited for it.
+    Admitted { call: usize, pass: Pass },
     /// The caller has gone.
     Cancelled,
 }
@@ -44,12 +47,13 @@ enum Stage {
 pub fn begin(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, mut pending: Pending) {
     let run = Arc::new(Run(Mutex::new(State { left: Vec::new(), stage: Stage::TakenOn })));
     pending.responder.observe(Watch(Arc::downgrade(&run)));
-    let conductor = Conductor::start(ensemble, model, pending, Arc::clone(&run) as Arc<dyn Reader>);
+    let conductor = Conductor::start(ensemble, model, pending, &run);
     run.take_on(Box::new(conductor));
 }
 
 impl Run {
-    fn tell(&self, event: Event) {
+    /// Leaves something with the run, and takes it on if nobody does.
+    pub fn tell(&self, event: Event) {
         let mut state = self.0.lock();
         match mem::replace(&mut state.stage, Stage::TakenOn) {
             Stage::Resting(mut conductor) => {

@@ -109,6 +109,8 @@ struct WorkerExplained {
 struct EnsembleExplained {
     /// Requests that are under way in its steps.
     requests: usize,
+    /// Calls that wait for room at their step, where the configuration bounds it.
+    held_back: usize,
     /// Its models, each `name:version`.
     members: Vec<String>,
 }
@@ -226,7 +228,8 @@ fn workers(workers: &Workers) -> Vec<WorkerExplained> {
 
 fn explain_ensemble(ensemble: &Ensemble) -> EnsembleExplained {
     let name = |member: &Arc<ModelVersion>| format!("{}:{}", member.spec.name, member.spec.version);
-    EnsembleExplained { requests: ensemble.runs(), members: ensemble.serving().iter().map(name).collect() }
+    let members = ensemble.serving().iter().map(name).collect();
+    EnsembleExplained { requests: ensemble.runs(), held_back: ensemble.held_back(), members }
 }
 
 fn micros(span: Duration) -> u64 {

@@ -19,7 +19,9 @@ class EnsembleBackend(Backend):
     def engine(self) -> Engine:
         """The steps, in the configuration's order."""
         scheduling = self.draft.config.ensemble_scheduling
-        return Engine({"kind": "ensemble", "steps": [self._step(step) for step in scheduling.step]})
+        steps = [self._step(step) for step in scheduling.step]
+        most = scheduling.max_inflight_requests
+        return Engine({"kind": "ensemble", "steps": steps, "max_inflight_requests": most})
 
     def _step(self, step: ModelConfig) -> dict[str, Any]:
         return {
