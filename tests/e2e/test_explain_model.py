@@ -133,7 +133,7 @@ def test_the_last_hundred_decisions_are_told(server: ServerProcess) -> None:
     assert ages == sorted(ages)
 
 
-def test_an_ensemble_leads_to_the_model_that_holds_it_up_and_calls_no_more_than_it_has_room_for(server: ServerProcess, go_on: Path) -> None:
+def test_an_ensemble_leads_to_the_model_that_holds_it_up(server: ServerProcess, go_on: Path) -> None:
     with ThreadPoolExecutor() as pool:
         answers = [pool.submit(asking.ask, server, "around", str(number)) for number in range(3)]
         try:

@@ -75,7 +75,8 @@ def test_an_ensemble_is_told_with_its_members() -> None:
         "ensemble": {"requests": 5, "held_back": 2, "members": ["m:2"]},
     }
     told = shown(ensemble, MODEL)
-    assert told[:3] == ["e, version 1, not ready: an ensemble", "under way 5 requests; 2 calls held back by max_inflight_requests", "steps m:2"]
+    under_way = "under way 5 requests; 2 calls held back by max_inflight_requests"
+    assert told[:3] == ["e, version 1, not ready: an ensemble", under_way, "steps m:2"]
     assert told[4].startswith("m, version 2:")
 
 
