@@ -50,12 +50,12 @@ impl<W> Direct<W> {
         self.queue.iter()
     }
 
-    pub(crate) fn remove_where(&mut self, mut pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) {
+    pub(crate) fn remove_where(&mut self, mut pick: impl FnMut(&W) -> bool, mut removed: impl FnMut(W)) {
         // One turn of the ring keeps the order, moves each request once and allocates nothing.
         for _ in 0..self.queue.len() {
             let Some(work) = self.queue.pop_front() else { return };
             if pick(&work) {
-                removed.push(work);
+                removed(work);
             } else {
                 self.queue.push_back(work);
             }

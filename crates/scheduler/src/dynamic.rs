@@ -1,43 +1,29 @@
 //! Dynamic batching: requests that wait at the same time run together.
 //!
-//! Source: the rules are those of Triton's dynamic batcher for one priority level. The queue is walked from its head
-//! and a request is never skipped, so the order of arrival is the order of execution.
+//! Source: the rules are those of Triton's dynamic batcher. The queue is walked from its head, the highest priority first,
+//! and a request is never skipped, so that within a level the order of arrival is the order of execution.
 
-use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::scheduler::Next;
+use crate::levels::{Levels, Rank, Spot};
+use crate::policy::DynamicPolicy;
+use crate::scheduler::{Next, Turn};
 use crate::why::{Outlook, Why};
-use crate::work::{Waiting, Work};
-
-/// Longest queue delay that is honoured. No request waits a year for company; the bound keeps `entered + delay`
-/// inside what the clock can express, whatever number a configuration file holds.
-const LONGEST_QUEUE_DELAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-/// How a model wants its batches formed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DynamicPolicy {
-    /// Most rows in a batch; zero, a model without a batch dimension, counts as one.
-    pub max_batch_size: u32,
-    /// Sizes in rows that are executed as soon as they are reached; empty stands for `[max_batch_size]`.
-    pub preferred_batch_sizes: Vec<u32>,
-    /// Longest wait for company, counted from the entry of the oldest waiting request. Zero never waits.
-    pub max_queue_delay: Duration,
-}
+use crate::work::{Reason, Refused, Work};
 
 /// The dynamic batcher of one model.
 #[derive(Debug)]
 pub struct Dynamic<W> {
     policy: DynamicPolicy,
     largest_preferred: u32,
-    queue: VecDeque<Waiting<W>>,
+    queue: Levels<W>,
     pending: Pending,
 }
 
 /// The batch that the head of the queue would form, found so far.
 ///
-/// It depends on the waiting requests alone, not on the time, and a request at the tail never changes what was found
-/// before it. So it is kept between calls: each request is looked at once, not once per arrival.
+/// It depends on the waiting requests alone, not on the time, and a request that comes behind those that were looked at
+/// never changes what was found. So it is kept between calls: each request is looked at once, not once per arrival.
 #[derive(Debug, Default)]
 struct Pending {
     /// Requests from the head that fit together.
@@ -46,10 +32,16 @@ struct Pending {
     rows: u64,
     /// Their common key.
     key: u64,
+    /// When the one that has waited longest came.
+    oldest: Option<Instant>,
+    /// The last one of them.
+    last: Option<Spot>,
     /// How many of them go without waiting: those that make the best preferred size, or all that stay below the largest.
     best: Option<(usize, Why)>,
     /// Why the request behind them cannot join, where it cannot: waiting would gain nothing.
     closed: Option<Why>,
+    /// The line of the last request that was looked at: who comes to an earlier one changes what was found.
+    seen: Option<Rank>,
 }
 
 /// What the head of the queue asks for at a given moment.
@@ -61,14 +53,11 @@ enum Decision {
 
 impl<W: Work> Dynamic<W> {
     /// A batcher with nothing waiting.
-    pub fn new(mut policy: DynamicPolicy) -> Self {
-        policy.max_batch_size = policy.max_batch_size.max(1);
-        policy.max_queue_delay = policy.max_queue_delay.min(LONGEST_QUEUE_DELAY);
-        if policy.preferred_batch_sizes.is_empty() {
-            policy.preferred_batch_sizes.push(policy.max_batch_size);
-        }
+    pub fn new(policy: DynamicPolicy) -> Self {
+        let policy = policy.settled();
         let largest_preferred = policy.preferred_batch_sizes.iter().copied().max().unwrap_or(policy.max_batch_size);
-        Dynamic { policy, largest_preferred, queue: VecDeque::new(), pending: Pending::default() }
+        let queue = Levels::new(policy.priorities.clone());
+        Dynamic { policy, largest_preferred, queue, pending: Pending::default() }
     }
 
     /// The policy, with its defaults filled in.
@@ -76,21 +65,36 @@ impl<W: Work> Dynamic<W> {
         &self.policy
     }
 
-    pub(crate) fn enqueue(&mut self, now: Instant, work: W) {
-        self.queue.push_back(Waiting { entered: now, work });
+    /// Whether no more requests may wait where this one would.
+    pub(crate) fn is_full_for(&self, work: &W) -> bool {
+        self.queue.is_full_for(work)
+    }
+
+    pub(crate) fn enqueue(&mut self, now: Instant, work: W) -> Result<(), Refused<W>> {
+        if self.queue.is_full_for(&work) {
+            return Err(Refused { work, reason: Reason::QueueFull });
+        }
+        let rank = self.queue.push_back(now, work);
+        if self.pending.seen.is_some_and(|seen| rank < seen) {
+            self.pending = Pending::default();
+        }
+        Ok(())
     }
 
     /// They have waited once already, so they wait for no further company than what is there.
     pub(crate) fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) {
         let entered = now.checked_sub(self.policy.max_queue_delay).unwrap_or(now);
-        works.rev().for_each(|work| self.queue.push_front(Waiting { entered, work }));
+        works.rev().for_each(|work| self.queue.push_front(entered, work));
         self.pending = Pending::default();
     }
 
-    pub(crate) fn next(&mut self, now: Instant, stopping: bool, batch: &mut Vec<W>) -> Next {
-        match self.decide(now, stopping) {
+    pub(crate) fn next(&mut self, turn: &mut Turn<'_, W>, batch: &mut Vec<W>) -> Next {
+        match self.decide(turn) {
             Decision::Take { requests, .. } => {
-                batch.extend(self.queue.drain(..requests).map(|waiting| waiting.work));
+                for _ in 0..requests {
+                    let Some(first) = self.queue.first() else { break };
+                    batch.push(self.queue.remove(first));
+                }
                 self.pending = Pending::default();
                 Next::Take
             }
@@ -100,9 +104,9 @@ impl<W: Work> Dynamic<W> {
     }
 
     /// When the head of the queue is to be taken, and why; `None` if nothing waits.
-    pub(crate) fn outlook(&mut self, now: Instant, stopping: bool) -> Option<Outlook> {
-        match self.decide(now, stopping) {
-            Decision::Take { requests, why } => Some(Outlook { due: now, requests, why }),
+    pub(crate) fn outlook(&mut self, turn: &mut Turn<'_, W>) -> Option<Outlook> {
+        match self.decide(turn) {
+            Decision::Take { requests, why } => Some(Outlook { due: turn.now, requests, why }),
             Decision::Wait { until } => {
                 Some(Outlook { due: until, requests: self.pending.requests, why: Why::Company })
             }
@@ -115,20 +119,22 @@ impl<W: Work> Dynamic<W> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &W> {
-        self.queue.iter().map(|waiting| &waiting.work)
+        self.queue.iter()
     }
 
-    pub(crate) fn remove_where(&mut self, mut pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) {
-        self.pending = Pending::default();
-        // One turn of the ring keeps the order, moves each request once and allocates nothing.
-        for _ in 0..self.queue.len() {
-            let Some(waiting) = self.queue.pop_front() else { return };
-            if pick(&waiting.work) {
-                removed.push(waiting.work);
-            } else {
-                self.queue.push_back(waiting);
-            }
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.queue.deadline()
+    }
+
+    pub(crate) fn expire(&mut self, now: Instant, refused: &mut Vec<Refused<W>>) {
+        if self.queue.deadline().is_some_and(|deadline| deadline <= now) && self.queue.expire(now, refused) {
+            self.pending = Pending::default();
         }
+    }
+
+    pub(crate) fn remove_where(&mut self, pick: impl FnMut(&W) -> bool, removed: impl FnMut(W)) {
+        self.pending = Pending::default();
+        self.queue.remove_where(pick, removed);
     }
 
     /// The line that decides a batch.
@@ -136,20 +142,22 @@ impl<W: Work> Dynamic<W> {
     /// A preferred size goes at once while the delay runs, or when there is none. Otherwise everything that fits goes
     /// as soon as waiting is over or pointless: the delay has passed, no company can come any more (`stopping`), the
     /// next request cannot join, or no larger preferred size is left to wait for.
-    fn decide(&mut self, now: Instant, stopping: bool) -> Decision {
-        let Some(oldest) = self.queue.front().map(|waiting| waiting.entered) else {
+    fn decide(&mut self, turn: &mut Turn<'_, W>) -> Decision {
+        self.expire(turn.now, turn.refused);
+        if self.is_held(turn.stopping) {
+            return Decision::Nothing;
+        }
+        self.extend_pending(turn);
+        let Pending { oldest: Some(oldest), best, closed, rows, requests, .. } = self.pending else {
             return Decision::Nothing;
         };
-        self.extend_pending();
         let delay = self.policy.max_queue_delay;
         let until = oldest + delay;
-        let patient = now < until && !stopping;
-        match self.pending.best {
+        let patient = turn.now < until && !turn.stopping;
+        match best {
             Some((requests, why)) if patient || delay.is_zero() => Decision::Take { requests, why },
-            _ if patient && self.pending.closed.is_none() && self.pending.rows < u64::from(self.largest_preferred) => {
-                Decision::Wait { until }
-            }
-            _ => Decision::Take { requests: self.pending.requests, why: self.why_all(stopping, patient) },
+            _ if patient && closed.is_none() && rows < u64::from(self.largest_preferred) => Decision::Wait { until },
+            _ => Decision::Take { requests, why: self.why_all(turn.stopping, patient) },
         }
     }
 
@@ -164,28 +172,51 @@ impl<W: Work> Dynamic<W> {
         }
     }
 
+    /// Whether too few requests wait for the first batch of all; asked once too few, never again.
+    fn is_held(&mut self, stopping: bool) -> bool {
+        if self.policy.held_until > 0 && (stopping || self.queue.len() >= self.policy.held_until) {
+            self.policy.held_until = 0;
+        }
+        self.policy.held_until > 0
+    }
+
     /// Looks at the requests that arrived since the last look, up to the first one that cannot join.
-    fn extend_pending(&mut self) {
+    fn extend_pending(&mut self, turn: &mut Turn<'_, W>) {
+        while self.pending.closed.is_none() {
+            let last = self.pending.last;
+            let Some(spot) = last.map_or_else(|| self.queue.first(), |last| self.queue.behind(last)) else { return };
+            if turn.any_gone && self.queue.get(spot).work.is_cancelled() {
+                let work = self.queue.remove(spot);
+                turn.refused.push(Refused { work, reason: Reason::Cancelled });
+                continue;
+            }
+            self.look_at(spot);
+        }
+    }
+
+    fn look_at(&mut self, spot: Spot) {
+        let waiting = self.queue.get(spot);
         let pending = &mut self.pending;
-        while let Some(Waiting { work, .. }) = self.queue.get(pending.requests).filter(|_| pending.closed.is_none()) {
-            let (rows, key) = (pending.rows + u64::from(work.rows().max(1)), work.key());
-            if pending.requests == 0 {
-                // The first request always goes in, even one that is larger than a batch may be: it runs alone.
-                pending.key = key;
-            } else {
-                if rows > u64::from(self.largest_preferred) && pending.best.is_none() {
-                    pending.best = Some((pending.requests, Why::Full));
-                }
-                if rows > u64::from(self.policy.max_batch_size) || key != pending.key {
-                    pending.closed = Some(if key == pending.key { Why::Full } else { Why::Unlike });
-                    return;
-                }
+        pending.seen = Some(spot.rank);
+        let (rows, key) = (pending.rows + u64::from(waiting.work.rows().max(1)), waiting.work.key());
+        if pending.requests == 0 {
+            // The first request always goes in, even one that is larger than a batch may be: it runs alone.
+            pending.key = key;
+        } else {
+            if rows > u64::from(self.largest_preferred) && pending.best.is_none() {
+                pending.best = Some((pending.requests, Why::Full));
             }
-            pending.requests += 1;
-            pending.rows = rows;
-            if self.policy.preferred_batch_sizes.iter().any(|&size| u64::from(size) == rows) {
-                pending.best = Some((pending.requests, Why::Preferred));
+            if rows > u64::from(self.policy.max_batch_size) || key != pending.key {
+                pending.closed = Some(if key == pending.key { Why::Full } else { Why::Unlike });
+                return;
             }
+        }
+        pending.requests += 1;
+        pending.rows = rows;
+        pending.last = Some(spot);
+        pending.oldest = Some(pending.oldest.map_or(waiting.entered, |oldest| oldest.min(waiting.entered)));
+        if self.policy.preferred_batch_sizes.iter().any(|&size| u64::from(size) == rows) {
+            pending.best = Some((pending.requests, Why::Preferred));
         }
     }
 }

@@ -50,6 +50,11 @@ impl Instances {
         self.idle.iter().map(|word| word.count_ones() as usize).sum()
     }
 
+    /// Whether there is an idle one in service.
+    pub fn is_any_idle(&self) -> bool {
+        self.idle.iter().any(|word| *word != 0)
+    }
+
     /// Instances that are claimed, among them those that go when they are given back.
     pub fn claimed(&self) -> usize {
         match &self.order {

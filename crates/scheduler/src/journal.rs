@@ -13,6 +13,7 @@ impl Decision {
     fn absorb(&mut self, other: Decision) -> bool {
         match (self, other) {
             (Decision::Refused { requests }, Decision::Refused { requests: more })
+            | (Decision::Expired { requests }, Decision::Expired { requests: more })
             | (Decision::Withdrew { requests }, Decision::Withdrew { requests: more }) => {
                 *requests += more;
                 true

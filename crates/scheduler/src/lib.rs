@@ -5,9 +5,10 @@
 //!
 //! - [`Work`] is what is scheduled: the scheduler knows its rows and its key, nothing else.
 //! - [`Scheduler`] decides which waiting requests run together: [`Direct`] or [`Dynamic`].
+//! - [`DynamicPolicy`] says how batches are formed, who goes first, and how long and how many may wait.
 //! - [`Instances`] is the book of which instances are idle.
 //! - [`ModelQueue`] joins both for one version of a model. Its owner holds it under one short mutex and carries out
-//!   the [`Effect`]s that it returns after the mutex is released.
+//!   the [`Effect`]s that it returns, and its [`Aftermath`], after the mutex is released.
 //! - [`Why`] and what goes with it tell a person what was decided, and what keeps the next batch.
 //! - [`ensemble`] is the same for a request that several models answer together.
 
@@ -16,15 +17,19 @@ mod dynamic;
 pub mod ensemble;
 mod instances;
 mod journal;
+mod levels;
+mod line;
 mod model_queue;
+mod policy;
 mod scheduler;
 mod why;
 mod work;
 
 pub use direct::Direct;
-pub use dynamic::{Dynamic, DynamicPolicy};
+pub use dynamic::Dynamic;
 pub use instances::Instances;
-pub use model_queue::{Effect, ModelQueue};
+pub use model_queue::{Aftermath, Effect, ModelQueue};
+pub use policy::{DynamicPolicy, Priorities, QueuePolicy, TimeoutAction};
 pub use scheduler::{Next, Scheduler};
 pub use why::{Decision, Explanation, Hold, Outlook, Why};
 pub use work::{Reason, Refused, Work};

@@ -8,6 +8,9 @@
 //!
 //! An instance becomes idle in the same step that finds nothing to do, so no request slips in between. With a delay
 //! one waiter is enough: when it takes a batch and leaves requests behind, it passes the watch on to an idle instance.
+//!
+//! What time alone changes, as for a request that waits too long, is not the instances' business, which may all be busy:
+//! the owner keeps one alarm for it, which [`Aftermath`] sets, and calls [`ModelQueue::expire`] when it goes off.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -16,7 +19,7 @@ use crate::instances::Instances;
 use crate::journal::Journal;
 use crate::scheduler::{Next, Scheduler};
 use crate::why::{Decision, Explanation, Hold, Outlook};
-use crate::work::{Refused, Work};
+use crate::work::{Reason, Refused, Work};
 
 /// What the caller does after it has released the mutex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,17 @@ pub enum Effect {
     Wake(usize),
 }
 
+/// What transitions leave to be done once the mutex is released, besides their effects; almost always nothing.
+#[derive(Debug)]
+#[must_use = "a request that is dropped here is never answered"]
+pub struct Aftermath<W> {
+    /// Requests that will not be executed and still have to be answered.
+    pub refused: Vec<Refused<W>>,
+    /// Call [`ModelQueue::expire`] at this moment. It replaces a later one that was asked for before; a call too many does
+    /// no harm.
+    pub alarm: Option<Instant>,
+}
+
 /// The instance that sleeps until requests have waited long enough for company.
 #[derive(Debug)]
 struct Waiter {
@@ -45,6 +59,8 @@ pub struct ModelQueue<W> {
     scheduler: Scheduler<W>,
     instances: Instances,
     waiter: Option<Waiter>,
+    /// When the owner was told to call [`expire`](ModelQueue::expire) next.
+    alarm: Option<Instant>,
     journal: Journal,
 }
 
@@ -55,13 +71,14 @@ impl<W: Work> ModelQueue<W> {
     /// If there is no instance: nobody would ever come for a request.
     pub fn new(scheduler: Scheduler<W>, instances: usize) -> Self {
         assert!(instances > 0, "a model has at least one instance");
-        ModelQueue { scheduler, instances: Instances::new(instances), waiter: None, journal: Journal::default() }
+        let instances = Instances::new(instances);
+        ModelQueue { scheduler, instances, waiter: None, alarm: None, journal: Journal::default() }
     }
 
     /// Takes a request in.
     ///
     /// # Errors
-    /// The request comes back if the scheduler refuses it, as after [`stop`](Self::stop).
+    /// The request comes back if the scheduler refuses it, as after [`stop`](Self::stop) or where too many wait.
     pub fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
         if let Err(refused) = self.scheduler.enqueue(now, work) {
             self.journal.note(now, Decision::Refused { requests: 1 });
@@ -116,6 +133,32 @@ impl<W: Work> ModelQueue<W> {
             self.journal.note(now, Decision::PutBack { requests });
         }
         self.attend(now)
+    }
+
+    /// A caller has gone: what it asked for is given back at once where few wait, else before it could be executed.
+    pub fn caller_left(&mut self, now: Instant) -> Effect {
+        self.scheduler.caller_left();
+        self.attend(now)
+    }
+
+    /// The alarm has gone off: what has waited too long is given back, or stands behind the others.
+    pub fn expire(&mut self, now: Instant) -> Effect {
+        self.alarm = None;
+        self.scheduler.expire(now);
+        self.attend(now)
+    }
+
+    /// What is left to be done after any of the transitions, once the mutex is released. To be asked after each of them.
+    pub fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>> {
+        let sooner = |moment: &Instant| self.alarm.is_none_or(|alarm| *moment < alarm);
+        let alarm = self.scheduler.deadline().filter(sooner);
+        if alarm.is_none() && self.scheduler.refused().is_empty() {
+            return None;
+        }
+        self.alarm = alarm.or(self.alarm);
+        let refused = std::mem::take(self.scheduler.refused());
+        self.note_refused(now, &refused);
+        Some(Aftermath { refused, alarm })
     }
 
     /// Moves the waiting requests that `pick` names into `removed`. What remains may be due earlier without them.
@@ -186,6 +229,10 @@ impl<W: Work> ModelQueue<W> {
 
     /// Sees to it that somebody comes for what waits: the waiter in time, else an idle instance, else whoever is busy.
     fn attend(&mut self, now: Instant) -> Effect {
+        if self.waiter.is_none() && !self.instances.is_any_idle() {
+            // Whoever is done first looks at what waits; until then nothing is gained by looking.
+            return Effect::None;
+        }
         match (&self.waiter, self.scheduler.due(now)) {
             (Some(waiter), Some(due)) if due >= waiter.until => Effect::None,
             (&Some(Waiter { instance, .. }), _) => {
@@ -200,6 +247,7 @@ impl<W: Work> ModelQueue<W> {
 
     fn hold(&self, now: Instant, outlook: Option<Outlook>) -> Hold {
         match outlook {
+            None if self.scheduler.waiting() > 0 => Hold::Start,
             None => Hold::Nothing,
             Some(_) if self.instances.count() == 0 => Hold::NoInstance,
             Some(Outlook { due, .. }) if due > now => Hold::Company,
@@ -213,6 +261,20 @@ impl<W: Work> ModelQueue<W> {
         let rows = batch.iter().map(|work| u64::from(work.rows().max(1))).sum();
         let (requests, left) = (batch.len(), self.scheduler.waiting());
         self.journal.note(now, Decision::Took { instance, requests, rows, left, why });
+    }
+
+    fn note_refused(&mut self, now: Instant, refused: &[Refused<W>]) {
+        for Refused { reason, .. } in refused {
+            let requests = 1;
+            self.journal.note(
+                now,
+                match reason {
+                    Reason::Cancelled => Decision::Withdrew { requests },
+                    Reason::Expired => Decision::Expired { requests },
+                    Reason::Stopping | Reason::QueueFull => Decision::Refused { requests },
+                },
+            );
+        }
     }
 
     fn leave_watch(&mut self, instance: usize) {

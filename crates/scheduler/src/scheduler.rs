@@ -4,9 +4,14 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::direct::Direct;
-use crate::dynamic::{Dynamic, DynamicPolicy};
+use crate::dynamic::Dynamic;
+use crate::policy::DynamicPolicy;
 use crate::why::Outlook;
 use crate::work::{Reason, Refused, Work};
+
+/// How many requests may wait for each caller that has gone before these are looked for. To look through the queue for
+/// each of them would cost the square of their number.
+const GONE_SHARE: usize = 4;
 
 /// What an instance that asks for work is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,44 +24,66 @@ pub enum Next {
     Idle,
 }
 
+/// What a rule has to know when it decides, and where it leaves what is not to be executed.
+#[derive(Debug)]
+pub(crate) struct Turn<'a, W> {
+    pub(crate) now: Instant,
+    /// No more company comes.
+    pub(crate) stopping: bool,
+    /// Some caller has gone, so that it is worth asking a request whether its has.
+    pub(crate) any_gone: bool,
+    pub(crate) refused: &'a mut Vec<Refused<W>>,
+}
+
 /// The queue of a model: who waits, and who runs together.
 ///
-/// Every request that was taken in comes out exactly once: in a batch, by [`remove_where`](Self::remove_where) or by
-/// [`drain_all`](Self::drain_all). Nothing is allocated once the queue has been as long as it gets.
+/// Every request that was taken in comes out exactly once: in a batch, by [`remove_where`](Self::remove_where) or
+/// [`drain_all`](Self::drain_all), or among those that the rule itself gives back, which stand in
+/// [`refused`](Self::refused) until the owner takes them. Nothing is allocated once the queue has been as long as it gets.
 #[derive(Debug)]
 pub struct Scheduler<W> {
     rule: Rule<W>,
     stopping: bool,
+    gone: usize,
+    refused: Vec<Refused<W>>,
 }
 
 #[derive(Debug)]
 enum Rule<W> {
     Direct(Direct<W>),
-    Dynamic(Dynamic<W>),
+    Dynamic(Box<Dynamic<W>>),
 }
 
 impl<W: Work> Scheduler<W> {
     /// Each request runs alone, in the order of arrival.
     pub fn direct() -> Self {
-        Scheduler { rule: Rule::Direct(Direct::default()), stopping: false }
+        Scheduler::with(Rule::Direct(Direct::default()))
     }
 
     /// Requests run together as the policy says.
     pub fn dynamic(policy: DynamicPolicy) -> Self {
-        Scheduler { rule: Rule::Dynamic(Dynamic::new(policy)), stopping: false }
+        Scheduler::with(Rule::Dynamic(Box::new(Dynamic::new(policy))))
+    }
+
+    fn with(rule: Rule<W>) -> Self {
+        Scheduler { rule, stopping: false, gone: 0, refused: Vec::new() }
     }
 
     /// Takes a request in at the tail.
     ///
     /// # Errors
-    /// [`Reason::Stopping`] after [`stop`](Self::stop); the request comes back with it.
+    /// [`Reason::Stopping`] after [`stop`](Self::stop), and [`Reason::QueueFull`] where the policy allows no more to wait;
+    /// the request comes back with it.
     pub fn enqueue(&mut self, now: Instant, work: W) -> Result<(), Refused<W>> {
         if self.stopping {
             return Err(Refused { work, reason: Reason::Stopping });
         }
+        if self.is_full_for(&work) {
+            self.make_room(now);
+        }
         match &mut self.rule {
             Rule::Direct(direct) => direct.enqueue(work),
-            Rule::Dynamic(dynamic) => dynamic.enqueue(now, work),
+            Rule::Dynamic(dynamic) => dynamic.enqueue(now, work)?,
         }
         Ok(())
     }
@@ -72,9 +99,10 @@ impl<W: Work> Scheduler<W> {
 
     /// Fills `batch`, which the caller has cleared, if requests are to run at `now`.
     pub fn next(&mut self, now: Instant, batch: &mut Vec<W>) -> Next {
+        let mut turn = Turn { now, stopping: self.stopping, any_gone: self.gone > 0, refused: &mut self.refused };
         match &mut self.rule {
             Rule::Direct(direct) => direct.next(batch),
-            Rule::Dynamic(dynamic) => dynamic.next(now, self.stopping, batch),
+            Rule::Dynamic(dynamic) => dynamic.next(&mut turn, batch),
         }
     }
 
@@ -85,10 +113,33 @@ impl<W: Work> Scheduler<W> {
 
     /// What [`next`](Self::next) will give if nothing else arrives, when and why; `None` if nothing waits.
     pub fn outlook(&mut self, now: Instant) -> Option<Outlook> {
+        let mut turn = Turn { now, stopping: self.stopping, any_gone: self.gone > 0, refused: &mut self.refused };
         match &mut self.rule {
             Rule::Direct(direct) => direct.outlook(now),
-            Rule::Dynamic(dynamic) => dynamic.outlook(now, self.stopping),
+            Rule::Dynamic(dynamic) => dynamic.outlook(&mut turn),
         }
+    }
+
+    /// The first moment at which the passing of time alone changes something, so that [`expire`](Self::expire) has to be
+    /// called: somebody has waited too long. `None` where there is no such limit.
+    pub fn deadline(&self) -> Option<Instant> {
+        match &self.rule {
+            Rule::Direct(_) => None,
+            Rule::Dynamic(dynamic) => dynamic.deadline(),
+        }
+    }
+
+    /// Does what the passing of time asks for: those who have waited too long are given back, or stand behind the others.
+    pub fn expire(&mut self, now: Instant) {
+        match &mut self.rule {
+            Rule::Direct(_) => {}
+            Rule::Dynamic(dynamic) => dynamic.expire(now, &mut self.refused),
+        }
+    }
+
+    /// What the rule has given back, for the owner to take out.
+    pub fn refused(&mut self) -> &mut Vec<Refused<W>> {
+        &mut self.refused
     }
 
     /// Requests that wait.
@@ -109,20 +160,55 @@ impl<W: Work> Scheduler<W> {
 
     /// Moves the waiting requests that `pick` names into `removed`; the others keep their order and their age.
     pub fn remove_where(&mut self, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) {
-        match &mut self.rule {
-            Rule::Direct(direct) => direct.remove_where(pick, removed),
-            Rule::Dynamic(dynamic) => dynamic.remove_where(pick, removed),
-        }
+        self.each_removed(pick, |work| removed.push(work));
     }
 
-    /// Moves everything that waits into `removed`, oldest first.
+    /// Moves everything that waits into `removed`, in the order in which it would have run.
     pub fn drain_all(&mut self, removed: &mut Vec<W>) {
         self.remove_where(|_| true, removed);
+    }
+
+    /// A caller has gone. What it asked for is given back, at the latest when a quarter of all that waits is of such
+    /// callers, when a batch would have it, or when it stands in the way of another.
+    pub fn caller_left(&mut self) {
+        self.gone += 1;
+        if self.waiting() <= GONE_SHARE * self.gone {
+            self.sweep();
+        }
     }
 
     /// Refuses what comes from now on. What waits may still be taken, and without waiting for company, since none will
     /// come.
     pub fn stop(&mut self) {
         self.stopping = true;
+    }
+
+    fn is_full_for(&self, work: &W) -> bool {
+        match &self.rule {
+            Rule::Direct(_) => false,
+            Rule::Dynamic(dynamic) => dynamic.is_full_for(work),
+        }
+    }
+
+    fn each_removed(&mut self, pick: impl FnMut(&W) -> bool, removed: impl FnMut(W)) {
+        match &mut self.rule {
+            Rule::Direct(direct) => direct.remove_where(pick, removed),
+            Rule::Dynamic(dynamic) => dynamic.remove_where(pick, removed),
+        }
+    }
+
+    /// Lets go of those who need no place any more.
+    fn make_room(&mut self, now: Instant) {
+        self.expire(now);
+        if self.gone > 0 {
+            self.sweep();
+        }
+    }
+
+    fn sweep(&mut self) {
+        self.gone = 0;
+        let mut refused = std::mem::take(&mut self.refused);
+        self.each_removed(W::is_cancelled, |work| refused.push(Refused { work, reason: Reason::Cancelled }));
+        self.refused = refused;
     }
 }

@@ -55,6 +55,8 @@ pub struct Outlook {
 pub enum Hold {
     /// Nothing waits.
     Nothing,
+    /// Fewer requests wait than are to wait before the first batch of all.
+    Start,
     /// The requests wait for company.
     Company,
     /// Every instance is busy.
@@ -70,6 +72,7 @@ impl Hold {
     pub fn word(self) -> &'static str {
         match self {
             Hold::Nothing => "nothing_waits",
+            Hold::Start => "first_batch",
             Hold::Company => "company",
             Hold::Busy => "instances_busy",
             Hold::NoInstance => "no_instance",
@@ -120,6 +123,11 @@ pub enum Decision {
     },
     /// Requests whose callers have gone were taken out.
     Withdrew {
+        /// How many.
+        requests: usize,
+    },
+    /// Requests that had waited too long were given back.
+    Expired {
         /// How many.
         requests: usize,
     },

@@ -2,11 +2,11 @@
 
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use alipes_scheduler::{Effect, ModelQueue, Next, Reason, Scheduler};
+use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Next, Priorities, QueuePolicy, Reason, Scheduler};
 use common::stage::{Place, Stage, Taken};
-use common::{ms, policy, request, zero};
+use common::{caller, ms, policy, request, zero};
 
 #[test]
 fn a_request_claims_an_idle_instance_and_a_busy_one_comes_by_itself() {
@@ -209,4 +209,70 @@ fn a_waiter_out_of_service_is_woken_and_another_one_waits_in_its_place() {
     assert_eq!(stage.places[0], Place::Coming);
     stage.settle();
     assert_eq!(stage.places, [Place::Idle, Place::Sleeping(stage.now + ms(10))]);
+}
+
+/// A queue whose requests wait at most 10 ms for its only instance, which is busy.
+fn busy_and_impatient() -> (ModelQueue<caller::Request>, Instant) {
+    let limit = QueuePolicy { default_timeout: ms(10), ..QueuePolicy::default() };
+    let priorities = Priorities { default_policy: limit, ..Priorities::default() };
+    let now = zero();
+    let scheduler = Scheduler::dynamic(DynamicPolicy { priorities, ..policy(1, &[1], ms(0)) });
+    let mut queue = ModelQueue::new(scheduler, 1);
+    assert_eq!(queue.submit(now, caller::request(0)).expect("taken in"), Effect::Start(0));
+    assert_eq!(queue.next(now, 0, &mut Vec::new()), (Next::Take, Effect::None));
+    (queue, now)
+}
+
+fn alarm(queue: &mut ModelQueue<caller::Request>) -> Option<Instant> {
+    queue.aftermath(zero()).and_then(|aftermath| aftermath.alarm)
+}
+
+#[test]
+fn an_alarm_is_set_once_and_again_only_for_sooner() {
+    let (mut queue, now) = busy_and_impatient();
+    assert_eq!(alarm(&mut queue), None, "what was taken in and out again needs none");
+    queue.submit(now, caller::request(1)).map(drop).expect("taken in");
+    assert_eq!(alarm(&mut queue), Some(now + ms(10)));
+    queue.submit(now + ms(1), caller::request(2)).map(drop).expect("taken in");
+    assert!(queue.aftermath(now).is_none());
+}
+
+#[test]
+fn a_busy_instance_keeps_nobody_from_being_told_in_time() {
+    let (mut queue, now) = busy_and_impatient();
+    queue.submit(now, caller::request(1)).map(drop).expect("taken in");
+    queue.submit(now + ms(4), caller::request(2)).map(drop).expect("taken in");
+    assert_eq!(alarm(&mut queue), Some(now + ms(10)));
+    assert_eq!(queue.expire(now + ms(10)), Effect::None);
+    let aftermath = queue.aftermath(now).expect("one is given back");
+    let told: Vec<(usize, Reason)> = aftermath.refused.iter().map(|one| (one.work.id, one.reason)).collect();
+    assert_eq!((told, aftermath.alarm), (vec![(1, Reason::Expired)], Some(now + ms(14))));
+}
+
+#[test]
+fn an_alarm_for_nothing_does_no_harm() {
+    let (mut queue, now) = busy_and_impatient();
+    queue.submit(now, caller::request(1)).map(drop).expect("taken in");
+    assert_eq!(alarm(&mut queue), Some(now + ms(10)));
+    assert_eq!(queue.next(now, 0, &mut Vec::new()).0, Next::Take);
+    assert_eq!(queue.expire(now + ms(10)), Effect::None);
+    assert!(queue.aftermath(now).is_none());
+    queue.submit(now + ms(10), caller::request(2)).map(drop).expect("taken in");
+    assert_eq!(alarm(&mut queue), Some(now + ms(20)));
+}
+
+#[test]
+fn a_timed_waiter_is_woken_where_what_it_waited_with_is_given_back() {
+    let limit = QueuePolicy { default_timeout: ms(5), ..QueuePolicy::default() };
+    let priorities = Priorities { default_policy: limit, ..Priorities::default() };
+    let now = zero();
+    let scheduler = Scheduler::dynamic(DynamicPolicy { priorities, ..policy(4, &[4], ms(10)) });
+    let mut queue = ModelQueue::new(scheduler, 1);
+    assert_eq!(queue.submit(now, caller::request(0)).expect("taken in"), Effect::Start(0));
+    assert_eq!(queue.next(now, 0, &mut Vec::new()), (Next::WaitUntil(now + ms(10)), Effect::None));
+    assert_eq!(alarm(&mut queue), Some(now + ms(5)));
+    assert_eq!(queue.expire(now + ms(5)), Effect::Wake(0));
+    assert_eq!(queue.next(now + ms(5), 0, &mut Vec::new()), (Next::Idle, Effect::None));
+    assert_eq!(queue.aftermath(now).map(|aftermath| aftermath.refused.len()), Some(1));
+    assert!(queue.is_quiet());
 }

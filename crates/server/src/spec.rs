@@ -186,12 +186,59 @@ pub enum Scheduling {
     /// One request after the other.
     Direct {},
     /// Requests are grouped within a delay.
-    Dynamic {
-        /// Sizes in rows to aim for; empty means the largest batch.
-        preferred_batch_sizes: Vec<u32>,
-        /// Longest wait for company, in microseconds.
-        max_queue_delay_us: u64,
-    },
+    Dynamic(DynamicSpec),
+}
+
+/// How requests are grouped, who goes first, and who may wait.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DynamicSpec {
+    /// Sizes in rows to aim for; empty means the largest batch.
+    pub preferred_batch_sizes: Vec<u32>,
+    /// Longest wait for company, in microseconds.
+    pub max_queue_delay_us: u64,
+    /// Answers leave in the order in which requests came.
+    #[serde(default)]
+    pub preserve_ordering: bool,
+    /// Levels of priority, 1 the highest; 0 where priorities mean nothing.
+    #[serde(default)]
+    pub priority_levels: u64,
+    /// The level of requests that name none.
+    #[serde(default)]
+    pub default_priority_level: u64,
+    /// Limits on waiting at levels without limits of their own.
+    #[serde(default)]
+    pub default_queue_policy: QueuePolicySpec,
+    /// Levels with limits of their own.
+    #[serde(default)]
+    pub priority_queue_policies: Vec<LevelPolicySpec>,
+    /// Nothing is executed before so many requests wait, once.
+    #[serde(default)]
+    pub held_until: usize,
+}
+
+/// Limits on waiting. Limits of zero are none.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueuePolicySpec {
+    /// A request that has waited too long waits on behind the others, rather than being refused.
+    pub delay: bool,
+    /// How long is too long, in microseconds.
+    pub default_timeout_us: u64,
+    /// A request may bring a shorter limit of its own.
+    pub allow_timeout_override: bool,
+    /// Most requests that may wait.
+    pub max_queue_size: usize,
+}
+
+/// Limits on waiting at one level of priority.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelPolicySpec {
+    /// The level.
+    pub level: u64,
+    /// Its limits.
+    pub policy: QueuePolicySpec,
 }
 
 /// Which engine runs the model, and how.

@@ -90,7 +90,7 @@ fn wait(answer: oneshot::Receiver<Answer>) -> Answer {
 /// Ends once nothing is executed any more, so that the books are complete.
 fn settle(model: &ModelVersion) {
     let deadline = Instant::now() + PATIENCE;
-    while !model.queue.lock().is_quiet() {
+    while !model.queue().is_quiet() {
         assert!(Instant::now() < deadline, "the instances never came to rest");
         thread::yield_now();
     }

@@ -14,6 +14,7 @@ Document = Mapping[str, Any]
 # What keeps the next batch, by the server's word for it.
 _HOLDS: Final[Mapping[str, str]] = {
     "nothing_waits": "nothing waits",
+    "first_batch": "the first batch waits until more requests wait (TRITONSERVER_DELAY_SCHEDULER)",
     "company": "the requests wait for company",
     "instances_busy": "every instance is busy",
     "no_instance": "no instance is in service",
@@ -168,6 +169,7 @@ def _requests(what: str) -> Callable[[Document], str]:
 _SENTENCES: Final[Mapping[str, Callable[[Document], str]]] = {
     "took": _took,
     "waits": _waits,
+    "expired": _requests("given back: they had waited too long"),
     "withdrew": _requests("withdrawn: their callers have gone"),
     "put_back": _requests("came back to the head, not executed"),
     "refused": _requests("turned away"),

@@ -44,9 +44,9 @@ def _queue_policy(path: str) -> dict[str, str]:
     return {
         path: "Limits on waiting.",
         f"{path}.timeout_action": "Reject a request that waited too long, or put it behind the others.",
-        f"{path}.default_timeout_microseconds": "Longest wait, in microseconds.",
-        f"{path}.allow_timeout_override": "Let a request bring its own limit.",
-        f"{path}.max_queue_size": "Most requests that may wait.",
+        f"{path}.default_timeout_microseconds": "Longest wait, in microseconds; 0 for any.",
+        f"{path}.allow_timeout_override": "Let a request bring a shorter limit of its own.",
+        f"{path}.max_queue_size": "Most requests that may wait; 0 for any number.",
     }
 
 
@@ -194,17 +194,14 @@ FIELDS: Final[tuple[Field, ...]] = (
         "Answers leave in the order in which requests came.",
         "answers leave as they are ready",
     ),
-    *_tree(
-        "refused",
-        "requests have no priority yet",
-        "dynamic_batching",
+    *_works(
         {
-            "priority_levels": "Number of priorities.",
-            "default_priority_level": "Priority of a request that names none.",
-            **_queue_policy("priority_queue_policy"),
-        },
+            "dynamic_batching.priority_levels": "Number of priorities, 1 the highest; 0 where priorities mean nothing.",
+            "dynamic_batching.default_priority_level": "Priority of a request that names none, or none that there is.",
+            **_queue_policy("dynamic_batching.priority_queue_policy"),
+            **_queue_policy("dynamic_batching.default_queue_policy"),
+        }
     ),
-    *_tree("refused", "queues have no limits yet", "dynamic_batching", _queue_policy("default_queue_policy")),
     *_tree(
         "refused",
         "sequences of requests are not scheduled yet",

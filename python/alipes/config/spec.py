@@ -87,13 +87,31 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
 
 
 def _scheduling(config: ModelConfig) -> dict[str, Any]:
-    if not config.HasField("dynamic_batching") or config.max_batch_size < 1:
-        return {"kind": "direct"}
     batching = config.dynamic_batching
+    if not config.HasField("dynamic_batching") or (config.max_batch_size < 1 and batching.ByteSize() == 0):
+        return {"kind": "direct"}
     return {
         "kind": "dynamic",
         "preferred_batch_sizes": list(batching.preferred_batch_size),
         "max_queue_delay_us": batching.max_queue_delay_microseconds,
+        "preserve_ordering": batching.preserve_ordering,
+        "priority_levels": batching.priority_levels,
+        "default_priority_level": batching.default_priority_level,
+        "default_queue_policy": _queue_policy(batching.default_queue_policy),
+        "priority_queue_policies": [
+            {"level": level, "policy": _queue_policy(batching.priority_queue_policy[level])}
+            for level in sorted(batching.priority_queue_policy)
+        ],
+        "held_until": 0,
+    }
+
+
+def _queue_policy(policy: ModelConfig) -> dict[str, Any]:
+    return {
+        "delay": policy.timeout_action == policy.DELAY,
+        "default_timeout_us": policy.default_timeout_microseconds,
+        "allow_timeout_override": policy.allow_timeout_override,
+        "max_queue_size": policy.max_queue_size,
     }
 
 

@@ -17,6 +17,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "digits": lambda value: isinstance(value, str) and value.isdecimal(),
     "number": lambda value: _is_number(value, (int, float)),
     "string": lambda value: isinstance(value, str),
+    "list": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
     "any": lambda value: True,
 }

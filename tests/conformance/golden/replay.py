@@ -82,16 +82,23 @@ class Stage:
 
     def _parallel(self, step: Step, at: str) -> list[str]:
         found: list[str] = []
+        finished: list[int] = []
 
         def play(number: int, branch: Mapping[str, Any]) -> None:
             time.sleep(branch["at_ms"] / 1000)
             found.extend(self._play(branch["steps"], f"{at} branch {number} step"))
+            if "order" in branch:
+                finished.append(number)
 
         branches = [threading.Thread(target=play, args=item) for item in enumerate(step["parallel"])]
         for branch in branches:
             branch.start()
         for branch in branches:
             branch.join()
+        for place, number in enumerate(finished):
+            expected = step["parallel"][number]["order"]
+            if expected != place:
+                found.append(f"{at} branch {number}: expected to finish at place {expected}, not {place}")
         return found
 
     def _perform(self, step: Step) -> dict[str, Any]:

@@ -121,6 +121,13 @@ def test_a_field_that_works_is_accepted_in_silence_and_answered(row: Field, conf
     assert config_json(config) != before
 
 
+_QUEUE_POLICY = {
+    "timeout_action": 1,
+    "default_timeout_microseconds": 7,
+    "allow_timeout_override": True,
+    "max_queue_size": 3,
+}
+
 # Field -> a change of it that the data plane must be told.
 CHANGES: dict[str, Callable[[Any], object]] = {
     "name": lambda config: setattr(config, "name", "other"),
@@ -143,6 +150,22 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "dynamic_batching.max_queue_delay_microseconds": lambda config: setattr(
         config.dynamic_batching, "max_queue_delay_microseconds", 7
     ),
+    "dynamic_batching.priority_levels": lambda config: setattr(config.dynamic_batching, "priority_levels", 2),
+    "dynamic_batching.default_priority_level": lambda config: setattr(
+        config.dynamic_batching, "default_priority_level", 2
+    ),
+    **{
+        f"dynamic_batching.default_queue_policy.{field}": lambda config, field=field, value=value: setattr(
+            config.dynamic_batching.default_queue_policy, field, value
+        )
+        for field, value in _QUEUE_POLICY.items()
+    },
+    **{
+        f"dynamic_batching.priority_queue_policy.{field}": lambda config, field=field, value=value: setattr(
+            config.dynamic_batching.priority_queue_policy[1], field, value
+        )
+        for field, value in _QUEUE_POLICY.items()
+    },
     "instance_group.name": lambda config: setattr(config.instance_group[0], "name", "other"),
     "instance_group.count": lambda config: setattr(config.instance_group[0], "count", 3),
     "model_warmup.name": lambda config: _sample(config, name="other"),

@@ -1,6 +1,7 @@
 //! A request, a clock that the test moves, and instances whose threads are values.
 #![allow(dead_code, reason = "each test file uses its part of this module")]
 
+pub mod caller;
 pub mod model;
 pub mod stage;
 
@@ -35,7 +36,7 @@ pub fn ms(milliseconds: u64) -> Duration {
 
 pub fn policy(max_batch_size: u32, preferred_batch_sizes: &[u32], max_queue_delay: Duration) -> DynamicPolicy {
     let preferred_batch_sizes = preferred_batch_sizes.to_vec();
-    DynamicPolicy { max_batch_size, preferred_batch_sizes, max_queue_delay }
+    DynamicPolicy { max_batch_size, preferred_batch_sizes, max_queue_delay, ..DynamicPolicy::default() }
 }
 
 pub fn ids(batch: &[Request]) -> Vec<usize> {

@@ -18,7 +18,7 @@ use crate::books::statistics::{Execution, FailureReason, Shares};
 use crate::executor::answer::{Answer, Parcels, Reply, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Response};
 use crate::executor::reshape::wire_shape;
-use crate::model::check::{Checked, RequestContext};
+use crate::model::check::{Checked, RequestContext, Terms};
 use crate::model::{ModelVersion, Pending};
 use crate::workers::chain::Chain;
 use crate::workers::clock;
@@ -48,6 +48,7 @@ pub struct Conductor {
 /// The caller's side.
 struct Request {
     model: Arc<ModelVersion>,
+    terms: Terms,
     context: RequestContext,
     /// Positions of the outputs that are wanted.
     outputs: SmallVec<[usize; 4]>,
@@ -159,7 +160,7 @@ impl Conductor {
                     }
                 }
                 Action::End => self.end(None),
-                Action::Deadlock => self.fail(deadlock(&self.request.context.id)),
+                Action::Deadlock => self.fail(deadlock(&self.request.terms.id)),
             }
         }
         self.actions = actions;
@@ -205,7 +206,8 @@ impl Conductor {
         if let Some(cycle) = self.request.chain.as_ref().and_then(|chain| chain.cycle(member)) {
             return Err(InferError::invalid(format!("the call would wait for itself: {cycle}")));
         }
-        let Prepared { mut request, rows, sequence } = step::prepare(step, member, &self.request.context, inputs);
+        let Prepared { mut request, rows, sequence } =
+            step::prepare(step, member, &self.request.terms, &self.request.context, inputs);
         request.trace = self.request.trace.as_ref().map(|trace| trace.child());
         let (chain, shares) = (self.request.chain.clone(), Arc::clone(&self.shares));
         let caller = member.submit_step(request, &self.mailbox, call as u64, chain, shares)?;
@@ -313,8 +315,8 @@ impl Conductor {
 impl Request {
     /// What is kept of a request, and its inputs in the order of the ensemble's.
     fn new(model: &Arc<ModelVersion>, pending: Pending) -> (Request, Vec<Option<Value>>) {
-        let Pending { checked, arrived, responder, chain, shares, trace } = pending;
-        let Checked { inputs, outputs, rows, context, .. } = checked;
+        let Pending { checked, arrived, responder, chain, shares, trace, .. } = pending;
+        let Checked { inputs, outputs, rows, terms, context, .. } = checked;
         let rows = (model.spec.max_batch_size > 0).then_some(rows);
         let mut values: Vec<Option<Value>> = model.spec.inputs.iter().map(|_| None).collect();
         for input in inputs {
@@ -323,6 +325,7 @@ impl Request {
         }
         let request = Request {
             model: Arc::clone(model),
+            terms,
             context: context.map(|context| *context).unwrap_or_default(),
             outputs,
             rows,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::Step;
 use crate::executor::answer::Reply;
 use crate::model::ModelVersion;
-use crate::model::check::RequestContext;
+use crate::model::check::{RequestContext, Terms};
 
 /// A tensor of an ensemble. Its bytes are those that the caller sent or a step gave: nothing is copied.
 #[derive(Clone, Debug)]
@@ -54,7 +54,13 @@ pub struct Prepared {
 
 /// The request for a step. All that the caller said of his request is said of this one too, and where the steps before it
 /// say which sequence their responses belong to, that counts.
-pub fn prepare(step: &Step, member: &ModelVersion, caller: &RequestContext, values: Vec<Option<Value>>) -> Prepared {
+pub fn prepare(
+    step: &Step,
+    member: &ModelVersion,
+    terms: &Terms,
+    caller: &RequestContext,
+    values: Vec<Option<Value>>,
+) -> Prepared {
     let batches = member.spec.max_batch_size > 0;
     let given = |value: &Option<Value>| value.as_ref().and_then(|value| value.sequence.clone());
     let sequence = values.iter().find_map(given).unwrap_or_else(|| caller.sequence.clone());
@@ -69,13 +75,13 @@ pub fn prepare(step: &Step, member: &ModelVersion, caller: &RequestContext, valu
     Prepared {
         rows: rows.map(|&rows| u32::try_from(rows).unwrap_or(0)),
         request: InferRequest {
-            id: caller.id.clone(),
+            id: terms.id.clone(),
             inputs,
             outputs: step.requested.clone(),
             parameters: caller.parameters.clone(),
             sequence: sequence.clone(),
-            priority: caller.priority,
-            timeout_us: caller.timeout_us,
+            priority: terms.priority,
+            timeout_us: terms.timeout_us,
             ..Default::default()
         },
         sequence,

@@ -1,5 +1,6 @@
 //! Who drives a claimed instance: the network thread itself for quick models, else a thread of the pool.
 
+pub mod alarm;
 pub mod answer;
 pub mod desk;
 pub mod execute;
@@ -54,7 +55,7 @@ impl Run {
 
     fn step_with(&self, slot: &InstanceSlot) -> Step {
         let mut state = slot.state.lock();
-        let (next, effect) = self.model.queue.lock().next(Instant::now(), self.instance, &mut state.batch);
+        let (next, effect) = self.model.with_queue(|queue, now| queue.next(now, self.instance, &mut state.batch));
         self.model.carry_out(effect);
         match next {
             Next::Take => {
@@ -72,7 +73,7 @@ impl Run {
     }
 
     fn give_back(&self) {
-        let effect = self.model.queue.lock().finish(Instant::now(), self.instance);
+        let effect = self.model.with_queue(|queue, now| queue.finish(now, self.instance));
         self.model.carry_out(effect);
     }
 }

@@ -92,6 +92,7 @@ enum What {
     Took { instance: usize, requests: usize, rows: u64, left: usize, why: &'static str },
     Waits { instance: usize, at_most_us: u64 },
     Withdrew { requests: usize },
+    Expired { requests: usize },
     PutBack { requests: usize },
     Refused { requests: usize },
     Stopped,
@@ -131,11 +132,11 @@ impl Service {
             let more: Vec<_> = ensemble.serving().into_iter().filter(is_new).collect();
             found.extend(more);
         }
-        Ok(Explained { models: found.iter().map(|model| explain(model)).collect() })
+        Ok(Explained { models: found.iter().map(explain).collect() })
     }
 }
 
-fn explain(model: &ModelVersion) -> ModelExplained {
+fn explain(model: &Arc<ModelVersion>) -> ModelExplained {
     let queue = (!matches!(model.drivers, Drivers::Ensemble(_))).then(|| queue(model));
     let ensemble = match &model.drivers {
         Drivers::Ensemble(ensemble) => Some(explain_ensemble(ensemble)),
@@ -159,29 +160,29 @@ fn scheduling(model: &ModelVersion) -> SchedulingExplained {
     match &model.spec.scheduling {
         _ if matches!(model.drivers, Drivers::Ensemble(_)) => plain("ensemble"),
         Scheduling::Direct {} => plain("direct"),
-        Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us } => SchedulingExplained {
-            preferred_batch_sizes: preferred_batch_sizes.clone(),
-            max_queue_delay_us: *max_queue_delay_us,
+        Scheduling::Dynamic(dynamic) => SchedulingExplained {
+            preferred_batch_sizes: dynamic.preferred_batch_sizes.clone(),
+            max_queue_delay_us: dynamic.max_queue_delay_us,
             ..plain("dynamic")
         },
     }
 }
 
-fn queue(model: &ModelVersion) -> QueueExplained {
+fn queue(model: &Arc<ModelVersion>) -> QueueExplained {
     let mut oldest = Vec::with_capacity(SHOWN);
-    let now = Instant::now();
-    let mut queue = model.queue.lock();
-    queue.look(|pending| {
-        oldest.push(WaitingExplained {
-            rows: pending.checked.rows,
-            waited_us: micros(now.saturating_duration_since(pending.arrived)),
-            priority: pending.checked.context.as_ref().map_or(0, |context| context.priority),
-            cancelled: pending.responder.is_cancelled(),
+    let (now, explanation) = model.with_queue(|queue, now| {
+        queue.look(|pending| {
+            oldest.push(WaitingExplained {
+                rows: pending.checked.rows,
+                waited_us: micros(now.saturating_duration_since(pending.arrived)),
+                priority: pending.checked.terms.priority,
+                cancelled: pending.responder.is_cancelled(),
+            });
+            if oldest.len() < SHOWN { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        if oldest.len() < SHOWN { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        (now, queue.explain(now))
     });
-    let Explanation { waiting, instances, busy, outlook, hold, decisions } = queue.explain(now);
-    drop(queue);
+    let Explanation { waiting, instances, busy, outlook, hold, decisions } = explanation;
     let next = outlook.map(|outlook| NextExplained {
         requests: outlook.requests,
         due_in_us: micros(outlook.due.saturating_duration_since(now)),
@@ -208,6 +209,7 @@ fn decision(now: Instant, at: Instant, decision: Decision) -> DecisionExplained 
             What::Waits { instance, at_most_us: micros(until.saturating_duration_since(at)) }
         }
         Decision::Withdrew { requests } => What::Withdrew { requests },
+        Decision::Expired { requests } => What::Expired { requests },
         Decision::PutBack { requests } => What::PutBack { requests },
         Decision::Refused { requests } => What::Refused { requests },
         Decision::Stopped => What::Stopped,

@@ -5,10 +5,12 @@ mod configuration;
 mod gone;
 pub mod nap;
 pub mod pace;
+pub mod policy;
+mod queueing;
 pub mod slots;
 pub mod warmup;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -16,14 +18,14 @@ use alipes_engine::Engine;
 use alipes_link::RequestArena;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, InferError, InferRequest};
-use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Scheduler, Work};
+use alipes_scheduler::{Effect, ModelQueue, Scheduler};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::books::metrics;
-use crate::books::statistics::{FailureReason, Shares, Statistics};
+use crate::books::statistics::{Shares, Statistics};
 use crate::ensemble::Ensemble;
 use crate::executor::answer::{Answer, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
@@ -56,16 +58,8 @@ pub struct Pending {
     pub shares: Option<Arc<Shares>>,
     /// Its record, where it is traced.
     pub trace: Option<Arc<Trace>>,
-}
-
-impl Work for Pending {
-    fn rows(&self) -> u32 {
-        self.checked.rows
-    }
-
-    fn key(&self) -> u64 {
-        self.checked.key
-    }
+    /// When it has waited too long, where the queue policy says so.
+    pub deadline: Option<Instant>,
 }
 
 /// One version of a model. Requests pin it; when the registry and the last request have let go, it is gone.
@@ -83,13 +77,11 @@ pub struct ModelVersion {
     /// How long its executions take.
     pub pace: Pace,
     /// What waits and which instances come for it; held briefly, never while anything runs.
-    pub queue: Mutex<ModelQueue<Pending>>,
+    queue: Mutex<ModelQueue<Pending>>,
     /// Who executes.
     pub drivers: Drivers,
     /// No worker is up, and the last start of one has failed.
     pub failing: AtomicBool,
-    /// Callers that have gone since those who wait were last looked through.
-    gone_callers: AtomicUsize,
     /// What each instance executes before it serves.
     pub samples: Vec<Sample>,
     /// Held by whoever gives the version other instances.
@@ -146,7 +138,6 @@ impl ModelVersion {
             queue: Mutex::new(ModelQueue::new(scheduler(&spec, &drivers), drivers.count())),
             drivers,
             failing: AtomicBool::new(false),
-            gone_callers: AtomicUsize::new(0),
             samples: warmup::samples(&spec)?,
             changing: Mutex::default(),
             configuration,
@@ -202,7 +193,7 @@ impl ModelVersion {
     ) -> Result<oneshot::Receiver<Answer>, InferError> {
         let (trace, checked) = self.check(request, arrived)?;
         let (responder, answer) = Responder::unary();
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
         Ok(answer)
     }
 
@@ -219,7 +210,7 @@ impl ModelVersion {
     ) -> Result<Responses, InferError> {
         let (trace, checked) = self.check(request, arrived)?;
         let (responder, responses) = Responder::stream_through(mailbox);
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
         Ok(responses)
     }
 
@@ -237,7 +228,7 @@ impl ModelVersion {
         let (trace, checked) = self.check(request, Instant::now())?;
         let (responder, caller) = Responder::into_mailbox(&Mailbox::read_by(reader), 0);
         let arrived = Instant::now();
-        self.enqueue(Pending { checked, arrived, responder, chain: Some(chain), shares: None, trace })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: Some(chain), shares: None, trace, deadline: None })?;
         Ok(caller)
     }
 
@@ -255,7 +246,7 @@ impl ModelVersion {
     ) -> Result<Caller, InferError> {
         let (trace, checked) = self.check(request, arrived)?;
         let (responder, caller) = Responder::into_mailbox(mailbox, tag);
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace })?;
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
         Ok(caller)
     }
 
@@ -276,7 +267,7 @@ impl ModelVersion {
         let arrived = Instant::now();
         let (trace, checked) = self.check(request, arrived)?;
         let (responder, caller) = Responder::into_mailbox(mailbox, tag);
-        self.enqueue(Pending { checked, arrived, responder, chain, shares: Some(shares), trace })?;
+        self.enqueue(Pending { checked, arrived, responder, chain, shares: Some(shares), trace, deadline: None })?;
         Ok(caller)
     }
 
@@ -306,34 +297,15 @@ impl ModelVersion {
             ensemble.begin(self, pending);
             return Ok(());
         }
-        let submitted = self.queue.lock().submit(Instant::now(), pending);
-        match submitted {
+        match self.with_queue(|queue, now| queue.submit(now, pending).map_err(Box::new)) {
             Ok(effect) => self.carry_out(effect),
             Err(refused) => {
+                let error = queueing::refusal(refused.reason, &refused.work);
                 refused.work.responder.dismiss();
-                return Err(InferError::new(Code::Unavailable, STOPPING));
+                return Err(error);
             }
         }
         Ok(())
-    }
-
-    /// A caller has gone. What it asked for is taken out of the queue, at the latest when a quarter of all that waits is
-    /// of such callers: to look through the queue for each of them would cost the square of their number.
-    pub fn caller_left(self: &Arc<Self>) {
-        let gone = self.gone_callers.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut removed = Vec::new();
-        let mut queue = self.queue.lock();
-        if queue.waiting() > GONE_SHARE * gone {
-            return;
-        }
-        self.gone_callers.store(0, Ordering::Relaxed);
-        let effect = queue.cancel(Instant::now(), |pending| pending.responder.is_cancelled(), &mut removed);
-        drop(queue);
-        self.carry_out(effect);
-        for pending in removed {
-            self.statistics.failed(FailureReason::Canceled, pending.arrived.elapsed());
-            pending.responder.dismiss();
-        }
     }
 
     /// Does what the queue asked for, now that its lock is released.
@@ -414,21 +386,12 @@ impl ModelVersion {
     }
 }
 
-/// How many requests may wait for each caller that has gone before these are looked for.
-const GONE_SHARE: usize = 4;
-
-const STOPPING: &str = "Server is stopping, scheduler for model has stopped accepting new inference requests";
-
 fn scheduler(spec: &ModelSpec, drivers: &Drivers) -> Scheduler<Pending> {
     if matches!(drivers, Drivers::Workers(_)) {
         return workers::scheduler(spec);
     }
     match &spec.scheduling {
         Scheduling::Direct {} => Scheduler::direct(),
-        Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us } => Scheduler::dynamic(DynamicPolicy {
-            max_batch_size: spec.max_batch_size.max(1),
-            preferred_batch_sizes: preferred_batch_sizes.clone(),
-            max_queue_delay: Duration::from_micros(*max_queue_delay_us),
-        }),
+        Scheduling::Dynamic(dynamic) => Scheduler::dynamic(policy::of(dynamic, spec.max_batch_size)),
     }
 }

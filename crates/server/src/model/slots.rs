@@ -1,7 +1,6 @@
 //! The loaded copies of a model that runs in this process, by the numbers under which its queue knows them.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use alipes_engine::Engine;
 use alipes_protocol::InferError;
@@ -60,7 +59,7 @@ impl Slots {
         let fresh: Vec<_> = engines.into_iter().map(slot).collect();
         warmup::warm_up(model, &fresh)?;
         let mut table = Table::clone(&self.0.load());
-        let queue = model.queue.lock();
+        let queue = model.queue();
         let mut free = (0..).filter(|&number| queue.is_free(number));
         for slot in fresh {
             let number = free.next().unwrap_or(table.len());
@@ -96,7 +95,7 @@ impl Slots {
 
 fn rearrange(model: &Arc<ModelVersion>, table: &Table) {
     let numbers: Vec<usize> = (0..).zip(table).filter_map(|(number, slot)| slot.as_ref().map(|_| number)).collect();
-    let effect = model.queue.lock().rearrange(Instant::now(), &numbers);
+    let effect = model.with_queue(|queue, now| queue.rearrange(now, &numbers));
     model.carry_out(effect);
 }
 

@@ -34,7 +34,7 @@ impl Sample {
     /// One of its requests.
     pub fn pending(&self, responder: Responder) -> Pending {
         let (checked, arrived) = (self.request.clone(), Instant::now());
-        Pending { checked, arrived, responder, chain: None, shares: None, trace: None }
+        Pending { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None }
     }
 
     /// What the answers of one execution mean for the instance.

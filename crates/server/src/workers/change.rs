@@ -1,7 +1,6 @@
 //! Another number of workers, while the others go on: who is new is started first, who goes finishes what it holds.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use alipes_protocol::InferError;
 use alipes_scheduler::ModelQueue;
@@ -30,7 +29,7 @@ impl Workers {
     ) -> Result<(), InferError> {
         let old = self.crew.load_full();
         let (mut list, mut fresh) = (Vec::with_capacity(spec.instances.len()), Vec::new());
-        let mut numbers = self.free_numbers(&model.queue.lock(), &old);
+        let mut numbers = self.free_numbers(&model.queue(), &old);
         for (index, name) in spec.instances.iter().enumerate() {
             let running = old.list.iter().find(|worker| worker.source.instance == *name);
             let one = running.map(Arc::clone).unwrap_or_else(|| {
@@ -51,7 +50,7 @@ impl Workers {
     fn replace(&self, model: &Arc<ModelVersion>, old: &Crew, list: Vec<Arc<Worker>>) {
         let stays = |worker: &Arc<Worker>| list.iter().any(|other| Arc::ptr_eq(other, worker));
         let holds = |worker: &Arc<Worker>| {
-            let queue = model.queue.lock();
+            let queue = model.queue();
             (0..self.levels).any(|level| !queue.is_free(worker.numbers.turn(level)))
         };
         let going: Vec<_> = old.list.iter().filter(|worker| !stays(worker)).map(Arc::clone).collect();
@@ -59,7 +58,7 @@ impl Workers {
         let leaving = going.iter().map(Arc::clone).chain(still_going).collect();
         let crew = Arc::new(Crew::new(list, leaving, self.levels));
         self.crew.store(Arc::clone(&crew));
-        let effect = model.queue.lock().rearrange(Instant::now(), &crew.order(self.levels));
+        let effect = model.with_queue(|queue, now| queue.rearrange(now, &crew.order(self.levels)));
         model.carry_out(effect);
         for worker in going {
             worker.set_leaving();

@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use alipes_link::{Geometry, RequestArena, ServerEnd};
 use alipes_protocol::{Code, InferError};
-use alipes_scheduler::{DynamicPolicy, Scheduler};
+use alipes_scheduler::Scheduler;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
@@ -45,6 +45,7 @@ use crate::events::Source;
 use crate::handlers::Service;
 use crate::model::Pending;
 use crate::model::nap::Nap;
+use crate::model::policy;
 use crate::spec::{ModelSpec, Scheduling, WorkerSpec};
 use calls::Calls;
 use checks::Checks;
@@ -133,28 +134,26 @@ impl Drop for Workers {
 /// How the queue of a model with workers orders its requests.
 ///
 /// Without a delay the worker itself takes what is there when it becomes free, so that no batch is closed early; the
-/// queue only keeps the order. With a delay, or with preferred sizes, the queue forms the batches.
+/// queue only keeps the order. With a delay, with preferred sizes, or where who waits is not simply who came first, the
+/// queue forms the batches, and a worker is brought the next one when it is done with the last.
 pub fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
     match &spec.scheduling {
-        Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us } if forms_batches(spec) => {
-            Scheduler::dynamic(DynamicPolicy {
-                max_batch_size: spec.max_batch_size.max(1),
-                preferred_batch_sizes: preferred_batch_sizes.clone(),
-                max_queue_delay: Duration::from_micros(*max_queue_delay_us),
-            })
+        Scheduling::Dynamic(dynamic) if forms_batches(spec) => {
+            Scheduler::dynamic(policy::of(dynamic, spec.max_batch_size))
         }
         _ => Scheduler::direct(),
     }
 }
 
 fn forms_batches(spec: &ModelSpec) -> bool {
-    matches!(&spec.scheduling, Scheduling::Dynamic { preferred_batch_sizes, max_queue_delay_us }
-        if spec.max_batch_size > 1 && (*max_queue_delay_us > 0 || !preferred_batch_sizes.is_empty()))
+    let Scheduling::Dynamic(dynamic) = &spec.scheduling else { return false };
+    let aims = dynamic.max_queue_delay_us > 0 || !dynamic.preferred_batch_sizes.is_empty();
+    (aims && spec.max_batch_size > 1) || !policy::is_plain(dynamic)
 }
 
 fn claim_limit(spec: &ModelSpec) -> u32 {
     match &spec.scheduling {
-        Scheduling::Dynamic { .. } => spec.max_batch_size,
+        Scheduling::Dynamic(_) => spec.max_batch_size,
         Scheduling::Direct {} => 0,
     }
 }

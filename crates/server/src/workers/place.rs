@@ -39,7 +39,7 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
     let mut again = None;
     let first = turn;
     while let Some(turn) = turns.pop() {
-        let (next, effect) = model.queue.lock().next(Instant::now(), turn, &mut taken);
+        let (next, effect) = model.with_queue(|queue, now| queue.next(now, turn, &mut taken));
         follow(workers, effect, &mut turns);
         match next {
             Next::Take => place(model, workers, turn, &mut taken, &mut turns),
@@ -96,7 +96,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
     match outcome {
         Entered::Yes(callers) => callers.iter().for_each(|caller| caller.catch_up()),
         Entered::NotNow(pending) => {
-            follow(workers, model.queue.lock().put_back(Instant::now(), pending.into_iter()), turns)
+            follow(workers, model.with_queue(|queue, now| queue.put_back(now, pending.into_iter())), turns)
         }
         Entered::Refused(pending, error) => {
             pending.into_iter().for_each(|pending| refuse(model, &mut parcels, pending, error.clone()));
@@ -204,11 +204,11 @@ pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) ->
     let parameters = parameters_json(&asked.parameters);
     let trace = pending.trace.as_ref().map(|trace| context::to_json(trace.context()));
     let head = RequestHead {
-        id: &asked.id,
+        id: &checked.terms.id,
         correlation_id: &asked.sequence.correlation_id,
         flags: u32::from(asked.sequence.start) | u32::from(asked.sequence.end) << 1,
-        timeout_us: asked.timeout_us,
-        priority: asked.priority,
+        timeout_us: checked.terms.timeout_us,
+        priority: checked.terms.priority,
         parameters: &parameters,
         outputs: &outputs,
         trace: trace.as_deref(),
@@ -244,7 +244,7 @@ fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mu
     }
     for worker in crew.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
         let Some((pending, freed)) = take_back(worker) else { continue };
-        follow(workers, model.queue.lock().put_back(Instant::now(), std::iter::once(pending)), turns);
+        follow(workers, model.with_queue(|queue, now| queue.put_back(now, std::iter::once(pending))), turns);
         // Driven first: the idle worker's turn was pushed last. The relieved one's asks for more after it.
         turns.insert(0, freed);
         return;

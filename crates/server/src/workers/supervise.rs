@@ -334,7 +334,7 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
     drop(held);
     worker.checks.abandon();
     if let Some(model) = worker.model() {
-        let effect = model.queue.lock().put_back(Instant::now(), unclaimed.into_iter());
+        let effect = model.with_queue(|queue, now| queue.put_back(now, unclaimed.into_iter()));
         model.carry_out(effect);
         fail(&model, lost, &fault.error(&worker.source.instance));
     }
@@ -361,7 +361,7 @@ fn mourn(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
     }
     model.failing.store(true, Ordering::Release);
     let mut waiting = Vec::new();
-    let effect = model.queue.lock().cancel(Instant::now(), |_| true, &mut waiting);
+    let effect = model.with_queue(|queue, now| queue.cancel(now, |_| true, &mut waiting));
     model.carry_out(effect);
     fail(&model, waiting, &InferError::new(Code::Unavailable, model.failing_text()));
 }

@@ -193,9 +193,17 @@ impl Puppet {
         let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
         let (responder, _) = Responder::unary();
         let arrived = Instant::now();
-        let first = Pending { checked: checked.unwrap(), arrived, responder, chain: None, shares: None, trace: None };
+        let first = Pending {
+            checked: checked.unwrap(),
+            arrived,
+            responder,
+            chain: None,
+            shares: None,
+            trace: None,
+            deadline: None,
+        };
         // With this request the only instance is claimed for good, and who has claimed it comes for all the others.
-        let claimed = model.queue.lock().submit(Instant::now(), first);
+        let claimed = model.queue().submit(Instant::now(), first);
         assert_eq!(claimed.ok(), Some(Effect::Start(0)));
         let puppet = Puppet { model };
         drop(puppet.take_waiting());
@@ -214,7 +222,7 @@ impl Puppet {
 
     fn take_waiting(&self) -> Pending {
         let mut batch = Vec::new();
-        let _ = self.model.queue.lock().next(Instant::now(), 0, &mut batch);
+        let _ = self.model.queue().next(Instant::now(), 0, &mut batch);
         batch.pop().expect("a request waits")
     }
 }

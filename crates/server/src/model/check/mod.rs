@@ -43,23 +43,37 @@ pub struct Checked {
     pub rows: u32,
     /// Requests with different keys never share a batch.
     pub key: u64,
+    /// What the queue needs of it.
+    pub terms: Terms,
     /// What the model sees of the request besides its tensors; only models that look have it.
     pub context: Option<Box<RequestContext>>,
 }
 
-/// What a request says about itself.
+/// Who asks, how urgently, and how long the caller would have it wait.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RequestContext {
+pub struct Terms {
     /// The caller's id; empty where none was given.
     pub id: CompactString,
-    /// Parameters that are the model's business, in the caller's order.
-    pub parameters: Vec<(String, Parameter)>,
-    /// Sequence membership.
-    pub sequence: SequenceInfo,
     /// 1 is highest; 0 means the model's default level.
     pub priority: u64,
     /// Longest wait in the queue in microseconds; 0 means none was given.
     pub timeout_us: u64,
+}
+
+impl Terms {
+    /// How Triton's texts about a request begin.
+    pub fn prefix(&self) -> String {
+        prefix(&self.id)
+    }
+}
+
+/// What a request says about itself to the model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RequestContext {
+    /// Parameters that are the model's business, in the caller's order.
+    pub parameters: Vec<(String, Parameter)>,
+    /// Sequence membership.
+    pub sequence: SequenceInfo,
 }
 
 /// Checks a request against a model's declaration.
@@ -83,16 +97,12 @@ pub fn check_request(model: &ModelSpec, request: InferRequest) -> Result<Checked
     }
     inputs.sort_unstable_by_key(|input| input.index);
     let key = batching_key(model, &inputs);
-    let context = model.engine.sees_requests().then(|| {
-        Box::new(RequestContext {
-            id: request.id,
-            parameters: request.parameters,
-            sequence: request.sequence,
-            priority: request.priority,
-            timeout_us: request.timeout_us,
-        })
-    });
-    Ok(Checked { inputs, outputs, rows, key, context })
+    let context = model
+        .engine
+        .sees_requests()
+        .then(|| Box::new(RequestContext { parameters: request.parameters, sequence: request.sequence }));
+    let terms = Terms { id: request.id, priority: request.priority, timeout_us: request.timeout_us };
+    Ok(Checked { inputs, outputs, rows, key, terms, context })
 }
 
 /// The request's side of the checks: which model was asked, and under which id.
@@ -103,8 +113,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn refuse(&self, message: String) -> InferError {
-        let id = if self.id.is_empty() { "<id_unknown>" } else { self.id };
-        InferError::invalid(format!("[request id: {id}] {message}"))
+        InferError::invalid(prefix(self.id) + &message)
     }
 
     fn batches(&self) -> bool {
@@ -349,6 +358,10 @@ fn batching_key(model: &ModelSpec, inputs: &[CheckedInput]) -> u64 {
         }
     }
     hasher.finish()
+}
+
+fn prefix(id: &str) -> String {
+    format!("[request id: {}] ", if id.is_empty() { "<id_unknown>" } else { id })
 }
 
 fn one_element(text: &[u8]) -> Bytes {

@@ -1,0 +1,198 @@
+//! Who waits, by priority: a line per level, behind it those that have waited too long, and the deadlines of all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use crate::line::Line;
+use crate::policy::{Priorities, QueuePolicy, TimeoutAction};
+use crate::work::{Reason, Refused, Waiting, Work};
+
+/// Levels that are kept although nobody waits there. A few, so that the levels in use are not built anew for every
+/// request; not all, since there may be as many as there are numbers.
+const KEPT_LEVELS: usize = 16;
+
+/// Which line: first the one of the highest level, and within a level first those that have not waited too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    level: u64,
+    late: bool,
+}
+
+/// Where a request waits. Names it until it leaves or is late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot {
+    pub(crate) rank: Rank,
+    key: usize,
+}
+
+/// The waiting requests of a model.
+#[derive(Debug)]
+pub(crate) struct Levels<W> {
+    priorities: Priorities,
+    levels: BTreeMap<u64, Level<W>>,
+    /// Of those that are not late yet; empty where no policy has a time-out.
+    deadlines: BTreeSet<(Instant, Spot)>,
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct Level<W> {
+    policy: QueuePolicy,
+    live: Line<W>,
+    late: Line<W>,
+}
+
+impl<W> Level<W> {
+    fn new(policy: QueuePolicy) -> Level<W> {
+        Level { policy, live: Line::default(), late: Line::default() }
+    }
+
+    fn line(&self, late: bool) -> &Line<W> {
+        if late { &self.late } else { &self.live }
+    }
+
+    fn line_mut(&mut self, late: bool) -> &mut Line<W> {
+        if late { &mut self.late } else { &mut self.live }
+    }
+
+    fn len(&self) -> usize {
+        self.live.len() + self.late.len()
+    }
+}
+
+impl<W: Work> Levels<W> {
+    pub(crate) fn new(priorities: Priorities) -> Levels<W> {
+        Levels { priorities, levels: BTreeMap::new(), deadlines: BTreeSet::new(), waiting: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Whether no more requests may wait where this one would.
+    pub(crate) fn is_full_for(&self, work: &W) -> bool {
+        let level = self.levels.get(&self.priorities.level_of(work.priority()));
+        level.is_some_and(|level| level.policy.max_queue_size != 0 && level.len() >= level.policy.max_queue_size)
+    }
+
+    /// Puts a request at the end of its line; tells which line that is.
+    pub(crate) fn push_back(&mut self, now: Instant, mut work: W) -> Rank {
+        let number = self.priorities.level_of(work.priority());
+        let level = level(&mut self.levels, &self.priorities, number);
+        let deadline = level.policy.deadline(now, &work);
+        if deadline.is_some() {
+            work.set_deadline(deadline);
+        }
+        let key = level.live.push_back(Waiting { entered: now, work });
+        self.count_in(number, key, deadline)
+    }
+
+    /// Puts a request that was in the queue before at the head of its line, with the deadline that it had.
+    pub(crate) fn push_front(&mut self, entered: Instant, work: W) {
+        let number = self.priorities.level_of(work.priority());
+        let deadline = work.deadline();
+        let level = level(&mut self.levels, &self.priorities, number);
+        let key = level.live.push_front(Waiting { entered, work });
+        self.count_in(number, key, deadline);
+    }
+
+    fn count_in(&mut self, level: u64, key: usize, deadline: Option<Instant>) -> Rank {
+        let rank = Rank { level, late: false };
+        self.deadlines.extend(deadline.map(|deadline| (deadline, Spot { rank, key })));
+        self.waiting += 1;
+        rank
+    }
+
+    /// Who goes first.
+    pub(crate) fn first(&self) -> Option<Spot> {
+        self.head_from(Rank { level: 0, late: false })
+    }
+
+    /// Who goes after this one.
+    pub(crate) fn behind(&self, Spot { rank, key }: Spot) -> Option<Spot> {
+        if let Some(key) = self.levels[&rank.level].line(rank.late).behind(key) {
+            return Some(Spot { rank, key });
+        }
+        let next = if rank.late {
+            Rank { level: rank.level.checked_add(1)?, late: false }
+        } else {
+            Rank { late: true, ..rank }
+        };
+        self.head_from(next)
+    }
+
+    /// The head of the first line from this one on in which anybody waits.
+    fn head_from(&self, from: Rank) -> Option<Spot> {
+        for (&number, level) in self.levels.range(from.level..) {
+            for late in [false, true] {
+                let rank = Rank { level: number, late };
+                if let Some(key) = level.line(late).first().filter(|_| rank >= from) {
+                    return Some(Spot { rank, key });
+                }
+            }
+        }
+        None
+    }
+
+    pub(crate) fn get(&self, Spot { rank, key }: Spot) -> &Waiting<W> {
+        self.levels[&rank.level].line(rank.late).get(key)
+    }
+
+    pub(crate) fn remove(&mut self, spot: Spot) -> W {
+        let Spot { rank, key } = spot;
+        let level = level(&mut self.levels, &self.priorities, rank.level);
+        let Waiting { work, .. } = level.line_mut(rank.late).remove(key);
+        if let Some(deadline) = work.deadline().filter(|_| !rank.late) {
+            self.deadlines.remove(&(deadline, spot));
+        }
+        self.waiting -= 1;
+        if level.len() == 0 && self.levels.len() > KEPT_LEVELS {
+            self.levels.remove(&rank.level);
+        }
+        work
+    }
+
+    /// Those who wait, in the order in which they go.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &W> {
+        std::iter::successors(self.first(), |spot| self.behind(*spot)).map(|spot| &self.get(spot).work)
+    }
+
+    /// Moves the requests that `pick` names into `removed`, first to last.
+    pub(crate) fn remove_where(&mut self, mut pick: impl FnMut(&W) -> bool, mut removed: impl FnMut(W)) {
+        let mut place = self.first();
+        while let Some(spot) = place {
+            place = self.behind(spot);
+            if pick(&self.get(spot).work) {
+                removed(self.remove(spot));
+            }
+        }
+    }
+
+    /// The first moment at which somebody has waited too long.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// Does what the policies say with those who have waited too long; tells whether there were any.
+    pub(crate) fn expire(&mut self, now: Instant, refused: &mut Vec<Refused<W>>) -> bool {
+        let mut any = false;
+        while let Some(spot) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, spot)| *spot) {
+            any = true;
+            match self.levels[&spot.rank.level].policy.timeout_action {
+                TimeoutAction::Reject => refused.push(Refused { work: self.remove(spot), reason: Reason::Expired }),
+                TimeoutAction::Delay => {
+                    self.deadlines.pop_first();
+                    let level = level(&mut self.levels, &self.priorities, spot.rank.level);
+                    let waiting = level.live.remove(spot.key);
+                    level.late.push_back(waiting);
+                }
+            }
+        }
+        any
+    }
+}
+
+/// A level, which there is from its first request on.
+fn level<'a, W>(levels: &'a mut BTreeMap<u64, Level<W>>, priorities: &Priorities, number: u64) -> &'a mut Level<W> {
+    levels.entry(number).or_insert_with(|| Level::new(priorities.policy_of(number)))
+}
