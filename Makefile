@@ -76,6 +76,7 @@ test-python: $(VENV)/tests
 # Each extra in an environment of its own, so that what the base install lacks is noticed.
 test-extras: $(VENV)/tests
 	@tools/test-extra examples tests/e2e/test_digits_example.py tests/e2e/test_serving_lab.py
+	@tools/test-extra sklearn tests/e2e/test_export_sklearn.py
 	@tools/test-torch
 
 # The same test as among the others, for longer. FOR=600 makes it ten minutes.

@@ -252,3 +252,39 @@ def test_what_torch_takes_another_platform_for_is_told(tmp_path: Path) -> None:
     model = qv.ModelRepository(tmp_path).add("m", qv.Platform.PYTHON)
     with pytest.raises(NoExporter, match=r"as PYTHON .*can be exported as .*ONNX"):
         model.export_version(torch.nn.Linear(1, 1))
+
+
+def test_a_script_is_written_with_the_names_that_servers_find(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = qv.ModelRepository(tmp_path).add("m", qv.Platform.TORCHSCRIPT)
+    assert model.export_version(Weighted(), input_shapes=[(None, 3), (None, 3)]) == "m/1/model.pt"
+    assert (list(model.inputs), list(model.outputs)) == (["left", "right"], ["OUTPUT__0", "OUTPUT__1"])
+    assert "alipes serve does not run yet" in caplog.text
+    assert "no name that NVIDIA Triton finds" not in caplog.text
+    # Again without shapes, and with a script of the same model.
+    assert model.export_version(Weighted()) == "m/2/model.pt"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        scripted = torch.jit.script(Weighted())
+        assert model.export_version(scripted) == "m/3/model.pt"
+        loaded = torch.jit.load(str(tmp_path / "m" / "3" / "model.pt"))
+    ones = torch.ones(5, 3)
+    assert (loaded(5 * ones, ones)[0] == 9).all()
+
+
+def test_names_that_no_server_finds_in_a_script_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = qv.ModelRepository(tmp_path).add("m", qv.Platform.TORCHSCRIPT)
+    model.export_version(torch.nn.Linear(3, 1), input_shapes={"hoft": (None, 3)}, output_names=["prob"])
+    assert "'hoft' is no name that NVIDIA Triton finds" in caplog.text
+    assert (list(model.inputs), list(model.outputs)) == (["hoft"], ["prob"])
+
+
+def test_a_program_is_written_and_gives_the_same_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = qv.ModelRepository(tmp_path).add("m", qv.Platform.TORCHEXPORT)
+    nn = classifier()
+    assert model.export_version(nn, input_shapes={"x": (None, IFOS, KERNEL)}) == "m/1/model.pt2"
+    assert "alipes serve does not run yet" in caplog.text
+    program = torch.export.load(str(tmp_path / "m" / "1" / "model.pt2")).module()
+    sample = torch.randn(7, IFOS, KERNEL)
+    with torch.no_grad():
+        torch.testing.assert_close(program(sample), nn.eval()(sample))
+    assert qv.ModelRepository(tmp_path).models["m"].platform is qv.Platform.TORCHEXPORT

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["find_exporter"]
 
-_HOMES: Final = ("ensemble", "onnx_file", "torch_onnx")
+_HOMES: Final = (
+    "ensemble",
+    "onnx_file",
+    "torch_onnx",
+    "torch_script",
+    "torch_export",
+    "sklearn",
+    "python_file",
+    "python_function",
+)
 """Modules with the exporters that come with the package."""
 
 

@@ -94,13 +94,8 @@ def _export_by_tracing(traced: Traced, file: Path, request: ExportRequest, optio
 def _export_by_dynamo(traced: Traced, file: Path, request: ExportRequest, options: dict[str, Any]) -> None:
     if find_spec("onnxscript") is None:
         raise ExportError("dynamo=True needs the package onnxscript: pip install 'alipes[torch]'")
-    torch: Any = import_module("torch")
-    dynamic = tuple(
-        {axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(traced.shapes[name]) if size is None}
-        for name in traced.inputs
-    )
     settings = {
-        "dynamic_shapes": dynamic if any(dynamic) else None,
+        "dynamic_shapes": traced.dynamic_shapes(),
         "verbose": request.verbose,
         # One file, where the format allows for it: 2 GiB are protobuf's limit.
         "external_data": _bytes(traced.module) > 1 << 30,

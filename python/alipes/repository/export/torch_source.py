@@ -15,11 +15,12 @@ import numpy as np
 from alipes.config.datatypes import v2_name
 from alipes.errors import ExportError
 from alipes.repository.declare import datatype_number, declare
+from alipes.repository.export.compare import check_numbers
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.torch_samples import SampleSize, make_sample
 from alipes.repository.tensors import Shape, model_shape
 
-__all__ = ["Traced", "inference_mode", "is_module", "to_numpy", "trace"]
+__all__ = ["Traced", "argument_names", "check_traced", "inference_mode", "is_module", "to_numpy", "trace"]
 
 # A batch of one would be taken for a constant by torch.export; the second size tells which axes follow the batch.
 _BATCH: Final = 2
@@ -34,7 +35,7 @@ class Traced:
         module: The model.
         inputs: Names of the inputs in the order of the model's arguments.
         outputs: Names of the outputs in the model's order.
-        variable: Names of the inputs whose first axis is the batch.
+        shapes: What the model sees of each input; None for a size that requests choose.
         samples: A tensor for each argument.
         results: What the model gave for them.
         check_samples: Tensors of another batch, where the model has one.
@@ -49,6 +50,15 @@ class Traced:
     results: tuple[Any, ...]
     check_samples: tuple[Any, ...]
     check_results: tuple[Any, ...]
+
+    def dynamic_shapes(self) -> tuple[dict[int, Any], ...] | None:
+        """The variable axes of each argument, as `torch.export` takes them; None where there are none."""
+        torch: Any = import_module("torch")
+        axes = tuple(
+            {axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(self.shapes[name]) if size is None}
+            for name in self.inputs
+        )
+        return axes if any(axes) else None
 
 
 def is_module(source: Any) -> bool:
@@ -81,7 +91,7 @@ def trace(module: Any, request: ExportRequest, *, default_output: str = "output_
         ExportError: If shapes, names and arguments do not fit each other, or the model fails on them.
     """
     config = request.config
-    arguments, most = _arguments(module)
+    arguments, most = argument_names(module)
     shapes, types = _inputs_given(module, request, arguments)
     declare(config._proto, "input", shapes, types)
     names = [tensor.name for tensor in config.input]
@@ -102,6 +112,18 @@ def trace(module: Any, request: ExportRequest, *, default_output: str = "output_
     return Traced(module, tuple(order), outputs, shapes_by_name, samples, results, check_samples, check_results)
 
 
+def check_traced(traced: Traced, exported: Any, request: ExportRequest) -> None:
+    """Call what was exported like the model, and compare what both give.
+
+    Raises:
+        ExportError: If they give different numbers.
+    """
+    found = exported(*traced.check_samples)
+    results = found if isinstance(found, tuple | list) else (found,)
+    expected = [to_numpy(one) for one in traced.check_results]
+    check_numbers(request.config.name, traced.outputs, expected, [to_numpy(one) for one in results], request.tolerance)
+
+
 def to_numpy(tensor: Any) -> np.ndarray:
     """A tensor as an array; bfloat16, which numpy lacks, as float32."""
     torch: Any = import_module("torch")
@@ -110,7 +132,7 @@ def to_numpy(tensor: Any) -> np.ndarray:
     return found
 
 
-def _arguments(module: Any) -> tuple[list[str], int | None]:
+def argument_names(module: Any) -> tuple[list[str], int | None]:
     """Names of the arguments, and how many there can be: None for any number."""
     torch: Any = import_module("torch")
     if isinstance(module, torch.jit.ScriptModule):
