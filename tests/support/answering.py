@@ -12,6 +12,11 @@ Answer = Callable[[], "tuple[int, Sequence[float]] | None"]
 """Status and numbers of the next answer; `None` closes the connection without one."""
 
 
+class _Server(ThreadingHTTPServer):
+    # As many as come at once: one that finds no room comes again after a second.
+    request_queue_size = 128
+
+
 @contextmanager
 def answering(answer: Answer) -> Iterator[int]:
     """Serves until the block ends; gives the port."""
@@ -35,7 +40,7 @@ def answering(answer: Answer) -> Iterator[int]:
         def log_message(self, format: str, *arguments: object) -> None:
             """Says nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,16 +29,18 @@ class _Worker:
     pid: int = VICTIM
     killed_s: float = float("inf")
     fates: list[tuple[int, list[float]] | None] = field(default_factory=lambda: [(500, []), None, (500, [])])
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def kill(self, pid: int, number: signal.Signals) -> None:
         assert (pid, number) == (VICTIM, signal.SIGKILL)
         self.killed_s = time.monotonic()
 
     def answer(self) -> tuple[int, list[float]] | None:
-        if time.monotonic() < self.killed_s:
-            return 200, [VICTIM, LOAD_S]
-        if self.fates:
-            return self.fates.pop()
+        with self.lock:  # every connection asks from a thread of its own
+            if time.monotonic() < self.killed_s:
+                return 200, [VICTIM, LOAD_S]
+            if self.fates:
+                return self.fates.pop()
         time.sleep(max(0.0, self.killed_s + OUTAGE_S - time.monotonic()))
         return 200, [NEXT, LOAD_S]
 
