@@ -3,6 +3,7 @@
 #   make quickstart   a model served and asked, in one command
 #   make test         everything that `.ci/run` tests first: Rust, then Python on each interpreter found
 #   make test-extras  the tests of what is installed on request
+#   make clients      fetches perf_analyzer and the KServe SDK, whose tests are skipped without
 #   make chaos        two minutes of trouble for the workers of Python models, under load
 #   make lint         formatting, lints, types
 #   make bench        ratios against the floors and the peers (see docs/benchmarks.md)
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates proto python -type f \
 	-not -name '*.pyc' -not -name '*.so' -not -path '*/target/*' 2>/dev/null | sed 's/ /\\ /g')
 
-.PHONY: help quickstart test test-rust test-python test-extras chaos lint docs wheel venv clean
+.PHONY: help quickstart test test-rust test-python test-extras clients chaos lint docs wheel venv clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -78,6 +79,11 @@ test-extras: $(VENV)/tests
 	@tools/test-extra examples tests/e2e/test_digits_example.py tests/e2e/test_serving_lab.py
 	@tools/test-extra sklearn tests/e2e/test_export_sklearn.py
 	@tools/test-torch
+
+# What cannot be fetched is told and holds nothing up: the tests that need it say why they are skipped.
+clients: $(VENV)/made
+	@tools/say "fetching clients of others (two minutes the first time)"
+	@tools/fetch-clients $(BIN)/python || true
 
 # The same test as among the others, for longer. FOR=600 makes it ten minutes.
 chaos: $(VENV)/tests

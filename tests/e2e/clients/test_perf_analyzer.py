@@ -8,10 +8,12 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from support.models import add_model
 from support.python_models import DECOUPLED, TELLS, add_python_model
+from support.regions import ALLOWED
 from support.server import ServerProcess
 
 FOLDER = Path(__file__).parents[2] / ".envs" / "perf_analyzer"
@@ -33,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
     repository = tmp_path_factory.mktemp("models")
     add_model(repository, "double")
     add_python_model(repository, "tells", TELLS, signature="X: INT32[3] -> Y: INT32[1]", config=DECOUPLED)
-    return serve_module(repository)
+    return serve_module(repository, ALLOWED)
 
 
 def analyze(server: ServerProcess, door: str, *arguments: str, model: str = "double") -> str:
@@ -71,6 +73,15 @@ def test_a_load_is_measured_to_the_end(server: ServerProcess, door: str, argumen
     assert "Throughput:" in written
     assert "Server:" in written  # the statistics of the server were found and made sense
     assert "Inference count:" in written
+
+
+@pytest.mark.parametrize("door", ["http", "grpc"])
+def test_tensors_in_shared_memory_are_measured_to_the_end(server: ServerProcess, door: str) -> None:
+    shared = ("--shared-memory", "system", "--output-shared-memory-size", "4096")
+    written = analyze(server, door, *shared, "--concurrency-range", "2")
+    assert "Throughput:" in written
+    with urlopen(f"http://{server.http}/v2/systemsharedmemory/status", timeout=60) as left:
+        assert json.loads(left.read()) == []
 
 
 def test_a_decoupled_model_streams(server: ServerProcess) -> None:
