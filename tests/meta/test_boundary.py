@@ -13,10 +13,12 @@ from alipes.backends.prepare import prepare_version
 from alipes.backends.registry import backend_of
 from alipes.config.load import parse_flags
 from alipes.config.poll import poll_model
+from alipes.config.restrictions import GROUPS
 from alipes.server.boundary import server_config
 from support.configurations import backend_of as onnx_backend_of
 
 SOURCES = Path(__file__).parents[2] / "crates" / "server" / "src"
+RESTRICTED = SOURCES / "wire" / "restricted.rs"
 SPECS = [SOURCES / "spec.rs", *sorted((SOURCES / "spec").glob("*.rs"))]
 
 TENSORS = """
@@ -50,6 +52,12 @@ def test_doors_have_the_fields_of_the_data_plane() -> None:
     assert set(restricted[0]) == rust_fields("RestrictionSpec")
     tls = config("--http-use-ssl", "--http-server-cert=a", "--http-server-key=b")["http"]["tls"]
     assert set(tls) == rust_fields("TlsSpec")
+
+
+def test_flags_restrict_the_groups_that_the_data_plane_knows() -> None:
+    listed = re.search(r"const GROUPS: \[&str; \d+\] = \[(.*?)\];", RESTRICTED.read_text(), re.DOTALL)
+    assert listed is not None
+    assert tuple(re.findall(r'"([^"]+)"', listed[1])) == GROUPS
 
 
 def test_the_data_plane_takes_the_server_configuration() -> None:

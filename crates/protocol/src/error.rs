@@ -46,7 +46,7 @@ pub struct CodeRow {
     pub retry: &'static str,
 }
 
-/// Every code with its consequences. Source: Triton's mapping, reference section 1.1.
+/// Every code with its consequences. Source: Triton's mapping of codes to statuses.
 pub const TABLE: [CodeRow; 11] = [
     row(Code::Unknown, 400, 2, "Unknown", "InferError", "no"),
     row(Code::Internal, 500, 13, "Internal", "Internal", "no"),
@@ -79,7 +79,7 @@ impl Code {
     }
 }
 
-/// Who found the error; HTTP labels its body differently (recorded Triton behaviour, reference section 1.1).
+/// Who found the error; HTTP labels its body differently (recorded Triton behaviour).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Before the body was read as a request: unknown model, header length, compression.

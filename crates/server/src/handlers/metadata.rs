@@ -9,7 +9,7 @@ use crate::spec::{ModelSpec, Port};
 /// Release of the protocol that the server speaks: clients compare it with the release of Triton they were built for.
 const VERSION: &str = "2.51.0";
 
-/// Extensions of the protocol, in Triton's order. Source: reference section 1.1.
+/// Extensions of the protocol, in Triton's order. Source: Triton 2.51's server metadata.
 const EXTENSIONS: [&str; 13] = [
     "classification",
     "sequence",

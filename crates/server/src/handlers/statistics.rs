@@ -28,7 +28,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a name or version that is not served. Source: Triton's texts, reference section 1.1.
+    /// `InvalidArgument` for a name or version that is not served. Source: Triton's texts.
     pub fn statistics(&self, name: &str, version: &str) -> Result<Vec<ModelStatistics>, InferError> {
         let models = self.registry.models();
         let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! Groups of requests that need a header with an agreed value. Source: reference section 1.1 and 1.9.
+//! Groups of requests that need a header with an agreed value. Source: Triton's flags `--http-restricted-api` and
+//! `--grpc-restricted-protocol`, whose groups these are.
 //!
 //! The value is compared in a time that does not tell where it differs. It is no substitute for encryption: whoever
 //! reads the connection reads the value.

@@ -15,7 +15,7 @@ use super::Workers;
 use super::worker::Worker;
 use crate::events::WorkerState;
 
-/// Longest wait for an answer. Source: reference section 4.1.
+/// Longest wait for an answer. Source: Triton's Python backend waits as long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is asked of one worker.

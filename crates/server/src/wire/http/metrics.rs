@@ -32,7 +32,7 @@ pub async fn serve_connection(line: Line, door: Arc<Door>, closing: impl Future<
     attend(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watch, closing, || {}).await;
 }
 
-/// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: reference section 1.1.
+/// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: Triton, recorded.
 fn handle<B>(service: &Service, request: &Request<B>) -> Response<Reply> {
     if request.method() != Method::GET {
         return reply::wrong_method(true);

@@ -148,7 +148,7 @@ pub fn wrong_method(plain: bool) -> Response<Reply> {
     answer(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, error_body("Method Not Allowed"))
 }
 
-/// 403 for a request that needs a header. Source: reference section 1.1.
+/// 403 for a request that needs a header. Source: Triton's status and text.
 pub fn restricted(header: &str) -> Response<Reply> {
     let text = format!("This API is restricted, expecting header '{header}'");
     answer(StatusCode::FORBIDDEN, PLAIN, error_body(&text))

@@ -1,4 +1,4 @@
-//! Which request a path and a method name. Source: reference section 1.1.
+//! Which request a path and a method name. Source: the routes of Triton's HTTP server.
 
 use hyper::Method;
 use smallvec::SmallVec;

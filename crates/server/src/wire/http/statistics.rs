@@ -1,4 +1,4 @@
-//! Statistics as JSON. Source: reference section 1.2.
+//! Statistics as JSON. Source: Triton's statistics extension, recorded.
 
 use std::collections::BTreeMap;
 
