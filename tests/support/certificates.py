@@ -47,6 +47,12 @@ class Authority:
         files.write(self.issue())
         return files
 
+    def server_context(self) -> ssl.SSLContext:
+        """What a server needs that shows a certificate of this authority."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.issue().configure_cert(context)
+        return context
+
     def client_context(self, files: Files | None = None, protocols: tuple[str, ...] = ()) -> ssl.SSLContext:
         """What a client needs that trusts this authority, and may show a certificate of its own."""
         context = ssl.create_default_context(cafile=str(self.root))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,8 +87,13 @@ class Span:
 class Collector:
     """Listens on a port that the system picks."""
 
-    def __init__(self, *, statuses: Sequence[int] = ()) -> None:
-        """Answers the first requests with these statuses, and all others with 200."""
+    def __init__(self, *, statuses: Sequence[int] = (), tls: ssl.SSLContext | None = None) -> None:
+        """Answers the first requests with these statuses, and all others with 200.
+
+        Args:
+            statuses: What the first requests are answered with.
+            tls: What it shows to clients, where connections are to be encrypted.
+        """
         self.spans: list[Span] = []
         self.resource: dict[str, Any] = {}
         self.asked = 0
@@ -107,6 +113,11 @@ class Collector:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._scheme = "http" if tls is None else "https"
+        if tls is not None:
+            # Clients that turn away in the middle of that must not hold up the others.
+            listener = self._server.socket
+            self._server.socket = tls.wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self) -> Self:
@@ -121,7 +132,7 @@ class Collector:
     @property
     def url(self) -> str:
         """Where spans are to be sent."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1/traces"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}/v1/traces"
 
     def wait(self, count: int) -> list[Span]:
         """The spans, once there are so many.

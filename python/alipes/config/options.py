@@ -239,6 +239,7 @@ class TraceOptions:
         file: The trace file; empty for none.
         url: Where a collector takes spans.
         resource: What spans say about the server.
+        certificate: File of the roots that the collector's certificate leads to; empty for those of the system.
         max_queue_size: Spans that wait at most.
         schedule_delay_ms: Longest time until spans are sent.
         max_export_batch_size: Spans that are sent at once at most.
@@ -252,6 +253,7 @@ class TraceOptions:
     file: str
     url: str
     resource: tuple[tuple[str, str], ...]
+    certificate: str
     max_queue_size: int
     schedule_delay_ms: int
     max_export_batch_size: int

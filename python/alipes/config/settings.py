@@ -318,8 +318,19 @@ SETTINGS: Final = (
         "url",
         "str",
         "http://localhost:4318/v1/traces",
-        "Where the collector takes OTLP over HTTP.",
+        "Where the collector takes OTLP over HTTP, encrypted where this begins with https://.",
         option="trace.url",
+    ),
+    Setting(
+        _TRACE,
+        _OTEL,
+        "certificate",
+        "str",
+        "",
+        "File of the roots that an encrypted collector's certificate leads to, as PEM; those that the system trusts "
+        "where not given. OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE and OTEL_EXPORTER_OTLP_CERTIFICATE are read too. "
+        "Not a setting of Triton.",
+        option="trace.certificate",
     ),
     Setting(
         _TRACE,

@@ -33,6 +33,9 @@ _VARIABLES: Final = {
     "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "trace.max_export_batch_size",
 }
 
+# Those that name a file of roots, the first that is set. Source: OpenTelemetry's exporters.
+_CERTIFICATES: Final = ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE")
+
 _SERVICE: Final = "triton-inference-server"
 
 
@@ -61,6 +64,8 @@ def read_trace(
     for name, option in _VARIABLES.items():
         if name in environ and values[option] == defaults[option]:
             values[option] = parse_value(name, "int", environ[name], low=1)
+    if values["trace.url"].startswith("https://") and not values["trace.certificate"]:
+        values["trace.certificate"] = next((environ[name] for name in _CERTIFICATES if environ.get(name)), "")
     values["trace.level"] = _level(values["trace.level"])
     values["trace.resource"] = _resource(values["trace.resource"], environ.get("OTEL_RESOURCE_ATTRIBUTES", ""))
     if values["trace.mode"] == "opentelemetry":
@@ -98,8 +103,10 @@ def _resource(given: Sequence[str], variable: str) -> tuple[tuple[str, str], ...
 
 def _check_collector(values: Mapping[str, Any]) -> None:
     url = values["trace.url"]
-    if not url.startswith("http://"):
-        raise _bad(f"url must begin with http://, got '{url}'; a collector beside the server can encrypt")
+    if not url.startswith(("http://", "https://")):
+        raise _bad(f"url must begin with http:// or https://, got '{url}'")
+    if values["trace.certificate"] and not url.startswith("https://"):
+        raise _bad(f"certificate is for a url that begins with https://, got '{url}'")
     if values["trace.max_export_batch_size"] > values["trace.max_queue_size"]:
         raise _bad("bsp_max_export_batch_size must not be larger than bsp_max_queue_size")
 

@@ -70,6 +70,7 @@ def _trace(trace: TraceOptions) -> dict[str, object]:
             "mode": "opentelemetry",
             "url": trace.url,
             "resource": trace.resource,
+            "certificate": trace.certificate or None,
             "max_queue_size": trace.max_queue_size,
             "schedule_delay_ms": trace.schedule_delay_ms,
             "max_export_batch_size": trace.max_export_batch_size,

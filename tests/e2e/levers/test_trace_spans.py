@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
+from support.certificates import Authority
 from support.doors import HttpDoor
 from support.otlp import Collector, Span
 from support.python_models import add_python_model
@@ -172,6 +173,32 @@ def test_a_collector_that_refuses_or_is_away_hurts_no_request(start: Serve) -> N
         for _ in range(3):
             door.ask("echo", {"X": [1]})
     assert away.stop() == 0
+
+
+def test_an_encrypted_collector_gets_spans_where_its_certificate_leads_to_a_known_root(
+    start: Serve, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path)
+    with Collector(tls=authority.server_context()) as collector:
+        server = start(collector, "rate=1", SOON, f"opentelemetry,certificate={authority.root}")
+        ask(server, "echo", {})
+        assert len(collector.wait(3)) == 3
+        assert server.stop() == 0
+        stranger = start(collector, "rate=1", SOON)
+        ask(stranger, "echo", {})
+        stranger.wait_for_output(r"W\d{4} .*collector https://.*: 3 spans were not taken: invalid peer certificate")
+        assert stranger.stop() == 0
+        assert len(collector.spans) == 3
+
+
+def test_roots_that_are_not_there_are_told(start: Serve, tmp_path: Path) -> None:
+    missing = tmp_path / "roots.pem"
+    server = start("https://127.0.0.1:9/", "rate=1", SOON, f"opentelemetry,certificate={missing}")
+    ask(server, "echo", {})
+    server.wait_for_output(
+        rf"spans cannot be sent: cannot use '{missing}' for encrypted connections: there is no such file"
+    )
+    assert server.stop() == 0
 
 
 def test_the_environment_of_opentelemetry_is_read(start: Serve) -> None:

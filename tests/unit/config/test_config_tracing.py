@@ -68,6 +68,16 @@ def test_a_collector_is_described_by_settings_over_the_environment() -> None:
     assert read("opentelemetry,bsp_max_queue_size=700", environ=environ).max_queue_size == 700
 
 
+def test_the_roots_of_an_encrypted_collector_are_a_setting_over_the_environment() -> None:
+    encrypted = (COLLECTOR, "opentelemetry,url=https://x/")
+    environ = {"OTEL_EXPORTER_OTLP_CERTIFICATE": "all", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "traces"}
+    assert read(*encrypted).certificate == ""
+    assert read(*encrypted, environ=environ).certificate == "traces"
+    assert read(*encrypted, environ=dict(list(environ.items())[:1])).certificate == "all"
+    assert read(*encrypted, "opentelemetry,certificate=own", environ=environ).certificate == "own"
+    assert read(COLLECTOR, environ=environ).certificate == ""
+
+
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
@@ -75,7 +85,11 @@ def test_a_collector_is_described_by_settings_over_the_environment() -> None:
         (("rate=-1",), "expected an integer from 0 to 2147483647, got '-1'"),
         (("count=-2",), "expected an integer from -1 to 2147483647, got '-2'"),
         (("mode=zipkin",), "expected one of triton, opentelemetry, got 'zipkin'"),
-        ((COLLECTOR, "opentelemetry,url=https://x/"), "url must begin with http://, got 'https://x/'"),
+        ((COLLECTOR, "opentelemetry,url=ftp://x/"), "url must begin with http:// or https://, got 'ftp://x/'"),
+        (
+            (COLLECTOR, "opentelemetry,certificate=c"),
+            "certificate is for a url that begins with https://, got 'http://",
+        ),
         (("opentelemetry,resource=x",), "expected trace-config=opentelemetry,resource=<key>=<value>, got 'x'"),
         ((COLLECTOR, "opentelemetry,bsp_max_queue_size=1"), "bsp_max_export_batch_size must not be larger than"),
         (("triton,log-frequenzy=1",), "unknown setting 'triton,log-frequenzy'"),

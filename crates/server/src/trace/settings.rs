@@ -92,6 +92,9 @@ impl Destination {
 pub struct CollectorConfig {
     /// Where it takes OTLP over HTTP.
     pub url: String,
+    /// File of the roots that its certificate leads to; those of the system where none is given.
+    #[serde(default)]
+    pub certificate: Option<String>,
     /// What is said about this server.
     pub resource: Vec<(String, String)>,
     /// Most spans that wait to be sent; what comes on top is dropped.

@@ -7,16 +7,27 @@ use http::{Request, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::tls::client::connector;
 
 /// Where spans are sent.
-#[derive(Debug)]
 pub struct Target {
     /// Host and port.
     authority: String,
     host: HeaderValue,
     path: String,
+    tls: Option<Tls>,
+}
+
+/// How the connection is encrypted, and whose it has to be.
+struct Tls {
+    connector: TlsConnector,
+    name: ServerName<'static>,
 }
 
 /// Why a collector did not take spans.
@@ -29,21 +40,25 @@ pub struct Failure {
 }
 
 impl Target {
-    /// The target that a URL names.
+    /// The target that a URL names. Where connections are encrypted, its certificate has to lead to one of the roots in a
+    /// file, or to one that the system trusts.
     ///
     /// # Errors
     ///
-    /// It is no URL, or not one of HTTP.
-    pub fn of(url: &str) -> Result<Target, String> {
+    /// It is no URL, or not one of HTTP; the roots cannot be had.
+    pub fn of(url: &str, roots: Option<&str>) -> Result<Target, String> {
         let uri: Uri = url.parse().map_err(|error| format!("'{url}' is no URL: {error}"))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(format!("'{url}' does not begin with http://; a collector beside the server can encrypt"));
-        }
+        let encrypted = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(format!("'{url}' begins neither with http:// nor with https://")),
+        };
         let host = uri.host().ok_or_else(|| format!("'{url}' names no host"))?;
-        let authority = format!("{host}:{}", uri.port_u16().unwrap_or(80));
+        let tls = if encrypted { Some(Tls::new(host, roots)?) } else { None };
+        let authority = format!("{host}:{}", uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 }));
         let value = HeaderValue::from_str(&authority).map_err(|error| format!("'{url}': {error}"))?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        Ok(Target { authority, host: value, path })
+        Ok(Target { authority, host: value, path, tls })
     }
 
     /// Sends a message, and waits until it is taken.
@@ -67,6 +82,21 @@ impl Target {
     async fn exchange(&self, body: Vec<u8>) -> Result<u16, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let stream = TcpStream::connect(&self.authority).await.map_err(|error| text(&error))?;
+        match &self.tls {
+            None => self.ask(stream, body).await,
+            Some(tls) => {
+                let encrypted = tls.connector.connect(tls.name.clone(), stream).await;
+                self.ask(encrypted.map_err(|error| text(&error))?, body).await
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        body: Vec<u8>,
+    ) -> Result<u16, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| text(&error))?;
         let connection = tokio::spawn(connection);
         let request = Request::post(&self.path)
@@ -82,17 +112,32 @@ impl Target {
     }
 }
 
+impl Tls {
+    fn new(host: &str, roots: Option<&str>) -> Result<Tls, String> {
+        // An address of IPv6 stands in brackets in a URL.
+        let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(name).map_err(|error| format!("'{host}' is no name of a server: {error}"))?;
+        Ok(Tls { connector: connector(roots)?, name })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_target_is_taken_out_of_its_url() {
-        let target = Target::of("http://collector/v1/traces?x=1").unwrap();
+        let target = Target::of("http://collector/v1/traces?x=1", None).unwrap();
         assert_eq!((target.authority.as_str(), target.path.as_str()), ("collector:80", "/v1/traces?x=1"));
-        assert_eq!(Target::of("http://[::1]:4318").unwrap().authority, "[::1]:4318");
-        for url in ["", "collector:4318", "https://collector/", "ftp://collector/"] {
-            assert!(Target::of(url).is_err(), "{url}");
+        assert_eq!(Target::of("http://[::1]:4318", None).unwrap().authority, "[::1]:4318");
+        for url in ["", "collector:4318", "ftp://collector/"] {
+            assert!(Target::of(url, None).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn roots_that_are_not_there_are_told() {
+        let error = Target::of("https://collector/", Some("/nowhere/roots.pem")).err().unwrap();
+        assert_eq!(error, "cannot use '/nowhere/roots.pem' for encrypted connections: there is no such file");
     }
 }

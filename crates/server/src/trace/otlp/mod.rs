@@ -27,7 +27,7 @@ const PAUSES: [Duration; 3] = [Duration::from_millis(250), Duration::from_secs(1
 /// Sends spans until nobody has any more, then the rest.
 pub fn export(config: &CollectorConfig, jobs: Receiver<Job>, events: &Arc<EventQueue>) {
     let tell = |level, text| events.tell(Event::Notice { level, text });
-    let target = match Target::of(&config.url) {
+    let target = match Target::of(&config.url, config.certificate.as_deref()) {
         Ok(target) => target,
         Err(text) => return tell(ERROR, format!("spans cannot be sent: {text}")),
     };

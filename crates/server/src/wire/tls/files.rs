@@ -70,7 +70,12 @@ pub fn load(spec: &TlsSpec, protocols: &[&[u8]]) -> Result<ServerConfig, TlsErro
     Ok(config)
 }
 
-fn roots(path: &str) -> Result<RootCertStore, TlsError> {
+/// The roots in a file.
+///
+/// # Errors
+///
+/// It is absent, or does not hold what it should.
+pub fn roots(path: &str) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
         roots.add(certificate).map_err(|error| unusable(path, &error))?;

@@ -1,5 +1,6 @@
 //! Encrypted connections: who the server is, whom it asks for a certificate, and what changes while it runs.
 
+pub mod client;
 mod files;
 
 use std::io;
