@@ -82,7 +82,8 @@ class Server:
         ``{"kind": "log", "model", "version", "instance", "level", "file", "line", "text"}`` is a model's own line,
         ``{"kind": "worker", "model", "version", "instance", "state", "text"}`` a turn in the life of a worker process
         (``died``, ``restarting``, ``ready``, ``failed``, ``unready``), ``{"kind": "request", "model", "version",
-        "request_id", "micros", "failure"}`` a request that is over (told to a verbose log alone), ``{"kind": "notice",
+        "request_id", "micros", "failure"}`` a request that is over, ``{"kind": "refused", "model", "version",
+        "request_id", "failure"}`` one that no model had (both told to a verbose log alone), ``{"kind": "notice",
         "level", "text"}`` what concerns no model, and ``{"kind": "lost", "lines"}`` tells of lines that were
         lost.
         """

@@ -205,6 +205,16 @@ impl Trace {
         }
     }
 
+    /// Notes a moment unless it was noted before.
+    pub fn note_once(&self, moment: Moment, ns: u64) {
+        if self.group.level.timestamps {
+            let mut seen = lock(&self.seen);
+            if seen.moments.iter().all(|&(other, _)| other != moment) {
+                seen.moments.push((moment, ns));
+            }
+        }
+    }
+
     /// Notes tensors, whose bytes are kept until the record is written.
     pub fn note_tensors<'a>(&self, side: Side, tensors: impl IntoIterator<Item = &'a Tensor>) {
         if self.group.level.tensors {

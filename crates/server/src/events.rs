@@ -67,6 +67,17 @@ pub enum Event {
         /// Why it failed, if it did.
         failure: Option<String>,
     },
+    /// A request was refused before any model had it; told to a verbose log alone.
+    Refused {
+        /// Name of the model that was asked for; empty where it is not known.
+        model: String,
+        /// The version that was asked for; empty for the highest.
+        version: String,
+        /// The caller's id; empty where none was given, or none is known.
+        request_id: String,
+        /// Why.
+        failure: String,
+    },
     /// A turn in the life of a worker process.
     Worker {
         /// Whose.
@@ -112,7 +123,7 @@ impl EventQueue {
         if waiting.closed {
             return;
         }
-        let is_line = matches!(event, Event::Log { .. } | Event::Request { .. });
+        let is_line = matches!(event, Event::Log { .. } | Event::Request { .. } | Event::Refused { .. });
         if is_line && waiting.events.len() >= MAX_WAITING {
             waiting.lost += 1;
             return;

@@ -73,7 +73,7 @@ impl Default for LogSettings {
 }
 
 /// Number of the level of verbose lines; that of errors is 0.
-const VERBOSE: u8 = 3;
+pub const VERBOSE: u8 = 3;
 
 impl LogSettings {
     /// A bit for each level that is written, by its number.

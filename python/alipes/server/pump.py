@@ -77,6 +77,8 @@ def write_event(event: dict[str, Any]) -> None:
             _write_line(_LINES[level], event)
         case {"kind": "request"}:
             _write_request(event)
+        case {"kind": "refused"}:
+            _write_refusal(event)
         case {"kind": "worker", "instance": instance, "state": state, "text": text}:
             log.log(_CHANGES[state], "worker process of '%s' %s", instance, text, extra=_subjects(event))
         case {"kind": "notice", "level": level, "text": text}:
@@ -106,6 +108,16 @@ def _write_request(event: dict[str, Any]) -> None:
         "" if failure is None else f": {failure}",
         extra=_subjects(event),
     )
+
+
+def _write_refusal(event: dict[str, Any]) -> None:
+    model = f" for model '{event['model']}'" if event["model"] else ""
+    version = f" version {event['version']}" if event["version"] else ""
+    text = "[request id: %s] a request%s%s was refused: %s"
+    given = event["request_id"] or NO_ID
+    # The version stands as it was asked for, which need not be a number.
+    extra = _subjects(event | {"version": None})
+    log.debug(text, given, model, version, event["failure"], extra=extra)
 
 
 def _subjects(event: dict[str, Any]) -> dict[str, Any]:

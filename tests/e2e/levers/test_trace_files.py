@@ -14,7 +14,8 @@ import pytest
 import tritonclient.grpc as grpc_client
 from support.doors import DOORS, HttpDoor
 from support.python_models import add_python_model
-from support.server import PATIENCE_S, ServerProcess
+from support.server import ServerProcess
+from support.trace_files import heads, moments, read
 
 Serve = Callable[..., ServerProcess]
 
@@ -40,28 +41,6 @@ DOOR = {
     "http": ["HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END"],
     "grpc": ["GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START", "GRPC_SEND_END"],
 }
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """The elements of a trace file, once it is complete."""
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        text = path.read_text() if path.exists() else ""
-        if text.endswith("]"):
-            documents: list[dict[str, Any]] = json.loads(text)
-            return documents
-        assert time.monotonic() < deadline, f"{path} is not complete: {text!r}"
-        time.sleep(0.02)
-
-
-def moments(documents: list[dict[str, Any]], number: int) -> dict[str, int]:
-    """The moments of one record, in the order of the file."""
-    stamps = [stamp for one in documents if one["id"] == number for stamp in one.get("timestamps", [])]
-    return {stamp["name"]: stamp["ns"] for stamp in stamps}
-
-
-def heads(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [one for one in documents if "model_name" in one]
 
 
 def change(server: ServerProcess, path: str, **settings: object) -> dict[str, Any]:

@@ -99,7 +99,10 @@ def test_a_region_that_is_in_use_is_taken_away_after_its_last_request(
         waiting = client.later(lambda own: own.infer("pairs", [own.place("X", ROW, "r")]).as_numpy("Y"))
         until(lambda: metric(server, "nv_inference_pending_request_count", model="pairs") == 1)
         other = RegionClient("http", server)
+        ask(server, "POST", "/v2/logging", '{"log_verbose_level": 1}')
         other.unregister("r")
+        server.wait_for_output("Shared memory region 'r' will be unregistered after in-flight requests complete.")
+        ask(server, "POST", "/v2/logging", '{"log_verbose_level": 0}')
         assert other.regions() == ["r"]
         with pytest.raises(InferenceServerException, match="already in manager"):
             other.register("r", shared)

@@ -68,6 +68,32 @@ def test_a_model_is_ready_when_it_says_so(repository: Path, start: Start, notes:
         until(lambda: not door.is_ready("says", "1"))
 
 
+CHAIN = """
+platform: "ensemble"
+input {{ name: "X" data_type: TYPE_INT32 dims: [ -1 ] }}
+output {{ name: "Y" data_type: TYPE_INT32 dims: [ -1 ] }}
+ensemble_scheduling {{ step {{
+  model_name: "{model}" model_version: -1 input_map {{ key: "X" value: "X" }} output_map {{ key: "Y" value: "Y" }}
+}} }}
+"""
+
+
+@pytest.mark.parametrize("kind", DOORS)
+def test_an_ensemble_is_ready_when_its_models_say_so(repository: Path, start: Start, notes: Notes, kind: str) -> None:
+    add_python_model(repository, "says", SAYS.format(define="def"))
+    for name, model in (("inner", "says"), ("outer", "inner")):
+        (repository / name / "1").mkdir(parents=True)
+        (repository / name / "config.pbtxt").write_text(CHAIN.format(model=model))
+    server = start("--strict-readiness=false")
+    with DOORS[kind](server) as door:
+        assert not door.is_ready("outer")
+        assert notes.names()
+        notes.write("ready")
+        until(lambda: door.is_ready("outer"))
+        notes.remove("ready")
+        until(lambda: not door.is_ready("inner"))
+
+
 def test_a_lenient_server_does_not_ask(repository: Path, start: Start, notes: Notes) -> None:
     add_python_model(repository, "says", SAYS.format(define="def"))
     server = start("--strict-readiness=false")

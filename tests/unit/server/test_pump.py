@@ -91,6 +91,25 @@ def test_a_verbose_log_has_a_line_for_a_request(
     assert lines.written[0].endswith(f'] "{expected}"')
 
 
+@pytest.mark.parametrize(
+    ("model", "version", "request_id", "expected"),
+    [
+        ("m", "3", "7", "[request id: 7] a request for model 'm' version 3 was refused: no %s"),
+        ("m", "", "", "[request id: <id_unknown>] a request for model 'm' was refused: no %s"),
+        ("", "", "", "[request id: <id_unknown>] a request was refused: no %s"),
+    ],
+)
+def test_a_verbose_log_has_a_line_for_a_request_that_no_model_had(
+    lines: Lines, model: str, version: str, request_id: str, expected: str
+) -> None:
+    event = {"kind": "refused", "model": model, "version": version, "request_id": request_id, "failure": "no %s"}
+    write_event(event)
+    assert lines.written == []
+    log.setLevel(logging.DEBUG)
+    write_event(event)
+    assert lines.written[0].endswith(f'] "{expected}"')
+
+
 def test_what_an_event_is_about_stands_in_fields_of_its_own(lines: Lines) -> None:
     lines.setFormatter(JsonFormatter())
     lines.whole = True

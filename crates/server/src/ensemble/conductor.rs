@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use alipes_protocol::trace::{Moment, Side, Trace};
+use alipes_protocol::trace::{Moment, Side};
 use alipes_protocol::{Code, InferError, Origin, SequenceInfo, Tensor};
 use alipes_scheduler::ensemble::{Action, EnsembleRun};
 use smallvec::SmallVec;
@@ -20,6 +20,7 @@ use crate::executor::mailbox::{Caller, Mailbox, Reader, Response};
 use crate::executor::reshape::wire_shape;
 use crate::model::check::{Checked, RequestContext, Terms};
 use crate::model::{ModelVersion, Pending};
+use crate::trace::underway::Underway;
 use crate::workers::chain::Chain;
 use crate::workers::clock;
 
@@ -61,7 +62,7 @@ struct Request {
     /// None once the last answer was given.
     responder: Option<Responder>,
     /// Its record until then, where it is traced.
-    trace: Option<Arc<Trace>>,
+    trace: Option<Underway>,
 }
 
 /// A call that is still to be made.
@@ -307,6 +308,7 @@ impl Conductor {
         let Some(responder) = self.request.responder.take() else { return };
         self.let_go();
         responder.dismiss();
+        drop(self.request.trace.take());
         let Request { model, arrived, .. } = &self.request;
         model.statistics.failed(FailureReason::Canceled, arrived.elapsed());
     }

@@ -23,7 +23,7 @@ use gate::Gate;
 use smallvec::SmallVec;
 
 use crate::handlers::Service;
-use crate::model::{ModelVersion, Pending};
+use crate::model::{ModelVersion, Pending, Readiness};
 use crate::spec::{EnsembleSpec, ModelSpec, StepSpec};
 
 /// The versions that a request's steps are called with, by the number of their member. Held for as long as it runs.
@@ -100,6 +100,23 @@ impl Ensemble {
     /// Calls that wait for room at their step.
     pub fn held_back(&self) -> usize {
         self.steps.iter().filter_map(|step| step.gate.as_ref()).map(|gate| gate.waiting()).sum()
+    }
+
+    /// Asks its models whether they are ready; none where none of them has a say in it.
+    pub fn ask_ready(&self) -> Option<Readiness> {
+        // All are asked before the first answer is waited for.
+        let asked: Vec<Readiness> = self.members().ok()?.iter().filter_map(|member| member.ask_ready()).collect();
+        if asked.is_empty() {
+            return None;
+        }
+        Some(Box::pin(async {
+            for answer in asked {
+                if !answer.await {
+                    return false;
+                }
+            }
+            true
+        }))
     }
 
     /// Takes a request on; its responder is told how it ends.

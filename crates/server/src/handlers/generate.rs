@@ -10,6 +10,7 @@ use alipes_protocol::{InferError, InferRequest, InferResponse};
 use compact_str::CompactString;
 
 use super::Service;
+use super::log::Line;
 use crate::executor::answer::Reply;
 use crate::executor::mailbox::{Mailbox, Responses};
 use crate::inflight::OwnedGuest;
@@ -25,9 +26,12 @@ impl Service {
         let arrived = Instant::now();
         let inside = self.inflight.enter_owned()?;
         let id = request.id.clone();
-        let mailbox = Mailbox::counted(Arc::clone(&self.budget));
-        let responses = model.submit_stream(request, arrived, mailbox)?;
-        Ok(Generation { model: Arc::clone(model), id, responses, _inside: inside })
+        let submitted = model.submit_stream(request, arrived, Mailbox::counted(Arc::clone(&self.budget)));
+        if let Err(error) = &submitted {
+            self.log_request(model, &id, arrived.elapsed(), Some(error));
+        }
+        let line = self.log.is_verbose().then(|| Line::new(&self.events, model, &id, arrived));
+        Ok(Generation { model: Arc::clone(model), id, responses: submitted?, line, _inside: inside })
     }
 }
 
@@ -43,6 +47,8 @@ pub struct Generation {
     model: Arc<ModelVersion>,
     id: CompactString,
     responses: Responses,
+    /// What a verbose log is told at the end.
+    line: Option<Line>,
     _inside: OwnedGuest,
 }
 
@@ -57,9 +63,13 @@ impl Generation {
         while let Some(response) = ready!(self.responses.poll_next(context)) {
             // An end without a response has nothing to tell.
             if let Some(answer) = response.answer {
+                if let (Some(line), Err(error)) = (&mut self.line, &answer) {
+                    line.failed(error);
+                }
                 return Poll::Ready(Some(answer.map(|reply| self.response(reply))));
             }
         }
+        self.line.take().into_iter().for_each(Line::ended);
         Poll::Ready(None)
     }
 

@@ -1,13 +1,15 @@
 //! The settings of the log, read and changed while the server runs, and the lines about requests.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use alipes_protocol::{Code, InferError};
+use compact_str::CompactString;
 
 use super::Service;
 use crate::budget::Charge;
 use crate::control::{ControlKind, ControlRequest};
-use crate::events::Event;
+use crate::events::{Event, EventQueue};
 use crate::log::{LogChange, LogSettings};
 use crate::model::ModelVersion;
 
@@ -39,14 +41,73 @@ impl Service {
     /// Tells a verbose log how a request went.
     pub(super) fn log_request(&self, model: &ModelVersion, id: &str, spent: Duration, failure: Option<&InferError>) {
         if self.log.is_verbose() {
-            self.events.tell(Event::Request {
-                model: model.name.to_string(),
-                version: model.spec.version,
+            self.events.tell(request(model, id, spent, failure.map(|error| error.message.clone())));
+        }
+    }
+
+    /// Tells a verbose log of a request that was refused before any model had it, as far as is known who was asked.
+    pub fn log_refusal(&self, model: &str, version: &str, id: &str, failure: &InferError) {
+        if self.log.is_verbose() {
+            self.events.tell(Event::Refused {
+                model: model.to_owned(),
+                version: version.to_owned(),
                 request_id: id.to_owned(),
-                micros: u64::try_from(spent.as_micros()).unwrap_or(u64::MAX),
-                failure: failure.map(|error| error.message.clone()),
+                failure: failure.message.clone(),
             });
         }
+    }
+}
+
+/// The line about a request whose responses are taken one by one; told when it is dropped.
+pub(super) struct Line {
+    events: Arc<EventQueue>,
+    model: Arc<ModelVersion>,
+    id: CompactString,
+    arrived: Instant,
+    failure: Option<String>,
+    ended: bool,
+}
+
+impl Line {
+    /// For a request that a model has.
+    pub(super) fn new(
+        events: &Arc<EventQueue>,
+        model: &Arc<ModelVersion>,
+        id: &CompactString,
+        arrived: Instant,
+    ) -> Line {
+        let (events, model, id) = (Arc::clone(events), Arc::clone(model), id.clone());
+        Line { events, model, id, arrived, failure: None, ended: false }
+    }
+
+    /// A response was an error.
+    pub(super) fn failed(&mut self, error: &InferError) {
+        self.failure = Some(error.message.clone());
+    }
+
+    /// The last response was taken.
+    pub(super) fn ended(mut self) {
+        self.ended = true;
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !self.ended && self.failure.is_none() {
+            self.failure = Some("its caller has gone".to_owned());
+        }
+        let spent = self.arrived.elapsed();
+        self.events.tell(request(&self.model, &self.id, spent, self.failure.take()));
+    }
+}
+
+fn request(model: &ModelVersion, id: &str, spent: Duration, failure: Option<String>) -> Event {
+    Event::Request {
+        model: model.name.to_string(),
+        version: model.spec.version,
+        request_id: id.to_owned(),
+        micros: u64::try_from(spent.as_micros()).unwrap_or(u64::MAX),
+        failure,
     }
 }
 

@@ -3,6 +3,8 @@
 use alipes_protocol::{Code, InferError};
 
 use super::Service;
+use crate::events::Event;
+use crate::log::VERBOSE;
 use crate::regions::RegionStatus;
 
 /// Triton's words for a server that was not told to let clients share memory with it.
@@ -35,7 +37,14 @@ impl Service {
     /// `Unsupported` unless clients may.
     pub fn unregister_region(&self, name: &str) -> Result<(), InferError> {
         self.check_regions_allowed()?;
-        self.regions.unregister(name);
+        for used in self.regions.unregister(name) {
+            if self.log.is_verbose() {
+                // Source: Triton's text.
+                let text =
+                    format!("Shared memory region '{used}' will be unregistered after in-flight requests complete.");
+                self.events.tell(Event::Notice { level: VERBOSE, text });
+            }
+        }
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod queueing;
 pub mod slots;
 pub mod warmup;
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::pool;
 use crate::executor::{self, Run};
 use crate::spec::{ModelSpec, Scheduling};
+use crate::trace::underway::Underway;
 use crate::workers::chain::Chain;
 use crate::workers::clock;
 use crate::workers::{self, Workers, checks, place};
@@ -57,7 +59,7 @@ pub struct Pending {
     /// Where it is a step of an ensemble: what the ensemble's steps have computed.
     pub shares: Option<Arc<Shares>>,
     /// Its record, where it is traced.
-    pub trace: Option<Arc<Trace>>,
+    pub trace: Option<Underway>,
     /// When it has waited too long, where the queue policy says so.
     pub deadline: Option<Instant>,
 }
@@ -271,8 +273,8 @@ impl ModelVersion {
         Ok(caller)
     }
 
-    fn check(&self, mut request: InferRequest, arrived: Instant) -> Result<(Option<Arc<Trace>>, Checked), InferError> {
-        let trace = request.trace.take();
+    fn check(&self, mut request: InferRequest, arrived: Instant) -> Result<(Option<Underway>, Checked), InferError> {
+        let trace = request.trace.take().map(Underway::new);
         if let Some(trace) = &trace {
             self.note_arrival(trace, &request, arrived);
         }
@@ -370,9 +372,13 @@ impl ModelVersion {
         }
     }
 
-    /// Asks the model whether it is ready to answer; none where it has no say in it.
-    pub fn ask_ready(&self) -> Option<impl Future<Output = bool>> {
-        self.workers().and_then(checks::ask_all)
+    /// Asks the model whether it is ready to answer, and an ensemble's models; none where they have no say in it.
+    pub fn ask_ready(&self) -> Option<Readiness> {
+        match &self.drivers {
+            Drivers::Native(_) => None,
+            Drivers::Workers(workers) => checks::ask_all(workers).map(|answer| Box::pin(answer) as Readiness),
+            Drivers::Ensemble(ensemble) => ensemble.ask_ready(),
+        }
     }
 
     /// What callers are told while no worker can be started.
@@ -385,6 +391,9 @@ impl ModelVersion {
         Arc::clone(&self.gone)
     }
 }
+
+/// What models say of their readiness, once they have.
+pub type Readiness = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 fn scheduler(spec: &ModelSpec, drivers: &Drivers) -> Scheduler<Pending> {
     if matches!(drivers, Drivers::Workers(_)) {

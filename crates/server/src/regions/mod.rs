@@ -90,13 +90,19 @@ impl Regions {
 
     /// Takes the region with this name away, or every region where it is empty. One that requests use stays, and new
     /// requests may use it, until none does. A name that is not registered is no error.
-    pub fn unregister(&self, name: &str) {
+    ///
+    /// Returns the names of those that stay for now.
+    pub fn unregister(&self, name: &str) -> Vec<String> {
         let mut known = self.known.lock();
-        let mut gone = Vec::new();
+        let (mut gone, mut used) = (Vec::new(), Vec::new());
         known.retain(|other, region| {
-            let meant = name.is_empty() || other == name;
-            let keep = !meant || region.leave();
-            if !keep {
+            if !(name.is_empty() || other == name) {
+                return true;
+            }
+            let keep = region.leave();
+            if keep {
+                used.push(other.clone());
+            } else {
                 gone.push(Arc::clone(region));
             }
             keep
@@ -104,6 +110,7 @@ impl Regions {
         drop(known);
         // Unmapping takes its time for a large region, so nobody waits for it.
         drop(gone);
+        used
     }
 
     /// The region that a request names, for as long as it uses it.

@@ -13,6 +13,7 @@ mod live;
 mod otlp;
 pub mod sent;
 pub mod settings;
+pub mod underway;
 mod writer;
 
 use std::collections::HashMap;

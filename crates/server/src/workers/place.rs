@@ -20,6 +20,7 @@ use crate::executor::{Run, pool};
 use crate::model::check::RequestContext;
 use crate::model::{ModelVersion, Pending};
 use crate::trace::context;
+use crate::trace::underway::Underway;
 
 thread_local! {
     /// The requests that a turn has just taken; kept so that a turn allocates nothing.
@@ -163,7 +164,7 @@ pub(super) fn enter(
                 rows: pending.checked.rows,
                 chain: pending.chain.clone(),
                 shares: pending.shares.clone(),
-                trace: pending.trace.clone(),
+                trace: pending.trace.as_ref().map(Underway::record),
                 pending: Some(pending),
                 ticket,
                 turn: turn.map(|(turn, _)| turn),

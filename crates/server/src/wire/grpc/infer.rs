@@ -53,10 +53,15 @@ pub(super) async fn model_infer(
     entry: Option<Box<Entry>>,
     body: Incoming,
 ) -> Result<Answer, InferError> {
-    let (message, charge) = parse_inference(read_message(body, Inference(service), head.receiving).await?)?;
+    let read = read_message(body, Inference(service), head.receiving).await;
+    let read = read.and_then(parse_inference).inspect_err(|error| service.log_refusal("", "", "", error));
+    let (message, charge) = read?;
     let trace = entry.and_then(|mut entry| entry.draw(service, &message.model_name));
-    let model = service.lookup_unary(&message.model_name, &message.model_version, DOOR)?;
-    let (mut request, held) = decode(service, message, charge)?;
+    let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message;
+    let model = service.lookup_unary(name, version, DOOR);
+    let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;
+    let decoded = decode(service, message, charge);
+    let (mut request, held) = decoded.inspect_err(|error| service.log_refusal(&model.name, "", "", error))?;
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);
     let response = service.infer(&model, request, held).await?;

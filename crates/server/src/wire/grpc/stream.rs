@@ -207,9 +207,15 @@ impl StreamAnswer {
         let id = CompactString::from(message.id.as_str());
         let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &message.model_name));
         match self.service.lookup(&message.model_name, &message.model_version) {
-            Err(error) => self.session.refuse(id, true, error),
+            Err(error) => {
+                self.service.log_refusal(&message.model_name, &message.model_version, &id, &error);
+                self.session.refuse(id, true, error);
+            }
             Ok(model) => match decode(&self.service, message, charge) {
-                Err(error) => self.session.refuse(id, !model.is_decoupled(), error),
+                Err(error) => {
+                    self.service.log_refusal(&model.name, "", &id, &error);
+                    self.session.refuse(id, !model.is_decoupled(), error);
+                }
                 Ok((mut request, held)) => {
                     request.parameters.extend_from_slice(&self.forwarded);
                     request.trace = trace;

@@ -1,7 +1,10 @@
 //! `generate` and `generate_stream`: plain JSON in, one JSON object or server-sent events out.
 
-use alipes_protocol::InferError;
+use std::sync::Arc;
+
 use alipes_protocol::codec::json;
+use alipes_protocol::trace::Moment;
+use alipes_protocol::{InferError, InferRequest};
 use bytes::Bytes;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
@@ -10,8 +13,10 @@ use super::reply::{self, Reply};
 use super::{body, events};
 use crate::handlers::Service;
 use crate::handlers::generate::{Generation, declared_input};
+use crate::model::ModelVersion;
 use crate::regions::Held;
 use crate::wire::connection::Incoming;
+use crate::workers::clock::now_ns;
 
 /// Triton's words for a model that does not answer exactly once.
 const NOT_ONE: &str = "generate expects model to produce exactly 1 response, use generate stream for model that \
@@ -26,22 +31,38 @@ pub async fn generate(
     request: Request<Incoming>,
 ) -> Response<Reply> {
     let (head, mut body) = request.into_parts();
-    let begun = begin(service, model, version, &head.headers, &mut body).await;
+    let trace = service.trace(model, &head.headers);
+    let read = read(service, model, version, &head.headers, &mut body).await;
     body::discard(body);
-    match begun {
+    if let Some(trace) = &trace {
+        trace.note(Moment::HttpRecvEnd, now_ns());
+    }
+    let begun = match read {
+        Ok((model, request)) => service.generate(&model, InferRequest { trace: trace.clone(), ..request }),
+        Err(error) => {
+            service.log_refusal(model, version, "", &error);
+            Err(error)
+        }
+    };
+    let mut response = match begun {
         Ok(generation) if events => events::answer(generation).await,
         Ok(generation) => answer(generation).await,
         Err(error) => reply::error(&error),
+    };
+    if let Some(trace) = trace {
+        response.body_mut().traced(trace);
     }
+    response
 }
 
-async fn begin(
+/// What is asked, and who.
+async fn read(
     service: &Service,
     name: &str,
     version: &str,
     headers: &HeaderMap,
     body: &mut Incoming,
-) -> Result<Generation, InferError> {
+) -> Result<(Arc<ModelVersion>, InferRequest), InferError> {
     let model = service.lookup(name, version)?;
     if Coding::of_request(headers) != Some(Coding::Identity) {
         return Err(InferError::invalid("Unsupported content-encoding, only 'identity' is supported."));
@@ -50,7 +71,7 @@ async fn begin(
     let (text, charge) = body::read_text(body, max_input_bytes as u64, &service.budget).await?;
     let mut request = json::decode_generate(&text, name, max_input_bytes, |input| declared_input(&model, input))?;
     charge.ride(&service.budget, &mut request, &Held::default())?;
-    service.generate(&model, request)
+    Ok((model, request))
 }
 
 /// The one response. The status follows from the first of several, as in Triton, and what is wrong from the last.

@@ -37,8 +37,12 @@ pub async fn infer(
     let (head, mut body) = request.into_parts();
     let trace = service.trace(model, &head.headers);
     let forwarded = forwarded(service, &head.headers, spelling);
-    let outcome = answer(service, model, version, &head.headers, &mut body, forwarded, trace.as_ref()).await;
+    let mut asked = Asked { model, version, headers: &head.headers, trace: trace.as_ref(), reached: false };
+    let outcome = answer(service, &mut asked, &mut body, forwarded).await;
     body::discard(body);
+    if let (Err(error), false) = (&outcome, asked.reached) {
+        service.log_refusal(model, version, "", error);
+    }
     let mut response = outcome.unwrap_or_else(|error| reply::infer_error(&error));
     if let Some(trace) = trace {
         response.body_mut().traced(trace);
@@ -46,17 +50,29 @@ pub async fn infer(
     response
 }
 
+/// What is known of a request before its body.
+struct Asked<'a> {
+    model: &'a str,
+    version: &'a str,
+    headers: &'a HeaderMap,
+    trace: Option<&'a Arc<Trace>>,
+    /// A model has the request, and tells the log how it went.
+    reached: bool,
+}
+
 async fn answer(
     service: &Service,
-    name: &str,
-    version: &str,
-    headers: &HeaderMap,
+    asked: &mut Asked<'_>,
     body: &mut Incoming,
     forwarded: Result<Vec<(String, Parameter)>, InferError>,
-    trace: Option<&Arc<Trace>>,
 ) -> Result<Response<Reply>, InferError> {
+    let &mut Asked { model: name, version, headers, trace, .. } = asked;
     let model = service.lookup_unary(name, version, DOOR).map_err(|error| error.at(Origin::Door))?;
-    let Some(coding) = Coding::of_request(headers) else { return Ok(unknown_coding()) };
+    let Some(coding) = Coding::of_request(headers) else {
+        let error = InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Door);
+        service.log_refusal(name, version, "", &error);
+        return Ok(unknown_coding(&error));
+    };
     let max_input_bytes = service.config.http_max_input_bytes;
     let announced = if coding == Coding::Identity { body.size_hint().exact() } else { None };
     let header_length = header_length(headers, announced).map_err(|error| error.at(Origin::Door))?;
@@ -82,6 +98,7 @@ async fn answer(
     request.trace = trace.cloned();
     // The answer's form is the request's choice; the rest of the request moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
+    asked.reached = true;
     let response = service.infer(&model, request, finder.held).await?;
     let encoded =
         json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
@@ -164,9 +181,8 @@ async fn compressed(
 }
 
 /// The refusal of a compression that is not known, which tells those that are.
-fn unknown_coding() -> Response<Reply> {
-    let error = InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Door);
-    let mut response = reply::infer_error(&error);
+fn unknown_coding(error: &InferError) -> Response<Reply> {
+    let mut response = reply::infer_error(error);
     response.headers_mut().insert(ACCEPT_ENCODING, Coding::OFFERED);
     response
 }

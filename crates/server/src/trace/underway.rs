@@ -1,0 +1,39 @@
+//! Word that a model is done with a request.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use alipes_protocol::trace::{Moment, Trace};
+
+use crate::workers::clock::now_ns;
+
+/// The record of a request that a model has. Whatever becomes of the request (it is answered, withdrawn, or lost with a
+/// worker), its end is noted: at the latest when this is dropped.
+#[derive(Debug)]
+pub struct Underway(Arc<Trace>);
+
+impl Underway {
+    /// For a request that a model takes in.
+    pub fn new(trace: Arc<Trace>) -> Underway {
+        Underway(trace)
+    }
+
+    /// The record, for who may still hold it when the model is done.
+    pub fn record(&self) -> Arc<Trace> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Deref for Underway {
+    type Target = Trace;
+
+    fn deref(&self) -> &Trace {
+        &self.0
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.0.note_once(Moment::RequestEnd, now_ns());
+    }
+}
