@@ -15,6 +15,7 @@ from alipes import repository as qv
 from alipes.errors import ExportError, NoExporter, RepositoryUseError
 from alipes.repository.export.compare import check_numbers
 from alipes.repository.export.request import ExportRequest
+from alipes.repository.export.tensorrt import profile_sizes
 from support.exported import scaled
 
 
@@ -250,3 +251,20 @@ def test_numbers_within_the_tolerance_are_the_same() -> None:
         check_numbers("m", ["y"], [np.arange(3)], [np.arange(3) + 1])
     with pytest.raises(ExportError, match="differs between"):
         check_numbers("m", ["y"], [words], [words[::-1]])
+
+
+def test_a_plan_is_refused_where_it_cannot_be_built(repo: qv.ModelRepository) -> None:
+    model = repo.add("plan", qv.Platform.TENSORRT)
+    with pytest.raises(ExportError, match=r"(not installed|this machine has none); export it as Platform\.ONNX"):
+        model.export_version(scaled())
+    with pytest.raises(ExportError, match="would have to unpickle"):
+        model.export_version(scaled(), endpoint="http://localhost:5000/onnx")
+    assert (model.versions, files(repo)) == ([], set())
+
+
+def test_one_profile_of_a_plan_covers_all_inputs_and_batches() -> None:
+    assert profile_sizes((None, 2, 8), 16) == ([1, 2, 8], [8, 2, 8], [16, 2, 8])
+    assert profile_sizes((None, 2), 1) == ([1, 2], [1, 2], [1, 2])
+    assert profile_sizes((3, 2), 16) == ([3, 2], [3, 2], [3, 2])
+    with pytest.raises(ExportError, match=r"\[None, None\]"):
+        profile_sizes((None, None), 16)

@@ -21,6 +21,8 @@ _HOMES: Final = (
     "torch_script",
     "torch_export",
     "sklearn",
+    "keras",
+    "tensorrt",
     "python_file",
     "python_function",
 )
