@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from bench.models.repository import SERVED_TOGETHER, repository
-from bench.servers import alipes, encrypted, floors, peers
+from bench.servers import alipes, caching, encrypted, floors, peers
 from bench.servers.endpoint import Endpoint
 from bench.servers.process import StartFailed
 from bench.work import Work
@@ -15,11 +15,13 @@ from bench.work import Work
 ALIPES = "alipes"
 #: alipes with an encrypted HTTP endpoint.
 ENCRYPTED = "alipes_tls"
+#: alipes whose models have their answers kept.
+CACHING = "alipes_cache"
 FLOOR = "floor"
 
 
 class Fleet:
-    """Running servers by name: ``alipes`` (one a backend, one behind TLS), ``floor`` (one for each work), peers."""
+    """Running servers by name: ``alipes`` (one a backend, and others), ``floor`` (one for each work), peers."""
 
     def __init__(self, wanted_peers: frozenset[str]) -> None:
         """Remembers which peers may be started; starts nothing."""
@@ -77,8 +79,8 @@ class Fleet:
         if server == ENCRYPTED:
             folder = repository(*SERVED_TOGETHER[work.model.backend])
             return self._once(ENCRYPTED, lambda: encrypted.start(folder, ENCRYPTED))
-        if server == FLOOR:
-            return self._once(f"{FLOOR}_{work.name}", lambda: floors.start(work))
+        if server in (CACHING, FLOOR):
+            return self._for_one(server, work)
         if server not in self._wanted_peers or server in self.skipped:
             return None
         try:
@@ -86,6 +88,13 @@ class Fleet:
         except StartFailed as error:
             self.skipped[server] = str(error)
             return None
+
+    def _for_one(self, server: str, work: Work) -> Endpoint:
+        """A server that does one thing only."""
+        if server == CACHING:
+            name = f"{CACHING}_{work.model.name}"
+            return self._once(name, lambda: caching.start(repository(work.model.name), name))
+        return self._once(f"{FLOOR}_{work.name}", lambda: floors.start(work))
 
     def _once(self, name: str, start: Callable[[], Endpoint]) -> Endpoint:
         if name not in self._endpoints:

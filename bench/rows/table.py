@@ -1,6 +1,6 @@
 """The table: what is measured, with which contenders, and what alipes must reach."""
 
-from bench.fleet import ALIPES, ENCRYPTED
+from bench.fleet import ALIPES, CACHING, ENCRYPTED, FLOOR
 from bench.load.h2load import Streams
 from bench.rows.books import BooksRow
 from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
@@ -31,6 +31,7 @@ def rows(soak_requests: int) -> list[Row]:
         _http_json(),
         _http_json_latency(),
         _http_json_tls(),
+        _http_json_cached(),
         _grpc(),
         _grpc_latency(),
         _grpc_stream(),
@@ -77,6 +78,16 @@ def _http_json_tls() -> Row:
     label = "alipes, TLS"
     facts = Facts("http_json_tls", "HTTP JSON, 64 connections, TLS", RATE, Better.MORE, (Target(label, ALIPES, 0.75),))
     contenders = (Contender(label, ENCRYPTED, mlp), Contender(ALIPES, ALIPES, mlp))
+    return LoadRow(facts, contenders, Streams(64, 1))
+
+
+def _http_json_cached() -> Row:
+    """What is left to do where the model is not asked: to read a request, to find its answer and to write it."""
+    mlp = work("mlp", JSON)
+    label = "alipes, from the cache"
+    targets = (Target(label, HYPER, 0.9), Target(label, ALIPES))
+    facts = Facts("http_json_cached", "HTTP JSON, 64 connections, response cache", RATE, Better.MORE, targets)
+    contenders = (Contender(label, CACHING, mlp), Contender(HYPER, FLOOR, mlp), Contender(ALIPES, ALIPES, mlp))
     return LoadRow(facts, contenders, Streams(64, 1))
 
 

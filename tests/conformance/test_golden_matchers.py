@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from golden.matchers import differences
+from golden.matchers import begin_scenario, differences
 
 _SAME: list[tuple[Any, Any]] = [
     (1, 1.0000001),
@@ -81,3 +81,12 @@ def test_every_difference_is_told_with_its_place() -> None:
 def test_unknown_matcher_is_an_error_not_a_pass() -> None:
     with pytest.raises(KeyError, match="nosuch"):
         list(differences({"$nosuch": 1}, 1))
+
+
+def test_a_name_stands_for_one_value_until_the_next_scenario() -> None:
+    begin_scenario()
+    named = {"$same": "a"}
+    assert list(differences([named, {"$same": "b"}, named], [1, 2, 1])) == []
+    assert list(differences(named, 2)) == [": expected 1, got 2"]
+    begin_scenario()
+    assert list(differences(named, 2)) == []

@@ -127,17 +127,18 @@ def _families(text: str) -> list[tuple[str, str]]:
 
 
 def test_further_metrics_are_there_where_they_are_asked_for(serve: Callable[..., ServerProcess]) -> None:
-    always, more = tables("metrics.md")
+    always, cache, more = tables("metrics.md")
     settings = ("summary_latencies=true", "histogram_latencies=true")
-    server = serve(digits.REPOSITORY, *(f"--metrics-config={setting}" for setting in settings))
-    wanted = {(name, kind) for name, kind, *_ in always + more}
+    flags = [f"--metrics-config={setting}" for setting in settings]
+    server = serve(digits.REPOSITORY, "--cache-config=local,size=1000", *flags)
+    wanted = {(name, kind) for name, kind, *_ in always + cache + more}
     assert set(_families(_exposition(server))) == wanted
 
 
 def test_the_metrics_are_those_that_are_exposed(server: ServerProcess) -> None:
     text = _exposition(server)
     exposed = _families(text)
-    rows, _ = tables("metrics.md")
+    rows, *_ = tables("metrics.md")
     assert [(name, kind) for name, kind, *_ in rows] == exposed
     reasons = set(re.findall(r'reason="(\w+)"', text))
     assert reasons == set(re.findall(r"`([A-Z]+)`", {row[0]: row[3] for row in rows}["nv_inference_request_failure"]))

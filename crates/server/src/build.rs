@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::books::metrics;
 use crate::books::statistics::{Extras, FIRST_RESPONSE_EDGES, Statistics};
+use crate::cache::Cached;
 use crate::ensemble::Ensemble;
 use crate::handlers::Service;
 use crate::model::{Drivers, ModelVersion};
@@ -39,6 +40,7 @@ pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion
     };
     let mut model = ModelVersion::new(spec, drivers)?;
     model.statistics = Statistics::new(extras);
+    model.cache = service.cache.as_ref().filter(|_| model.spec.response_cache).map(Cached::new);
     let model = Arc::new(model);
     match &model.drivers {
         Drivers::Native(slots) => slots.warm_up(&model)?,

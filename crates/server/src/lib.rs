@@ -3,6 +3,7 @@
 pub mod books;
 pub mod budget;
 pub mod build;
+pub mod cache;
 pub mod control;
 pub mod ensemble;
 pub mod events;

@@ -103,6 +103,9 @@ pub struct ServerConfig {
     /// Whether the server is ready only while every model is.
     #[serde(default)]
     pub strict_readiness: bool,
+    /// Bytes of answers that are kept for models that want it; 0 keeps none.
+    #[serde(default)]
+    pub response_cache_bytes: usize,
     /// Whether clients may register shared memory.
     #[serde(default)]
     pub allow_client_shm: bool,
@@ -361,6 +364,9 @@ pub struct ModelSpec {
     /// A request may have any number of responses.
     #[serde(default)]
     pub decoupled: bool,
+    /// Answers are kept, where the server has a cache.
+    #[serde(default)]
+    pub response_cache: bool,
     /// Names of the instances.
     pub instances: Vec<String>,
     /// What each instance executes before it serves.

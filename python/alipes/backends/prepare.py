@@ -18,7 +18,7 @@ from alipes.config.options import ServerOptions
 from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig, copy_config
 from alipes.config.spec import to_spec
-from alipes.config.support import check_support, unknown_families
+from alipes.config.support import check_support, missing_cache, unknown_families
 from alipes.config.validate import check_load
 from alipes.config.validate.instance_groups import check_instance_groups
 
@@ -79,6 +79,7 @@ def prepare_version(
         backend.complete()
     check_load(made, folder, options.model)
     unsupported = check_support(made, rate_limit=options.model.rate_limit != "off") + unknown_families(made)
+    unsupported += missing_cache(made, options.response_cache_bytes)
     engine = backend.engine()
     spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace)
     return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))

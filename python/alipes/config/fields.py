@@ -344,8 +344,12 @@ FIELDS: Final[tuple[Field, ...]] = (
             "agents.parameters": "Its settings.",
         },
     ),
-    *_works({"response_cache": "Answer repeated requests from memory."}),
-    Field("response_cache.enable", "ignored", "Do so, where the server has a cache.", "the server has no cache"),
+    *_works(
+        {
+            "response_cache": "Answer repeated requests from memory.",
+            "response_cache.enable": "Do so, where the server has a cache (`--cache-config`); else it gives a notice.",
+        }
+    ),
     *_works(
         {
             "model_metrics": "Settings of the model's metrics.",

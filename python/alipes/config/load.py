@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from alipes.config.caching import read_cache
 from alipes.config.command_line import split_arguments
 from alipes.config.doors import check_doors
 from alipes.config.flags import FLAGS, Flag, Value, environment_name, find
@@ -132,6 +133,11 @@ def _options(
         settings, more = read_settings(name, _words(values[name]))
         fields |= settings
         notices = notices + more
+    fields["response_cache_bytes"] = read_cache(
+        _words(values["cache-config"]),
+        fields["response_cache_bytes"],
+        older_given=origins["response-cache-byte-size"] != "default",
+    )
     traced, more = read_trace(_words(values["trace-config"]), fields, environ)
     fields |= traced
     notices = notices + more

@@ -276,6 +276,7 @@ class ServerOptions:
         grpc_compression_level: How much work is spent on making answers to inferences over gRPC smaller.
         allow_client_shm: Whether clients may register shared memory.
         shared_memory_max_regions: Most regions that they may have registered at a time.
+        response_cache_bytes: Bytes of answers that are kept for models that want it; 0 keeps none.
         cpu_metrics: Whether the `nv_cpu_*` gauges are shown.
         counter_latencies: Whether the `nv_inference_*_duration_us` counters are shown.
         histogram_latencies: Whether the histogram of the time to the first response is shown.
@@ -309,6 +310,7 @@ class ServerOptions:
     grpc_compression_level: Literal["none", "low", "medium", "high"]
     allow_client_shm: bool
     shared_memory_max_regions: int
+    response_cache_bytes: int
     cpu_metrics: bool
     counter_latencies: bool
     histogram_latencies: bool

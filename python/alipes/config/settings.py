@@ -52,6 +52,7 @@ class Setting:
 
 _BACKEND: Final = "backend-config"
 _METRICS: Final = "metrics-config"
+_CACHE: Final = "cache-config"
 _TRACE: Final = "trace-config"
 _OTEL: Final = "opentelemetry"
 _ORT: Final = "onnxruntime"
@@ -63,6 +64,16 @@ _NO_SHM: Final = "tensors reach Python models through memory that needs no setti
 _OWN_THREADS: Final = "each model has threads of its own, set by its parameters"
 
 SETTINGS: Final = (
+    Setting(
+        _CACHE,
+        "local",
+        "size",
+        "int",
+        0,
+        "Bytes of answers, with the requests that they answer, that are kept for models that want it.",
+        option="response_cache_bytes",
+        high=_MAX_BYTES,
+    ),
     Setting(_BACKEND, "", _BATCH, "int", 4, f"{_BATCH_HELP}.", option="model.default_max_batch_size"),
     Setting(
         _BACKEND,
@@ -380,7 +391,7 @@ def read_settings(flag: str, given: Sequence[str]) -> tuple[dict[str, Value], li
     """Take the values of a flag apart.
 
     Args:
-        flag: `backend-config`, `metrics-config` or `trace-config`.
+        flag: `backend-config`, `metrics-config`, `trace-config` or `cache-config`.
         given: The values in the order given, `<key>=<value>` or `<scope>,<key>=<value>`; a later one wins, unless the
             setting is a list.
 

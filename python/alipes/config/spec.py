@@ -58,6 +58,7 @@ def to_spec(
         "inputs": [_input(tensor) for tensor in config.input],
         "outputs": [_output(tensor, folder) for tensor in config.output],
         "decoupled": config.model_transaction_policy.decoupled,
+        "response_cache": config.response_cache.enable,
         "scheduling": _scheduling(config),
         "instances": instance_names(config),
         "warmup": [_sample(sample, folder) for sample in config.model_warmup if sample.batch_size],

@@ -12,7 +12,7 @@ from alipes.errors import ConfigError
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
 
-__all__ = ["HISTOGRAMS", "check_support", "unknown_families"]
+__all__ = ["HISTOGRAMS", "check_support", "missing_cache", "unknown_families"]
 
 HISTOGRAMS: Final = ("nv_inference_first_response_histogram_ms",)
 """Families whose buckets a model may choose."""
@@ -51,6 +51,15 @@ def unknown_families(config: ModelConfig) -> list[str]:
         f"model_metrics of model '{config.name}' names '{family}', which is no histogram: {known} is"
         for family in families
         if family not in HISTOGRAMS
+    ]
+
+
+def missing_cache(config: ModelConfig, cache_bytes: int) -> list[str]:
+    """One notice where a model wants its answers kept and the server, whose cache holds so many bytes, keeps none."""
+    if not config.response_cache.enable or cache_bytes:
+        return []
+    return [
+        f"response_cache of model '{config.name}' does nothing: start the server with --cache-config=local,size=..."
     ]
 
 

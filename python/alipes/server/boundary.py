@@ -40,6 +40,7 @@ def server_config(options: ServerOptions) -> str:
             "strict_readiness": options.repository.strict_readiness,
             "allow_client_shm": options.allow_client_shm,
             "shared_memory_max_regions": options.shared_memory_max_regions,
+            "response_cache_bytes": options.response_cache_bytes,
             "log": _log(options.log),
             "trace": _trace(options.trace),
             "counter_latencies": options.counter_latencies,

@@ -23,6 +23,15 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+# The values that names stand for, in the scenario that is played.
+_named: dict[str, Any] = {}
+
+
+def begin_scenario() -> None:
+    """Names stand for nothing yet."""
+    _named.clear()
+
+
 def differences(expected: Any, actual: Any, at: str = "") -> Iterator[str]:
     """Every difference, each with the place ``at`` which it is; none where the answer is as expected."""
     if isinstance(expected, dict) and len(expected) == 1 and next(iter(expected)).startswith("$"):
@@ -76,6 +85,11 @@ def _one_of(wanted: list[Any], actual: Any, at: str) -> Iterator[str]:
         yield _unlike(wanted, actual, at)
 
 
+def _named_value(name: str, actual: Any, at: str) -> Iterator[str]:
+    if not _equal(_named.setdefault(name, actual), actual):
+        yield _unlike(_named[name], actual, at)
+
+
 def _set(wanted: list[Any], actual: Any, at: str) -> Iterator[str]:
     if not isinstance(actual, list):
         yield _unlike(wanted, actual, at)
@@ -97,6 +111,7 @@ _MATCHERS: dict[str, Callable[[Any, Any, str], Iterator[str]]] = {
     "$oneof": _one_of,
     "$optional": differences,
     "$re": _pattern,
+    "$same": _named_value,
     "$set": _set,
     "$subset": _subset,
 }

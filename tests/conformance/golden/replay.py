@@ -17,7 +17,7 @@ from typing import Any
 from support.server import ServerProcess
 
 from .exchange import grpc, http, metrics, shared_memory, stream
-from .matchers import differences
+from .matchers import begin_scenario, differences
 from .scenarios import Group, Scenario, Step
 from .server import copy_repository, launch, running
 
@@ -68,6 +68,7 @@ class Stage:
 
     def play(self, scenario: Scenario) -> list[str]:
         """The differences of one scenario."""
+        begin_scenario()
         return self._play(scenario.steps, "step")
 
     def _play(self, steps: Sequence[Step], at: str) -> list[str]:

@@ -74,7 +74,7 @@ def test_notices_of_fields_and_parameters_come_together(prepare: Prepare) -> Non
         COMPLETE + 'parameters { key: "colour" value { string_value: "x" } } response_cache { enable: true }'
     )
     assert [notice.split(" of ")[0] for notice in plan.notices] == [
-        "field 'response_cache.enable'",
+        "response_cache",
         "parameter 'colour'",
     ]
 

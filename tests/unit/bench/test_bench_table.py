@@ -23,7 +23,13 @@ def test_targets_name_contenders_of_their_row(row: LoadRow) -> None:
     labels = {contender.label for contender in row.contenders}
     named = {name for target in row.facts.targets for name in (target.of, target.against) if name is not None}
     assert named <= labels
-    assert {contender.server for contender in row.contenders} <= {"alipes", "alipes_tls", "floor", *peers.ALL}
+    assert {contender.server for contender in row.contenders} <= {
+        "alipes",
+        "alipes_cache",
+        "alipes_tls",
+        "floor",
+        *peers.ALL,
+    }
 
 
 def test_rows_are_chosen_by_name() -> None:

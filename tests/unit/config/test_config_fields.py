@@ -168,6 +168,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     },
     "instance_group.name": lambda config: setattr(config.instance_group[0], "name", "other"),
     "instance_group.count": lambda config: setattr(config.instance_group[0], "count", 3),
+    "response_cache.enable": lambda config: setattr(config.response_cache, "enable", True),
     "model_warmup.name": lambda config: _sample(config, name="other"),
     "model_warmup.batch_size": lambda config: _sample(config, batch_size=2),
     "model_warmup.count": lambda config: _sample(config, count=3),

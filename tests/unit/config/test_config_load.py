@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from alipes.config.load import parse_flags
 from alipes.config.options import Resource
@@ -119,3 +121,35 @@ def test_resources_of_the_rate_limiter_are_read() -> None:
 def test_a_resource_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match='Bad option: "--rate-limit-resource"'):
         parse_flags(["models", f"--rate-limit-resource={text}"], {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "cache_bytes"),
+    [
+        ((), 0),
+        (("--cache-config=local,size=1048576",), 1 << 20),
+        (("--cache-config=local,size=1", "--cache-config=local,size=2"), 2),
+        (("--response-cache-byte-size=7",), 7),
+    ],
+)
+def test_the_cache_has_the_size_that_either_flag_gives(flags: tuple[str, ...], cache_bytes: int) -> None:
+    assert parse_flags(["models", *flags], {}).response_cache_bytes == cache_bytes
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (
+            ("--cache-config=local,size=1", "--response-cache-byte-size=1"),
+            "Incompatible flags --response-cache-byte-size and --cache-config both provided",
+        ),
+        (("--cache-config=size=1",), "No cache specified. --cache-config option format is"),
+        (("--cache-config=redis,host=h",), "there is no cache 'redis'"),
+        (("--cache-config=local,sise=1",), "unknown setting 'local,sise'"),
+        (("--cache-config=local,size=-1",), "--cache-config"),
+        (("--cache-config=local",), "No cache specified"),
+    ],
+)
+def test_a_cache_that_cannot_be_had_is_refused(flags: tuple[str, ...], text: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(text)):
+        parse_flags(["models", *flags], {})

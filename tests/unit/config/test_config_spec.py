@@ -63,6 +63,7 @@ def test_the_whole_specification(tmp_path: Path) -> None:
         ],
         "outputs": [{"name": "Y", "datatype": "FP32", "dims": [2, -1], "reshape": None, "labels": ["zero", "", "two"]}],
         "decoupled": False,
+        "response_cache": False,
         "scheduling": {
             "kind": "dynamic",
             "preferred_batch_sizes": [4],

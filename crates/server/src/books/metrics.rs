@@ -7,6 +7,7 @@ use super::cpu::CpuGauges;
 use super::histogram::{Exposed, Histogram};
 use super::statistics::{FailureReason, Snapshot, Tally};
 use super::summary::Shown;
+use crate::cache::Usage;
 
 /// What the text needs to know of one model version.
 pub struct ModelRow {
@@ -18,6 +19,8 @@ pub struct ModelRow {
     pub waiting: usize,
     /// How long it took to load, in seconds.
     pub load_s: f64,
+    /// Whether answers are kept.
+    pub cached: bool,
     /// Times to the first response, where they are counted.
     pub first_responses: Option<Exposed>,
     /// Quantiles of latencies, where they are kept.
@@ -81,6 +84,21 @@ const DURATIONS: [(&str, &str, Reading); 5] = [
         "Cumulative inference compute output duration in microseconds",
         |row| micros(row.books.compute.compute_output),
     ),
+];
+
+/// Of models whose answers are kept.
+const CACHE: [(&str, &str, Reading); 2] = [
+    ("nv_cache_num_hits_per_model", "Number of cache hits per model", |row| row.books.cache_hit.count as f64),
+    ("nv_cache_num_misses_per_model", "Number of cache misses per model", |row| row.books.cache_miss.count as f64),
+];
+
+const CACHE_DURATIONS: [(&str, &str, Reading); 2] = [
+    ("nv_cache_hit_duration_per_model", "Total cache hit duration per model, in microseconds", |row| {
+        micros(row.books.cache_hit)
+    }),
+    ("nv_cache_miss_duration_per_model", "Total cache miss duration per model, in microseconds", |row| {
+        micros(row.books.cache_miss)
+    }),
 ];
 
 /// Families of quantiles, in the order in which the statistics give them.
@@ -170,6 +188,22 @@ pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, choice: &Choice<'_>
         gauge(&mut text, "nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", cpu.memory_used_bytes as f64);
     }
     text
+}
+
+/// The part about the response cache: what Triton tells of each model that uses it, and how full it is.
+pub fn cache(text: &mut String, rows: &[ModelRow], usage: Usage, durations: bool) {
+    let shown = CACHE.iter().chain(CACHE_DURATIONS.iter().filter(|_| durations));
+    for (name, help, reading) in shown {
+        family(text, name, help, "counter");
+        rows.iter().filter(|row| row.cached).for_each(|row| sample(text, name, &row.labels, reading(row)));
+    }
+    gauge(text, "alipes_response_cache_bytes", "Bytes that the response cache holds", usage.bytes as f64);
+    let limit = "Bytes that the response cache may hold";
+    gauge(text, "alipes_response_cache_limit_bytes", limit, usage.limit_bytes as f64);
+    gauge(text, "alipes_response_cache_entries", "Answers that the response cache holds", usage.entries as f64);
+    let name = "alipes_response_cache_evictions_total";
+    family(text, name, "Answers that the response cache has given up to make room", "counter");
+    let _ = writeln!(text, "{name} {}", usage.evictions);
 }
 
 fn failures(text: &mut String, rows: &[ModelRow]) {
@@ -269,6 +303,7 @@ mod tests {
             books: Snapshot::default(),
             waiting: 3,
             load_s: 0.25,
+            cached: false,
             first_responses: None,
             summaries: None,
         }

@@ -85,6 +85,10 @@ pub struct Snapshot {
     pub fail: Tally,
     /// Waiting for an instance.
     pub queue: Tally,
+    /// Requests that the response cache answered, and how long it took to find their answers.
+    pub cache_hit: Tally,
+    /// Requests whose answers the response cache keeps, and how long it took to find none and to keep them.
+    pub cache_miss: Tally,
     /// The parts of the executions, counted per request.
     pub compute: BatchTally,
     /// The parts of the executions by their size in rows.
@@ -248,6 +252,23 @@ impl Statistics {
         batch.compute_input.add(1, times.input);
         batch.compute_infer.add(1, times.infer);
         batch.compute_output.add(1, times.output);
+    }
+
+    /// Books a request that the response cache answered: how long it waited before, how long its answer was looked for, and
+    /// the time from its arrival to its answer.
+    pub fn cache_hit(&self, waited: Duration, looked: Duration, spent: Duration) {
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let mut books = self.inner.lock();
+        books.last_inference_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
+        books.success.add(1, spent);
+        books.request_spans.add(spent);
+        books.queue.add(1, waited);
+        books.cache_hit.add(1, looked);
+    }
+
+    /// Books that the response cache keeps an answer, and what that took.
+    pub fn cache_miss(&self, took: Duration) {
+        self.inner.lock().cache_miss.add(1, took);
     }
 
     /// Books a request that was answered at another time than its execution ended.

@@ -11,6 +11,7 @@ use tokio::task;
 
 use super::desk::{self, Desk};
 use super::mailbox::{self, Mailbox, Responses};
+use crate::cache::Keep;
 
 /// What a model gives for a request.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,6 +48,8 @@ pub trait Observer: Send + Sync + 'static {
 pub struct Responder {
     way: Way,
     home: Option<Arc<Desk>>,
+    // Where the answer is to be kept for others.
+    keep: Option<Box<Keep>>,
 }
 
 enum Way {
@@ -66,7 +69,7 @@ impl Responder {
     /// A responder for one answer to a request that was taken in on this thread, and where the answer will arrive.
     pub fn unary() -> (Responder, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
-        (Responder { way: Way::One { sender, kept: None }, home: desk::current() }, receiver)
+        (Responder { way: Way::One { sender, kept: None }, home: desk::current(), keep: None }, receiver)
     }
 
     /// A responder for any number of answers to a request that was taken in on this thread, and where they will arrive.
@@ -85,7 +88,12 @@ impl Responder {
         let (sender, caller) = mailbox::line(mailbox, tag);
         // Straight into the mailbox, whichever thread brings it: a parcel that waits on a desk would be overtaken by what
         // that desk's own thread brings next.
-        (Responder { way: Way::Many(sender), home: None }, caller)
+        (Responder { way: Way::Many(sender), home: None, keep: None }, caller)
+    }
+
+    /// Has the answer kept for others, if it is one, and the only one.
+    pub fn keep(&mut self, keep: Keep) {
+        self.keep = Some(Box::new(keep));
     }
 
     /// Ends the obligation without an answer: the caller is told in another way.
@@ -141,6 +149,14 @@ pub enum Delivery {
 }
 
 impl Delivery {
+    /// Keeps the answer for others, if it is one.
+    #[cold]
+    fn keep(&self, keep: Keep) {
+        if let Delivery::One(_, Ok(reply)) | Delivery::Last(_, Some(Ok(reply))) = self {
+            keep.keep(reply);
+        }
+    }
+
     fn has_reader(&self) -> bool {
         match self {
             Delivery::One(..) => false,
@@ -184,6 +200,7 @@ impl Parcels {
             Way::One { kept: Some(kept), .. } => kept.responses += 1,
             Way::One { kept, .. } => *kept = Some(Box::new(Kept { first: answer, responses: 1 })),
             Way::Many(sender) => {
+                responder.keep = None;
                 let post = sender.post();
                 self.dispatch(responder.home.clone(), Delivery::Next(post, answer));
             }
@@ -195,6 +212,9 @@ impl Parcels {
             Way::One { sender, kept } => Delivery::One(sender, only(kept, answer)),
             Way::Many(sender) => Delivery::Last(sender, answer),
         };
+        if let Some(keep) = responder.keep {
+            delivery.keep(*keep);
+        }
         self.dispatch(responder.home, delivery);
     }
 

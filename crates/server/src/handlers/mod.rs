@@ -24,6 +24,7 @@ pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
 use crate::books::cpu::CpuMeter;
 use crate::books::custom::CustomMetrics;
 use crate::budget::Budget;
+use crate::cache::ResponseCache;
 use crate::control::ControlQueue;
 use crate::events::EventQueue;
 use crate::inflight::Inflight;
@@ -62,6 +63,8 @@ pub struct Service {
     pub log: Log,
     /// Which requests are traced.
     pub traces: Traces,
+    /// Answers that are kept, where any are.
+    pub cache: Option<Arc<ResponseCache>>,
     cpu: CpuMeter,
 }
 
@@ -71,6 +74,7 @@ impl Service {
         let regions = Arc::new(Regions::new(config.shared_memory_max_regions));
         let events = Arc::default();
         Service {
+            cache: (config.response_cache_bytes > 0).then(|| Arc::new(ResponseCache::new(config.response_cache_bytes))),
             log: Log::new(config.log.clone()),
             traces: Traces::new(&config.trace, &events),
             budget: Budget::new(config.inflight_bytes),

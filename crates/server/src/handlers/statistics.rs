@@ -67,6 +67,7 @@ impl Service {
                 labels: version.labels.clone(),
                 books: version.statistics.snapshot(),
                 waiting: version.waiting(),
+                cached: version.cache.is_some(),
                 load_s: version.load_time.get().copied().unwrap_or_default().as_secs_f64(),
                 first_responses: version.statistics.first_responses(),
                 summaries: version.statistics.summaries(now, quantiles),
@@ -78,6 +79,9 @@ impl Service {
         let mut text = metrics::exposition(&rows, cpu, &choice);
         let workers: Vec<WorkerRow> = versions.iter().flat_map(|version| worker_rows(version)).collect();
         metrics::workers(&mut text, &workers);
+        if let Some(cache) = &self.cache {
+            metrics::cache(&mut text, &rows, cache.usage(), self.config.counter_latencies);
+        }
         self.metrics.expose(&mut text);
         text
     }

@@ -27,6 +27,7 @@ use tokio::sync::oneshot;
 
 use crate::books::metrics;
 use crate::books::statistics::{Shares, Statistics};
+use crate::cache::Cached;
 use crate::ensemble::Ensemble;
 use crate::executor::answer::{Answer, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
@@ -74,6 +75,8 @@ pub struct ModelVersion {
     pub labels: String,
     /// What it did.
     pub statistics: Statistics,
+    /// Answers that are kept, where it wants that and the server does it.
+    pub cache: Option<Cached>,
     /// How long it took to load; set once it is loaded.
     pub load_time: OnceLock<Duration>,
     /// How long its executions take.
@@ -135,6 +138,7 @@ impl ModelVersion {
             name: spec.name.as_str().into(),
             labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
             statistics: Statistics::default(),
+            cache: None,
             load_time: OnceLock::new(),
             pace: Pace::default(),
             queue: Mutex::new(ModelQueue::new(scheduler(&spec, &drivers), drivers.count())),
@@ -295,6 +299,13 @@ impl ModelVersion {
         if let Some(trace) = &pending.trace {
             trace.note(Moment::QueueStart, clock::now_ns());
         }
+        let pending = match &self.cache {
+            None => pending,
+            Some(cache) => match cache.answer(self, pending) {
+                Some(pending) => pending,
+                None => return Ok(()),
+            },
+        };
         if let Drivers::Ensemble(ensemble) = &self.drivers {
             ensemble.begin(self, pending);
             return Ok(());

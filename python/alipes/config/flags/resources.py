@@ -8,8 +8,6 @@ from alipes.config.flags.flag import MAX_BYTES, NO_GPU, Flag
 
 __all__ = ["BACKENDS", "DEVICES", "RESPONSE_CACHE"]
 
-_NO_CACHE: Final = "answers are not cached yet"
-
 BACKENDS: Final[tuple[Flag, ...]] = (
     Flag(
         "backend-config",
@@ -76,14 +74,19 @@ DEVICES: Final[tuple[Flag, ...]] = (
 )
 
 RESPONSE_CACHE: Final[tuple[Flag, ...]] = (
-    Flag("cache-config", "list", (), "Setting of a cache, `<cache>,<key>=<value>`.", refused=_NO_CACHE),
-    Flag("cache-directory", "str", "", "Folder of cache libraries.", ignored=_NO_CACHE),
+    Flag(
+        "cache-config",
+        "list",
+        (),
+        "Setting of a cache, `<cache>,<key>=<value>`; `local,size=<bytes>` keeps answers for models that want it.",
+    ),
+    Flag("cache-directory", "str", "", "Folder of cache libraries.", ignored="the only cache is the server's own"),
     Flag(
         "response-cache-byte-size",
         "int",
         0,
         "Bytes of the response cache; older form of --cache-config.",
-        refused=_NO_CACHE,
         high=MAX_BYTES,
+        option="response_cache_bytes",
     ),
 )

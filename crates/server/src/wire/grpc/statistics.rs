@@ -39,8 +39,8 @@ fn requests(books: &Snapshot) -> InferStatistics {
         compute_input: duration(books.compute.compute_input),
         compute_infer: duration(books.compute.compute_infer),
         compute_output: duration(books.compute.compute_output),
-        cache_hit: duration(Tally::default()),
-        cache_miss: duration(Tally::default()),
+        cache_hit: duration(books.cache_hit),
+        cache_miss: duration(books.cache_miss),
     }
 }
 

@@ -94,9 +94,8 @@ impl From<&ModelStatistics> for ModelDocument {
                 fail: books.fail.into(),
                 queue: books.queue.into(),
                 compute: books.compute.into(),
-                // There is no response cache yet, so nothing was looked up in it.
-                cache_hit: Tally::default().into(),
-                cache_miss: Tally::default().into(),
+                cache_hit: books.cache_hit.into(),
+                cache_miss: books.cache_miss.into(),
             },
             response_stats: BTreeMap::new(),
             batch_stats: books.batches.iter().map(|(&rows, &tally)| batch_document(rows, tally)).collect(),

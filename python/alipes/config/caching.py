@@ -1,0 +1,49 @@
+"""How large the response cache is, from the flag for caches and from the older one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from alipes.config.settings import read_settings
+from alipes.errors import ConfigError
+
+__all__ = ["read_cache"]
+
+_FLAG: Final = "cache-config"
+_OLDER: Final = "response-cache-byte-size"
+_LOCAL: Final = "local"
+
+
+def read_cache(given: Sequence[str], older_bytes: int, *, older_given: bool) -> int:
+    """The bytes of answers that the server keeps; 0 where it keeps none.
+
+    Args:
+        given: The values of `--cache-config`, in the order given.
+        older_bytes: The value of `--response-cache-byte-size`.
+        older_given: Whether somebody gave it.
+
+    Raises:
+        ConfigError: If a value has another form, names another cache, or both flags are given.
+    """
+    if not given:
+        return older_bytes
+    if older_given:
+        raise ConfigError(
+            f"Error: Incompatible flags --{_OLDER} and --{_FLAG} both provided. Please provide one or the other.",
+            key=_FLAG,
+        )
+    for text in given:
+        cache, comma, _ = text.partition(",")
+        if not comma or not cache:
+            raise ConfigError(
+                f"No cache specified. --{_FLAG} option format is <cache name>,<setting>=<value>. Got {text}", key=_FLAG
+            )
+        if cache != _LOCAL:
+            raise ConfigError(
+                f"Bad option: \"--{_FLAG}\".\nthere is no cache '{cache}'",
+                key=_FLAG,
+                hint=f"'{_LOCAL}' keeps answers in the server's memory",
+            )
+    values, _ = read_settings(_FLAG, given)
+    return int(str(values["response_cache_bytes"]))

@@ -1,0 +1,206 @@
+"""Answers that are kept: whoever asks the same again gets them without the model, and nobody else does."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.http as http_client
+from support.doors import GrpcDoor, HttpDoor, Refusal
+from support.models import add_model, times
+from support.python_models import add_python_model
+from support.server import ServerProcess
+from tritonclient.utils import shared_memory
+
+Serve = Callable[..., ServerProcess]
+
+CACHED = "response_cache { enable: true }\n"
+LOCAL = "--cache-config=local,size=1048576"
+
+# Y is X, and N counts the executions.
+COUNTS = """
+class TritonPythonModel:
+    def initialize(self, args):
+        self.executions = 0
+
+    def execute(self, requests):
+        self.executions += len(requests)
+        return [answer(Y=given(request), N=np.array([self.executions], np.int32)) for request in requests]
+"""
+SIGNATURE = "X: INT32[-1] -> Y: INT32[-1], N: INT32[1]"
+
+
+@pytest.fixture
+def server(repository: Path, serve: Serve) -> ServerProcess:
+    add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
+    return serve(repository, LOCAL, "--allow-client-shm=true")
+
+
+@pytest.fixture
+def door(server: ServerProcess) -> Iterator[HttpDoor]:
+    with HttpDoor(server) as opened:
+        yield opened
+
+
+def cache_books(door: HttpDoor, model: str) -> tuple[int, int, int]:
+    """Hits, misses, executions."""
+    books = door.statistics(model)
+    tallies = books["inference_stats"]
+    return tallies["cache_hit"]["count"], tallies["cache_miss"]["count"], books["execution_count"]
+
+
+def metric(server: ServerProcess, name: str) -> float:
+    connection = HTTPConnection(server.metrics)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    found = re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
+    assert found, text
+    return float(found[1])
+
+
+def test_what_one_door_has_answered_the_other_answers_again(server: ServerProcess, door: HttpDoor) -> None:
+    first = door.ask("counts", {"X": [1, 2]})
+    with GrpcDoor(server) as other:
+        again = other.ask("counts", {"X": [1, 2]}, request_id="another")
+    assert (first["N"].tolist(), again["N"].tolist(), again["Y"].tolist()) == ([1], [1], [1, 2])
+    assert cache_books(door, "counts") == (1, 1, 1)
+    assert metric(server, "nv_cache_num_hits_per_model") == metric(server, "nv_cache_num_misses_per_model") == 1
+    assert metric(server, "alipes_response_cache_entries") == 1
+
+
+def test_a_request_that_differs_in_anything_is_another_one(door: HttpDoor) -> None:
+    asked = [
+        door.ask("counts", {"X": [1, 2]}),
+        door.ask("counts", {"X": [1, 3]}),
+        door.ask("counts", {"X": [1, 2, 0]}),
+        door.ask("counts", {"X": [1, 2]}, parameters={"p": 1}),
+        door.ask("counts", {"X": [1, 2]}, parameters={"p": 2}),
+        door.ask("counts", {"X": [7]}, outputs=["N"]),
+        door.ask("counts", {"X": [7]}, outputs=["Y", "N"]),
+    ]
+    assert [reply["N"].tolist() for reply in asked] == [[number] for number in range(1, 8)]
+    assert cache_books(door, "counts")[0] == 0
+
+
+def test_an_error_is_not_kept(repository: Path, serve: Serve) -> None:
+    source = """
+    class TritonPythonModel:
+        def initialize(self, args):
+            self.failed = False
+
+        def execute(self, requests):
+            if not self.failed:
+                self.failed = True
+                raise ValueError("the first time")
+            return [answer(Y=given(request)) for request in requests]
+    """
+    add_python_model(repository, "m", source, config=CACHED)
+    with HttpDoor(serve(repository, LOCAL)) as door:
+        with pytest.raises(Refusal, match="the first time"):
+            door.ask("m", {"X": [1]})
+        assert door.ask("m", {"X": [1]})["Y"].tolist() == [1]
+        assert door.ask("m", {"X": [1]})["Y"].tolist() == [1]
+        assert cache_books(door, "m") == (1, 1, 2)
+
+
+def test_a_reload_forgets_what_the_old_model_answered(repository: Path, serve: Serve) -> None:
+    folder = add_model(repository, "m", times(2.0), config=f"max_batch_size: 8 {CACHED}")
+    x = {"X": np.ones((1, 2), np.float32)}
+    server = serve(repository, LOCAL, "--model-control-mode=explicit", "--load-model=m")
+    with HttpDoor(server) as door:
+        assert [door.ask("m", x)["Y"].tolist() for _ in range(2)] == [[[2, 2]]] * 2
+        (folder / "1" / "model.onnx").write_bytes(times(3.0).SerializeToString())
+        door.load("m")
+        assert [door.ask("m", x)["Y"].tolist() for _ in range(2)] == [[[3, 3]]] * 2
+        assert metric(server, "alipes_response_cache_entries") == 1
+        door.unload("m")
+        assert metric(server, "alipes_response_cache_bytes") == 0
+
+
+def test_batches_are_kept_request_by_request(repository: Path, serve: Serve) -> None:
+    batching = "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 50000 }"
+    add_model(repository, "m", config=batching + CACHED)
+    server = serve(repository, LOCAL)
+
+    def ask(value: int) -> list[list[float]]:
+        with HttpDoor(server) as door:
+            return list(door.ask("m", {"X": np.full((1, 2), value, np.float32)})["Y"].tolist())
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(2):
+            assert list(pool.map(ask, range(8))) == [[[2 * value] * 2] for value in range(8)]
+    with HttpDoor(server) as door:
+        hits, misses, executions = cache_books(door, "m")
+    assert (hits, misses) == (8, 8)
+    assert executions < 8
+
+
+def test_it_never_holds_more_than_it_may(repository: Path, serve: Serve) -> None:
+    add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
+    server = serve(repository, "--response-cache-byte-size=20000")
+    with HttpDoor(server) as door:
+        for value in range(20):
+            door.ask("counts", {"X": np.full(250, value, np.int32)})
+        assert 0 < metric(server, "alipes_response_cache_bytes") <= 20_000
+        assert metric(server, "alipes_response_cache_evictions_total") > 0
+        assert door.ask("counts", {"X": np.full(250, 19, np.int32)})["N"].tolist() == [20], "the newest is kept"
+        assert door.ask("counts", {"X": np.full(250, 0, np.int32)})["N"].tolist() == [21], "the oldest is not"
+        before = metric(server, "alipes_response_cache_entries")
+        door.ask("counts", {"X": np.zeros(10_000, np.int32)})
+        assert metric(server, "alipes_response_cache_entries") == before, "too large to be kept, and sends nobody away"
+
+
+def test_an_ensemble_and_its_step_keep_answers_each(repository: Path, serve: Serve) -> None:
+    add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
+    (repository / "chain" / "1").mkdir(parents=True)
+    (repository / "chain" / "config.pbtxt").write_text(
+        """
+        platform: "ensemble"
+        input { name: "A" data_type: TYPE_INT32 dims: -1 }
+        output [ { name: "B" data_type: TYPE_INT32 dims: -1 }, { name: "C" data_type: TYPE_INT32 dims: 1 } ]
+        ensemble_scheduling { step { model_name: "counts" model_version: -1
+            input_map { key: "X" value: "A" }
+            output_map [ { key: "Y" value: "B" }, { key: "N" value: "C" } ] } }
+        """
+        + CACHED
+    )
+    with HttpDoor(serve(repository, LOCAL)) as door:
+        assert [door.ask("chain", {"A": [5]})["C"].tolist() for _ in range(3)] == [[1]] * 3
+        assert door.ask("counts", {"X": [5]})["N"].tolist() == [1]
+        assert cache_books(door, "chain")[:2] == (2, 1)
+        assert cache_books(door, "counts") == (1, 1, 1)
+
+
+def test_what_a_client_changes_in_its_memory_changes_no_kept_answer(server: ServerProcess, door: HttpDoor) -> None:
+    key = f"/alipes-cache-{os.getpid()}"
+    handle = shared_memory.create_shared_memory_region("x", key, 8)
+    try:
+        with http_client.InferenceServerClient(server.http) as client:
+            client.register_system_shared_memory("x", key, 8)
+            x = http_client.InferInput("X", [2], "INT32")
+            x.set_shared_memory("x", 8)
+            for values, executions in (([1, 2], 1), ([3, 4], 2), ([1, 2], 1)):
+                shared_memory.set_shared_memory_region(handle, [np.array(values, np.int32)])
+                answer = client.infer("counts", [x])
+                assert answer.as_numpy("Y").tolist() == values
+                assert answer.as_numpy("N").tolist() == [executions]
+            client.unregister_system_shared_memory("x")
+    finally:
+        shared_memory.destroy_shared_memory_region(handle)
+    assert door.ask("counts", {"X": [3, 4]})["N"].tolist() == [2]
+
+
+def test_without_a_cache_a_model_that_wants_one_runs_and_the_log_says_so(repository: Path, serve: Serve) -> None:
+    add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
+    server = serve(repository)
+    with HttpDoor(server) as door:
+        assert [door.ask("counts", {"X": [1]})["N"].tolist() for _ in range(2)] == [[1], [2]]
+        assert cache_books(door, "counts")[:2] == (0, 0)
+    assert "response_cache of model 'counts' does nothing" in server.output
