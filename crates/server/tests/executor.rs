@@ -10,6 +10,7 @@ use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_server::ModelVersion;
 use alipes_server::executor::answer::Answer;
 use alipes_server::executor::desk::Desk;
+use alipes_server::executor::nap::Nap;
 use alipes_server::model::Drivers;
 use alipes_server::model::slots::Slots;
 use alipes_server::spec::ModelSpec;
@@ -259,4 +260,14 @@ fn an_instance_that_goes_finishes_what_it_executes_and_is_freed() {
         assert!(Instant::now() < deadline, "its engine is kept");
         thread::yield_now();
     }
+}
+
+#[test]
+fn a_wake_up_before_the_sleep_sticks_once() {
+    let nap = Nap::default();
+    nap.end();
+    nap.until(Instant::now() + Duration::from_secs(3600));
+    let short = Instant::now() + Duration::from_millis(1);
+    nap.until(short);
+    assert!(Instant::now() >= short);
 }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::answer::Delivery;
-use super::{Run, Step, pool};
+use super::{Run, pool, turns};
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Desk>>> = const { RefCell::new(None) };
@@ -90,9 +90,7 @@ impl Desk {
 
 /// One batch at a time, so that the network waits for no more than one execution of a quick model.
 fn step(run: Run) {
-    match run.step() {
-        Step::Again => run.finish(),
-        Step::Wait(_) => pool::drive(run),
-        Step::Idle => {}
+    if let Some(waiting) = turns::drive_once(run) {
+        pool::drive(waiting);
     }
 }

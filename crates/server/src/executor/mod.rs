@@ -3,10 +3,14 @@
 pub mod alarm;
 pub mod answer;
 pub mod desk;
+mod exchange;
 pub mod execute;
+mod lock;
 pub mod mailbox;
+pub mod nap;
 pub mod pool;
 pub mod reshape;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,6 +20,7 @@ use alipes_scheduler::Next;
 use crate::model::slots::InstanceSlot;
 use crate::model::{Drivers, ModelVersion};
 use crate::workers::place;
+use turns::{Step, Turns};
 
 /// An instance that was claimed and has to be driven until it is idle again.
 pub struct Run {
@@ -25,19 +30,8 @@ pub struct Run {
     pub instance: usize,
 }
 
-/// What became of one step of a run.
-pub enum Step {
-    /// A batch was executed; ask again.
-    Again,
-    /// Nothing is due before this moment.
-    Wait(Instant),
-    /// The instance was given back.
-    Idle,
-}
-
-impl Run {
-    /// Takes the next batch, if one is due, and executes it.
-    pub fn step(&self) -> Step {
+impl Turns for Run {
+    fn step(&self) -> Step {
         match &self.model.drivers {
             Drivers::Native(slots) => slots.with(self.instance, |slot| self.step_with(slot)).unwrap_or_else(|| {
                 // Out of service since it was claimed.
@@ -53,6 +47,17 @@ impl Run {
         }
     }
 
+    fn sleep(&self, until: Instant) {
+        self.model.sleep(self.instance, until);
+    }
+
+    fn give_back(&self) {
+        let effect = self.model.with_queue(|queue, now| queue.finish(now, self.instance));
+        self.model.carry_out(effect);
+    }
+}
+
+impl Run {
     fn step_with(&self, slot: &InstanceSlot) -> Step {
         let mut state = slot.state.lock();
         let (next, effect) = self.model.with_queue(|queue, now| queue.next(now, self.instance, &mut state.batch));
@@ -65,16 +70,6 @@ impl Run {
             Next::WaitUntil(until) => Step::Wait(until),
             Next::Idle => Step::Idle,
         }
-    }
-
-    /// Gives the instance back after a batch. If requests wait, an instance is started for them anew, where it suits.
-    pub fn finish(self) {
-        self.give_back();
-    }
-
-    fn give_back(&self) {
-        let effect = self.model.with_queue(|queue, now| queue.finish(now, self.instance));
-        self.model.carry_out(effect);
     }
 }
 

@@ -42,9 +42,9 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use crate::events::Source;
+use crate::executor::nap::Nap;
 use crate::handlers::Service;
 use crate::model::Pending;
-use crate::model::nap::Nap;
 use crate::model::policy;
 use crate::spec::{ModelSpec, Scheduling, WorkerSpec};
 use calls::Calls;

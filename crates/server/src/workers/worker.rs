@@ -16,9 +16,9 @@ use super::held::Held;
 use super::lanes::Lanes;
 use super::process::Program;
 use crate::events::{Event, Source, WorkerState};
+use crate::executor::nap::Nap;
 use crate::handlers::Service;
 use crate::model::ModelVersion;
-use crate::model::nap::Nap;
 
 /// Numbers that are given once, among the workers of a model version.
 #[derive(Debug, Default)]

@@ -220,7 +220,8 @@ impl Puppet {
         self.take_waiting()
     }
 
-    fn take_waiting(&self) -> Pending {
+    /// The next request, which waits.
+    pub fn take_waiting(&self) -> Pending {
         let mut batch = Vec::new();
         let _ = self.model.queue().next(Instant::now(), 0, &mut batch);
         batch.pop().expect("a request waits")
