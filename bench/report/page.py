@@ -54,6 +54,10 @@ METHOD = """\
 - The worker is killed with SIGKILL by the process id that it answers; the time ends with the first answer that carries
   another one, and what the new worker's `initialize` took is subtracted. Each request is followed to its end.
 - The busy Python model has one thread of work, so the fair share of the others is all cores but one.
+- Streaming models take windows of 2 x 1,024 samples of FP32 that are 128 samples apart: the plain model is sent whole
+  windows, the ensemble of a snapshotter, the same model and an averager what is new of them. Sequences take turns on a
+  stream, on which 64 requests are under way; so are they for the ensemble of three steps, each of which gives back what
+  it is given.
 - Latencies of one connection depend on where the system puts two threads, and stay as they are for as long as the
   connection lives; so they are taken in many short pieces.
 

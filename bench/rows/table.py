@@ -14,6 +14,7 @@ from bench.rows.row import Better, Facts, Row, Target
 from bench.rows.shared import SharedRow
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
+from bench.rows.streaming import streaming_rows
 from bench.work import BINARY, GRPC, JSON, JSON_DOUBLES, STREAM_ONE, work
 
 IMAGE = "3x224x224 FP32"
@@ -50,6 +51,7 @@ def rows(soak_requests: int) -> list[Row]:
         ManyRow(),
         ManyMemoryRow(),
         *python_rows(),
+        *streaming_rows(),
     ]
 
 

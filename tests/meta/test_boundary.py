@@ -86,6 +86,17 @@ def test_the_specification_of_a_version_has_the_fields_of_the_data_plane(
         assert set(spec[side][0]) <= rust_fields("Port")  # type: ignore[index]
 
 
+def test_a_streaming_model_has_the_fields_of_the_data_plane(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    (folder / "1").mkdir(parents=True)
+    sizes = {"stride_size": "4", "snapshot_size": "8", "channels": "a:2"}
+    rows = [f'parameters {{ key: "{key}" value {{ string_value: "{size}" }} }}' for key, size in sizes.items()]
+    (folder / "config.pbtxt").write_text("\n".join(['backend: "snapshotter"', *rows]))
+    options = parse_flags([str(tmp_path)], {})
+    spec = prepare_version(poll_model(folder, "m", options), folder, 1, options, backend_of=backend_of).spec
+    assert set(spec["engine"]) == {"kind", *rust_fields("StreamingSpec")}
+
+
 @pytest.mark.parametrize("change", [{"more": 1}, {"schema": 2}, {"id": None}])
 def test_the_data_plane_refuses_a_document_that_does_not_fit(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(change))}|invalid type"):

@@ -49,6 +49,12 @@ impl Flights {
         self.under_way.is_empty()
     }
 
+    /// Requests that were sent so far.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
     /// Notes a request that is sent now; returns the id to send it under.
     pub fn send(&mut self) -> String {
         self.sent += 1;

@@ -5,5 +5,6 @@
 pub mod batch;
 pub mod engine;
 pub mod onnxruntime;
+pub mod streaming;
 
 pub use engine::{Engine, EngineError, InputView, OutputTensor};

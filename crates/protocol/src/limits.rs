@@ -149,6 +149,10 @@ pub const WARMUP_MAX_BATCH: u32 = 4096;
 /// Most executions of a sample: a load that takes for ever keeps others waiting, and a model is warm long before.
 pub const WARMUP_MAX_COUNT: u32 = 100_000;
 
+/// Most live sequences of a model whose state the server keeps (`--streaming-max-sequences`): each holds that state until
+/// it ends or goes silent, and whoever can start a sequence can start many.
+pub const STREAMING_MAX_SEQUENCES: usize = 10_000;
+
 /// Longest `tracestate` header in bytes that is kept with a traced request; of a longer one nothing is. Source: what W3C
 /// Trace Context asks to be passed on at least.
 pub const TRACESTATE_MAX_BYTES: usize = 512;

@@ -11,6 +11,7 @@
 //!   the [`Effect`]s that it returns, and its [`Aftermath`], after the mutex is released.
 //! - [`Why`] and what goes with it tell a person what was decided, and what keeps the next batch.
 //! - [`ensemble`] is the same for a request that several models answer together.
+//! - [`streams`] is the book of the live sequences of a model that keeps its own state.
 
 mod direct;
 mod dynamic;
@@ -22,6 +23,7 @@ mod line;
 mod model_queue;
 mod policy;
 mod scheduler;
+pub mod streams;
 mod why;
 mod work;
 

@@ -20,6 +20,7 @@ use crate::handlers::Service;
 use crate::model::{Drivers, ModelVersion};
 use crate::priority::{self, Priority};
 use crate::spec::{EngineSpec, ModelSpec, OnnxruntimeSpec, Port};
+use crate::streaming::Streaming;
 use crate::workers::Workers;
 
 /// Loads every instance of a model version.
@@ -36,6 +37,9 @@ pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion
     let drivers = match &spec.engine {
         EngineSpec::Onnxruntime(engine) => Drivers::native(onnx_sessions(&spec, engine, spec.instances.len())?),
         EngineSpec::Ensemble(steps) => Drivers::Ensemble(Ensemble::new(&spec, steps, &Arc::downgrade(service))?),
+        EngineSpec::Streaming(streaming) => {
+            Drivers::Streaming(Box::new(Streaming::new(&spec, streaming, &Arc::downgrade(service))?))
+        }
         EngineSpec::Worker(worker) => Drivers::Workers(Workers::new(&spec, worker, &Arc::downgrade(service))?),
     };
     let mut model = ModelVersion::new(spec, drivers)?;
@@ -46,7 +50,8 @@ pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion
         Drivers::Native(slots) => slots.warm_up(&model)?,
         // Each warms up on its own, at each of its starts.
         Drivers::Workers(workers) => service.workers.start(service, &model, &workers.crew().list)?,
-        Drivers::Ensemble(_) => {}
+        // Their arithmetic is warm from the start.
+        Drivers::Ensemble(_) | Drivers::Streaming(_) => {}
     }
     let _ = model.load_time.set(began.elapsed());
     Ok(model)
@@ -86,6 +91,8 @@ pub fn adapt(service: &Arc<Service>, model: &Arc<ModelVersion>, spec: &ModelSpec
             }
         }
         (Drivers::Workers(workers), EngineSpec::Worker(worker)) => workers.change(service, model, spec, worker)?,
+        // Slots belong to sequences, whatever instances there are.
+        (Drivers::Streaming(_), EngineSpec::Streaming(_)) => {}
         _ => return Err(InferError::invalid(format!("model '{}' runs in another engine", spec.name))),
     }
     model.set_configuration(spec)

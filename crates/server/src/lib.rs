@@ -19,6 +19,7 @@ pub mod regions;
 pub mod registry;
 pub mod server;
 pub mod spec;
+pub mod streaming;
 pub mod trace;
 pub mod wire;
 pub mod workers;

@@ -157,6 +157,10 @@ fn default_shared_memory_max_regions() -> usize {
     limits::REGIONS_MAX
 }
 
+fn default_streaming_max_sequences() -> usize {
+    limits::STREAMING_MAX_SEQUENCES
+}
+
 /// An input or output of a model as its configuration declares it, without the batch dimension.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -254,6 +258,8 @@ pub enum EngineSpec {
     Worker(WorkerSpec),
     /// Other models, one after the other.
     Ensemble(EnsembleSpec),
+    /// The server itself, which keeps the state of each sequence.
+    Streaming(StreamingSpec),
 }
 
 impl EngineSpec {
@@ -261,7 +267,7 @@ impl EngineSpec {
     pub fn sees_requests(&self) -> bool {
         match self {
             EngineSpec::Onnxruntime(_) => false,
-            EngineSpec::Worker(_) | EngineSpec::Ensemble(_) => true,
+            EngineSpec::Worker(_) | EngineSpec::Ensemble(_) | EngineSpec::Streaming(_) => true,
         }
     }
 }
@@ -335,6 +341,49 @@ pub struct StepSpec {
     pub outputs: BTreeMap<String, String>,
     /// The model may give any number of responses.
     pub decoupled: bool,
+}
+
+/// A model whose state the server keeps.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamingSpec {
+    /// What becomes of an update.
+    pub update: Update,
+    /// Most live sequences.
+    #[serde(default = "default_streaming_max_sequences")]
+    pub max_sequences: usize,
+    /// Silence that ends a sequence, in microseconds.
+    pub max_idle_us: u64,
+}
+
+/// What becomes of an update, in samples and channels.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Update {
+    /// Windows of the newest samples.
+    Snapshotter {
+        /// New samples of each window.
+        stride: usize,
+        /// Samples of a window.
+        snapshot: usize,
+        /// Windows of an update.
+        batch: usize,
+        /// By output: its channels; zero where it has one and no axis for it.
+        channels: Vec<usize>,
+    },
+    /// The mean of overlapping predictions.
+    Averager {
+        /// Samples by which each prediction is ahead of the one before it.
+        update: usize,
+        /// Predictions that make a mean.
+        updates: usize,
+        /// Predictions of a request.
+        batch: usize,
+        /// Channels of a prediction; zero where it has one and no axis for it.
+        channels: usize,
+        /// Samples of a prediction.
+        kernel: usize,
+    },
 }
 
 /// One version of a model, ready to be built.

@@ -78,7 +78,8 @@ def prepare_version(
     if not options.model.strict_config:
         backend.complete()
     check_load(made, folder, options.model)
-    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off") + unknown_families(made)
+    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off", read=backend.reads)
+    unsupported += unknown_families(made)
     unsupported += missing_cache(made, options.response_cache_bytes)
     engine = backend.engine()
     spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace)

@@ -8,10 +8,19 @@ from types import MappingProxyType
 from alipes.backends.base import Backend
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 from alipes.backends.python.backend import PythonBackend
+from alipes.backends.streaming.averager import AveragerBackend
+from alipes.backends.streaming.snapshotter import SnapshotterBackend
 from alipes.errors import ModelLoadError
 
 # Backend name -> prepares its models.
-OFFERED: Mapping[str, type[Backend]] = MappingProxyType({"onnxruntime": OnnxruntimeBackend, "python": PythonBackend})
+OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
+    {
+        "averager": AveragerBackend,
+        "onnxruntime": OnnxruntimeBackend,
+        "python": PythonBackend,
+        "snapshotter": SnapshotterBackend,
+    }
+)
 
 # Names that Triton users know and that this release cannot run: told apart from a misspelt name.
 NOT_OFFERED = frozenset(("dali", "fil", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))

@@ -69,6 +69,8 @@ def _model(model: Document) -> Iterator[RenderableType]:
 def _rules(scheduling: Document) -> str:
     if scheduling["kind"] == "ensemble":
         return "an ensemble"
+    if scheduling["kind"] == "streaming":
+        return "the state of each sequence is kept"
     rows = scheduling["max_batch_size"]
     if scheduling["kind"] == "direct":
         return "requests run alone"
@@ -80,12 +82,15 @@ def _rules(scheduling: Document) -> str:
 
 
 def _facts(model: Document) -> Iterator[tuple[str, str]]:
-    ensemble, queue = model.get("ensemble"), model.get("queue")
+    ensemble, queue, streaming = (model.get(part) for part in ("ensemble", "queue", "streaming"))
     if ensemble:
         held = ensemble["held_back"]
         back = f"; {count(held, 'call')} held back by max_inflight_requests" if held else ""
         yield "under way", count(ensemble["requests"], "request") + back
         yield "steps", ", ".join(ensemble["members"]) or "none is served"
+    if streaming:
+        yield "live", f"{count(streaming['sequences'], 'sequence')} of {streaming['max_sequences']}"
+        yield "waiting", count(streaming["waiting"], "request") if streaming["waiting"] else "nothing"
     if queue:
         workers = model.get("workers", [])
         yield "waiting", _waiting(queue)

@@ -58,7 +58,8 @@ FIELDS: Final[tuple[Field, ...]] = (
         {
             "name": "Name of the model; that of its folder.",
             "platform": "Kind of model, for example onnxruntime_onnx; follows from the backend.",
-            "backend": "What runs the model: onnxruntime or python. Follows from the model file where not given.",
+            "backend": "What runs the model: onnxruntime or python, which follow from the model file; or snapshotter "
+            "or averager, which have none.",
         }
     ),
     Field("runtime", "refused", "Library of the backend.", "the backend's own library is used"),

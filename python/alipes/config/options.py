@@ -194,6 +194,7 @@ class ModelOptions:
         resources: Limits of the rate limiter's resources.
         default_max_batch_size: Batch size in rows for completed configurations of any backend.
         onnxruntime_default_max_batch_size: The same for ONNX Runtime; None takes the one for any backend.
+        streaming_max_sequences: Live sequences of a model whose state the server keeps.
     """
 
     strict_config: bool
@@ -203,6 +204,7 @@ class ModelOptions:
     resources: tuple[Resource, ...]
     default_max_batch_size: int
     onnxruntime_default_max_batch_size: int | None
+    streaming_max_sequences: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,11 @@ ENSEMBLE: Final = "ensemble"
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One row: a kind of model. `platform` is empty where Triton has no platform name for it."""
+    """One row: a kind of model.
+
+    `platform` is empty where Triton has no platform name for it, `filename` where there is no model file: the last rows
+    are kinds of ours, which Triton does not have.
+    """
 
     backend: str
     platform: str
@@ -32,6 +36,8 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
     Platform("pytorch", "pytorch_libtorch", "model.pt"),
     Platform("pytorch", "torch_aoti", "model.pt2"),
     Platform("python", "", "model.py"),
+    Platform("snapshotter", "snapshotter", ""),
+    Platform("averager", "averager", ""),
 )
 """In the order in which files are looked for."""
 

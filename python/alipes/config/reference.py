@@ -12,6 +12,7 @@ from alipes.config.fields import FIELDS, Field, find_field
 from alipes.config.flags import FLAGS, Flag, Value, environment_name
 from alipes.config.parameters import PARAMETERS, Parameter
 from alipes.config.settings import SETTINGS
+from alipes.config.streaming_parameters import AVERAGER_PARAMETERS, SNAPSHOTTER_PARAMETERS
 from alipes.config.worker_parameters import WORKER_PARAMETERS
 
 __all__ = ["main", "pages"]
@@ -51,6 +52,16 @@ _WORKER_PARAMETERS: Final = """\
 Written in the same way. All parameters, these and your own, reach the model in `args["model_config"]`. Times are
 seconds, such as `30` or `0.5`; 0 sets no limit. `--backend-config=python,<key>=<value>` sets a limit for all models:
 see [the flags](cli-serve.md#settings-inside-flags)."""
+
+
+_STREAMING: Final = (
+    (
+        "snapshotter",
+        "Sizes are samples. Tensors that are not listed follow from them; where both are given, they must agree.",
+        SNAPSHOTTER_PARAMETERS,
+    ),
+    ("averager", "The same holds here.", AVERAGER_PARAMETERS),
+)
 
 
 def pages() -> dict[str, str]:
@@ -95,6 +106,8 @@ def _fields_page() -> str:
     parts += ["## Fields\n", _table(("Field", "Status", "What it says"), fields)]
     parts += ["## Parameters of the ONNX Runtime backend\n", f"{_PARAMETERS}\n", _parameters_table(PARAMETERS)]
     parts += ["## Parameters of the Python backend\n", f"{_WORKER_PARAMETERS}\n", _parameters_table(WORKER_PARAMETERS)]
+    for title, text, rows in _STREAMING:
+        parts += [f"## Parameters of the {title} backend\n", f"{text}\n", _parameters_table(rows)]
     return "\n".join(parts)
 
 

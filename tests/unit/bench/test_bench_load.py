@@ -87,6 +87,17 @@ def test_figures_of_a_stream_are_those_of_its_requests(monkeypatch: pytest.Monke
     assert measurement == Measurement(requests=30, duration_s=1.5, p50_us=20, p99_us=90)
 
 
+@pytest.mark.parametrize(("sequences", "told"), [(0, []), (10, ["10"])])
+def test_the_tool_of_streams_is_told_how_many_sequences_there_are(
+    sequences: int, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    printed = '{"requests": 30, "duration_us": 1500000, "p50_us": 20, "p99_us": 90}'
+    monkeypatch.setattr(stream, "run", lambda command, duration_s, interrupt: asked.append(command) or printed)
+    stream.post_sequences(8001, Path("message"), sequences, 64, 1.5)
+    assert asked[0][1:] == ["8001", "message", "any", "64", "1500", *told]
+
+
 def test_a_tool_is_interrupted_and_heard_out() -> None:
     program = "import time\ntry:\n time.sleep(60)\nexcept KeyboardInterrupt:\n print('figures')"
     # The interrupt may come before the program has begun to listen for it, which also ends it.

@@ -6,7 +6,9 @@ import pytest
 
 from bench.__main__ import _choose, _peers
 from bench.fleet import Fleet
+from bench.models.streaming import ASKED
 from bench.rows.load import LoadRow
+from bench.rows.streaming import StreamRow
 from bench.rows.table import rows
 from bench.servers import peers
 
@@ -30,6 +32,13 @@ def test_targets_name_contenders_of_their_row(row: LoadRow) -> None:
         "floor",
         *peers.ALL,
     }
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row, StreamRow)], ids=lambda row: row.facts.name)
+def test_targets_of_streams_name_models_of_their_row(row: StreamRow) -> None:
+    labels = {asked.label for asked in row.contenders}
+    assert {name for target in row.facts.targets for name in (target.of, target.against)} <= labels
+    assert {asked.model for asked in row.contenders} <= set(ASKED)
 
 
 def test_rows_are_chosen_by_name() -> None:

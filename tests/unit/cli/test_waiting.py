@@ -80,6 +80,21 @@ def test_an_ensemble_is_told_with_its_members() -> None:
     assert told[4].startswith("m, version 2:")
 
 
+def test_a_streaming_model_is_told_with_its_sequences() -> None:
+    streaming = {
+        "name": "s",
+        "version": "1",
+        "ready": True,
+        "scheduling": {"kind": "streaming", "max_batch_size": 0, "max_queue_delay_us": 0},
+        "streaming": {"sequences": 1, "max_sequences": 10_000, "waiting": 2},
+    }
+    assert shown(streaming) == [
+        "s, version 1: the state of each sequence is kept",
+        "live 1 sequence of 10000",
+        "waiting 2 requests",
+    ]
+
+
 @pytest.mark.parametrize(
     ("decision", "sentence"),
     [

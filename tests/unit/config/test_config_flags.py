@@ -48,6 +48,7 @@ OURS = {
     "shared-memory-max-regions",
     "ssl-reload-secs",
     "stall-timeout-secs",
+    "streaming-max-sequences",
     *(
         f"{door}-{what}"
         for door in ("http", "metrics")

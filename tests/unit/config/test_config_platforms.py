@@ -30,7 +30,7 @@ def put(folder: Path, version: str, filename: str) -> None:
 ONNX = ("onnxruntime", "onnxruntime_onnx", "model.onnx")
 
 
-@pytest.mark.parametrize("row", PLATFORMS, ids=lambda row: row.filename)
+@pytest.mark.parametrize("row", [row for row in PLATFORMS if row.filename], ids=lambda row: row.filename)
 def test_a_model_file_tells_backend_and_platform(folder: Path, row: object) -> None:
     put(folder, "1", row.filename)  # type: ignore[attr-defined]
     assert completed(folder) == (row.backend, row.platform, row.filename)  # type: ignore[attr-defined]
@@ -42,6 +42,12 @@ def test_a_model_file_tells_backend_and_platform(folder: Path, row: object) -> N
 )
 def test_one_of_the_three_fields_tells_the_others(folder: Path, text: str) -> None:
     assert completed(folder, text) == ONNX
+
+
+@pytest.mark.parametrize("text", ['backend: "snapshotter"', 'platform: "snapshotter"'])
+def test_a_kind_without_a_model_file_is_told_by_its_name(folder: Path, text: str) -> None:
+    put(folder, "1", "model.onnx")
+    assert completed(folder, text) == ("snapshotter", "snapshotter", "")
 
 
 def test_what_is_written_stays(folder: Path) -> None:

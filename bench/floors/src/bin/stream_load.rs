@@ -1,6 +1,7 @@
 //! Keeps requests under way on one gRPC stream and checks every response:
-//! `PORT REQUEST RESPONSES IN_FLIGHT MILLISECONDS`. Prints the figures as one line of JSON. With `any` for the responses each
-//! request has one, of any value, and they come in the order of the requests.
+//! `PORT REQUEST RESPONSES IN_FLIGHT MILLISECONDS [SEQUENCES]`. Prints the figures as one line of JSON. With `any` for the
+//! responses each request has one, of any value, and they come in the order of the requests. With a number of sequences
+//! requests belong to each of them in turn.
 //!
 //! Compiled, since a client in Python would be slower than any server that it measures.
 
@@ -15,7 +16,10 @@ use std::{
 
 use floors::{
     flights::{Expected, Flights},
-    inference::{ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
+    inference::{
+        InferParameter, ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient,
+        infer_parameter::ParameterChoice,
+    },
 };
 use hyper::{
     body::Incoming,
@@ -45,13 +49,15 @@ struct Plan {
     expected: Expected,
     in_flight: u32,
     time: Duration,
+    /// Zero where requests belong to none.
+    sequences: u64,
 }
 
 impl Plan {
     fn from_command_line() -> Result<Self, Failure> {
         let arguments: Vec<String> = env::args().skip(1).collect();
-        let [port, request, responses, in_flight, milliseconds] = arguments.as_slice() else {
-            return Err("usage: stream-load PORT REQUEST RESPONSES IN_FLIGHT MILLISECONDS".into());
+        let [port, request, responses, in_flight, milliseconds, sequences @ ..] = arguments.as_slice() else {
+            return Err("usage: stream-load PORT REQUEST RESPONSES IN_FLIGHT MILLISECONDS [SEQUENCES]".into());
         };
         Ok(Self {
             port: port.parse()?,
@@ -59,7 +65,21 @@ impl Plan {
             expected: if responses == "any" { Expected::AnyOne } else { Expected::Indices(responses.parse()?) },
             in_flight: in_flight.parse()?,
             time: Duration::from_millis(milliseconds.parse()?),
+            sequences: sequences.first().map_or(Ok(0), |sequences| sequences.parse())?,
         })
+    }
+
+    /// The next request, the `number`th before which as many were sent. The first of each sequence starts it.
+    fn request(&self, number: u64, id: String) -> ModelInferRequest {
+        let mut request = ModelInferRequest { id, ..self.request.clone() };
+        if self.sequences > 0 {
+            let mut say = |name: &str, value| {
+                request.parameters.insert(name.to_owned(), InferParameter { parameter_choice: Some(value) });
+            };
+            say("sequence_id", ParameterChoice::Int64Param((number % self.sequences + 1) as i64));
+            say("sequence_start", ParameterChoice::BoolParam(number < self.sequences));
+        }
+        request
     }
 }
 
@@ -99,7 +119,7 @@ async fn run(plan: Plan) -> Result<Figures, Failure> {
     let begin = Instant::now();
     // Some servers answer nothing, not even headers, before a request has come.
     for _ in 0..plan.in_flight {
-        send(&plan.request, &mut flights, &sender)?;
+        send(&plan, &mut flights, &sender)?;
     }
     let mut responses = client.model_stream_infer(UnboundedReceiverStream::new(receiver)).await?.into_inner();
     let mut figures = Figures::default();
@@ -108,7 +128,7 @@ async fn run(plan: Plan) -> Result<Figures, Failure> {
         if let Some(time) = flights.take(&message)? {
             figures.requests.push(time);
             if begin.elapsed() < plan.time {
-                send(&plan.request, &mut flights, &sender)?;
+                send(&plan, &mut flights, &sender)?;
             }
         }
     }
@@ -118,13 +138,10 @@ async fn run(plan: Plan) -> Result<Figures, Failure> {
     Ok(figures)
 }
 
-fn send(
-    request: &ModelInferRequest,
-    flights: &mut Flights,
-    sender: &UnboundedSender<ModelInferRequest>,
-) -> Result<(), Failure> {
-    let request = ModelInferRequest { id: flights.send(), ..request.clone() };
-    sender.send(request).map_err(|_| "the server refused further requests".into())
+fn send(plan: &Plan, flights: &mut Flights, sender: &UnboundedSender<ModelInferRequest>) -> Result<(), Failure> {
+    let number = flights.sent();
+    let id = flights.send();
+    sender.send(plan.request(number, id)).map_err(|_| "the server refused further requests".into())
 }
 
 /// Waits until the server ends the stream too: nothing may follow.

@@ -110,6 +110,11 @@ impl Graph {
         self.scopes.len() > 1
     }
 
+    /// Whether a step takes anything that another one makes.
+    pub fn follows(&self, step: usize) -> bool {
+        self.steps[step].inputs.iter().any(|&input| self.tensors[input].maker.is_some())
+    }
+
     /// What has to run for some of the outputs, by their positions, or for all of them where none is named.
     pub(super) fn plan(&self, wanted: &[usize]) -> Arc<Plan> {
         if wanted.is_empty() || (0..self.outputs.len()).eq(wanted.iter().copied()) {

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use alipes_protocol::trace::{Moment, Side};
 use alipes_protocol::{Code, InferError, Origin, SequenceInfo, Tensor};
-use alipes_scheduler::ensemble::{Action, EnsembleRun};
+use alipes_scheduler::ensemble::{Action, EnsembleRun, Ticket};
 use smallvec::SmallVec;
 
 use super::gate::Pass;
-use super::run::{Event, Run};
+use super::run::{self, Event, Run};
 use super::step::{self, Prepared, Value};
 use super::{Ensemble, Members};
 use crate::books::statistics::{Execution, FailureReason, Shares};
@@ -44,6 +44,12 @@ pub struct Conductor {
     /// What the steps have computed.
     shares: Arc<Shares>,
     parcels: Parcels,
+    /// Its place in the line of its sequence, where steps have to see that in its order.
+    ticket: Option<Ticket>,
+    /// Calls whose turn has not come.
+    parked: Vec<Action<Value>>,
+    /// Runs whose turn has.
+    woken: Vec<Weak<Run>>,
 }
 
 /// The caller's side.
@@ -110,9 +116,15 @@ impl Conductor {
             mailbox: Mailbox::read_by(Arc::clone(itself) as Arc<dyn Reader>),
             shares: Arc::default(),
             parcels: Parcels::default(),
+            ticket: None,
+            parked: Vec::new(),
+            woken: Vec::new(),
         };
         match members {
-            Ok(members) => conductor.members = members,
+            Ok(members) => {
+                conductor.ticket = ensemble.join(&members, &conductor.request.context.sequence);
+                conductor.members = members;
+            }
             Err(error) => conductor.fail(error),
         }
         conductor
@@ -142,6 +154,7 @@ impl Conductor {
                 self.begin(call, step, inputs, Some(pass));
             }
             Event::Cancelled => self.withdraw(),
+            Event::Turn => self.actions.append(&mut self.parked),
         }
     }
 
@@ -166,10 +179,16 @@ impl Conductor {
         }
         self.actions = actions;
         self.parcels.send();
+        if !self.woken.is_empty() {
+            run::wake(self.woken.drain(..).filter_map(|run| run.upgrade()));
+        }
     }
 
-    /// Calls a step, as soon as there is room for it.
+    /// Calls a step, once it is this request's turn and as soon as there is room for it.
     fn call(&mut self, call: usize, step: usize, inputs: Vec<Option<Value>>) {
+        if !self.may_call(step) {
+            return self.parked.push(Action::Call { call, step, inputs });
+        }
         let pass = match &self.ensemble.steps[step].gate {
             None => None,
             Some(gate) => match gate.enter(&self.itself, call) {
@@ -181,7 +200,9 @@ impl Conductor {
     }
 
     fn begin(&mut self, call: usize, step: usize, inputs: Vec<Option<Value>>, pass: Option<Pass>) {
-        match self.submit(call, step, inputs, pass) {
+        let submitted = self.submit(call, step, inputs, pass);
+        self.pass_turn(step);
+        match submitted {
             Ok(ongoing) => {
                 if self.calls.len() <= call {
                     self.calls.resize_with(call + 1, || None);
@@ -189,6 +210,34 @@ impl Conductor {
                 self.calls[call] = Some(ongoing);
             }
             Err(error) => self.fail(error),
+        }
+    }
+
+    /// Whether it is the turn of this request at a step; else it is woken when it is.
+    fn may_call(&self, number: usize) -> bool {
+        let Some((ticket, step)) = self.turn(number) else { return true };
+        self.ensemble.turns.lock().may_call(ticket, step, || Weak::clone(&self.itself))
+    }
+
+    /// The next request of the sequence may call a step. What a decoupled ensemble may call again is passed at its end.
+    fn pass_turn(&mut self, number: usize) {
+        if !self.ensemble.graph.is_decoupled()
+            && let Some((ticket, step)) = self.turn(number)
+        {
+            let next = self.ensemble.turns.lock().pass(ticket, step);
+            self.woken.extend(next);
+        }
+    }
+
+    /// Where the requests of a sequence have to call a step in their order: the place in their line, and the step's.
+    fn turn(&self, number: usize) -> Option<(&Ticket, usize)> {
+        let (ticket, step) = (self.ticket.as_ref()?, self.ensemble.later[number]?);
+        self.members[self.ensemble.steps[number].member].keeps_state().then_some((ticket, step))
+    }
+
+    fn leave_line(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.ensemble.turns.lock().leave(ticket, &mut self.woken);
         }
     }
 
@@ -273,6 +322,7 @@ impl Conductor {
     /// The request has been answered to the end.
     fn end(&mut self, reply: Option<Reply>) {
         let Some(responder) = self.request.responder.take() else { return };
+        self.leave_line();
         // Booked before the answer leaves: who asks for statistics after it finds it in them.
         self.request.book(&self.shares);
         self.request.note_end(reply.as_ref());
@@ -295,6 +345,7 @@ impl Conductor {
 
     /// Withdraws the steps that have not ended: their models are told that nobody waits for them any more.
     fn let_go(&mut self) {
+        self.leave_line();
         self.run.stop();
         self.held_back.clear();
         let open: SmallVec<[usize; 4]> =

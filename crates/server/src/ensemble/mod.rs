@@ -16,10 +16,12 @@ mod step;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use alipes_protocol::{Code, InferError, RequestedOutput};
-use alipes_scheduler::ensemble::{Graph, GraphError, StepShape};
+use alipes_protocol::{Code, CorrelationId, InferError, RequestedOutput, SequenceInfo};
+use alipes_scheduler::ensemble::{Graph, GraphError, StepShape, Ticket, Turns};
 use compact_str::CompactString;
 use gate::Gate;
+use parking_lot::Mutex;
+use run::Run;
 use smallvec::SmallVec;
 
 use crate::handlers::Service;
@@ -37,6 +39,10 @@ pub struct Ensemble {
     graph: Arc<Graph>,
     steps: Vec<Step>,
     members: Vec<Member>,
+    /// By step: its number among those that follow another one.
+    later: Vec<Option<usize>>,
+    /// The order of the requests of a sequence at those of them that keep a state.
+    turns: Mutex<Turns<CorrelationId, Weak<Run>>>,
 }
 
 /// A model that some steps call.
@@ -77,7 +83,11 @@ impl Ensemble {
         let steps =
             engine.steps.iter().map(|step| Step::new(step, engine.max_inflight_requests, &mut members)).collect();
         let (service, namespace) = (Weak::clone(service), spec.namespace.clone());
-        Ok(Arc::new(Ensemble { service, namespace, graph: Arc::new(graph), steps, members }))
+        let mut following = 0..;
+        let later: Vec<Option<usize>> =
+            (0..engine.steps.len()).map(|step| graph.follows(step).then(|| following.next()).flatten()).collect();
+        let turns = Mutex::new(Turns::new(later.iter().flatten().count()));
+        Ok(Arc::new(Ensemble { service, namespace, graph: Arc::new(graph), steps, members, later, turns }))
     }
 
     /// Whether each of its models could answer now.
@@ -122,6 +132,21 @@ impl Ensemble {
     /// Takes a request on; its responder is told how it ends.
     pub fn begin(self: &Arc<Self>, model: &Arc<ModelVersion>, pending: Pending) {
         run::begin(self, model, pending);
+    }
+
+    /// Whether one of its models keeps a state from one request of a sequence to the next.
+    pub fn keeps_state(&self) -> bool {
+        self.members().is_ok_and(|members| members.iter().any(|member| member.keeps_state()))
+    }
+
+    /// The place of a request in the line of its sequence; none where no step has to see these in their order.
+    fn join(&self, members: &[Arc<ModelVersion>], sequence: &SequenceInfo) -> Option<Ticket> {
+        if sequence.correlation_id == CorrelationId::Number(0) {
+            return None;
+        }
+        let mut later = self.steps.iter().zip(&self.later).filter(|(_, later)| later.is_some());
+        let needed = later.any(|(step, _)| members[step.member].keeps_state());
+        needed.then(|| self.turns.lock().join(sequence.correlation_id.clone()))
     }
 
     /// The versions that are called now.

@@ -4,6 +4,8 @@
 //! left here; the thread that finds the run resting takes it on until nothing has been left, so that one thread at a
 //! time does, no lock is held meanwhile, and nothing calls itself.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::mem;
 use std::sync::{Arc, Weak};
 
@@ -26,6 +28,13 @@ pub enum Event {
     Admitted { call: usize, pass: Pass },
     /// The caller has gone.
     Cancelled,
+    /// Requests before it in its sequence have called the step that it waits for.
+    Turn,
+}
+
+thread_local! {
+    /// Runs that this thread has still to wake; none where it wakes nobody.
+    static WOKEN: RefCell<Option<VecDeque<Arc<Run>>>> = const { RefCell::new(None) };
 }
 
 /// One request's way through an ensemble, as those see it who bring something.
@@ -49,6 +58,31 @@ pub fn begin(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, mut pending: P
     pending.responder.observe(Watch(Arc::downgrade(&run)));
     let conductor = Conductor::start(ensemble, model, pending, &run);
     run.take_on(Box::new(conductor));
+}
+
+/// Tells runs that it is their turn. One that is woken may wake the next, and a stream may have a thousand that wait: they
+/// are woken one after the other, and not one within the other.
+pub fn wake(runs: impl IntoIterator<Item = Arc<Run>>) {
+    let mut runs = runs.into_iter().peekable();
+    if runs.peek().is_none() {
+        return;
+    }
+    let is_within = WOKEN.with_borrow_mut(|woken| {
+        let is_within = woken.is_some();
+        woken.get_or_insert_default().extend(runs);
+        is_within
+    });
+    while let Some(run) = (!is_within).then(|| WOKEN.with_borrow_mut(next)).flatten() {
+        run.tell(Event::Turn);
+    }
+}
+
+fn next(woken: &mut Option<VecDeque<Arc<Run>>>) -> Option<Arc<Run>> {
+    let run = woken.as_mut().and_then(VecDeque::pop_front);
+    if run.is_none() {
+        *woken = None;
+    }
+    run
 }
 
 impl Run {

@@ -175,6 +175,18 @@ impl Delivery {
     }
 }
 
+/// Gives a request its only answer at once. For one that runs alone and holds no lock; see [`Parcels`] for batches.
+pub fn answer_one(responder: Responder, answer: Answer) {
+    let delivery = match responder.way {
+        Way::One { sender, kept } => Delivery::One(sender, only(kept, Some(answer))),
+        Way::Many(sender) => Delivery::Last(sender, Some(answer)),
+    };
+    match responder.home {
+        Some(desk) if !desk.is_here() => desk.deliver(&mut vec![delivery]),
+        _ => delivery.hand_over(),
+    }
+}
+
 /// Collects answers, so that each network thread is woken once for all of them.
 #[derive(Default)]
 pub struct Parcels {

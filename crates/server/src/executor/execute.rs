@@ -137,7 +137,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
 
 /// Notes the moments of an execution, and its answer.
 #[cold]
-fn note_execution(trace: &Trace, taken: Instant, times: ExecutionTimes, outputs: &[Tensor]) {
+pub fn note_execution(trace: &Trace, taken: Instant, times: ExecutionTimes, outputs: &[Tensor]) {
     let began = clock::ns(taken);
     let span = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let input_end = began.saturating_add(span(times.input));

@@ -20,7 +20,8 @@ use alipes_scheduler::Next;
 use crate::model::slots::InstanceSlot;
 use crate::model::{Drivers, ModelVersion};
 use crate::workers::place;
-use turns::{Step, Turns};
+pub use turns::Step;
+use turns::Turns;
 
 /// An instance that was claimed and has to be driven until it is idle again.
 pub struct Run {
@@ -42,6 +43,7 @@ impl Turns for Run {
                 Some(until) => Step::Wait(until),
                 None => Step::Idle,
             },
+            Drivers::Streaming(streaming) => streaming.help(&self.model),
             // Nothing is ever queued for it.
             Drivers::Ensemble(_) => Step::Idle,
         }

@@ -38,6 +38,8 @@ struct ModelExplained {
     workers: Vec<WorkerExplained>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ensemble: Option<EnsembleExplained>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streaming: Option<StreamingExplained>,
 }
 
 #[derive(Debug, Serialize)]
@@ -107,6 +109,15 @@ struct WorkerExplained {
 }
 
 #[derive(Debug, Serialize)]
+struct StreamingExplained {
+    /// Sequences that are live.
+    sequences: usize,
+    max_sequences: usize,
+    /// Requests that wait for another of their sequence.
+    waiting: usize,
+}
+
+#[derive(Debug, Serialize)]
 struct EnsembleExplained {
     /// Requests that are under way in its steps.
     requests: usize,
@@ -137,10 +148,10 @@ impl Service {
 }
 
 fn explain(model: &Arc<ModelVersion>) -> ModelExplained {
-    let queue = (!matches!(model.drivers, Drivers::Ensemble(_))).then(|| queue(model));
+    let queue = matches!(model.drivers, Drivers::Native(_) | Drivers::Workers(_)).then(|| queue(model));
     let ensemble = match &model.drivers {
         Drivers::Ensemble(ensemble) => Some(explain_ensemble(ensemble)),
-        Drivers::Native(_) | Drivers::Workers(_) => None,
+        Drivers::Native(_) | Drivers::Workers(_) | Drivers::Streaming(_) => None,
     };
     ModelExplained {
         name: model.spec.name.clone(),
@@ -150,6 +161,11 @@ fn explain(model: &Arc<ModelVersion>) -> ModelExplained {
         queue,
         workers: model.workers().map(workers).unwrap_or_default(),
         ensemble,
+        streaming: model.streaming().map(|streaming| StreamingExplained {
+            sequences: streaming.live(),
+            max_sequences: streaming.limit(),
+            waiting: streaming.waiting(),
+        }),
     }
 }
 
@@ -159,6 +175,7 @@ fn scheduling(model: &ModelVersion) -> SchedulingExplained {
         |kind| SchedulingExplained { kind, max_batch_size, preferred_batch_sizes: Vec::new(), max_queue_delay_us: 0 };
     match &model.spec.scheduling {
         _ if matches!(model.drivers, Drivers::Ensemble(_)) => plain("ensemble"),
+        _ if matches!(model.drivers, Drivers::Streaming(_)) => plain("streaming"),
         Scheduling::Direct {} => plain("direct"),
         Scheduling::Dynamic(dynamic) => SchedulingExplained {
             preferred_batch_sizes: dynamic.preferred_batch_sizes.clone(),

@@ -34,6 +34,7 @@ use crate::executor::nap::Nap;
 use crate::executor::pool;
 use crate::executor::{self, Run};
 use crate::spec::{ModelSpec, Scheduling};
+use crate::streaming::Streaming;
 use crate::trace::underway::Underway;
 use crate::workers::chain::Chain;
 use crate::workers::clock;
@@ -102,6 +103,8 @@ pub enum Drivers {
     Workers(Workers),
     /// Other models: nothing is queued here.
     Ensemble(Arc<Ensemble>),
+    /// The server itself, which keeps the state of each sequence: nothing is queued here either.
+    Streaming(Box<Streaming>),
 }
 
 impl Drivers {
@@ -116,7 +119,7 @@ impl Drivers {
             Drivers::Native(slots) => slots.count(),
             Drivers::Workers(workers) => workers.turns(),
             // A queue has at least one.
-            Drivers::Ensemble(_) => 1,
+            Drivers::Ensemble(_) | Drivers::Streaming(_) => 1,
         }
     }
 }
@@ -173,6 +176,9 @@ impl ModelVersion {
 
     /// Requests waiting for an instance.
     pub fn waiting(&self) -> usize {
+        if let Drivers::Streaming(streaming) = &self.drivers {
+            return streaming.waiting();
+        }
         self.queue.lock().waiting()
     }
 
@@ -305,9 +311,13 @@ impl ModelVersion {
                 None => return Ok(()),
             },
         };
-        if let Drivers::Ensemble(ensemble) = &self.drivers {
-            ensemble.begin(self, pending);
-            return Ok(());
+        match &self.drivers {
+            Drivers::Native(_) | Drivers::Workers(_) => {}
+            Drivers::Ensemble(ensemble) => {
+                ensemble.begin(self, pending);
+                return Ok(());
+            }
+            Drivers::Streaming(streaming) => return streaming.begin(self, pending),
         }
         match self.with_queue(|queue, now| queue.submit(now, pending).map_err(Box::new)) {
             Ok(effect) => self.carry_out(effect),
@@ -327,7 +337,7 @@ impl ModelVersion {
             Effect::Start(instance) => match &self.drivers {
                 Drivers::Native(_) => executor::start(Run { model: Arc::clone(self), instance }),
                 Drivers::Workers(_) => self.drive(instance),
-                Drivers::Ensemble(_) => {}
+                Drivers::Ensemble(_) | Drivers::Streaming(_) => {}
             },
             Effect::Wake(instance) => self.wake(instance),
         }
@@ -355,7 +365,24 @@ impl ModelVersion {
         match &self.drivers {
             Drivers::Native(slots) => slots.with(instance, |slot| act(&slot.nap)).unwrap_or(()),
             Drivers::Workers(workers) => act(&workers.crew().turn(instance).0.nap),
-            Drivers::Ensemble(_) => {}
+            Drivers::Ensemble(_) | Drivers::Streaming(_) => {}
+        }
+    }
+
+    /// Whether it keeps a state from one request of a sequence to the next, so that it has to see them in their order.
+    pub fn keeps_state(&self) -> bool {
+        match &self.drivers {
+            Drivers::Native(_) | Drivers::Workers(_) => false,
+            Drivers::Ensemble(ensemble) => ensemble.keeps_state(),
+            Drivers::Streaming(_) => true,
+        }
+    }
+
+    /// Its live sequences, where the server keeps their state.
+    pub fn streaming(&self) -> Option<&Streaming> {
+        match &self.drivers {
+            Drivers::Streaming(streaming) => Some(streaming),
+            Drivers::Native(_) | Drivers::Workers(_) | Drivers::Ensemble(_) => None,
         }
     }
 
@@ -363,7 +390,7 @@ impl ModelVersion {
     pub fn workers(&self) -> Option<&Workers> {
         match &self.drivers {
             Drivers::Workers(workers) => Some(workers),
-            Drivers::Native(_) | Drivers::Ensemble(_) => None,
+            Drivers::Native(_) | Drivers::Ensemble(_) | Drivers::Streaming(_) => None,
         }
     }
 
@@ -376,7 +403,7 @@ impl ModelVersion {
     /// all its models can.
     pub fn is_ready(&self) -> bool {
         match &self.drivers {
-            Drivers::Native(_) => true,
+            Drivers::Native(_) | Drivers::Streaming(_) => true,
             Drivers::Workers(workers) => workers.is_up(),
             Drivers::Ensemble(ensemble) => ensemble.is_ready(),
         }
@@ -385,7 +412,7 @@ impl ModelVersion {
     /// Asks the model whether it is ready to answer, and an ensemble's models; none where they have no say in it.
     pub fn ask_ready(&self) -> Option<Readiness> {
         match &self.drivers {
-            Drivers::Native(_) => None,
+            Drivers::Native(_) | Drivers::Streaming(_) => None,
             Drivers::Workers(workers) => checks::ask_all(workers).map(|answer| Box::pin(answer) as Readiness),
             Drivers::Ensemble(ensemble) => ensemble.ask_ready(),
         }

@@ -110,4 +110,13 @@ MODELS: Final[tuple[Flag, ...]] = (
         choices=("cpu", "refuse"),
         option="model.gpu_fallback",
     ),
+    Flag(
+        "streaming-max-sequences",
+        "int",
+        10_000,
+        "Live sequences of a snapshotter or averager; each holds its state in memory until it ends or goes silent.",
+        low=1,
+        high=10_000_000,
+        option="model.streaming_max_sequences",
+    ),
 )

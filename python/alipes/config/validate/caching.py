@@ -5,7 +5,7 @@ from __future__ import annotations
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
-__all__ = ["check_caching"]
+__all__ = ["cannot_cache", "check_caching"]
 
 
 def check_caching(config: ModelConfig) -> None:
@@ -13,12 +13,13 @@ def check_caching(config: ModelConfig) -> None:
     if not config.response_cache.enable:
         return
     if config.model_transaction_policy.decoupled:
-        raise _error(config, "'decoupled' transaction policy")
+        raise cannot_cache(config, "'decoupled' transaction policy")
     if config.HasField("sequence_batching"):
-        raise _error(config, "sequence batching scheduler")
+        raise cannot_cache(config, "sequence batching scheduler")
 
 
-def _error(config: ModelConfig, what: str) -> ConfigError:
+def cannot_cache(config: ModelConfig, what: str) -> ConfigError:
+    """The refusal of a model that wants its answers kept, whatever stands against it."""
     return ConfigError(
         f"Response Cache does not currently support model {config.name} with {what}. "
         "Please disable the response cache.",

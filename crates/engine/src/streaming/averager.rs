@@ -1,0 +1,167 @@
+//! From overlapping predictions to their mean, as soon as the last of them has come.
+
+use alipes_protocol::{Datatype, Shape};
+
+use super::{Kept, State, elements, wrong_length};
+use crate::{EngineError, OutputTensor};
+
+/// What an averager is made for.
+#[derive(Clone, Debug)]
+pub struct AveragerShape {
+    /// Element type of the predictions: FP32 or FP64.
+    pub datatype: Datatype,
+    /// Samples by which each prediction is ahead of the one before it.
+    pub update: usize,
+    /// Predictions that make a mean.
+    pub updates: usize,
+    /// Predictions of a request.
+    pub batch: usize,
+    /// Channels of a prediction, or zero where it has one and no axis for it.
+    pub channels: usize,
+    /// Samples of a prediction, of which the newest `updates * update` count.
+    pub kernel: usize,
+}
+
+/// The mean of the predictions that cover a sample.
+///
+/// The predictions are `[batch, channels, kernel]`, the output is `[1, channels, batch * update]`: the samples that no
+/// later prediction covers. The first `updates - 1` of them lack predictions that never came, which count as zero.
+#[derive(Clone, Debug)]
+pub struct Averager {
+    shape: AveragerShape,
+    output: Shape,
+}
+
+impl Averager {
+    /// An averager of this shape.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where a size is zero, or so large that no message carries the predictions, where these are
+    /// shorter than what counts of them, or where they are no floating-point numbers of 32 or 64 bits.
+    pub fn new(shape: AveragerShape) -> Result<Averager, EngineError> {
+        let AveragerShape { datatype, update, updates, batch, channels, kernel } = shape;
+        if !matches!(datatype, Datatype::Fp32 | Datatype::Fp64) {
+            return Err(EngineError::invalid(format!(
+                "means of {datatype} are not offered, those of FP32 and FP64 are"
+            )));
+        }
+        elements(datatype, &[batch, channels.max(1), kernel])?;
+        let counts = elements(datatype, &[update, updates])?;
+        if counts > kernel {
+            return Err(EngineError::invalid(format!(
+                "Not enough data: {updates} updates of {update} samples are more than the {kernel} of a prediction"
+            )));
+        }
+        let axis = (channels > 0).then_some(channels as i64);
+        let output = [1].into_iter().chain(axis).chain([(batch * update) as i64]).collect();
+        Ok(Averager { shape, output })
+    }
+
+    pub(super) fn output_bytes(&self) -> usize {
+        let AveragerShape { datatype, update, batch, channels, .. } = self.shape;
+        batch * update * channels.max(1) * datatype.size().unwrap_or(1)
+    }
+
+    pub(super) fn run(
+        &self,
+        State(kept): &mut State,
+        update: &[u8],
+        outputs: &mut Vec<OutputTensor>,
+    ) -> Result<(), EngineError> {
+        let AveragerShape { datatype, batch, channels, kernel, .. } = self.shape;
+        let expected = batch * channels.max(1) * kernel * datatype.size().unwrap_or(1);
+        if update.len() != expected {
+            return Err(wrong_length(update, expected));
+        }
+        let mut data = Vec::with_capacity(self.output_bytes());
+        if datatype == Datatype::Fp64 {
+            if !matches!(kept, Kept::Doubles(_)) {
+                *kept = Kept::Doubles(Vec::new());
+            }
+            let Kept::Doubles(sums) = kept else { unreachable!("it was made so above") };
+            self.average(sums, update, &mut data);
+        } else {
+            if !matches!(kept, Kept::Singles(_)) {
+                *kept = Kept::Singles(Vec::new());
+            }
+            let Kept::Singles(sums) = kept else { unreachable!("it was made so above") };
+            self.average(sums, update, &mut data);
+        }
+        outputs.push(OutputTensor { index: 0, datatype, shape: self.output.clone(), data: data.into() });
+        Ok(())
+    }
+
+    /// Adds the predictions to the sums, one after the other, and gives the sums that are complete.
+    ///
+    /// The order of the additions is a part of the contract: an exported model that adds in this order gives the same
+    /// bits.
+    fn average<T: Float>(&self, sums: &mut Vec<T>, predictions: &[u8], into: &mut Vec<u8>) {
+        let AveragerShape { update, updates, batch, channels, kernel, .. } = self.shape;
+        let channels = channels.max(1);
+        let length = update * (updates + batch - 1);
+        // All zeros at the start; of this length ever after.
+        sums.resize(channels * length, T::ZERO);
+        let counts = updates * update;
+        let divisor = T::from_count(updates);
+        for (channel, sums) in sums.chunks_exact_mut(length).enumerate() {
+            for prediction in 0..batch {
+                let end = ((prediction * channels + channel) * kernel + kernel) * T::SIZE;
+                let newest = &predictions[end - counts * T::SIZE..end];
+                for (sum, sample) in sums[prediction * update..].iter_mut().zip(newest.chunks_exact(T::SIZE)) {
+                    *sum = sum.plus(T::read(sample).over(divisor));
+                }
+            }
+            let complete = batch * update;
+            sums[..complete].iter().for_each(|sum| sum.write(into));
+            sums.copy_within(complete.., 0);
+            sums[length - complete..].fill(T::ZERO);
+        }
+    }
+}
+
+/// A floating-point number as it stands in tensors: little-endian, aligned to nothing.
+trait Float: Copy {
+    const SIZE: usize;
+    const ZERO: Self;
+
+    fn from_count(count: usize) -> Self;
+    fn read(bytes: &[u8]) -> Self;
+    fn write(self, into: &mut Vec<u8>);
+    fn plus(self, other: Self) -> Self;
+    fn over(self, other: Self) -> Self;
+}
+
+macro_rules! float {
+    ($type:ty) => {
+        impl Float for $type {
+            const SIZE: usize = size_of::<$type>();
+            const ZERO: Self = 0.0;
+
+            fn from_count(count: usize) -> Self {
+                count as $type
+            }
+
+            fn read(bytes: &[u8]) -> Self {
+                let mut number = [0; size_of::<$type>()];
+                number.copy_from_slice(bytes);
+                <$type>::from_le_bytes(number)
+            }
+
+            fn write(self, into: &mut Vec<u8>) {
+                into.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+
+            fn over(self, other: Self) -> Self {
+                self / other
+            }
+        }
+    };
+}
+
+float!(f32);
+float!(f64);
