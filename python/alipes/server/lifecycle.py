@@ -7,8 +7,7 @@ lock of each keeps their own jobs away. A load that fails, at whatever step, lea
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -18,12 +17,12 @@ from alipes.repository.repository import Listing, Repository
 from alipes.server.builder import Builder, Loaded, Origin, Request
 from alipes.server.composition import Absent, Composition, Member, is_ensemble
 from alipes.server.failures import LoadFailed
-from alipes.server.follower import Follower
-from alipes.server.index import UNLOADED, Index, Status
+from alipes.server.index import Index, Status
 from alipes.server.log import log
 from alipes.server.memory import give_back
 from alipes.server.override import Override, OverrideFolders
 from alipes.server.planner import Planner
+from alipes.server.published import Published, Served
 from alipes.server.reader import NoVersion, Reader
 from alipes.types import ModelKey, ModelState
 
@@ -32,19 +31,6 @@ if TYPE_CHECKING:
 
 # Locks for models, by the hash of their names. Nobody holds two of them, so models may share one.
 LOCKS: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """What is published under a name, and what it was made from.
-
-    Attributes:
-        versions: The loaded versions.
-        origin: The folder that they came from.
-    """
-
-    versions: dict[int, Loaded]
-    origin: Origin
 
 
 class Lifecycle:
@@ -62,15 +48,13 @@ class Lifecycle:
             index: What clients are told.
             retries: Further attempts at a version that does not load.
         """
-        self._core = core
         self._repository = repository
         self._reader = Reader(repository, planner)
         self._index = index
         self._cancelled = threading.Event()
         self._builder = Builder(core, planner, retries=retries, cancelled=self._cancelled)
-        self._follower = Follower(index)
         self._overrides = OverrideFolders()
-        self._served: dict[ModelKey, Served] = {}
+        self._published = Published(core, index, self._clear)
         self._composition = Composition()
         self._locks = tuple(threading.Lock() for _ in range(LOCKS))
         # Those that were asked for by name, rather than as a part of an ensemble.
@@ -171,7 +155,7 @@ class Lifecycle:
             model: Its name.
             dependents: Whether the models of an ensemble go with it, as far as nobody asked for them otherwise.
         """
-        keys = [key for key in (*self._served, *self._asked) if key.name == model]
+        keys = [key for key in (*self._published.keys(), *self._asked) if key.name == model]
         for key in dict.fromkeys(keys or [ModelKey(model)]):
             self.unload_key(key, dependents=dependents)
 
@@ -185,22 +169,13 @@ class Lifecycle:
         self._withdraw(key)
         self._reconsider(key.name)
         for name in members:
-            member = self._present(name, key.namespace)
+            member = self._published.find(name, key.namespace)
             if member is not None and member not in self._asked and not self._composition.ensembles_of(name):
                 self.unload_key(member, dependents=True)
 
     def _withdraw(self, key: ModelKey) -> None:
         with self._lock_of(key):
-            served = self._served.pop(key, None)
-            if served is None:
-                self._index.give_up(key)
-            else:
-                self._end_service(key, served)
-
-    def _end_service(self, key: ModelKey, served: Served) -> None:
-        self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
-        self._core.publish(key.name, [], key.namespace)
-        self._follower.follow(key, served.versions.values(), partial(self._clear, key, served.origin))
+            self._published.withdraw(key)
 
     def _load_files(self, model: str, override: Override) -> None:
         folder = self._overrides.make(model, override.files)
@@ -210,13 +185,11 @@ class Lifecycle:
                 raise failure
         except BaseException:
             self._failed.pop(folder.key, None)
-            if folder.key not in self._served:  # clients choose such names, and choose new ones without end
+            if folder.key not in self._published:  # clients choose such names, and choose new ones without end
                 self._asked.discard(folder.key)
                 self._composition.forget(folder.key)
             self._overrides.remove(folder.path)
-            if folder.key not in self._served:
-                self._asked.discard(folder.key)
-                self._forget(folder.key)
+            self._published.forget(folder.key)
             raise
 
     def _ask(
@@ -224,9 +197,9 @@ class Lifecycle:
     ) -> LoadFailed | None:
         """Loads a model that is asked for by name, and looks again at the ensembles that it is part of."""
         self._asked.add(folder.key)
-        before = self._served.get(folder.key)
+        before = self._published.get(folder.key)
         failure = self._try_folder(folder, override, retry=retry, compose=compose)
-        if self._served.get(folder.key) is not before:
+        if self._published.get(folder.key) is not before:
             self._reconsider(folder.name)
         return failure
 
@@ -255,7 +228,7 @@ class Lifecycle:
 
     def _read_folder(self, folder: ModelFolder, origin: Origin, override: Override | None) -> Request | None:
         """What a folder says that is to be loaded; none where it serves already and nothing has changed."""
-        served = self._served.get(folder.key)
+        served = self._published.get(folder.key)
         unchanged = override is None and served is not None and served.origin == origin
         if unchanged and self._composition.request(folder.key) is None:
             return None
@@ -275,7 +248,7 @@ class Lifecycle:
         try:
             self._take_up(self._compose(request, partial(self._load_member, retry=retry)))
         except BaseException:
-            if key in self._served:  # what goes on serving is what it was made of before
+            if key in self._published:  # what goes on serving is what it was made of before
                 self._composition.restore(key, before)
             raise
 
@@ -283,10 +256,8 @@ class Lifecycle:
         try:
             return self._composition.compose(request, member)
         except LoadFailed as failure:
-            key = request.folder.key
             log.error("%s", failure.reason)
-            self._withdraw_if_not_served(key)
-            self._index.fail(key, failure.reason)
+            self._published.refuse(request.folder.key, failure)
             raise
 
     def _load_member(self, name: str, namespace: str, *, retry: bool) -> Mapping[int, Loaded]:
@@ -294,7 +265,7 @@ class Lifecycle:
 
         Where nobody asked for the ensemble, a model that serves is good as it is: who watches its folder sees to it.
         """
-        present = self._loaded(self._present(name, namespace))
+        present = self._published.versions(self._published.find(name, namespace))
         if present and not retry:
             return present
         try:
@@ -310,9 +281,9 @@ class Lifecycle:
         return self._load_beside(beside[0], retry=retry)
 
     def _load_beside(self, folder: ModelFolder, *, retry: bool) -> Mapping[int, Loaded]:
-        before = self._served.get(folder.key)
+        before = self._published.get(folder.key)
         failure = self._try_folder(folder, None, retry=retry)
-        served = self._served.get(folder.key)
+        served = self._published.get(folder.key)
         if served is not before:
             self._reconsider(folder.name)
         if served is not None:
@@ -323,24 +294,18 @@ class Lifecycle:
 
     def _present_member(self, name: str, namespace: str) -> Mapping[int, Loaded]:
         """A model of an ensemble, as it serves."""
-        present = self._loaded(self._present(name, namespace))
+        present = self._published.versions(self._published.find(name, namespace))
         if not present:
             raise Absent
         return present
-
-    def _present(self, name: str, namespace: str) -> ModelKey | None:
-        """The model of this name that serves, the one in the namespace first; none where there are several others."""
-        keys = [key for key in tuple(self._served) if key.name == name]
-        beside = [key for key in keys if key.namespace == namespace] or keys
-        return beside[0] if len(beside) == 1 else None
 
     def _reconsider(self, model: str) -> None:
         """Looks again at the ensembles that a model is part of, now that it has come, changed or gone."""
         for key in self._composition.ensembles_of(model):
             with self._composition.lock:
-                before = self._served.get(key)
+                before = self._published.get(key)
                 self._compose_again(key)
-                if self._served.get(key) is not before:
+                if self._published.get(key) is not before:
                     self._reconsider(key.name)
 
     def _compose_again(self, key: ModelKey) -> None:
@@ -351,7 +316,7 @@ class Lifecycle:
             self._take_up(self._compose(request, self._present_member))
         except LoadFailed:
             # It could only fail now: the models that it was made of are gone, or no longer fit.
-            if key in self._served:
+            if key in self._published:
                 self._withdraw(key)
 
     def _lock_of(self, key: ModelKey) -> threading.Lock:
@@ -362,65 +327,26 @@ class Lifecycle:
             self._load_request(request)
 
     def _load_request(self, request: Request) -> None:
-        folder, origin = request.folder, request.origin
+        key = request.folder.key
         versions = self._choose(request)
-        loaded = self._loaded(folder.key)
+        loaded = self._published.versions(key)
         kept = {v: one for v, one in loaded.items() if v in versions and one.source == request.source(v)}
         missing = [version for version in versions if version not in kept]
-        self._mark(folder.key, missing, Status(ModelState.LOADING))
+        self._published.mark(key, missing, Status(ModelState.LOADING))
         built, failures = self._builder.build_all(request, missing)
         if not failures:
             failures = self._builder.adapt_all(request, kept)
         if failures:
-            self._fail(folder.key, built, failures)
-        self._publish(folder.key, Served({version: (kept | built)[version] for version in versions}, origin))
-
-    def _loaded(self, key: ModelKey | None) -> dict[int, Loaded]:
-        served = self._served.get(key) if key is not None else None
-        return served.versions if served is not None else {}
+            raise self._published.fail(key, built, failures)
+        all_of_them = {version: (kept | built)[version] for version in versions}
+        self._published.publish(key, Served(all_of_them, request.origin))
 
     def _choose(self, request: Request) -> tuple[int, ...]:
         try:
             return self._reader.choose(request)
         except NoVersion as failure:
-            key = request.folder.key
-            self._withdraw_if_not_served(key)
-            self._index.fail(key, failure.reason)
+            self._published.refuse(request.folder.key, failure)
             raise
-
-    def _publish(self, key: ModelKey, served: Served) -> None:
-        before = self._served.get(key)
-        self._core.publish(key.name, [loaded.version for loaded in served.versions.values()], key.namespace)
-        self._served[key] = served
-        # Versions of the last load that this one leaves out drain by themselves.
-        gone = dict.fromkeys(self._index.versions(key), Status(ModelState.UNAVAILABLE, UNLOADED))
-        self._index.set(key, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
-        log.info("successfully loaded '%s'", key.name)
-        if before is not None:
-            stays = {id(loaded.version) for loaded in served.versions.values()}
-            gone_versions = [one for one in before.versions.values() if id(one.version) not in stays]
-            self._follower.follow(key, gone_versions, partial(self._clear, key, before.origin))
-
-    def _fail(self, key: ModelKey, built: Iterable[int], failures: dict[int, str]) -> None:
-        """Drops what was built, keeps what serves, and says why."""
-        for version, reason in failures.items():
-            self._mark(key, (version,), Status(ModelState.UNAVAILABLE, reason))
-        self._mark(key, built, Status(ModelState.UNAVAILABLE, UNLOADED))
-        self._withdraw_if_not_served(key)
-        if key in self._served:
-            log.error("'%s' goes on serving what was loaded before", key.name)
-        reason = "".join(f"version {v} is at UNAVAILABLE state: {why};" for v, why in sorted(failures.items()))
-        raise LoadFailed("INVALID_ARG", f"load failed for model '{key.name}': {reason}\n", reason=reason)
-
-    def _mark(self, key: ModelKey, versions: Iterable[int], status: Status) -> None:
-        """Records a state of versions, except of those that serve meanwhile."""
-        serving = self._loaded(key)
-        self._index.set(key, {version: status for version in versions if version not in serving})
-
-    def _withdraw_if_not_served(self, key: ModelKey) -> None:
-        """Makes a model that never served a known name, so that clients hear that it has no version."""
-        if key not in self._served:
-            self._core.publish(key.name, [], key.namespace)
 
     def _clear(self, key: ModelKey, origin: Origin) -> None:
         """Gives back what versions held that have ended.
@@ -430,10 +356,4 @@ class Lifecycle:
         give_back()
         if self._overrides.holds(origin.path):
             self._overrides.remove(origin.path)
-            if key not in self._served:
-                self._forget(key)
-
-    def _forget(self, key: ModelKey) -> None:
-        """Drops a name that is in no repository."""
-        if self._index.forget(key):
-            self._core.forget(key.name, key.namespace)
+            self._published.forget(key)

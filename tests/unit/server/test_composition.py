@@ -75,6 +75,7 @@ def test_the_data_plane_is_told_the_steps(lifecycle: Lifecycle, data_plane: Data
     assert version.spec["engine"] == {
         "kind": "ensemble",
         "steps": [{"model": "m", "version": -1, "inputs": {"X": "A"}, "outputs": {"Y": "R"}, "decoupled": True}],
+        "max_inflight_requests": 0,
     }
     assert (version.spec["decoupled"], version.spec["instances"]) == (True, [])
 

@@ -1,0 +1,135 @@
+"""What is published under which name, and what it was made from; the index is told of every change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from alipes.server.builder import Loaded, Origin
+from alipes.server.failures import LoadFailed
+from alipes.server.follower import Follower
+from alipes.server.index import UNLOADED, Index, Status
+from alipes.server.log import log
+from alipes.types import ModelKey, ModelState
+
+if TYPE_CHECKING:
+    from alipes import _core
+
+__all__ = ["Published", "Served"]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What is published under a name, and what it was made from.
+
+    Attributes:
+        versions: The loaded versions.
+        origin: The folder that they came from.
+    """
+
+    versions: Mapping[int, Loaded]
+    origin: Origin
+
+
+class Published:
+    """The models that serve. Whoever changes one of them holds its lock; anybody may look at any time."""
+
+    def __init__(self, core: _core.Server, index: Index, ended: Callable[[ModelKey, Origin], None]) -> None:
+        """Has published nothing.
+
+        Args:
+            core: Where versions are published.
+            index: What clients are told.
+            ended: Called when versions that came from a folder have ended, perhaps on a thread of its own.
+        """
+        self._core = core
+        self._index = index
+        self._ended = ended
+        self._follower = Follower(index)
+        self._served: dict[ModelKey, Served] = {}
+
+    def __contains__(self, key: ModelKey) -> bool:
+        """Whether a model serves."""
+        return key in self._served
+
+    def keys(self) -> tuple[ModelKey, ...]:
+        """The models that serve."""
+        return tuple(self._served)
+
+    def get(self, key: ModelKey) -> Served | None:
+        """What serves as a model."""
+        return self._served.get(key)
+
+    def versions(self, key: ModelKey | None) -> Mapping[int, Loaded]:
+        """The versions that serve as a model; empty where none does."""
+        served = self._served.get(key) if key is not None else None
+        return served.versions if served is not None else {}
+
+    def find(self, name: str, namespace: str) -> ModelKey | None:
+        """The model of this name that serves, the one in the namespace first; none where there are several others."""
+        keys = [key for key in self.keys() if key.name == name]
+        beside = [key for key in keys if key.namespace == namespace] or keys
+        return beside[0] if len(beside) == 1 else None
+
+    def publish(self, key: ModelKey, served: Served) -> None:
+        """Has versions serve in the place of those that did, whose last requests are followed to their end."""
+        before = self._served.get(key)
+        self._core.publish(key.name, [loaded.version for loaded in served.versions.values()], key.namespace)
+        self._served[key] = served
+        # Versions of the last load that this one leaves out drain by themselves.
+        gone = dict.fromkeys(self._index.versions(key), Status(ModelState.UNAVAILABLE, UNLOADED))
+        self._index.set(key, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
+        log.info("successfully loaded '%s'", key.name)
+        if before is not None:
+            stays = {id(loaded.version) for loaded in served.versions.values()}
+            self._follow(key, [one for one in before.versions.values() if id(one.version) not in stays], before.origin)
+
+    def withdraw(self, key: ModelKey) -> None:
+        """Has nothing serve as a model any more; what failed of it counts as unloaded."""
+        served = self._served.pop(key, None)
+        if served is None:
+            self._index.give_up(key)
+            return
+        self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
+        self._core.publish(key.name, [], key.namespace)
+        self._follow(key, served.versions.values(), served.origin)
+
+    def introduce(self, key: ModelKey) -> None:
+        """Makes a model that never served a known name, so that clients hear that it has no version."""
+        if key not in self._served:
+            self._core.publish(key.name, [], key.namespace)
+
+    def forget(self, key: ModelKey) -> None:
+        """Drops the name of a model that does not serve and is in no repository."""
+        if key not in self._served and self._index.forget(key):
+            self._core.forget(key.name, key.namespace)
+
+    def mark(self, key: ModelKey, versions: Iterable[int], status: Status) -> None:
+        """Records a state of versions, except of those that serve meanwhile."""
+        serving = self.versions(key)
+        self._index.set(key, {version: status for version in versions if version not in serving})
+
+    def refuse(self, key: ModelKey, failure: LoadFailed) -> None:
+        """Records that a model cannot be taken up as it is now; what serves goes on."""
+        self.introduce(key)
+        self._index.fail(key, failure.reason)
+
+    def fail(self, key: ModelKey, built: Iterable[int], failures: Mapping[int, str]) -> LoadFailed:
+        """Records that versions did not load, and drops those that did; what serves goes on.
+
+        Returns:
+            What the client is told.
+        """
+        for version, reason in failures.items():
+            self.mark(key, (version,), Status(ModelState.UNAVAILABLE, reason))
+        self.mark(key, built, Status(ModelState.UNAVAILABLE, UNLOADED))
+        self.introduce(key)
+        if key in self._served:
+            log.error("'%s' goes on serving what was loaded before", key.name)
+        reason = "".join(f"version {v} is at UNAVAILABLE state: {why};" for v, why in sorted(failures.items()))
+        return LoadFailed("INVALID_ARG", f"load failed for model '{key.name}': {reason}\n", reason=reason)
+
+    def _follow(self, key: ModelKey, versions: Iterable[Loaded], origin: Origin) -> None:
+        self._follower.follow(key, versions, partial(self._ended, key, origin))
