@@ -30,7 +30,8 @@ class TensorRT(Exporter):
     """Writes PyTorch models, ONNX files and ONNX models of a repository as plans.
 
     Options: `use_fp16` lets the plan compute in half precision; `largest_batch` is the largest batch that it takes,
-    where the configuration has no `max_batch_size`. Plans belong to the kind of GPU and the version of TensorRT that built them.
+    where the configuration has no `max_batch_size`. Plans belong to the kind of GPU and the version of TensorRT that
+    built them.
     """
 
     platform: ClassVar[Platform] = Platform.TENSORRT
