@@ -12,6 +12,7 @@ from alipes.repository.layout import MAX_VERSION_DIGITS, check_model_name
 from alipes.repository.model_config import ModelConfig
 from alipes.repository.platform import SERVED, Platform, conventions
 from alipes.repository.publish import publish_version
+from alipes.repository.store.base import NoFilesFoundError
 from alipes.repository.tensors import ExposedTensor, exposed
 
 if TYPE_CHECKING:
@@ -74,9 +75,14 @@ class Model:
         return self.repository.fs
 
     @property
+    def is_new(self) -> bool:
+        """Whether nothing of it was written yet, in a place that keeps no empty folders."""
+        return not self.fs.whole_models and self.config._seen is None
+
+    @property
     def versions(self) -> list[int]:
         """The versions that there are, ascending."""
-        return sorted(int(name) for name in self.fs.list(self.name) if _VERSION.fullmatch(name))
+        return sorted(int(name) for name in self._names() if _VERSION.fullmatch(name))
 
     @property
     def inputs(self) -> dict[str, ExposedTensor]:
@@ -87,6 +93,12 @@ class Model:
     def outputs(self) -> dict[str, ExposedTensor]:
         """The outputs by name."""
         return {tensor.name: exposed(self, self.config, tensor) for tensor in self.config.output}
+
+    def _names(self) -> list[str]:
+        try:
+            return self.fs.list(self.name)
+        except NoFilesFoundError:
+            return []
 
     def export_version(
         self,

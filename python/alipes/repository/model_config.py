@@ -19,7 +19,7 @@ from alipes.errors import ConfigError, RepositoryUseError
 from alipes.repository.declare import add_tensor
 from alipes.repository.instance_groups import add_group, find_group
 from alipes.repository.platform import Platform, declare_platform, platform_of
-from alipes.repository.store.base import NoFilesFoundError
+from alipes.repository.store.base import NoFilesFoundError, Taken
 from alipes.repository.tensors import describe_shape, model_shape, put_shape
 
 if TYPE_CHECKING:
@@ -250,21 +250,27 @@ class ModelConfig:
                 self._proto.MergeFrom(part)
         object.__setattr__(self, "_seen", seen)
 
-    def _check_unchanged(self) -> None:
-        """Somebody else may have written the same, and nothing else."""
+    def _check_unchanged(self) -> str | None:
+        """Somebody else may have written the same, and nothing else. Returns what the file says."""
         now = self._on_disk()
         if now is not None and now not in (self._seen, to_pbtxt(self._proto)):
-            raise RepositoryUseError(
-                f"the configuration of model '{self._model.name}' was changed by somebody else since it was read: "
-                "config.reload() reads it again; what was set since then is to be set again",
-                model=self._model.name,
-            )
+            raise self._changed()
+        return now
 
     def _write_locked(self) -> None:
-        self._check_unchanged()
-        text = to_pbtxt(self._proto)
-        self._model.fs.write(text, f"{self._model.name}/{CONFIG_FILE}")
+        now, text = self._check_unchanged(), to_pbtxt(self._proto)
+        try:
+            self._model.fs.swap(text, f"{self._model.name}/{CONFIG_FILE}", now)
+        except Taken as error:
+            raise self._changed() from error
         object.__setattr__(self, "_seen", text)
+
+    def _changed(self) -> RepositoryUseError:
+        return RepositoryUseError(
+            f"the configuration of model '{self._model.name}' was changed by somebody else since it was read: "
+            "config.reload() reads it again; what was set since then is to be set again",
+            model=self._model.name,
+        )
 
 
 def _fields(config: Message) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class ModelRepository:
                 _log.warning("model '%s' in %s cannot be read: %s", name, self.fs, error)
         # What was added and is still empty has left nothing to be read.
         for name, model in known.items():
-            if name not in self._models and name not in self._broken and self.fs.isdir(name):
+            if name not in self._models and name not in self._broken and (self.fs.isdir(name) or model.is_new):
                 self._models[name] = model
 
     def add(self, name: str, platform: Platform | str, force: bool = False) -> Model:

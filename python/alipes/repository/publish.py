@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
+import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from alipes.config.pbtxt import to_pbtxt
 from alipes.repository.model_config import CONFIG_FILE, ModelConfig
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["publish_version"]
 
 _log = logging.getLogger(__name__)
+
+_ATTEMPTS: Final = 64
+"""How often somebody may be quicker before the export is refused: more than export one model at a time."""
 
 
 def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: int | None) -> int:
@@ -36,17 +39,18 @@ def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: i
     """
     store = model.fs
     with store.lock():
-        config = _merged(model, draft)
-        taken = model.versions if store.isdir(model.name) else []
-        number = version or max(taken, default=0) + 1
-        if number in taken:
-            _log.warning("version %d of model '%s' is replaced", number, model.name)
-            store.replace(prepared, f"{model.name}/{number}")
-            config._write_locked()
-        else:
-            number = _publish_new(model, config, prepared, number, exact=version is not None)
-    model.config._adopt(config._proto, config._seen)
-    return number
+        for attempt in range(_ATTEMPTS):
+            config = _merged(model, draft)
+            taken = model.versions if store.isdir(model.name) else []
+            number = version or max(taken, default=0) + 1 + attempt
+            try:
+                _publish(model, config, prepared, number, taken)
+            except Taken:
+                # Where there are no locks, somebody may be quicker; or has been, and was killed.
+                continue
+            model.config._adopt(config._proto, config._seen)
+            return number
+    raise Taken(f"version {number} of model '{model.name}' is being exported by somebody else", model=model.name)
 
 
 def _merged(model: Model, draft: ModelConfig) -> ModelConfig:
@@ -60,32 +64,37 @@ def _merged(model: Model, draft: ModelConfig) -> ModelConfig:
     return draft
 
 
-def _publish_new(model: Model, config: ModelConfig, prepared: Path, number: int, *, exact: bool) -> int:
-    """The first version comes together with its configuration, so that nobody sees one without the other."""
-    if config._on_disk() is None and _is_empty(model):
-        whole = prepared.with_name("model")
-        whole.mkdir()
-        prepared.rename(whole / str(number))
-        text = to_pbtxt(config._proto)
-        (whole / CONFIG_FILE).write_text(text, encoding="utf-8")
-        model.fs.publish(whole, model.name)
-        config._adopt(config._proto, text)
-        return number
-    for candidate in itertools.count(number):
-        try:
-            model.fs.publish(prepared, f"{model.name}/{candidate}")
-        except Taken:
-            # Where there are no locks, somebody may be quicker.
-            if exact:
-                raise
-            continue
+def _publish(model: Model, config: ModelConfig, prepared: Path, number: int, taken: list[int]) -> None:
+    store, path = model.fs, f"{model.name}/{number}"
+    if number in taken:
+        _log.warning("version %d of model '%s' is replaced", number, model.name)
+        store.replace(prepared, path)
+        config._write_locked()
+    elif store.whole_models and config._on_disk() is None and _is_empty(model):
+        _publish_whole(model, config, prepared, number)
+    else:
+        store.publish(prepared, path)
         try:
             config._write_locked()
         except BaseException:
-            model.fs.remove(f"{model.name}/{candidate}")
+            store.remove(path)
             raise
-        return candidate
-    raise AssertionError("numbers do not end")
+
+
+def _publish_whole(model: Model, config: ModelConfig, prepared: Path, number: int) -> None:
+    """The first version comes together with its configuration, so that nobody sees one without the other."""
+    whole = prepared.with_name("model")
+    whole.mkdir()
+    inside = prepared.rename(whole / str(number))
+    text = to_pbtxt(config._proto)
+    (whole / CONFIG_FILE).write_text(text, encoding="utf-8")
+    try:
+        model.fs.publish(whole, model.name)
+    except Taken:
+        inside.rename(prepared)
+        shutil.rmtree(whole)
+        raise
+    config._adopt(config._proto, text)
 
 
 def _is_empty(model: Model) -> bool:

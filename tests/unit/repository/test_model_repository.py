@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,12 @@ def test_a_configuration_that_is_another_models_is_refused(repo: qv.ModelReposit
     with pytest.raises(ConfigError, match="both names must be the same"):
         repo.add("m", qv.Platform.ONNX)
     assert repo.models == {}
+
+
+@pytest.mark.parametrize(("url", "package"), [("gs://b", "gcsfs"), ("s3://b", "s3fs"), ("az://b", "adlfs")])
+def test_a_place_whose_package_is_missing_says_what_to_install(
+    url: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(RepositoryError, match=rf"need the package {package}: pip install 'alipes\["):
+        qv.ModelRepository(url)

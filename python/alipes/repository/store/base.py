@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from alipes.errors import RepositoryError, RepositoryUseError
 
@@ -28,6 +28,9 @@ class Taken(RepositoryUseError, FileExistsError):
 
 class Store(ABC):
     """Files below one root. Paths are relative to it and use `/`."""
+
+    whole_models: ClassVar[bool] = False
+    """Whether what is published may be a model's folder, with its configuration; else versions come first."""
 
     @abstractmethod
     def __str__(self) -> str:
@@ -60,6 +63,14 @@ class Store(ABC):
     @abstractmethod
     def write(self, content: str | bytes, path: str) -> None:
         """Replace a file. Readers see what it held before or what it holds now."""
+
+    @abstractmethod
+    def swap(self, content: str, path: str, expected: str | None) -> None:
+        """Replace a file that still holds what is expected; None where there is to be none.
+
+        Raises:
+            Taken: If it holds something else by now.
+        """
 
     @abstractmethod
     def soft_makedirs(self, path: str) -> bool:

@@ -3,30 +3,78 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+import re
+from importlib import import_module
+from typing import Any, Final
 
 from alipes.errors import RepositoryError
 from alipes.repository.store.base import Store
 
 __all__ = ["open_store"]
 
+_PACKAGES: Final = {
+    "gs": ("gcsfs", "gcs"),
+    "gcs": ("gcsfs", "gcs"),
+    "s3": ("s3fs", "s3"),
+    "az": ("adlfs", "azure"),
+    "abfs": ("adlfs", "azure"),
+    "abfss": ("adlfs", "azure"),
+}
+"""Scheme -> the package that fsspec needs for it, and our extra that brings it."""
+
+_WITH_ENDPOINT: Final = re.compile(r"s3://(?P<endpoint>https?://[^/]+)/(?P<rest>.*)")
+"""NVIDIA Triton's way to name an S3 server that is not Amazon's."""
+
 
 def open_store(root: str | os.PathLike[str], **options: Any) -> Store:
     """Open the place where a repository lies, making it if it is missing.
 
     Args:
-        root: A folder.
-        options: What the place needs to be opened; folders need nothing.
+        root: A folder, or an address such as `gs://bucket/models`, `s3://bucket/models`, `s3://http://host:9000/bucket`,
+            `az://container/models`, or any other that fsspec knows.
+        options: What the place needs to be opened, as fsspec takes it; for `gs://` also `credentials`, the file of a
+            service account. Folders need nothing.
 
     Raises:
-        RepositoryError: If nothing here opens such a place, or an option is unknown.
+        RepositoryError: If the place cannot be opened or made, its package is missing, or an option is unknown.
     """
-    scheme, separator, rest = os.fspath(root).partition("://")
+    address = os.fspath(root)
+    scheme, separator, rest = address.partition("://")
     if separator and scheme != "file":
-        raise RepositoryError(f"{root}: repositories at {scheme}:// are not offered by this release, only folders")
+        return _open_bucket(address, scheme, options)
     if options:
         names = ", ".join(f"'{name}'" for name in options)
-        raise RepositoryError(f"{root} is a folder, which takes no options, got {names}")
+        raise RepositoryError(f"{address} is a folder, which takes no options, got {names}")
     from alipes.repository.store.local import LocalFileSystem
 
-    return LocalFileSystem(rest if separator else root)
+    return LocalFileSystem(rest if separator else address)
+
+
+def _open_bucket(address: str, scheme: str, options: dict[str, Any]) -> Store:
+    package, extra = _PACKAGES.get(scheme, ("fsspec", "gcs"))
+    try:
+        import_module(package)
+        fsspec: Any = import_module("fsspec")
+        kind = fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        raise RepositoryError(
+            f"{address}: repositories at {scheme}:// need the package {package}: pip install 'alipes[{extra}]'"
+        ) from error
+    except ValueError as error:
+        raise RepositoryError(f"{address}: nothing is known of {scheme}://") from error
+    settings = dict(options)
+    if "credentials" in settings and scheme in ("gs", "gcs"):
+        settings["token"] = settings.pop("credentials")
+    if match := _WITH_ENDPOINT.fullmatch(address):
+        settings.setdefault("endpoint_url", match["endpoint"])
+        place = match["rest"]
+    else:
+        place = kind._strip_protocol(address)
+    try:
+        # A cache of listings would hide what others write.
+        files = kind(use_listings_cache=False, skip_instance_cache=True, **settings)
+    except (TypeError, ValueError, OSError) as error:
+        raise RepositoryError(f"cannot open {address}: {error}") from error
+    from alipes.repository.store.bucket import BucketStore
+
+    return BucketStore(address, files, place)

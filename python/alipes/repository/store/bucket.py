@@ -1,0 +1,189 @@
+"""A repository in a bucket, or anywhere else where fsspec finds files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.errors import RepositoryError
+from alipes.repository.store.base import Names, NoFilesFoundError, Store, Taken
+from alipes.repository.store.conditional import Conflict, create, replace_unchanged, token_of
+
+__all__ = ["BucketStore"]
+
+_CLAIM: Final = ".claim-"
+
+
+class BucketStore(Store):
+    """Objects below a prefix. There are no folders, no renaming and no locks, only single objects that appear whole.
+
+    Exporters beside each other are kept apart by objects that only one of them can create: `<model>/.claim-<version>`
+    for a version while it is uploaded. One that a killed exporter leaves costs its number and nothing else. A
+    configuration is replaced only while it is the one that was read. A version's largest file comes last, so that a
+    server that looks meanwhile finds no model rather than half of one.
+    """
+
+    def __init__(self, url: str, files: Any, root: str) -> None:
+        """Opens a prefix, making its bucket if it is missing.
+
+        Args:
+            url: What the repository is called.
+            files: The file system, without a cache of listings.
+            root: Bucket and prefix.
+
+        Raises:
+            RepositoryError: If it cannot be looked at or made.
+        """
+        self._url = url.rstrip("/")
+        self._files = files
+        self._root = root.strip("/")
+        bucket = self._root.partition("/")[0]
+        try:
+            if not files.exists(bucket):
+                files.mkdir(bucket)
+        except (OSError, ValueError) as error:
+            raise RepositoryError(f"cannot open {url}: {error}") from error
+        except Exception as error:  # the errors of the clients beneath fsspec have no common class
+            raise RepositoryError(f"cannot open {url}: {type(error).__name__}: {error}") from error
+
+    def __str__(self) -> str:
+        """The address."""
+        return self._url
+
+    def list(self, path: str | None = None) -> Names:  # noqa: D102
+        # Some stores keep folders whose objects are gone. What counts is objects, and one listing brings them all.
+        place = self._at(path or "")
+        found = self._objects(place)
+        if path and not found:
+            raise NoFilesFoundError(f"there is no folder {path!r} in {self}")
+        names = {one[len(place) + 1 :].partition("/")[0] for one in found}
+        return sorted(name for name in names if not name.startswith("."))
+
+    def isdir(self, path: str) -> bool:  # noqa: D102
+        return bool(self._objects(self._at(path)))
+
+    def glob(self, pattern: str) -> Names:  # noqa: D102
+        found = (one.strip("/")[len(self._root) + 1 :] for one in self._files.glob(self._at(pattern)))
+        return sorted(one for one in found if not one.rpartition("/")[2].startswith("."))
+
+    def read(self, path: str, mode: str = "r") -> str | bytes:  # noqa: D102
+        try:
+            content: bytes = self._files.cat_file(self._at(path))
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise NoFilesFoundError(f"there is no file {path!r} in {self}") from error
+        return content if "b" in mode else content.decode()
+
+    def write(self, content: str | bytes, path: str) -> None:  # noqa: D102
+        if not isinstance(content, str | bytes):
+            raise TypeError(f"a file holds str or bytes, not {type(content).__name__}")
+        self._files.pipe_file(self._at(path), content.encode() if isinstance(content, str) else content)
+
+    def swap(self, content: str, path: str, expected: str | None) -> None:  # noqa: D102
+        place = self._at(path)
+        # The token before the content: what changes in between makes the token stale.
+        token, now = token_of(self._files, place), self._text(path)
+        if now == content:
+            return
+        try:
+            if now is None and expected is None:
+                create(self._files, place, content.encode())
+            elif now is not None and now == expected:
+                replace_unchanged(self._files, place, content.encode(), token)
+            else:
+                raise Conflict(place)
+        except Conflict as error:
+            # Of exporters beside each other, all but the first find that it was written already.
+            if self._text(path) != content:
+                raise Taken(f"{path!r} in {self} was changed by somebody else") from error
+
+    def _text(self, path: str) -> str | None:
+        try:
+            return str(self.read(path))
+        except NoFilesFoundError:
+            return None
+
+    def soft_makedirs(self, path: str) -> bool:  # noqa: D102
+        return not self.isdir(path)
+
+    def remove(self, path: str) -> None:  # noqa: D102
+        objects = self._all_of(self._at(path))
+        if not objects and any(mark in path for mark in "*?["):
+            objects = [found for one in self.glob(path) for found in self._all_of(self._at(one))]
+        if not objects:
+            raise NoFilesFoundError(f"there is nothing called {path!r} in {self}")
+        self._remove(objects)
+
+    def delete(self) -> None:
+        """Remove everything below the prefix. The bucket stays: it may hold more than models."""
+        self._remove(self._objects(self._root))
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:  # noqa: D102
+        yield
+
+    @contextmanager
+    def stage(self) -> Iterator[Path]:  # noqa: D102
+        with tempfile.TemporaryDirectory(prefix="alipes-export-") as folder:
+            yield Path(folder)
+
+    def publish(self, prepared: Path, path: str) -> None:  # noqa: D102
+        parent, _, name = path.rpartition("/")
+        claim = self._at(self.join(parent, f"{_CLAIM}{name}"))
+        try:
+            create(self._files, claim, b"")
+        except Conflict as error:
+            raise Taken(f"{path!r} in {self} is being exported by somebody else") from error
+        try:
+            # Whoever had the claim before has let it go with the version in its place.
+            if self.isdir(path):
+                raise Taken(f"there is something at {path!r} in {self} already")
+            try:
+                self._upload(prepared, path)
+            except BaseException:
+                self._remove(self._objects(self._at(path)))
+                raise
+        finally:
+            self._remove([claim])
+
+    def replace(self, prepared: Path, path: str) -> None:
+        """Put the objects of a folder in the place of others. Each is replaced as a whole, not all of them at once."""
+        before = set(self._objects(self._at(path)))
+        written = self._upload(prepared, path)
+        self._remove(sorted(before - written))
+
+    def _upload(self, prepared: Path, path: str) -> set[str]:
+        files = sorted((one for one in prepared.rglob("*") if one.is_file()), key=lambda one: one.stat().st_size)
+        places = [self._at(self.join(path, one.relative_to(prepared).as_posix())) for one in files]
+        for file, place in zip(files, places, strict=True):
+            if file.stat().st_size:
+                self._files.put_file(str(file), place)
+            else:
+                self._files.pipe_file(place, b"")
+        return set(places)
+
+    def _all_of(self, place: str) -> Names:
+        """The objects below a folder, or the one object that is no folder."""
+        return self._objects(place) or ([place] if self._files.isfile(place) else [])
+
+    def _objects(self, place: str) -> Names:
+        """Every object below a folder, hidden ones too, and none of a folder whose name begins alike."""
+        with suppress(FileNotFoundError):
+            found = self._files.find(place, detail=True)
+            if not isinstance(found, dict):  # adlfs, where the place is an object and no folder
+                return []
+            kinds = {name.strip("/"): seen.get("type") for name, seen in found.items()}
+            return [name for name, kind in kinds.items() if name.startswith(f"{place}/") and kind != "directory"]
+        return []
+
+    def _remove(self, objects: Names) -> None:
+        for one in objects:
+            with suppress(FileNotFoundError):
+                self._files.rm_file(one)
+
+    def _at(self, path: str) -> str:
+        if ".." in path.split("/") or path.startswith("/"):
+            raise RepositoryError(f"{path!r} leads out of the repository {self}")
+        return self.join(self._root, path)
