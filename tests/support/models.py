@@ -69,6 +69,24 @@ def busy(side: int = 256) -> onnx.ModelProto:
     )
 
 
+def counts_up() -> onnx.ModelProto:
+    """``Y = NEW = X + OLD``; all INT32 ``[batch, 1]``."""
+    ports = [helper.make_tensor_value_info(name, TensorProto.INT32, ["batch", 1]) for name in ("X", "OLD", "Y", "NEW")]
+    nodes = [helper.make_node("Add", ["X", "OLD"], ["NEW"]), helper.make_node("Identity", ["NEW"], ["Y"])]
+    return _model(nodes, ports[:2], ports[2:], [])
+
+
+def remembers_all() -> onnx.ModelProto:
+    """``ALL = NEW = OLD`` with ``X`` behind it; all FP32 of one dimension, of any size."""
+    sizes = {"X": "more", "OLD": "known", "ALL": "all", "NEW": "all"}
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name, size in sizes.items()]
+    nodes = [
+        helper.make_node("Concat", ["OLD", "X"], ["NEW"], axis=0),
+        helper.make_node("Identity", ["NEW"], ["ALL"]),
+    ]
+    return _model(nodes, ports[:2], ports[2:], [])
+
+
 def add_model(
     repository: Path,
     name: str,

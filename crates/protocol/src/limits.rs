@@ -51,6 +51,9 @@ pub const GRPC_MAX_STREAM_REQUESTS: usize = 1024;
 /// Longest error text in bytes, escaped, that leaves as gRPC metadata: clients refuse metadata beyond 8 KiB by default.
 pub const GRPC_MAX_STATUS_BYTES: usize = 4096;
 
+/// Longest id of a sequence in bytes, where it is a text: ids are kept as long as their sequences live. Source: Triton.
+pub const SEQUENCE_ID_MAX_BYTES: usize = 128;
+
 /// Most elements of an output of which the best classes are given. Source: Triton refuses to sort more.
 pub const CLASSIFICATION_MAX_ELEMENTS: usize = 1_000_000;
 

@@ -10,6 +10,8 @@
 //! - [`ModelQueue`] joins both for one version of a model. Its owner holds it under one short mutex and carries out
 //!   the [`Effect`]s that it returns, and its [`Aftermath`], after the mutex is released.
 //! - [`Why`] and what goes with it tell a person what was decided, and what keeps the next batch.
+//! - [`sequence`] is the same for requests that share state, and therefore an instance and an order. A [`Queue`] is
+//!   either of both.
 //! - [`ensemble`] is the same for a request that several models answer together.
 //! - [`streams`] is the book of the live sequences of a model that keeps its own state.
 
@@ -22,7 +24,9 @@ mod levels;
 mod line;
 mod model_queue;
 mod policy;
+mod queue;
 mod scheduler;
+pub mod sequence;
 pub mod streams;
 mod why;
 mod work;
@@ -32,6 +36,7 @@ pub use dynamic::Dynamic;
 pub use instances::Instances;
 pub use model_queue::{Aftermath, Effect, ModelQueue};
 pub use policy::{DynamicPolicy, Priorities, QueuePolicy, TimeoutAction};
+pub use queue::Queue;
 pub use scheduler::{Next, Scheduler};
 pub use why::{Decision, Explanation, Hold, Outlook, Why};
-pub use work::{Reason, Refused, Work};
+pub use work::{Membership, Reason, Refused, Seat, SequenceId, Work};

@@ -271,7 +271,7 @@ impl<W: Work> ModelQueue<W> {
                 match reason {
                     Reason::Cancelled => Decision::Withdrew { requests },
                     Reason::Expired => Decision::Expired { requests },
-                    Reason::Stopping | Reason::QueueFull => Decision::Refused { requests },
+                    _ => Decision::Refused { requests },
                 },
             );
         }

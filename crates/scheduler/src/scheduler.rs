@@ -11,7 +11,7 @@ use crate::work::{Reason, Refused, Work};
 
 /// How many requests may wait for each caller that has gone before these are looked for. To look through the queue for
 /// each of them would cost the square of their number.
-const GONE_SHARE: usize = 4;
+pub(crate) const GONE_SHARE: usize = 4;
 
 /// What an instance that asks for work is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

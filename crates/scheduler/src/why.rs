@@ -61,6 +61,8 @@ pub enum Hold {
     Company,
     /// Every instance is busy.
     Busy,
+    /// Sequences wait for a slot.
+    Slot,
     /// No instance is in service.
     NoInstance,
     /// Nothing: an instance is on its way to it.
@@ -75,6 +77,7 @@ impl Hold {
             Hold::Start => "first_batch",
             Hold::Company => "company",
             Hold::Busy => "instances_busy",
+            Hold::Slot => "no_slot",
             Hold::NoInstance => "no_instance",
             Hold::Coming => "coming",
         }

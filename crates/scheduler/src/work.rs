@@ -35,6 +35,52 @@ pub trait Work {
 
     /// Keeps the deadline with the request, so that it is known again where the request is put back.
     fn set_deadline(&mut self, _deadline: Option<Instant>) {}
+
+    /// The sequence that it belongs to. None is a sequence of its own, of which no other request can be part. Asked where
+    /// requests come in sequences, like all that follows.
+    fn sequence_id(&self) -> Option<SequenceId> {
+        None
+    }
+
+    /// What it says of its place in the sequence.
+    fn membership(&self) -> Membership {
+        Membership::default()
+    }
+
+    /// The slot that its sequence has; told before the request is put into a batch.
+    fn take_seat(&mut self, _seat: Seat) {}
+
+    /// The slot that it was told.
+    fn seat(&self) -> Seat {
+        Seat::default()
+    }
+}
+
+/// What ties the requests of a sequence together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SequenceId {
+    /// A number.
+    Number(u64),
+    /// A text.
+    Text(Box<str>),
+}
+
+/// What a request says of its place in its sequence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Membership {
+    /// It begins the sequence, whatever came under this id before.
+    pub start: bool,
+    /// It is the last one.
+    pub end: bool,
+}
+
+/// A slot of an instance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seat {
+    /// Number of the instance.
+    pub instance: u32,
+    /// Number of the slot among the instance's.
+    pub slot: u32,
 }
 
 /// Why a request is given back without having been executed.
@@ -48,6 +94,14 @@ pub enum Reason {
     Expired,
     /// Its caller has gone.
     Cancelled,
+    /// Its sequence does not go on, or has never begun, and it does not begin one.
+    NotStarted,
+    /// Its sequence found no slot in time.
+    BacklogExpired,
+    /// A request before it in its sequence was withdrawn.
+    Interrupted,
+    /// The instance that had its sequence is no longer in service.
+    InstanceGone,
 }
 
 /// A request that will not be executed, given back to the caller who still owes it an answer.

@@ -19,6 +19,7 @@ use crate::ensemble::Ensemble;
 use crate::handlers::Service;
 use crate::model::{Drivers, ModelVersion};
 use crate::priority::{self, Priority};
+use crate::sequences::{FurtherPort, Sequences};
 use crate::spec::{EngineSpec, ModelSpec, OnnxruntimeSpec, Port};
 use crate::streaming::Streaming;
 use crate::workers::Workers;
@@ -105,7 +106,12 @@ fn onnx_sessions(
     count: usize,
 ) -> Result<Vec<Box<dyn Engine>>, EngineError> {
     let model = OnnxModel::open(Path::new(&engine.library), Path::new(&engine.model_path), options(engine)?)?;
-    let (inputs, outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
+    let (mut inputs, mut outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
+    let further = spec.scheduling.sequences().map(|said| Sequences::further_ports(said, &spec.outputs));
+    if let Some(further) = &further {
+        inputs.extend(further.inputs.iter().map(FurtherPort::declared));
+        outputs.extend(further.outputs.iter().map(FurtherPort::declared));
+    }
     let declared =
         Declared { model_name: &spec.name, max_batch_size: spec.max_batch_size, inputs: &inputs, outputs: &outputs };
     let load = || {

@@ -17,6 +17,7 @@ mod priority;
 pub mod reactors;
 pub mod regions;
 pub mod registry;
+pub mod sequences;
 pub mod server;
 pub mod spec;
 pub mod streaming;

@@ -9,12 +9,14 @@ use alipes_protocol::{Datatype, limits};
 use serde::{Deserialize, Deserializer, de::Error};
 
 pub use self::doors::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
+pub use self::sequences::{ControlKind, ControlSpec, SequenceSpec, StateSpec, StrategySpec};
 pub use self::warmup::{SampleData, SampleInput, SampleSpec};
 use crate::forwarding::{self, Forwarding};
 use crate::log::LogSettings;
 use crate::trace::settings::TraceConfig;
 
 mod doors;
+mod sequences;
 mod warmup;
 
 /// Version of the JSON documents that this build understands.
@@ -194,6 +196,18 @@ pub enum Scheduling {
     Direct {},
     /// Requests are grouped within a delay.
     Dynamic(DynamicSpec),
+    /// Requests of a sequence go to the instance that knows it, one after the other.
+    Sequence(SequenceSpec),
+}
+
+impl Scheduling {
+    /// How sequences are scheduled, where requests come in such.
+    pub fn sequences(&self) -> Option<&SequenceSpec> {
+        match self {
+            Scheduling::Sequence(spec) => Some(spec),
+            Scheduling::Direct {} | Scheduling::Dynamic(_) => None,
+        }
+    }
 }
 
 /// How requests are grouped, who goes first, and who may wait.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from alipes.config.datatypes import config_name, config_number
 from alipes.config.schema import ModelConfig
+from alipes.config.sequences import control_names
 from alipes.config.signature import ANY, Port, Side, Signature
 from alipes.errors import ConfigError
 
@@ -22,7 +23,8 @@ def check_signature(config: ModelConfig, signature: Signature) -> None:
     Raises:
         ConfigError: With the first thing that differs.
     """
-    expected, given = len(config.input), len(signature.inputs)
+    further = len(control_names(config)) + len(config.sequence_batching.state)
+    expected, given = len(config.input) + further, len(signature.inputs)
     if expected != given:
         raise ConfigError(
             f"unable to load model '{config.name}', configuration expects {expected} inputs, model provides {given}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from alipes.config.datatypes import config_number
 from alipes.config.normalize import normalize_batching
 from alipes.config.schema import ModelConfig
+from alipes.config.sequences import control_names, state_input_names
 from alipes.config.signature import Port, Side, Signature
 from alipes.errors import ConfigError
 
@@ -53,7 +54,12 @@ def _complete_side(config: ModelConfig, signature: Signature, side: Side) -> Non
     tensors = getattr(config, side)
     if tensors:
         return
+    # What the server itself gives and keeps is no business of callers.
+    states = config.sequence_batching.state
+    own = [*control_names(config), *state_input_names(config)] if side == "input" else [s.output_name for s in states]
     for port in signature.side(side):
+        if port.name in own:
+            continue
         _fill(tensors.add(), port, batches=config.max_batch_size > 0)
 
 

@@ -12,6 +12,7 @@ from alipes.config.datatypes import v2_name
 from alipes.config.paths import confined
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig
+from alipes.config.sequences import sequence_scheduling
 from alipes.errors import ConfigError
 
 __all__ = ["available_cores", "instance_names", "model_path", "to_spec"]
@@ -59,7 +60,7 @@ def to_spec(
         "outputs": [_output(tensor, folder) for tensor in config.output],
         "decoupled": config.model_transaction_policy.decoupled,
         "response_cache": config.response_cache.enable,
-        "scheduling": _scheduling(config),
+        "scheduling": _scheduling(config, folder),
         "instances": instance_names(config),
         "warmup": [_sample(sample, folder) for sample in config.model_warmup if sample.batch_size],
         "engine": dict(engine),
@@ -87,7 +88,9 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
     return path
 
 
-def _scheduling(config: ModelConfig) -> dict[str, Any]:
+def _scheduling(config: ModelConfig, folder: Path) -> dict[str, Any]:
+    if config.HasField("sequence_batching"):
+        return sequence_scheduling(config, folder)
     batching = config.dynamic_batching
     if not config.HasField("dynamic_batching") or (config.max_batch_size < 1 and batching.ByteSize() == 0):
         return {"kind": "direct"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from alipes.config.schema import copy_config, descriptor, is_map, is_repeated
 from alipes.config.spec import to_spec
 from alipes.config.support import check_support
 from alipes.errors import ConfigError
+from google.protobuf import text_format
 
 LEAVES: dict[str, Any] = {}
 MESSAGES: set[str] = set()
@@ -128,6 +130,38 @@ _QUEUE_POLICY = {
     "max_queue_size": 3,
 }
 
+_CONTROL = 'control_input { name: "S" control { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } }'
+_STATE = 'state { input_name: "O" output_name: "N" data_type: TYPE_FP32 dims: [ 1 ] }'
+_INITIAL = 'initial_state { name: "i" data_type: TYPE_FP32 dims: [ 1 ] data_file: "f" }'
+
+# Field -> the rest of a configuration of sequences in which it says something.
+_SEQUENCES = {
+    "direct.max_queue_delay_microseconds": "direct { max_queue_delay_microseconds: 7 }",
+    "direct.minimum_slot_utilization": "direct { minimum_slot_utilization: 0.5 }",
+    "oldest.max_candidate_sequences": "oldest { max_candidate_sequences: 7 }",
+    "oldest.preferred_batch_size": "oldest { preferred_batch_size: [ 2 ] }",
+    "oldest.max_queue_delay_microseconds": "oldest { max_queue_delay_microseconds: 7 }",
+    "max_sequence_idle_microseconds": "max_sequence_idle_microseconds: 7",
+    "control_input.name": _CONTROL,
+    "control_input.control.kind": _CONTROL,
+    "control_input.control.int32_false_true": _CONTROL,
+    "control_input.control.fp32_false_true": _CONTROL.replace("int32", "fp32"),
+    "control_input.control.bool_false_true": _CONTROL.replace("int32", "bool").replace("0, 1", "false, true"),
+    "control_input.control.data_type": 'control_input { name: "C" control { kind: CONTROL_SEQUENCE_CORRID '
+    "data_type: TYPE_UINT64 } }",
+    "state.input_name": _STATE,
+    "state.output_name": _STATE,
+    "state.data_type": _STATE,
+    "state.dims": _STATE,
+    "state.initial_state.dims": _STATE[:-1] + _INITIAL + " }",
+    "state.initial_state.data_file": _STATE[:-1] + _INITIAL + " }",
+}
+
+
+def _sequences(config: Any, text: str) -> None:
+    text_format.Parse(f"sequence_batching {{ {text} }}", config)
+
+
 # Field -> a change of it that the data plane must be told.
 CHANGES: dict[str, Callable[[Any], object]] = {
     "name": lambda config: setattr(config, "name", "other"),
@@ -166,6 +200,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
         )
         for field, value in _QUEUE_POLICY.items()
     },
+    **{f"sequence_batching.{path}": partial(_sequences, text=text) for path, text in _SEQUENCES.items()},
     "instance_group.name": lambda config: setattr(config.instance_group[0], "name", "other"),
     "instance_group.count": lambda config: setattr(config.instance_group[0], "count", 3),
     "response_cache.enable": lambda config: setattr(config.response_cache, "enable", True),
@@ -205,6 +240,12 @@ ELSEWHERE = {
     "optimization.input_pinned_memory.enable": "means the same either way",
     "optimization.output_pinned_memory.enable": "means the same either way",
     "default_model_filename": "names the model file (plan)",
+    "sequence_batching.oldest.preserve_ordering": "means the same either way",
+    "sequence_batching.state.initial_state.name": "is for messages",
+    "sequence_batching.state.initial_state.data_type": "is checked against the state's",
+    "sequence_batching.state.initial_state.zero_data": "is what a state without a file begins with",
+    "sequence_batching.state.use_same_buffer_for_input_output": "means the same either way",
+    "sequence_batching.state.use_growable_memory": "means the same either way",
     "ensemble_scheduling.step.model_name": "reaches the data plane with the ensemble (prepare)",
     "ensemble_scheduling.step.model_version": "reaches the data plane with the ensemble (prepare)",
     "ensemble_scheduling.step.input_map": "reaches the data plane with the ensemble (prepare)",

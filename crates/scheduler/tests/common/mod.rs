@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part of this module")]
 
 pub mod caller;
+pub mod hall;
 pub mod model;
 pub mod stage;
 

@@ -57,6 +57,8 @@ enum Way {
     One { sender: oneshot::Sender<Answer>, kept: Option<Box<Kept>> },
     /// The caller takes any number.
     Many(mailbox::Sender),
+    /// There is no caller.
+    Nobody,
 }
 
 /// What a caller who waits for one answer has been given so far.
@@ -96,6 +98,11 @@ impl Responder {
         self.keep = Some(Box::new(keep));
     }
 
+    /// A responder of a request that nobody made, as fills the row of a sequence that has none now.
+    pub fn nobody() -> Responder {
+        Responder { way: Way::Nobody, home: None, keep: None }
+    }
+
     /// Ends the obligation without an answer: the caller is told in another way.
     pub fn dismiss(self) {
         if let Way::Many(sender) = self.way {
@@ -108,6 +115,7 @@ impl Responder {
         match &self.way {
             Way::One { sender, .. } => sender.is_closed(),
             Way::Many(sender) => sender.is_cancelled(),
+            Way::Nobody => false,
         }
     }
 
@@ -125,6 +133,7 @@ impl Responder {
                 }
             }
             Way::Many(sender) => sender.observe(Arc::new(observer)),
+            Way::Nobody => {}
         }
     }
 }
@@ -180,6 +189,7 @@ pub fn answer_one(responder: Responder, answer: Answer) {
     let delivery = match responder.way {
         Way::One { sender, kept } => Delivery::One(sender, only(kept, Some(answer))),
         Way::Many(sender) => Delivery::Last(sender, Some(answer)),
+        Way::Nobody => return,
     };
     match responder.home {
         Some(desk) if !desk.is_here() => desk.deliver(&mut vec![delivery]),
@@ -216,6 +226,7 @@ impl Parcels {
                 let post = sender.post();
                 self.dispatch(responder.home.clone(), Delivery::Next(post, answer));
             }
+            Way::Nobody => {}
         }
     }
 
@@ -223,6 +234,7 @@ impl Parcels {
         let delivery = match responder.way {
             Way::One { sender, kept } => Delivery::One(sender, only(kept, answer)),
             Way::Many(sender) => Delivery::Last(sender, answer),
+            Way::Nobody => return,
         };
         if let Some(keep) = responder.keep {
             delivery.keep(*keep);

@@ -11,6 +11,7 @@ use alipes_protocol::{InferError, Origin, Tensor};
 use super::answer::{Parcels, Reply};
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::model::{ModelVersion, Pending};
+use crate::sequences::rows::{Rows, add_state_outputs};
 use crate::workers::clock;
 
 /// What an instance keeps from one execution to the next, so that a warm one allocates little.
@@ -22,6 +23,8 @@ pub struct InstanceState {
     wanted: Vec<usize>,
     outputs: Vec<OutputTensor>,
     parcels: Parcels,
+    /// Where requests come in sequences: the rows of the batch, and what is kept for the sequences.
+    rows: Option<Box<Rows>>,
 }
 
 impl InstanceState {
@@ -34,6 +37,7 @@ impl InstanceState {
             wanted: Vec::new(),
             outputs: Vec::new(),
             parcels: Parcels::default(),
+            rows: None,
         }
     }
 }
@@ -41,7 +45,10 @@ impl InstanceState {
 /// Executes the batch of an instance and answers each of its requests, whatever happens.
 pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     let taken = Instant::now();
-    withdraw_cancelled(model, &mut state.batch, taken);
+    if model.sequences.is_none() {
+        // In a sequence what comes next would be wrong without it; the queue looks before each batch.
+        withdraw_cancelled(model, &mut state.batch, taken);
+    }
     if state.batch.is_empty() {
         return;
     }
@@ -82,7 +89,15 @@ fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes
             data: &input.data,
         })
     });
-    let inputs = state.gather.gather(members)?;
+    let inputs = match &model.sequences {
+        None => state.gather.gather(members)?,
+        Some(sequences) => {
+            add_state_outputs(sequences, &mut state.wanted);
+            let rows = state.rows.get_or_insert_default();
+            rows.lay_out(sequences, &state.batch);
+            state.gather.gather(rows.members(&model.spec, sequences, &state.batch))?
+        }
+    };
     let gathered = Instant::now();
     state.engine.run(&inputs, &state.wanted, &mut state.outputs)?;
     Ok(ExecutionTimes { input: gathered - began, infer: gathered.elapsed(), output: Duration::ZERO })
@@ -105,15 +120,22 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     let began = Instant::now();
     let batches = model.spec.max_batch_size > 0;
     let rows: u32 = state.batch.iter().map(|pending| pending.checked.rows).sum();
-    let split = Split::new(&state.outputs, batches.then_some(rows as usize));
+    let laid_out = state.rows.as_mut().zip(model.sequences.as_ref());
+    let batch_size = laid_out.as_ref().map_or(rows, |(laid_out, _)| laid_out.count() as u32);
+    let split = Split::new(&state.outputs, batches.then_some(batch_size as usize));
     let mut split = match split {
         Ok(split) => split,
         Err(error) => return fail(model, state, error.into()),
     };
     let requests = state.batch.len() as u64;
     let mut answers = Vec::with_capacity(state.batch.len());
-    for pending in &state.batch {
-        answers.push(outputs_of(model, pending, &mut split));
+    match laid_out {
+        None => state.batch.iter().for_each(|pending| {
+            answers.push(outputs_of(model, pending, split.take(pending.checked.rows as usize)));
+        }),
+        Some((laid_out, sequences)) => laid_out.take(sequences, &state.batch, &mut split, |pending, pieces| {
+            answers.push(outputs_of(model, pending, pieces.into_iter()));
+        }),
     }
     times.output = began.elapsed();
     drop(split);
@@ -121,7 +143,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     // Booked before the answers leave: who asks for statistics after an answer finds it in them.
     let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
     let waited = state.batch.iter().map(|pending| taken.duration_since(pending.arrived));
-    model.statistics.executed(&Execution { batch_size: rows, rows, requests, times }, waited, spent);
+    model.statistics.executed(&Execution { batch_size, rows, requests, times }, waited, spent);
     first_responses(model, state, answered);
     for (pending, answer) in state.batch.drain(..).zip(answers) {
         if let Some(shares) = &pending.shares {
@@ -161,11 +183,10 @@ fn first_responses(model: &ModelVersion, state: &InstanceState, answered: Instan
 }
 
 /// A request's own rows of the outputs it asked for, under their wire shapes.
-fn outputs_of(model: &ModelVersion, pending: &Pending, split: &mut Split<'_>) -> Vec<Tensor> {
-    let rows = pending.checked.rows as usize;
+fn outputs_of(model: &ModelVersion, pending: &Pending, pieces: impl Iterator<Item = OutputTensor>) -> Vec<Tensor> {
     let asked = &pending.checked.outputs;
-    let pieces = split.take(rows).filter(|piece| asked.contains(&piece.index));
     pieces
+        .filter(|piece| asked.contains(&piece.index))
         .map(|piece| {
             let port = &model.spec.outputs[piece.index];
             let shape = super::reshape::wire_shape(port, model.spec.max_batch_size > 0, piece.shape);

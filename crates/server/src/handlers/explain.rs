@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::Service;
 use crate::ensemble::Ensemble;
 use crate::model::{Drivers, ModelVersion};
-use crate::spec::Scheduling;
+use crate::spec::{Scheduling, StrategySpec};
 use crate::workers::Workers;
 use crate::workers::worker::Worker;
 
@@ -181,6 +181,16 @@ fn scheduling(model: &ModelVersion) -> SchedulingExplained {
             preferred_batch_sizes: dynamic.preferred_batch_sizes.clone(),
             max_queue_delay_us: dynamic.max_queue_delay_us,
             ..plain("dynamic")
+        },
+        Scheduling::Sequence(sequences) => match &sequences.strategy {
+            StrategySpec::Direct { max_queue_delay_us, .. } => {
+                SchedulingExplained { max_queue_delay_us: *max_queue_delay_us, ..plain("sequence_direct") }
+            }
+            StrategySpec::Oldest { preferred_batch_sizes, max_queue_delay_us, .. } => SchedulingExplained {
+                preferred_batch_sizes: preferred_batch_sizes.clone(),
+                max_queue_delay_us: *max_queue_delay_us,
+                ..plain("sequence_oldest")
+            },
         },
     }
 }

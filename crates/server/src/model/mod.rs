@@ -18,7 +18,8 @@ use alipes_engine::Engine;
 use alipes_link::RequestArena;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, InferError, InferRequest};
-use alipes_scheduler::{Effect, ModelQueue, Scheduler};
+use alipes_scheduler::sequence::SequenceQueue;
+use alipes_scheduler::{Effect, ModelQueue, Queue, Scheduler};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -33,6 +34,7 @@ use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::nap::Nap;
 use crate::executor::pool;
 use crate::executor::{self, Run};
+use crate::sequences::{self, Sequences};
 use crate::spec::{ModelSpec, Scheduling};
 use crate::streaming::Streaming;
 use crate::trace::underway::Underway;
@@ -82,7 +84,9 @@ pub struct ModelVersion {
     /// How long its executions take.
     pub pace: Pace,
     /// What waits and which instances come for it; held briefly, never while anything runs.
-    queue: Mutex<ModelQueue<Pending>>,
+    queue: Mutex<Queue<Pending>>,
+    /// What its sequences are told, where requests come in such.
+    pub sequences: Option<Sequences>,
     /// Who executes.
     pub drivers: Drivers,
     /// No worker is up, and the last start of one has failed.
@@ -136,6 +140,7 @@ impl ModelVersion {
     /// If there is no instance.
     pub fn new(spec: ModelSpec, drivers: Drivers) -> Result<ModelVersion, InferError> {
         let configuration = ArcSwap::from_pointee(Configuration::of(&spec)?);
+        let sequences = spec.scheduling.sequences().map(|said| Sequences::new(&spec, said)).transpose()?;
         Ok(ModelVersion {
             name: spec.name.as_str().into(),
             labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
@@ -143,7 +148,8 @@ impl ModelVersion {
             cache: None,
             load_time: OnceLock::new(),
             pace: Pace::default(),
-            queue: Mutex::new(ModelQueue::new(scheduler(&spec, &drivers), drivers.count())),
+            queue: Mutex::new(queue(&spec, &drivers)),
+            sequences,
             drivers,
             failing: AtomicBool::new(false),
             samples: warmup::samples(&spec)?,
@@ -322,7 +328,7 @@ impl ModelVersion {
         match self.with_queue(|queue, now| queue.submit(now, pending).map_err(Box::new)) {
             Ok(effect) => self.carry_out(effect),
             Err(refused) => {
-                let error = queueing::refusal(refused.reason, &refused.work);
+                let error = queueing::refusal(&self.name, refused.reason, &refused.work);
                 refused.work.responder.dismiss();
                 return Err(error);
             }
@@ -432,12 +438,21 @@ impl ModelVersion {
 /// What models say of their readiness, once they have.
 pub type Readiness = Pin<Box<dyn Future<Output = bool> + Send>>;
 
+fn queue(spec: &ModelSpec, drivers: &Drivers) -> Queue<Pending> {
+    let instances = drivers.count();
+    match spec.scheduling.sequences() {
+        Some(said) => Queue::Sequences(Box::new(SequenceQueue::new(sequences::policy(spec, said), instances))),
+        None => Queue::Shared(ModelQueue::new(scheduler(spec, drivers), instances)),
+    }
+}
+
 fn scheduler(spec: &ModelSpec, drivers: &Drivers) -> Scheduler<Pending> {
     if matches!(drivers, Drivers::Workers(_)) {
         return workers::scheduler(spec);
     }
     match &spec.scheduling {
-        Scheduling::Direct {} => Scheduler::direct(),
+        // Sequences have a queue of their own.
+        Scheduling::Direct {} | Scheduling::Sequence(_) => Scheduler::direct(),
         Scheduling::Dynamic(dynamic) => Scheduler::dynamic(policy::of(dynamic, spec.max_batch_size)),
     }
 }

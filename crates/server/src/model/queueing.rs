@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alipes_protocol::trace::Moment;
-use alipes_protocol::{Code, InferError, Origin};
-use alipes_scheduler::{Aftermath, ModelQueue, Reason, Refused, Work};
+use alipes_protocol::{Code, CorrelationId, InferError, Origin, SequenceInfo};
+use alipes_scheduler::{Aftermath, Membership, Queue, Reason, Refused, Seat, SequenceId, Work};
 use parking_lot::MutexGuard;
 
+use super::check::has_id;
 use super::{ModelVersion, Pending};
 use crate::books::statistics::FailureReason;
 use crate::executor::alarm;
@@ -44,17 +45,54 @@ impl Work for Pending {
     fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
+
+    fn sequence_id(&self) -> Option<SequenceId> {
+        let said = self.sequence();
+        has_id(said).then(|| match &said.correlation_id {
+            CorrelationId::Number(number) => SequenceId::Number(*number),
+            CorrelationId::Text(text) => SequenceId::Text(text.as_str().into()),
+        })
+    }
+
+    fn membership(&self) -> Membership {
+        let said = self.sequence();
+        Membership { start: said.start, end: said.end }
+    }
+
+    fn take_seat(&mut self, seat: Seat) {
+        if let Some(context) = &mut self.checked.context {
+            context.seat = seat;
+        }
+    }
+
+    fn seat(&self) -> Seat {
+        self.checked.context.as_ref().map_or_else(Seat::default, |context| context.seat)
+    }
+}
+
+impl Pending {
+    /// What it says of its sequence; nothing where the model does not look.
+    pub fn sequence(&self) -> &SequenceInfo {
+        const NONE: &SequenceInfo =
+            &SequenceInfo { correlation_id: CorrelationId::Number(0), start: false, end: false };
+        self.checked.context.as_ref().map_or(NONE, |context| &context.sequence)
+    }
+
+    /// Whether it only fills the row of a sequence that has no request now.
+    pub fn is_filler(&self) -> bool {
+        self.checked.context.as_ref().is_some_and(|context| context.is_filler)
+    }
 }
 
 impl ModelVersion {
     /// The queue, to be looked at. What changes it goes through [`with_queue`](Self::with_queue).
-    pub fn queue(&self) -> MutexGuard<'_, ModelQueue<Pending>> {
+    pub fn queue(&self) -> MutexGuard<'_, Queue<Pending>> {
         self.queue.lock()
     }
 
     /// Changes the queue under its mutex, and sees to what it leaves behind once the mutex is released: requests that will
     /// not be executed are answered, and the alarm is set. The effect is the caller's.
-    pub fn with_queue<T>(self: &Arc<Self>, change: impl FnOnce(&mut ModelQueue<Pending>, Instant) -> T) -> T {
+    pub fn with_queue<T>(self: &Arc<Self>, change: impl FnOnce(&mut Queue<Pending>, Instant) -> T) -> T {
         let mut queue = self.queue.lock();
         let now = Instant::now();
         let outcome = change(&mut queue, now);
@@ -68,13 +106,13 @@ impl ModelVersion {
 
     /// The alarm has gone off.
     pub fn expire(self: &Arc<Self>) {
-        let effect = self.with_queue(ModelQueue::expire);
+        let effect = self.with_queue(Queue::expire);
         self.carry_out(effect);
     }
 
     /// A caller has gone: what it asked for leaves the queue.
     pub fn caller_left(self: &Arc<Self>) {
-        let effect = self.with_queue(ModelQueue::caller_left);
+        let effect = self.with_queue(Queue::caller_left);
         self.carry_out(effect);
     }
 
@@ -97,7 +135,7 @@ impl ModelVersion {
         match reason {
             Reason::Cancelled => work.responder.dismiss(),
             _ => {
-                let error = refusal(reason, &work).at(Origin::Model);
+                let error = refusal(&self.name, reason, &work).at(Origin::Model);
                 parcels.add(work.responder, Err(error));
             }
         }
@@ -105,7 +143,7 @@ impl ModelVersion {
 }
 
 /// What the caller is told whose request the queue does not take in, or gives back. Source: Triton's texts.
-pub(super) fn refusal(reason: Reason, work: &Pending) -> InferError {
+pub(super) fn refusal(model: &str, reason: Reason, work: &Pending) -> InferError {
     match reason {
         Reason::Stopping => InferError::new(Code::Unavailable, STOPPING),
         Reason::QueueFull => {
@@ -113,12 +151,44 @@ pub(super) fn refusal(reason: Reason, work: &Pending) -> InferError {
         }
         Reason::Expired => InferError::new(Code::Unavailable, "Request timeout expired"),
         Reason::Cancelled => InferError::new(Code::Cancelled, "the caller has gone"),
+        Reason::NotStarted => InferError::invalid(format!(
+            "inference request for sequence {} to model '{model}' must specify the START flag on the first request of the \
+             sequence",
+            id_text(work.sequence())
+        )),
+        Reason::BacklogExpired => {
+            InferError::new(Code::Unavailable, "timeout of the corresponding sequence has been expired")
+        }
+        Reason::Interrupted => InferError::new(
+            Code::Cancelled,
+            format!(
+                "sequence {} to model '{model}' is over, since a request before this one was withdrawn",
+                id_text(work.sequence())
+            ),
+        ),
+        Reason::InstanceGone => InferError::new(
+            Code::Unavailable,
+            format!(
+                "sequence {} to model '{model}' is over, since its instance is no longer in service",
+                id_text(work.sequence())
+            ),
+        ),
+    }
+}
+
+fn id_text(said: &SequenceInfo) -> String {
+    match &said.correlation_id {
+        CorrelationId::Number(number) => number.to_string(),
+        CorrelationId::Text(text) => text.clone(),
     }
 }
 
 fn counted_as(reason: Reason) -> FailureReason {
     match reason {
-        Reason::Cancelled => FailureReason::Canceled,
-        Reason::Stopping | Reason::QueueFull | Reason::Expired => FailureReason::Rejected,
+        Reason::Cancelled | Reason::Interrupted => FailureReason::Canceled,
+        Reason::InstanceGone => FailureReason::Other,
+        Reason::Stopping | Reason::QueueFull | Reason::Expired | Reason::NotStarted | Reason::BacklogExpired => {
+            FailureReason::Rejected
+        }
     }
 }

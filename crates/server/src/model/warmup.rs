@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use alipes_protocol::limits::{WARMUP_MAX_BATCH, WARMUP_MAX_COUNT, WARMUP_MAX_TENSOR_BYTES};
-use alipes_protocol::{Code, Datatype, InferError, InferRequest, Shape, Tensor, shape};
+use alipes_protocol::{Code, CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Shape, Tensor, shape};
 
 use super::check::{Checked, check_request};
 use super::slots::InstanceSlot;
@@ -32,8 +32,12 @@ pub struct Sample {
 
 impl Sample {
     /// One of its requests.
-    pub fn pending(&self, responder: Responder) -> Pending {
-        let (checked, arrived) = (self.request.clone(), Instant::now());
+    pub fn pending(&self, number: u32, responder: Responder) -> Pending {
+        let (mut checked, arrived) = (self.request.clone(), Instant::now());
+        if let Some(context) = &mut checked.context {
+            // Where requests come in sequences, each is one of its own.
+            context.seat.slot = number;
+        }
         Pending { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None }
     }
 
@@ -70,7 +74,10 @@ fn one(spec: &ModelSpec, sample: &SampleSpec) -> Result<Sample, InferError> {
         }
     }
     let inputs = sample.inputs.iter().map(|input| tensor(spec, input)).collect::<Result<_, _>>()?;
-    let request = check_request(spec, InferRequest { inputs, ..Default::default() })?;
+    // Where requests come in sequences, a sample is the only one of its own.
+    let sequence = SequenceInfo { correlation_id: CorrelationId::Number(1), start: true, end: true };
+    let sequence = if spec.scheduling.sequences().is_some() { sequence } else { SequenceInfo::default() };
+    let request = check_request(spec, InferRequest { inputs, sequence, ..Default::default() })?;
     // Triton runs a sample without a count once.
     Ok(Sample { name: name.clone(), count: (*count).max(1), requests: *batch_size, request })
 }
@@ -166,9 +173,9 @@ pub fn warm_up(model: &ModelVersion, slots: &[Arc<InstanceSlot>]) -> Result<(), 
 fn execute_on(model: &ModelVersion, slot: &InstanceSlot, sample: &Sample) -> Result<(), InferError> {
     let mut state = slot.state.lock();
     let (batch, answers): (Vec<_>, Vec<_>) = (0..sample.requests)
-        .map(|_| {
+        .map(|number| {
             let (responder, answer) = Responder::unary();
-            (sample.pending(responder), answer)
+            (sample.pending(number, responder), answer)
         })
         .unzip();
     state.batch = batch;

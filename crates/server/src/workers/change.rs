@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alipes_protocol::InferError;
-use alipes_scheduler::ModelQueue;
+use alipes_scheduler::Queue;
 
 use super::crew::{Crew, Numbers};
 use super::worker::Worker;
@@ -67,7 +67,7 @@ impl Workers {
     }
 
     /// Numbers for workers to come: first those of workers that are gone, then such as were never given.
-    fn free_numbers(&self, queue: &ModelQueue<Pending>, crew: &Crew) -> impl Iterator<Item = Numbers> + use<> {
+    fn free_numbers(&self, queue: &Queue<Pending>, crew: &Crew) -> impl Iterator<Item = Numbers> + use<> {
         let levels = self.levels;
         let is_free = |numbers: &Numbers| (0..levels).all(|level| queue.is_free(numbers.turn(level)));
         let left: Vec<Numbers> = crew.leaving.iter().map(|worker| worker.numbers).filter(is_free).collect();

@@ -38,6 +38,8 @@ pub struct InFlight {
     pub responded: bool,
     /// It failed in the backend.
     pub failed: bool,
+    /// It only fills the row of a sequence, and counts for nothing.
+    pub is_filler: bool,
     /// When it was first seen to be claimed.
     pub claimed: Option<Instant>,
 }

@@ -146,14 +146,19 @@ pub fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
 }
 
 fn forms_batches(spec: &ModelSpec) -> bool {
-    let Scheduling::Dynamic(dynamic) = &spec.scheduling else { return false };
+    let dynamic = match &spec.scheduling {
+        Scheduling::Direct {} => return false,
+        Scheduling::Dynamic(dynamic) => dynamic,
+        // The queue knows which sequence belongs to which worker.
+        Scheduling::Sequence(_) => return true,
+    };
     let aims = dynamic.max_queue_delay_us > 0 || !dynamic.preferred_batch_sizes.is_empty();
     (aims && spec.max_batch_size > 1) || !policy::is_plain(dynamic)
 }
 
 fn claim_limit(spec: &ModelSpec) -> u32 {
     match &spec.scheduling {
-        Scheduling::Dynamic(_) => spec.max_batch_size,
+        Scheduling::Dynamic(_) | Scheduling::Sequence(_) => spec.max_batch_size,
         Scheduling::Direct {} => 0,
     }
 }
@@ -204,6 +209,7 @@ fn new_worker(
             turns: vec![0; *levels],
             parked: Vec::new(),
             mail: Default::default(),
+            kept: Default::default(),
         }),
         restarts: AtomicU64::new(0),
         up: false.into(),

@@ -68,6 +68,9 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
     let (worker, level) = crew.turn(turn);
     let mut parcels = Parcels::default();
     let mut written: SmallVec<[Written; 1]> = SmallVec::new();
+    if let Some(sequences) = &model.sequences {
+        sequences.fill_rows(&model.spec, taken);
+    }
     for pending in taken.drain(..) {
         let Some(mut pending) = withdraw_if_cancelled(model, pending) else { continue };
         let Some(placed) = write(model, worker, &pending) else {
@@ -96,11 +99,13 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
     drop(delivering);
     match outcome {
         Entered::Yes(callers) => callers.iter().for_each(|caller| caller.catch_up()),
-        Entered::NotNow(pending) => {
+        Entered::NotNow(mut pending) => {
+            pending.retain(|pending| !pending.is_filler());
             follow(workers, model.with_queue(|queue, now| queue.put_back(now, pending.into_iter())), turns)
         }
         Entered::Refused(pending, error) => {
-            pending.into_iter().for_each(|pending| refuse(model, &mut parcels, pending, error.clone()));
+            let refused = pending.into_iter().filter(|pending| !pending.is_filler());
+            refused.for_each(|pending| refuse(model, &mut parcels, pending, error.clone()));
             parcels.send();
             turns.push(turn);
         }
@@ -165,6 +170,7 @@ pub(super) fn enter(
                 chain: pending.chain.clone(),
                 shares: pending.shares.clone(),
                 trace: pending.trace.as_ref().map(Underway::record),
+                is_filler: pending.is_filler(),
                 pending: Some(pending),
                 ticket,
                 turn: turn.map(|(turn, _)| turn),
@@ -189,7 +195,17 @@ fn entry(written: &Written, lane: u32, group: u64) -> Entry {
 /// Writes a request into the arena. The tensors' bytes are copied here, once, unless they were received there.
 pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) -> Option<Placed> {
     let checked = &pending.checked;
-    let outputs: SmallVec<[u16; 4]> = checked.outputs.iter().map(|&index| index as u16).collect();
+    let mut outputs: SmallVec<[u16; 4]> = checked.outputs.iter().map(|&index| index as u16).collect();
+    let further = model.sequences.as_ref().map(|sequences| {
+        outputs.extend(sequences.states.list.iter().map(|state| state.output_index as u16));
+        sequences.further_inputs(pending, &mut worker.state.lock().kept)
+    });
+    let further = further.iter().flatten().map(|tensor| TensorRef {
+        name: TensorName::Name(tensor.name),
+        datatype: tensor.datatype,
+        shape: &tensor.shape,
+        data: &tensor.data,
+    });
     let inputs: SmallVec<[TensorRef<'_>; 4]> = checked
         .inputs
         .iter()
@@ -199,6 +215,7 @@ pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) ->
             shape: &input.shape,
             data: &input.data,
         })
+        .chain(further)
         .collect();
     let none = RequestContext::default();
     let asked = checked.context.as_deref().unwrap_or(&none);
@@ -264,7 +281,8 @@ fn take_back(worker: &Worker) -> Option<(Pending, usize)> {
 }
 
 fn withdraw_if_cancelled(model: &ModelVersion, pending: Pending) -> Option<Pending> {
-    if !pending.responder.is_cancelled() {
+    // In a sequence what comes next would be wrong without it; the queue looks before each batch.
+    if model.sequences.is_some() || !pending.responder.is_cancelled() {
         return Some(pending);
     }
     model.statistics.failed(FailureReason::Canceled, pending.arrived.elapsed());

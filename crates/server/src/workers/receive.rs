@@ -8,6 +8,7 @@ use alipes_link::{Answer as WorkerAnswer, Call, LogLine, Message, Outcome, Outpu
 use alipes_link::{OwnedTensorName, Placed};
 use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{Code, InferError, Origin, Tensor};
+use alipes_scheduler::Work;
 use bytes::Bytes;
 
 use super::calls::{CallId, Receipt};
@@ -18,7 +19,8 @@ use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::events::Event;
 use crate::executor::answer::{Answer, Parcels, Reply, Responder};
 use crate::executor::reshape::wire_shape;
-use crate::model::ModelVersion;
+use crate::model::{ModelVersion, Pending};
+use crate::sequences::{self, Kept, Sequences, StateTable};
 
 /// What a look into the ring of answers brought; to be settled once the worker's lock is released.
 #[derive(Default)]
@@ -129,7 +131,7 @@ fn executed(
             shares.add(&execution.times);
         }
         execution.batch_size += request.rows;
-        if !request.failed {
+        if !request.failed && !request.is_filler {
             execution.rows += request.rows;
             execution.requests += 1;
             let waited = claimed.map(|claimed| claimed.saturating_duration_since(request.arrived));
@@ -176,13 +178,17 @@ fn answered(
     let pending =
         request.pending.as_mut().ok_or_else(|| format!("it answered request {ticket} after its last answer"))?;
     request.failed |= matches!(outcome, Outcome::Error { backend: true, .. });
+    let outcome = match &model.sequences {
+        Some(sequences) => keep(sequences, &mut state.kept, pending, request.placed.as_ref(), last, outcome)?,
+        None => outcome,
+    };
     let reply = reply(model, request.placed.as_ref(), outcome)?;
     if let Some(trace) = &request.trace {
         note_answer(trace, reply.as_ref(), last);
     }
     if reply.is_some() && !request.responded {
         request.responded = true;
-        if model.statistics.wants_first_responses() {
+        if model.statistics.wants_first_responses() && !request.is_filler {
             received.first_responses.push(request.arrived.elapsed());
         }
     }
@@ -193,16 +199,46 @@ fn answered(
         return Ok(());
     }
     let spent = request.arrived.elapsed();
-    if request.failed {
-        received.failed.push(spent)
-    } else {
-        received.succeeded.push(spent)
+    match (request.is_filler, request.failed) {
+        (true, _) => {}
+        (false, true) => received.failed.push(spent),
+        (false, false) => received.succeeded.push(spent),
     }
     received.answers.extend(request.pending.take().map(|pending| (pending.responder, reply)));
     if let Some(placed) = request.placed.take().filter(|_| !released) {
         state.held.keep(ticket, placed, None);
     }
     Ok(())
+}
+
+/// Keeps the states that a response renews, and leaves of it what its caller asked for.
+fn keep(
+    sequences: &Sequences,
+    kept: &mut StateTable,
+    pending: &Pending,
+    placed: Option<&Placed>,
+    last: bool,
+    mut outcome: Outcome,
+) -> Result<Outcome, Violation> {
+    let slot = sequences::slot(pending.seat());
+    if let Outcome::Response { outputs, .. } = &mut outcome {
+        for output in outputs.iter().filter(|_| !pending.is_filler()) {
+            let OwnedTensorName::Index(index) = output.name else { continue };
+            if let Some(state) = sequences.states.renewed_by(usize::from(index)) {
+                // A copy, since the worker's memory is for answers, which do not stay.
+                let data = Bytes::copy_from_slice(&bytes(output, placed)?);
+                kept.set(&sequences.states, slot, state, Kept { shape: output.shape.clone(), data });
+            }
+        }
+        outputs.retain(|output| match output.name {
+            OwnedTensorName::Index(index) => pending.checked.outputs.contains(&usize::from(index)),
+            OwnedTensorName::Name(_) => true,
+        });
+    }
+    if last && pending.sequence().end {
+        kept.clear(slot);
+    }
+    Ok(outcome)
 }
 
 #[cold]
@@ -375,7 +411,8 @@ pub fn withdraw(worker: &Arc<Worker>, lane: u32, ticket: u64) {
     let mut guard = worker.state.lock();
     let state = &mut *guard;
     let Some(link) = state.link.as_ref() else { return };
-    if !link.revoke(lane, ticket) {
+    // In a sequence what comes next would be wrong without it.
+    if model.sequences.is_some() || !link.revoke(lane, ticket) {
         link.cancel(lane, ticket);
         return;
     }

@@ -23,6 +23,7 @@ use crate::books::statistics::FailureReason;
 use crate::events::WorkerState;
 use crate::executor::answer::Parcels;
 use crate::model::{Gone, ModelVersion, Pending};
+use crate::sequences::StateTable;
 
 /// How long after its last request a model gives unused memory back: long enough that a pause between two bursts costs
 /// nothing, since memory that was given back is zeroed by the system when it is used again.
@@ -317,7 +318,7 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
     let link = state.link.take();
     let (mut lost, mut unclaimed): (Vec<Pending>, Vec<Pending>) = Default::default();
     for (lane, request) in state.lanes.drain() {
-        let Some(pending) = request.pending else { continue };
+        let Some(pending) = request.pending.filter(|_| !request.is_filler) else { continue };
         let ours = request.turn.is_some() && link.as_ref().is_none_or(|link| link.revoke(lane, request.ticket));
         if ours { unclaimed.push(pending) } else { lost.push(pending) }
     }
@@ -328,6 +329,7 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
     }
     let held = std::mem::take(&mut state.held);
     state.mail.clear();
+    state.kept = StateTable::default();
     drop(guard);
     calls::abandon(worker);
     // Its receipts tell nobody any more.
@@ -337,7 +339,23 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
         let effect = model.with_queue(|queue, now| queue.put_back(now, unclaimed.into_iter()));
         model.carry_out(effect);
         fail(&model, lost, &fault.error(&worker.source.instance));
+        if model.sequences.is_some() {
+            end_sequences(&model, worker, fault);
+        }
     }
+}
+
+/// What the process knew of its sequences is gone with it: they are over, except those that have yet to begin.
+fn end_sequences(model: &Arc<ModelVersion>, worker: &Worker, fault: &Fault) {
+    let mut waiting = Vec::new();
+    let effect = model.with_queue(|queue, now| queue.lose(now, worker.numbers.turn(0), &mut waiting));
+    model.carry_out(effect);
+    let text = format!(
+        "the sequence is over, since the worker process of '{}' that had it {}; begin it again",
+        worker.source.instance,
+        fault.text()
+    );
+    fail(model, waiting, &InferError::new(Code::Unavailable, text));
 }
 
 fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {

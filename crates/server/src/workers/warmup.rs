@@ -40,9 +40,9 @@ pub async fn warm_up(worker: Arc<Worker>) -> Result<(), InferError> {
 fn place(worker: &Arc<Worker>, model: &ModelVersion, sample: &Sample) -> Result<Vec<Responses>, InferError> {
     let mut written: SmallVec<[Written; 1]> = SmallVec::new();
     let mut answers = Vec::new();
-    for _ in 0..sample.requests {
+    for number in 0..sample.requests {
         let (responder, responses) = Responder::stream();
-        let mut pending = sample.pending(responder);
+        let mut pending = sample.pending(number, responder);
         let placed = write(model, worker, &pending).ok_or_else(|| arena_is_full(worker))?;
         let ticket = worker.tickets.next();
         let caller = Caller::new(worker, ticket);

@@ -19,6 +19,7 @@ use crate::events::{Event, Source, WorkerState};
 use crate::executor::nap::Nap;
 use crate::handlers::Service;
 use crate::model::ModelVersion;
+use crate::sequences::StateTable;
 
 /// Numbers that are given once, among the workers of a model version.
 #[derive(Debug, Default)]
@@ -64,6 +65,8 @@ pub struct State {
     pub parked: Vec<usize>,
     /// Answers to its calls that wait for room in its mail ring.
     pub mail: VecDeque<u64>,
+    /// What the server keeps for the sequences that the worker has.
+    pub kept: StateTable,
 }
 
 /// One instance of a model that runs in a process of its own.

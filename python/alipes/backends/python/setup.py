@@ -9,6 +9,7 @@ from alipes.backends.base import Draft
 from alipes.config.datatypes import v2_name
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig
+from alipes.config.sequences import hidden_state_outputs
 
 __all__ = ["worker_setup"]
 
@@ -33,10 +34,16 @@ def worker_setup(draft: Draft) -> dict[str, Any]:
         "model_config": config_json(config),
         "decoupled": config.model_transaction_policy.decoupled,
         "max_batch_size": config.max_batch_size,
-        "batches": config.HasField("dynamic_batching") and config.max_batch_size > 0,
+        "batches": config.WhichOneof("scheduling_choice") is not None and config.max_batch_size > 0,
         "inputs": _ports(config.input),
-        "outputs": _ports(config.output),
+        "outputs": [*_ports(config.output), *_states(config)],
     }
+
+
+def _states(config: ModelConfig) -> list[dict[str, str]]:
+    """Outputs that renew what the server keeps for a sequence, and that callers do not see."""
+    states = hidden_state_outputs(config)
+    return [{"name": state.output_name, "datatype": v2_name(state.data_type)} for state in states]
 
 
 def _ports(tensors: Iterable[ModelConfig]) -> list[dict[str, str]]:

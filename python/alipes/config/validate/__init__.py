@@ -15,6 +15,7 @@ from alipes.config.validate.identity import check_agents, check_max_batch_size, 
 from alipes.config.validate.instance_groups import check_instance_groups
 from alipes.config.validate.metrics import check_metrics
 from alipes.config.validate.sequences import check_sequences
+from alipes.config.validate.states import check_states
 from alipes.config.validate.tensors import check_tensors
 from alipes.config.validate.warmup import check_warmup
 
@@ -47,7 +48,7 @@ def check_poll(config: ModelConfig, name: str, *, strict: bool) -> None:
 
 
 def check_load(config: ModelConfig, folder: Path, options: ModelOptions) -> None:
-    """Check what is known once a version was looked at: instance groups, inputs, outputs, warm-up.
+    """Check what is known once a version was looked at: instance groups, inputs, outputs, states, warm-up.
 
     Args:
         config: The configuration, complete.
@@ -60,4 +61,5 @@ def check_load(config: ModelConfig, folder: Path, options: ModelOptions) -> None
     check_instance_groups(config, options)
     check_tensors(config)
     check_batch_io(config)
+    check_states(config, folder)
     check_warmup(config, folder)

@@ -8,11 +8,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use alipes_protocol::codec::elements;
 use alipes_protocol::shape::{self, Shape};
 use alipes_protocol::{Datatype, InferError, InferRequest, Origin, Parameter, SequenceInfo, Tensor};
+use alipes_scheduler::Seat;
 use bytes::{BufMut, Bytes, BytesMut};
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use crate::spec::{ModelSpec, Port};
+
+mod sequence;
+
+pub use sequence::has_id;
 
 /// Name that Triton gives to the only input of a raw request in its error texts.
 const RAW_INPUT: &str = "raw_input";
@@ -74,6 +79,10 @@ pub struct RequestContext {
     pub parameters: Vec<(String, Parameter)>,
     /// Sequence membership.
     pub sequence: SequenceInfo,
+    /// The slot that its sequence has, once it has one.
+    pub seat: Seat,
+    /// It only fills the row of a sequence that has no request now.
+    pub is_filler: bool,
 }
 
 /// Checks a request against a model's declaration.
@@ -81,7 +90,8 @@ pub struct RequestContext {
 /// # Errors
 ///
 /// `InvalidArgument` with Triton's text for the first thing that does not fit.
-pub fn check_request(model: &ModelSpec, request: InferRequest) -> Result<Checked, InferError> {
+pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Checked, InferError> {
+    sequence::check_id(&request.sequence)?;
     let asked = Asked { model, id: &request.id };
     let mut tensors = request.inputs;
     if request.raw {
@@ -97,10 +107,14 @@ pub fn check_request(model: &ModelSpec, request: InferRequest) -> Result<Checked
     }
     inputs.sort_unstable_by_key(|input| input.index);
     let key = batching_key(model, &inputs);
-    let context = model
-        .engine
-        .sees_requests()
-        .then(|| Box::new(RequestContext { parameters: request.parameters, sequence: request.sequence }));
+    let sequences = model.scheduling.sequences();
+    if let Some(spec) = sequences {
+        sequence::check_membership(model, spec, rows, &mut request.sequence)?;
+    }
+    let context = (model.engine.sees_requests() || sequences.is_some()).then(|| {
+        let (parameters, sequence) = (request.parameters, request.sequence);
+        Box::new(RequestContext { parameters, sequence, ..RequestContext::default() })
+    });
     let terms = Terms { id: request.id, priority: request.priority, timeout_us: request.timeout_us };
     Ok(Checked { inputs, outputs, rows, key, terms, context })
 }

@@ -1,0 +1,46 @@
+//! One instance as the sequences see it: its slots, who is next on it, and what it is doing.
+
+use std::time::Instant;
+
+use super::lineup::Lineup;
+use super::policy::SequencePolicy;
+use crate::work::Work;
+
+/// What an instance does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Nothing; somebody has to start it.
+    Idle,
+    /// It runs a batch, or is on its way to ask for one.
+    Busy,
+    /// It sleeps until this moment, or until it is woken.
+    Sleeping(Instant),
+}
+
+/// One instance.
+#[derive(Debug)]
+pub(super) struct Desk<W> {
+    pub(super) doing: Doing,
+    /// Out of service: it gets no sequences any more.
+    pub(super) retired: bool,
+    /// By slot: the sequence that has it.
+    pub(super) seats: Vec<Option<usize>>,
+    pub(super) lineup: Lineup<W>,
+    /// The sequences of which a request runs.
+    pub(super) running: Vec<usize>,
+    /// It is in the list of those to be looked at.
+    pub(super) roused: bool,
+}
+
+impl<W: Work> Desk<W> {
+    pub(super) fn new(policy: &SequencePolicy) -> Self {
+        Desk {
+            doing: Doing::Idle,
+            retired: false,
+            seats: vec![None; policy.slots()],
+            lineup: Lineup::new(policy),
+            running: Vec::new(),
+            roused: false,
+        }
+    }
+}

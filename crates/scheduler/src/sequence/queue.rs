@@ -1,0 +1,685 @@
+//! The sequences, the backlog and the instances of one version of a model, as one state machine.
+//!
+//! What keeps a wake-up from being lost: whenever an instance that idles or sleeps may have something to do, it is
+//! *roused*, and every transition starts or wakes one of those who are. The one that was started asks for work, which is
+//! such a transition, so that the next is started then, until none is left. A busy instance is not roused: it asks.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::backlog::Backlog;
+use super::desk::{Desk, Doing};
+use super::lineup::Lineup;
+use super::policy::{self, SequencePolicy};
+use super::seats::Seats;
+use super::table::{Place, Table};
+use crate::dynamic::Dynamic;
+use crate::journal::Journal;
+use crate::model_queue::{Aftermath, Effect};
+use crate::scheduler::{GONE_SHARE, Next, Turn};
+use crate::why::{Decision, Explanation, Hold, Outlook, Why};
+use crate::work::{Reason, Refused, Seat, Waiting, Work};
+
+/// What waits for one version of a model whose requests come in sequences, and which instances come for it.
+///
+/// Every request that was taken in comes out exactly once: in a batch, by [`cancel`](Self::cancel) or
+/// [`lose`](Self::lose), or in the [`Aftermath`].
+#[derive(Debug)]
+pub struct SequenceQueue<W> {
+    policy: SequencePolicy,
+    table: Table<W>,
+    desks: Vec<Desk<W>>,
+    seats: Seats,
+    backlog: Backlog,
+    /// Instances to be looked at.
+    roused: Vec<usize>,
+    /// Requests that will not be executed, for the owner to take out.
+    refused: Vec<Refused<W>>,
+    /// When the owner was told to call [`expire`](Self::expire) next.
+    alarm: Option<Instant>,
+    waiting: usize,
+    /// Callers that have gone since those who wait were last looked through.
+    gone: usize,
+    journal: Journal,
+    holding: bool,
+    stopping: bool,
+}
+
+impl<W: Work> SequenceQueue<W> {
+    /// A queue for `instances` instances, all idle.
+    ///
+    /// # Panics
+    /// If there is no instance: nobody would ever come for a request.
+    pub fn new(policy: SequencePolicy, instances: usize) -> Self {
+        assert!(instances > 0, "a model has at least one instance");
+        let policy = policy.bounded();
+        let holding = policy.hold != policy::Hold::default();
+        let mut seats = Seats::default();
+        let slots = policy.slots();
+        (0..instances).for_each(|instance| seats.add(instance, slots));
+        SequenceQueue {
+            desks: (0..instances).map(|_| Desk::new(&policy)).collect(),
+            policy,
+            table: Table::default(),
+            seats,
+            backlog: Backlog::default(),
+            roused: Vec::new(),
+            refused: Vec::new(),
+            alarm: None,
+            waiting: 0,
+            gone: 0,
+            journal: Journal::default(),
+            holding,
+            stopping: false,
+        }
+    }
+
+    /// Takes a request in, behind the others of its sequence.
+    ///
+    /// # Errors
+    /// The request comes back if it belongs to no sequence that goes on and does not start one, and after
+    /// [`stop`](Self::stop) if it starts one.
+    pub fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
+        let said = work.membership();
+        if said.start && self.stopping {
+            return Err(Refused { work, reason: Reason::Stopping });
+        }
+        let id = work.sequence_id();
+        let known = id.as_ref().and_then(|id| self.table.find(id));
+        let timeout = work.timeout();
+        let expires = (!timeout.is_zero()).then(|| now.checked_add(timeout)).flatten();
+        let key = match known {
+            Some(key) => key,
+            None if said.start => {
+                let seat = self.seats.take();
+                let key = self.table.open(id, Place::Seated(seat.unwrap_or_default()));
+                match seat {
+                    Some(seat) => self.desk(seat).seats[seat.slot as usize] = Some(key),
+                    None => self.table.get(key).place = Place::Backlog(self.backlog.join(key, None)),
+                }
+                key
+            }
+            None => return Err(Refused { work, reason: Reason::NotStarted }),
+        };
+        let sequence = self.table.get(key);
+        if let Place::Backlog(ticket) = &mut sequence.place {
+            self.backlog.hurry(ticket, expires);
+        }
+        sequence.waiting.push_back(Waiting { entered: now, work });
+        self.waiting += 1;
+        if said.end {
+            self.table.close(key);
+        }
+        self.advance(now, key);
+        self.stop_holding();
+        Ok(self.attend(now))
+    }
+
+    /// Work for `instance`, which the caller has claimed through [`Effect::Start`] and drives; what it ran before is done.
+    ///
+    /// As [`ModelQueue::next`](crate::ModelQueue::next). Where each sequence has a row of its own, the batch is in the
+    /// order of the slots, which may have gaps.
+    pub fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect) {
+        self.settle(now, instance);
+        if self.gone > 0 {
+            self.sweep(now);
+        }
+        let due = if self.desks[instance].retired { None } else { self.due(now, instance) };
+        let next = match due {
+            Some(due) if due <= now => {
+                self.take(now, instance, batch);
+                Next::Take
+            }
+            Some(due) => Next::WaitUntil(due),
+            None => Next::Idle,
+        };
+        self.desks[instance].doing = match next {
+            Next::Take => Doing::Busy,
+            Next::WaitUntil(moment) => Doing::Sleeping(moment),
+            Next::Idle => Doing::Idle,
+        };
+        (next, self.attend(now))
+    }
+
+    /// Gives `instance` back without asking for more; what it ran before is done.
+    pub fn finish(&mut self, now: Instant, instance: usize) -> Effect {
+        self.settle(now, instance);
+        self.desks[instance].doing = Doing::Idle;
+        self.rouse(instance);
+        self.attend(now)
+    }
+
+    /// Takes requests back that were taken but not executed. Each is the next of its sequence again.
+    pub fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) -> Effect {
+        works.rev().for_each(|work| self.take_back(now, work));
+        self.attend(now)
+    }
+
+    /// A caller has gone: what it asked for is given back, and with it what waits behind it in its sequence, without which
+    /// the state would be wrong. That happens at once where few wait, else before the next batch.
+    pub fn caller_left(&mut self, now: Instant) -> Effect {
+        self.gone += 1;
+        if self.waiting <= GONE_SHARE * self.gone {
+            self.sweep(now);
+        }
+        self.attend(now)
+    }
+
+    /// Takes the waiting requests that `pick` names out, and with each those that wait behind it in its sequence. That
+    /// sequence is over.
+    pub fn cancel(&mut self, now: Instant, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
+        self.remove_where(now, pick, |work| removed.push(work));
+        self.attend(now)
+    }
+
+    /// What an instance knew of its sequences is gone, as with a process that has ended. Sequences that have yet to begin
+    /// do so; the others are over, and what waits of them is moved into `removed`.
+    pub fn lose(&mut self, now: Instant, instance: usize, removed: &mut Vec<W>) -> Effect {
+        for key in self.seated(instance) {
+            if !self.begins(now, key) {
+                self.cut(now, key, |work| removed.push(work));
+            }
+        }
+        self.attend(now)
+    }
+
+    /// Refuses sequences that begin from now on; what waits is due at once.
+    pub fn stop(&mut self, now: Instant) -> Effect {
+        self.stopping = true;
+        self.journal.note(now, Decision::Stopped);
+        (0..self.desks.len()).for_each(|instance| self.rouse(instance));
+        self.attend(now)
+    }
+
+    /// The alarm has gone off: sequences that have been silent for too long are over, and those that found no slot in time
+    /// are given back.
+    pub fn expire(&mut self, now: Instant) -> Effect {
+        self.alarm = None;
+        while let Some((key, since)) = self.table.longest_silent() {
+            if since + self.policy.max_idle > now {
+                break;
+            }
+            self.vacate(now, key);
+        }
+        while let Some((moment, key)) = self.backlog.first_expiry() {
+            if moment > now {
+                break;
+            }
+            self.give_back(now, key, Reason::BacklogExpired);
+        }
+        self.attend(now)
+    }
+
+    /// What is left to be done after any of the transitions, as [`ModelQueue::aftermath`](crate::ModelQueue::aftermath).
+    pub fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>> {
+        let sooner = |moment: &Instant| self.alarm.is_none_or(|alarm| *moment < alarm);
+        let alarm = self.deadline().filter(sooner);
+        if alarm.is_none() && self.refused.is_empty() {
+            return None;
+        }
+        self.alarm = alarm.or(self.alarm);
+        self.note_refused(now);
+        Some(Aftermath { refused: std::mem::take(&mut self.refused), alarm })
+    }
+
+    /// The first moment at which the passing of time alone changes something.
+    fn deadline(&self) -> Option<Instant> {
+        let silent = self.table.longest_silent().map(|(_, since)| since + self.policy.max_idle);
+        let expiry = self.backlog.first_expiry().map(|(moment, _)| moment);
+        [silent, expiry].into_iter().flatten().min()
+    }
+
+    /// Puts these instances into service, and no others. Numbers that are [free](Self::is_free) stand for new instances.
+    ///
+    /// The sequences of one that is left out are over, and what waits of them is given back.
+    pub fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
+        self.journal.note(now, Decision::Rearranged { instances: instances.len() });
+        let numbers = instances.iter().map(|number| number + 1).max().unwrap_or(0);
+        for number in self.desks.len()..numbers {
+            self.desks.push(Desk::new(&self.policy));
+            self.desks[number].retired = true;
+        }
+        for instance in 0..self.desks.len() {
+            match (instances.contains(&instance), self.desks[instance].retired) {
+                (true, true) => self.enlist(instance),
+                (false, false) => self.retire(now, instance),
+                _ => {}
+            }
+        }
+        while let Some(key) = self.backlog.first() {
+            let Some(seat) = self.seats.take() else { break };
+            self.seat(now, key, seat);
+        }
+        self.attend(now)
+    }
+
+    /// The queue as it is now: what goes next, what keeps it, and what was decided last.
+    pub fn explain(&mut self, now: Instant) -> Explanation {
+        let served: Vec<usize> = (0..self.desks.len()).filter(|&desk| !self.desks[desk].retired).collect();
+        let busy = served.iter().filter(|&&desk| self.desks[desk].doing == Doing::Busy).count();
+        let each: Vec<(usize, Option<Outlook>)> = served.iter().map(|&desk| (desk, self.outlook(now, desk))).collect();
+        let next = each.into_iter().filter_map(|(desk, outlook)| Some((desk, outlook?)));
+        let next = next.min_by_key(|(desk, outlook)| (self.desks[*desk].doing == Doing::Busy, outlook.due));
+        let hold = match &next {
+            _ if self.waiting == 0 => Hold::Nothing,
+            _ if served.is_empty() => Hold::NoInstance,
+            _ if self.holding => Hold::Start,
+            None => Hold::Slot,
+            Some((desk, _)) if self.desks[*desk].doing == Doing::Busy => Hold::Busy,
+            Some((_, outlook)) if outlook.due > now => Hold::Company,
+            Some(_) => Hold::Coming,
+        };
+        Explanation {
+            waiting: self.waiting,
+            instances: served.len(),
+            busy,
+            outlook: next.map(|(_, outlook)| outlook),
+            hold,
+            decisions: self.journal.decisions(),
+        }
+    }
+
+    /// Shows the requests that wait until `see` has seen enough, sequence by sequence.
+    pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
+        let heads = self.desks.iter().flat_map(|desk| desk.lineup.heads());
+        let _ = heads.chain(self.table.waiting()).try_for_each(see);
+    }
+
+    /// Whether a number can be given to a new instance: nobody has it, or the one that had it is gone.
+    pub fn is_free(&self, instance: usize) -> bool {
+        self.desks.get(instance).is_none_or(|desk| desk.retired && desk.doing == Doing::Idle)
+    }
+
+    /// Requests that wait, in slots and in the backlog.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Sequences that have a slot or wait for one.
+    pub fn live(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether nothing waits and every instance is idle.
+    pub fn is_quiet(&self) -> bool {
+        self.waiting == 0 && self.desks.iter().all(|desk| desk.doing == Doing::Idle)
+    }
+
+    fn desk(&mut self, seat: Seat) -> &mut Desk<W> {
+        &mut self.desks[seat.instance as usize]
+    }
+
+    fn seated(&self, instance: usize) -> Vec<usize> {
+        self.desks[instance].seats.iter().flatten().copied().collect()
+    }
+
+    /// Whether a sequence has yet to begin: its next request is one that starts it.
+    fn begins(&mut self, now: Instant, key: usize) -> bool {
+        let sequence = self.table.get(key);
+        let Place::Seated(seat) = sequence.place else { return true };
+        if !sequence.out {
+            return sequence.waiting.front().is_some_and(|waiting| waiting.work.membership().start);
+        }
+        let Lineup::Oldest(dynamic) = &mut self.desks[seat.instance as usize].lineup else { return false };
+        // Whoever stands in line for it goes behind the others, which all are to be looked at anew.
+        let mut stood = Vec::new();
+        dynamic.remove_where(|work| work.seat() == seat, |work| stood.push(work));
+        let begins = stood.iter().any(|work| work.membership().start);
+        stood.into_iter().for_each(|work| stand_in_line(dynamic, now, work));
+        begins
+    }
+
+    /// Lets the next request of a sequence stand in line, where it has a slot and nothing of it is out.
+    fn advance(&mut self, now: Instant, key: usize) {
+        let sequence = self.table.get(key);
+        let Place::Seated(seat) = sequence.place else { return };
+        if sequence.out || sequence.waiting.is_empty() {
+            return;
+        }
+        match &mut self.desks[seat.instance as usize].lineup {
+            Lineup::Direct(slots) => slots.set(seat.slot),
+            Lineup::Oldest(dynamic) => {
+                let Some(mut waiting) = sequence.waiting.pop_front() else { return };
+                sequence.out = true;
+                waiting.work.take_seat(seat);
+                stand_in_line(dynamic, now, waiting.work);
+            }
+        }
+        self.table.wake(key);
+        self.rouse(seat.instance as usize);
+    }
+
+    /// What an instance ran is done: those sequences go on, fall silent or leave.
+    fn settle(&mut self, now: Instant, instance: usize) {
+        let mut running = std::mem::take(&mut self.desks[instance].running);
+        for key in running.drain(..) {
+            let sequence = self.table.get(key);
+            sequence.out = false;
+            if sequence.over {
+                self.vacate(now, key);
+            } else if sequence.waiting.is_empty() {
+                self.table.fall_silent(key, now);
+            } else {
+                self.advance(now, key);
+            }
+        }
+        self.desks[instance].running = running;
+    }
+
+    /// What an instance would run if nothing else arrives, and when.
+    fn outlook(&mut self, now: Instant, instance: usize) -> Option<Outlook> {
+        let due = self.due(now, instance)?;
+        if let Lineup::Oldest(dynamic) = &mut self.desks[instance].lineup {
+            return dynamic.outlook(&mut turn(now, self.stopping, &mut self.refused));
+        }
+        let Lineup::Direct(slots) = &self.desks[instance].lineup else { return None };
+        let why = if due > now { Why::Company } else { Why::NoDelay };
+        Some(Outlook { due, requests: slots.count(), why })
+    }
+
+    /// When an instance has a batch to run if nothing else arrives: at `now` or before if at once.
+    fn due(&mut self, now: Instant, instance: usize) -> Option<Instant> {
+        if self.holding {
+            return None;
+        }
+        match &mut self.desks[instance].lineup {
+            Lineup::Oldest(dynamic) => {
+                dynamic.outlook(&mut turn(now, self.stopping, &mut self.refused)).map(|outlook| outlook.due)
+            }
+            Lineup::Direct(slots) if slots.is_empty() => None,
+            Lineup::Direct(slots) => match slots.delay().filter(|_| !self.stopping) {
+                Some(delay) => self.oldest(instance).map(|entered| entered + delay),
+                None => Some(now),
+            },
+        }
+    }
+
+    /// When the oldest of the requests arrived that an instance could run now.
+    fn oldest(&mut self, instance: usize) -> Option<Instant> {
+        let desk = &self.desks[instance];
+        let Lineup::Direct(slots) = &desk.lineup else { return None };
+        let mut oldest = None;
+        let mut from = 0;
+        while let Some(slot) = slots.from(from) {
+            from = slot + 1;
+            let entered =
+                desk.seats[slot as usize].and_then(|key| self.table.get(key).waiting.front().map(|w| w.entered));
+            oldest = [oldest, entered].into_iter().flatten().min();
+        }
+        oldest
+    }
+
+    fn take(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) {
+        let before = batch.len();
+        let why = self.outlook(now, instance).map_or(Why::Alone, |outlook| outlook.why);
+        match &mut self.desks[instance].lineup {
+            Lineup::Direct(_) => self.take_rows(instance, batch),
+            Lineup::Oldest(dynamic) => {
+                dynamic.next(&mut turn(now, self.stopping, &mut self.refused), batch);
+                let Desk { seats, running, .. } = &mut self.desks[instance];
+                running.extend(batch[before..].iter().filter_map(|work| seats[work.seat().slot as usize]));
+            }
+        }
+        let requests = batch.len() - before;
+        self.waiting -= requests;
+        let (rows, left) = (requests as u64, self.waiting);
+        self.journal.note(now, Decision::Took { instance, requests, rows, left, why });
+        for &key in &self.desks[instance].running {
+            // Where nothing more can come, that was its last request.
+            let over = self.table.is_complete(key);
+            self.table.get(key).over = over;
+        }
+    }
+
+    /// The next requests of the sequences that are ready, by slot, as far as they agree with the first.
+    fn take_rows(&mut self, instance: usize, batch: &mut Vec<W>) {
+        let Desk { seats, lineup, running, .. } = &mut self.desks[instance];
+        let Lineup::Direct(slots) = lineup else { return };
+        let mut agreed = None;
+        let mut from = 0;
+        while let Some(slot) = slots.from(from) {
+            from = slot + 1;
+            let Some(key) = seats[slot as usize] else { continue };
+            let sequence = self.table.get(key);
+            let Some(head) = sequence.waiting.front() else { continue };
+            if *agreed.get_or_insert(head.work.key()) != head.work.key() {
+                continue;
+            }
+            slots.clear(slot);
+            if let Some(Waiting { mut work, .. }) = sequence.waiting.pop_front() {
+                sequence.out = true;
+                work.take_seat(Seat { instance: instance as u32, slot });
+                batch.push(work);
+                running.push(key);
+            }
+        }
+    }
+
+    fn take_back(&mut self, now: Instant, work: W) {
+        let seat = work.seat();
+        let desk = &mut self.desks[seat.instance as usize];
+        let Some(key) = desk.seats[seat.slot as usize] else { return };
+        desk.running.retain(|&other| other != key);
+        if desk.retired {
+            self.table.get(key).out = false;
+            self.vacate(now, key);
+            return self.refused.push(Refused { work, reason: Reason::InstanceGone });
+        }
+        let sequence = self.table.get(key);
+        sequence.over = false;
+        self.waiting += 1;
+        match &mut desk.lineup {
+            Lineup::Oldest(dynamic) => dynamic.put_back(now, std::iter::once(work)),
+            Lineup::Direct(slots) => {
+                sequence.out = false;
+                sequence.waiting.push_front(Waiting { entered: now, work });
+                slots.set(seat.slot);
+            }
+        }
+        self.rouse(seat.instance as usize);
+    }
+
+    fn note_refused(&mut self, now: Instant) {
+        let requests = 1;
+        for Refused { reason, .. } in &self.refused {
+            let decision = match reason {
+                Reason::Cancelled | Reason::Interrupted => Decision::Withdrew { requests },
+                Reason::BacklogExpired | Reason::Expired => Decision::Expired { requests },
+                _ => Decision::Refused { requests },
+            };
+            self.journal.note(now, decision);
+        }
+    }
+
+    /// Takes out what `pick` names, and with it the rest of its sequence.
+    fn remove_where(&mut self, now: Instant, mut pick: impl FnMut(&W) -> bool, mut removed: impl FnMut(W)) {
+        let mut doomed = Vec::new();
+        for desk in &mut self.desks {
+            let Lineup::Oldest(dynamic) = &mut desk.lineup else { continue };
+            let seats = &desk.seats;
+            dynamic.remove_where(&mut pick, |work| {
+                doomed.extend(seats[work.seat().slot as usize]);
+                removed(work);
+            });
+        }
+        self.waiting -= doomed.len();
+        for key in doomed {
+            self.table.get(key).out = false;
+            self.cut(now, key, &mut removed);
+        }
+        for key in self.table.keys() {
+            if self.table.get(key).waiting.iter().any(|waiting| pick(&waiting.work)) {
+                self.cut(now, key, &mut removed);
+            }
+        }
+    }
+
+    /// Lets go of what nobody waits for any more.
+    fn sweep(&mut self, now: Instant) {
+        self.gone = 0;
+        let mut refused = std::mem::take(&mut self.refused);
+        self.remove_where(now, W::is_cancelled, |work| {
+            let reason = if work.is_cancelled() { Reason::Cancelled } else { Reason::Interrupted };
+            refused.push(Refused { work, reason });
+        });
+        self.refused = refused;
+    }
+
+    /// Ends a sequence before its time and gives back what waits of it.
+    fn give_back(&mut self, now: Instant, key: usize, reason: Reason) {
+        let mut refused = std::mem::take(&mut self.refused);
+        self.cut(now, key, |work| refused.push(Refused { work, reason }));
+        self.refused = refused;
+    }
+
+    /// Ends a sequence before its time: what waits of it is handed out, and it leaves its place at once, or when what runs
+    /// of it is done.
+    fn cut(&mut self, now: Instant, key: usize, mut hand_out: impl FnMut(W)) {
+        self.table.close(key);
+        self.table.wake(key);
+        let sequence = self.table.get(key);
+        let (place, out) = (sequence.place, sequence.out);
+        let rest = std::mem::take(&mut sequence.waiting);
+        let mut left = rest.len();
+        if let Place::Seated(seat) = place {
+            let stood = self.leave_line(seat, out, &mut hand_out);
+            left += stood;
+            let sequence = self.table.get(key);
+            sequence.out = out && stood == 0;
+            sequence.over = sequence.out;
+        }
+        rest.into_iter().for_each(|waiting| hand_out(waiting.work));
+        self.waiting -= left;
+        match place {
+            Place::Backlog(ticket) => {
+                self.backlog.leave(&ticket);
+                self.table.remove(key);
+            }
+            Place::Seated(_) if self.table.get(key).over => {}
+            Place::Seated(_) => self.vacate(now, key),
+        }
+    }
+
+    /// Takes what stands in line for a slot out of it; tells how many requests that were.
+    fn leave_line(&mut self, seat: Seat, out: bool, hand_out: &mut impl FnMut(W)) -> usize {
+        match &mut self.desk(seat).lineup {
+            Lineup::Direct(slots) => {
+                slots.clear(seat.slot);
+                0
+            }
+            Lineup::Oldest(_) if !out => 0,
+            Lineup::Oldest(dynamic) => {
+                let mut stood = Vec::new();
+                dynamic.remove_where(|work| work.seat().slot == seat.slot, |work| stood.push(work));
+                let count = stood.len();
+                stood.into_iter().for_each(hand_out);
+                count
+            }
+        }
+    }
+
+    /// A sequence of which nothing waits or runs leaves its slot, which goes to the next of the backlog.
+    fn vacate(&mut self, now: Instant, key: usize) {
+        let gone = self.table.remove(key);
+        debug_assert!(gone.waiting.is_empty(), "a sequence leaves when nothing of it waits");
+        let Place::Seated(seat) = gone.place else { return };
+        let desk = self.desk(seat);
+        desk.seats[seat.slot as usize] = None;
+        if desk.retired {
+            return;
+        }
+        match self.backlog.first() {
+            Some(next) => self.seat(now, next, seat),
+            None => self.seats.give_back(seat),
+        }
+    }
+
+    /// The sequence, which was in the backlog, gets a slot.
+    fn seat(&mut self, now: Instant, key: usize, seat: Seat) {
+        if let Place::Backlog(ticket) = self.table.get(key).place {
+            self.backlog.leave(&ticket);
+        }
+        self.table.get(key).place = Place::Seated(seat);
+        self.desk(seat).seats[seat.slot as usize] = Some(key);
+        self.advance(now, key);
+    }
+
+    fn enlist(&mut self, instance: usize) {
+        self.desks[instance].retired = false;
+        for (slot, sequence) in (0..).zip(&self.desks[instance].seats) {
+            // One that finishes here still has its slot until then.
+            if sequence.is_none() {
+                self.seats.give_back(Seat { instance: instance as u32, slot });
+            }
+        }
+    }
+
+    fn retire(&mut self, now: Instant, instance: usize) {
+        self.desks[instance].retired = true;
+        self.seats.remove(instance);
+        for key in self.seated(instance) {
+            self.give_back(now, key, Reason::InstanceGone);
+        }
+        self.rouse(instance);
+    }
+
+    fn rouse(&mut self, instance: usize) {
+        let desk = &mut self.desks[instance];
+        if desk.doing != Doing::Busy && !desk.roused {
+            desk.roused = true;
+            self.roused.push(instance);
+        }
+    }
+
+    /// Starts or wakes one of those who are roused and have something to do.
+    fn attend(&mut self, now: Instant) -> Effect {
+        while let Some(instance) = self.roused.pop() {
+            self.desks[instance].roused = false;
+            let due = self.due(now, instance);
+            let desk = &mut self.desks[instance];
+            match (desk.doing, due) {
+                (Doing::Sleeping(until), due) if desk.retired || due.is_some_and(|due| due < until) => {
+                    desk.doing = Doing::Busy;
+                    return Effect::Wake(instance);
+                }
+                (Doing::Idle, Some(_)) if !desk.retired => {
+                    desk.doing = Doing::Busy;
+                    return Effect::Start(instance);
+                }
+                _ => {}
+            }
+        }
+        Effect::None
+    }
+
+    /// Enough waits, so everybody may begin.
+    fn stop_holding(&mut self) {
+        if !self.holding {
+            return;
+        }
+        let (mut seated, mut backlog) = (0, 0);
+        for key in self.table.keys() {
+            let sequence = self.table.get(key);
+            let count = sequence.waiting.len() + usize::from(sequence.out);
+            match sequence.place {
+                Place::Seated(_) => seated += count,
+                Place::Backlog(_) => backlog += count,
+            }
+        }
+        let policy::Hold { seated: enough, backlog: enough_behind } = self.policy.hold;
+        if seated >= enough && backlog >= enough_behind {
+            self.holding = false;
+            (0..self.desks.len()).for_each(|instance| self.rouse(instance));
+        }
+    }
+}
+
+/// Nobody is turned away: the lines of sequences have no limits, since a sequence that lost a request would be wrong.
+fn stand_in_line<W: Work>(dynamic: &mut Dynamic<W>, now: Instant, work: W) {
+    let stands = dynamic.enqueue(now, work);
+    debug_assert!(stands.is_ok(), "a line without limits is never full");
+}
+
+fn turn<W>(now: Instant, stopping: bool, refused: &mut Vec<Refused<W>>) -> Turn<'_, W> {
+    Turn { now, stopping, any_gone: false, refused }
+}

@@ -1,0 +1,108 @@
+"""What the data plane is told of a model whose requests come in sequences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.config.datatypes import v2_name
+from alipes.config.paths import confined
+from alipes.config.schema import ModelConfig, enum_word
+
+__all__ = ["control_names", "hidden_state_outputs", "initial_state_file", "sequence_scheduling", "state_input_names"]
+
+FOLDER: Final = "initial_state"
+"""The folder of a model with the files that its states begin with."""
+
+_KINDS: Final = {
+    "CONTROL_SEQUENCE_START": "start",
+    "CONTROL_SEQUENCE_END": "end",
+    "CONTROL_SEQUENCE_READY": "ready",
+    "CONTROL_SEQUENCE_CORRID": "corrid",
+}
+_VALUES: Final = {"int32_false_true": "INT32", "fp32_false_true": "FP32", "bool_false_true": "BOOL"}
+
+
+def sequence_scheduling(config: ModelConfig, folder: Path) -> dict[str, Any]:
+    """The member `scheduling` of the specification of a model with `sequence_batching`.
+
+    Args:
+        config: The configuration: normalised, complete and checked.
+        folder: The model's folder.
+    """
+    sequences = config.sequence_batching
+    return {
+        "kind": "sequence",
+        "strategy": _strategy(sequences),
+        "max_idle_us": sequences.max_sequence_idle_microseconds,
+        "controls": [_control(tensor) for tensor in sequences.control_input if tensor.control],
+        "states": [_state(state, folder) for state in sequences.state],
+        "iterative": sequences.iterative_sequence,
+        "held_until": 0,
+        "held_until_backlog": 0,
+    }
+
+
+def control_names(config: ModelConfig) -> list[str]:
+    """Inputs that tell the model where a sequence stands, in the configuration's order."""
+    return [tensor.name for tensor in config.sequence_batching.control_input if tensor.control]
+
+
+def state_input_names(config: ModelConfig) -> list[str]:
+    """Inputs that receive what the server keeps, in the configuration's order."""
+    return [state.input_name for state in config.sequence_batching.state]
+
+
+def hidden_state_outputs(config: ModelConfig) -> list[ModelConfig]:
+    """States whose outputs callers do not see, in the configuration's order."""
+    shown = {tensor.name for tensor in config.output}
+    return [state for state in config.sequence_batching.state if state.output_name not in shown]
+
+
+def initial_state_file(folder: Path, name: str) -> Path:
+    """The file that a state begins with.
+
+    Raises:
+        ConfigError: If the name leads out of the folder.
+    """
+    return confined(folder.absolute() / FOLDER, name, "sequence_batching.state.initial_state.data_file")
+
+
+def _strategy(sequences: ModelConfig) -> dict[str, Any]:
+    if sequences.HasField("oldest"):
+        oldest = sequences.oldest
+        return {
+            "kind": "oldest",
+            "max_candidate_sequences": max(0, oldest.max_candidate_sequences),
+            "preferred_batch_sizes": list(oldest.preferred_batch_size),
+            "max_queue_delay_us": oldest.max_queue_delay_microseconds,
+        }
+    return {
+        "kind": "direct",
+        "max_queue_delay_us": sequences.direct.max_queue_delay_microseconds,
+        "minimum_slot_utilization": sequences.direct.minimum_slot_utilization,
+    }
+
+
+def _control(tensor: ModelConfig) -> dict[str, Any]:
+    control = tensor.control[0]
+    given = next((name for name in _VALUES if getattr(control, name)), None)
+    return {
+        "name": tensor.name,
+        "kind": _KINDS[enum_word(control, "kind")],
+        "datatype": v2_name(control.data_type) if given is None else _VALUES[given],
+        "false_true": None if given is None else [float(value) for value in getattr(control, given)],
+    }
+
+
+def _state(state: ModelConfig, folder: Path) -> dict[str, Any]:
+    initial = state.initial_state[0] if state.initial_state else None
+    file = "" if initial is None else initial.data_file
+    return {
+        "input": state.input_name,
+        "output": state.output_name,
+        "datatype": v2_name(state.data_type),
+        "dims": list(state.dims),
+        "initial_dims": [1 if size < 0 else size for size in (state.dims if initial is None else initial.dims)],
+        "initial_file": str(initial_state_file(folder, file)) if file else None,
+    }

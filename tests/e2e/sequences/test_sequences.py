@@ -1,0 +1,170 @@
+"""Requests of a sequence meet one instance, in one row, one after the other, and their state stays theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.models import add_model, counts_up, remembers_all
+from support.python_models import add_python_model
+from support.sequence_callers import Caller
+
+Call = Callable[[], Caller]
+
+both_doors = pytest.mark.parametrize("call", ["http", "grpc"], indirect=True)
+
+CONTROLS = """
+    control_input [
+        { name: "START" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] },
+        { name: "READY" control [ { kind: CONTROL_SEQUENCE_READY bool_false_true: [ false, true ] } ] },
+        { name: "ID" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } ] }
+    ]
+"""
+
+
+def sequences(more: str = CONTROLS, max_batch_size: int = 4) -> str:
+    return f"max_batch_size: {max_batch_size}\nsequence_batching {{ max_sequence_idle_microseconds: 60000000 {more} }}"
+
+
+# SEEN tells the ids of all rows of the batch, and zero for one without a request.
+ROWS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        ids = [int(given(r, "ID").flat[0]) if given(r, "READY").flat[0] else 0 for r in requests]
+        shape = {given(r).shape for r in requests}
+        assert len(shape) == 1, shape
+        return [answer(SEEN=np.array([ids], np.int32)) for _ in requests]
+"""
+
+# Adds X to a number that the server keeps, and tells it.
+SUMS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        totals = [given(r) + given(r, "OLD") for r in requests]
+        return [answer(Y=total * 10, NEW=total) for total in totals]
+"""
+KEPT = 'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]'
+
+# Ends its process when it is told to.
+DIES = """
+class TritonPythonModel:
+    def execute(self, requests):
+        if min(int(given(r).flat[0]) for r in requests) < 0:
+            os._exit(3)
+        return [answer(Y=given(r)) for r in requests]
+"""
+
+NUMBER = "X: INT32[1] -> Y: INT32[1]"
+NO_START = "must specify the START flag on the first request of the sequence"
+
+
+@both_doors
+def test_a_row_stays_with_its_sequence_and_is_filled_where_it_has_no_request(repository: Path, call: Call) -> None:
+    add_python_model(repository, "rows", ROWS, signature="X: INT32[1] -> SEEN: INT32[-1]", config=sequences())
+    one = call()
+    one.step("rows", 11, {"X": [[1]]}, start=True)
+    one.step("rows", 12, {"X": [[1]]}, start=True)
+    assert one.step("rows", 13, {"X": [[1]]}, start=True)["SEEN"] == [[0, 0, 13]]
+    assert one.step("rows", 12, {"X": [[1]]}, end=True)["SEEN"] == [[0, 12]]
+    assert one.step("rows", 14, {"X": [[1]]}, start=True)["SEEN"] == [[0, 14]]
+    assert one.step("rows", 11, {"X": [[1]]})["SEEN"] == [[11]]
+    assert NO_START in one.refusal("rows", 12, {"X": [[1]]})
+
+
+@both_doors
+@pytest.mark.parametrize("strategy", ["", "oldest { max_candidate_sequences: 3 }"])
+def test_what_the_server_keeps_for_a_python_model_is_each_sequences_own(
+    repository: Path, call: Call, strategy: str
+) -> None:
+    add_python_model(repository, "sums", SUMS, signature=NUMBER, config=sequences(KEPT + strategy))
+    one = call()
+    for sequence in (1, 2):
+        assert one.step("sums", sequence, {"X": [[sequence]]}, start=True) == {"Y": [[10 * sequence]]}
+    for sequence in (1, 2):
+        assert one.step("sums", sequence, {"X": [[5]]}) == {"Y": [[10 * sequence + 50]]}
+    assert one.step("sums", 1, {"X": [[7]]}, start=True) == {"Y": [[70]]}
+    assert one.step("sums", 2, {"X": [[1]]}, end=True) == {"Y": [[80]]}
+    assert one.step("sums", 2, {"X": [[3]]}, start=True) == {"Y": [[30]]}
+
+
+def test_a_state_of_an_onnx_model_may_grow(repository: Path, call: Call) -> None:
+    state = (
+        'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_FP32 dims: [ -1 ]'
+        ' initial_state { name: "empty" data_type: TYPE_FP32 dims: [ 0 ] zero_data: true } } ]'
+    )
+    ports = """backend: "onnxruntime"
+        input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+        output [ { name: "ALL" data_type: TYPE_FP32 dims: [ -1 ] } ]
+        instance_group [ { kind: KIND_CPU count: 1 } ]
+        """
+    add_model(repository, "grows", remembers_all(), config=ports + sequences(state, max_batch_size=0))
+    one = call()
+    said: list[float] = []
+    for number in range(5):
+        values = np.arange(number, dtype=np.float32) if number else np.array([9], np.float32)
+        said += values.tolist()
+        assert one.step("grows", "text", {"X": values}, start=number == 0) == {"ALL": said}
+
+
+def test_a_sequence_that_waits_for_a_slot_has_a_time_out_and_a_running_one_has_none(
+    repository: Path, call: Call
+) -> None:
+    add_python_model(repository, "one", DIES, signature=NUMBER, config=sequences("", max_batch_size=1))
+    first, second = call(), call()
+    assert first.step("one", 1, {"X": [[1]]}, start=True, timeout_us=1) == {"Y": [[1]]}
+    refusal = second.refusal("one", 2, {"X": [[2]]}, start=True, timeout_us=50_000)
+    assert refusal == "timeout of the corresponding sequence has been expired"
+    assert first.step("one", 1, {"X": [[3]]}, timeout_us=1) == {"Y": [[3]]}
+
+
+def test_the_backlog_is_served_in_order_when_slots_are_free(repository: Path, call: Call) -> None:
+    add_python_model(repository, "one", DIES, signature=NUMBER, config=sequences("", max_batch_size=1))
+    first = call()
+    first.step("one", 1, {"X": [[1]]}, start=True)
+    with ThreadPoolExecutor(4) as pool:
+        callers = [call() for _ in range(4)]
+        begun = [
+            pool.submit(caller.step, "one", 2 + number, {"X": [[number]]}, start=True, end=True)
+            for number, caller in enumerate(callers)
+        ]
+        assert first.step("one", 1, {"X": [[1]]}, end=True) == {"Y": [[1]]}
+        assert [one.result() for one in begun] == [{"Y": [[number]]} for number in range(4)]
+
+
+def test_sequences_of_a_process_that_died_are_over_and_begin_again(repository: Path, call: Call) -> None:
+    add_python_model(repository, "dies", DIES, signature=NUMBER, config=sequences("", max_batch_size=2))
+    one = call()
+    one.step("dies", 1, {"X": [[1]]}, start=True)
+    one.step("dies", 2, {"X": [[1]]}, start=True)
+    assert "left with exit code 3" in one.refusal("dies", 1, {"X": [[-1]]})
+    assert NO_START in one.refusal("dies", 2, {"X": [[1]]})
+    assert one.step("dies", 2, {"X": [[4]]}, start=True, end=True) == {"Y": [[4]]}
+
+
+def test_ten_thousand_sequences_live_side_by_side(repository: Path, call: Call) -> None:
+    count = 10_000
+    state = (
+        'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ]'
+        ' initial_state { name: "zero" data_type: TYPE_INT32 dims: [ 1 ] zero_data: true } } ]'
+    )
+    ports = """backend: "onnxruntime"
+        input [ { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } ]
+        output [ { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] } ]
+        instance_group [ { kind: KIND_CPU count: 1 } ]
+        """
+    more = f"oldest {{ max_candidate_sequences: {count} }} {state}"
+    add_model(repository, "counts", counts_up(), config=ports + sequences(more, max_batch_size=64))
+    callers = [call() for _ in range(8)]
+
+    def play(caller: Caller, first: int) -> None:
+        for flags in ({"start": True}, {}, {"end": True}):
+            for sequence in range(first, count + 1, len(callers)):
+                answer = caller.step("counts", sequence, {"X": [[sequence % 7]]}, **flags)
+                rounds = 1 if "start" in flags else 3 if "end" in flags else 2
+                assert answer == {"Y": [[rounds * (sequence % 7)]]}
+
+    with ThreadPoolExecutor(len(callers)) as pool:
+        list(pool.map(play, callers, range(1, len(callers) + 1)))
