@@ -186,8 +186,11 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
         qv.ModelRepository(tmp_path / "file")
     with pytest.raises(RepositoryError, match="ftp://"):
         qv.ModelRepository("ftp://host/models")
-    with pytest.raises(RepositoryError, match="takes no options, got 'credentials'"):
-        qv.ModelRepository(tmp_path, credentials="key.json")
+
+
+def test_a_folder_says_that_it_needs_no_credentials(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert qv.ModelRepository(tmp_path, credentials="key.json").models == {}
+    assert "is a folder, which needs no 'credentials'" in caplog.text
 
 
 def test_the_tree_shows_folders_before_files(repo: qv.ModelRepository) -> None:

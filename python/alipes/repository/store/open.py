@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from importlib import import_module
@@ -11,6 +12,8 @@ from alipes.errors import RepositoryError
 from alipes.repository.store.base import Store
 
 __all__ = ["open_store"]
+
+_log = logging.getLogger(__name__)
 
 _PACKAGES: Final = {
     "gs": ("gcsfs", "gcs"),
@@ -33,18 +36,18 @@ def open_store(root: str | os.PathLike[str], **options: Any) -> Store:
         root: A folder, or an address such as `gs://bucket/models`, `s3://bucket/models`, `s3://http://host:9000/bucket`,
             `az://container/models`, or any other that fsspec knows.
         options: What the place needs to be opened, as fsspec takes it; for `gs://` also `credentials`, the file of a
-            service account. Folders need nothing.
+            service account. Folders need nothing, and say so.
 
     Raises:
-        RepositoryError: If the place cannot be opened or made, its package is missing, or an option is unknown.
+        RepositoryError: If the place cannot be opened or made, its package is missing, or an option does not fit.
     """
     address = os.fspath(root)
     scheme, separator, rest = address.partition("://")
     if separator and scheme != "file":
         return _open_bucket(address, scheme, options)
     if options:
-        names = ", ".join(f"'{name}'" for name in options)
-        raise RepositoryError(f"{address} is a folder, which takes no options, got {names}")
+        # Scripts that can be pointed at a bucket or a folder hand over the same either way.
+        _log.warning("%s is a folder, which needs no %s", address, ", ".join(f"'{name}'" for name in options))
     from alipes.repository.store.local import LocalFileSystem
 
     return LocalFileSystem(rest if separator else address)
