@@ -16,7 +16,7 @@ PYTHON = Path(__file__).parents[2] / ".envs" / "kserve" / "bin" / "python"
 
 pytestmark = [
     pytest.mark.skipif(
-        not (PYTHON.parents[1] / "made").exists(), reason="the KServe SDK is not there: tools/fetch-clients brings it"
+        not (PYTHON.parents[1] / "made").exists(), reason="the KServe SDK is not there: `make clients` brings it"
     ),
     pytest.mark.timeout(300),
 ]
