@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from alipes import repository as qv
 from alipes.errors import ExportError, RepositoryError, RepositoryUseError
+from alipes.repository.mirror import Mirror
 from alipes.repository.store.base import NoFilesFoundError, Taken
+from alipes.repository.store.open import open_store
 from support.buckets import EMULATORS, Missing, Place, fresh
 from support.exported import scaled
 
@@ -161,6 +163,47 @@ def test_what_somebody_else_wrote_meanwhile_is_not_overwritten(
     monkeypatch.undo()
     model.config.reload()
     assert model.config.instance_group[0].count == 2
+
+
+def copied(mirror: Mirror) -> dict[str, bytes]:
+    found = (path for path in mirror.folder.rglob("*") if path.is_file())
+    return {path.relative_to(mirror.folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_a_servers_copy_follows_the_bucket(emulator: Place, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened(place).fs
+    # A server has no more than the address; what else it needs it takes from the environment.
+    monkeypatch.setattr("alipes.repository.mirror.open_store", lambda url, *, create: store)
+    store.write("one", "m/config.pbtxt")
+    store.write("weights", "m/1/model.onnx")
+    store.write("other", "m2/1/model.onnx")
+    for odd in ("stray.txt", "m/.hidden", "m/.claim-2", "m/2/model.onnx", ".git/1/model.onnx"):
+        store.write("odd", odd)
+    mirror = Mirror(place.url)
+    assert copied(mirror) == {}
+    mirror.refresh()
+    expected = {"m/config.pbtxt": b"one", "m/1/model.onnx": b"weights", "m2/1/model.onnx": b"other"}
+    assert copied(mirror) == expected
+    stayed = (mirror.folder / "m/1/model.onnx").stat().st_ino
+
+    store.swap("two", "m/config.pbtxt", "one")
+    store.remove("m/.claim-2")
+    store.remove("m2")
+    mirror.refresh("m")
+    assert copied(mirror) == expected | {"m/config.pbtxt": b"two", "m/2/model.onnx": b"odd"}
+    mirror.refresh()
+    assert sorted(path.name for path in mirror.folder.iterdir()) == ["m"]
+    assert (mirror.folder / "m/1/model.onnx").stat().st_ino == stayed
+    mirror.close()
+    assert not mirror.folder.exists()
+
+
+def test_a_bucket_that_is_not_there_is_not_made_for_a_server(place: Place, emulator: Place) -> None:
+    if emulator.url == "memory://":
+        pytest.skip("a dictionary has no buckets")
+    with pytest.raises(RepositoryError, match="there is no bucket"):
+        open_store(place.url, create=False, **place.options)
+    assert opened(place).models == {}
 
 
 def test_a_version_is_replaced_with_all_its_files(place: Place, tmp_path: Path) -> None:

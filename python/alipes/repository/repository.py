@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder, check_model_name, subdirectories
 from alipes.types import ModelKey
+
+if TYPE_CHECKING:
+    from alipes.repository.mirror import Mirror
 
 # Reason that the index gives for a model that several repositories claim.
 DUPLICATE_REASON = "model appears in two or more repositories"
@@ -44,19 +48,28 @@ class Repository:
     """The model folders of one or more repository paths."""
 
     def __init__(self, paths: Iterable[str | os.PathLike[str]], *, namespacing: bool = False) -> None:
-        """Takes the paths in the order given; a path given twice counts once.
+        """Takes the paths in the order given, folders before buckets; a path given twice counts once.
 
         Args:
-            paths: The repositories.
+            paths: The repositories: folders, or addresses such as `s3://bucket/models`.
             namespacing: Whether a name may stand in several of them; each is a namespace then.
 
         Raises:
             RepositoryError: If a path is absent or no folder.
         """
-        self.paths = tuple(dict.fromkeys(Path(path).absolute() for path in paths))
+        given = list(dict.fromkeys(paths))
+        # Path -> the bucket that it is a copy of.
+        self._mirrors = {mirror.folder: mirror for mirror in _mirrors(given)}
+        folders = (Path(path).absolute() for path in given if not _is_address(path))
+        self.paths = (*dict.fromkeys(folders), *self._mirrors)
         self._namespacing = namespacing
         for path in self.paths:
             _check_folder(path)
+
+    def close(self) -> None:
+        """Removes the copies of buckets. For after the last version has ended."""
+        for mirror in self._mirrors.values():
+            mirror.close()
 
     def read(self) -> Listing:
         """Reads the folders of all repositories.
@@ -64,6 +77,8 @@ class Repository:
         Raises:
             RepositoryError: If a repository cannot be read.
         """
+        for mirror in self._mirrors.values():
+            mirror.refresh()
         found = [self._folder(path, name) for path in self.paths for name in subdirectories(path)]
         counts = Counter(folder.key for folder in found)
         duplicates = frozenset(key.name for key, count in counts.items() if count > 1)
@@ -77,6 +92,8 @@ class Repository:
             RepositoryError: If the name is unsafe, unknown, or not unique across the repositories.
         """
         check_model_name(name)
+        for mirror in self._mirrors.values():
+            mirror.refresh(name)
         found = tuple(self._folder(path, name) for path in self.paths if (path / name).is_dir())
         if not found:
             raise RepositoryError(f"failed to poll model '{name}': not found in any model repository")
@@ -89,7 +106,22 @@ class Repository:
         return tuple(_folder_stamp(path) for path in self.paths)
 
     def _folder(self, path: Path, name: str) -> ModelFolder:
-        return ModelFolder(name, path / name, str(path) if self._namespacing else "")
+        mirror = self._mirrors.get(path)
+        called = str(path) if mirror is None else mirror.url
+        return ModelFolder(name, path / name, called if self._namespacing else "")
+
+
+def _is_address(path: str | os.PathLike[str]) -> bool:
+    return "://" in os.fspath(path)
+
+
+def _mirrors(paths: Iterable[str | os.PathLike[str]]) -> list[Mirror]:
+    addresses = [os.fspath(path) for path in paths if _is_address(path)]
+    if not addresses:
+        return []
+    from alipes.repository.mirror import Mirror
+
+    return [Mirror(address) for address in addresses]
 
 
 def _check_folder(path: Path) -> None:

@@ -97,6 +97,7 @@ class Lifecycle:
     def close(self) -> None:
         """Removes what lies in folders for temporary files. For after the last version has ended."""
         self._overrides.close()
+        self._repository.close()
 
     def try_load(self, model: str, *, compose: bool = True) -> bool:
         """Loads a model that no request asks for; a failure is kept in the index.

@@ -13,7 +13,7 @@ MODELS: Final[tuple[Flag, ...]] = (
         "model-repository",
         "list",
         (),
-        "Folder of models; the positional REPOSITORY too.",
+        "Folder of models, or an address such as `s3://bucket/models`; the positional REPOSITORY too.",
         option="repository.paths",
     ),
     Flag(

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from alipes.errors import RepositoryError
 from alipes.repository.store.base import Names, NoFilesFoundError, Store, Taken
-from alipes.repository.store.conditional import Conflict, create, replace_unchanged, token_of
+from alipes.repository.store.conditional import Conflict, create, replace_unchanged, token_in, token_of
 
-__all__ = ["BucketStore"]
+__all__ = ["CLAIM", "BucketStore"]
 
-_CLAIM: Final = ".claim-"
+CLAIM: Final = ".claim-"
+"""Begins the name of an object that stands for a version while it is uploaded."""
 
 
 class BucketStore(Store):
@@ -26,13 +27,14 @@ class BucketStore(Store):
     server that looks meanwhile finds no model rather than half of one.
     """
 
-    def __init__(self, url: str, files: Any, root: str) -> None:
-        """Opens a prefix, making its bucket if it is missing.
+    def __init__(self, url: str, files: Any, root: str, *, create: bool = True) -> None:
+        """Opens a prefix.
 
         Args:
             url: What the repository is called.
             files: The file system, without a cache of listings.
             root: Bucket and prefix.
+            create: Whether to make the bucket if it is missing.
 
         Raises:
             RepositoryError: If it cannot be looked at or made.
@@ -42,12 +44,15 @@ class BucketStore(Store):
         self._root = root.strip("/")
         bucket = self._root.partition("/")[0]
         try:
-            if not files.exists(bucket):
+            found = files.exists(bucket)
+            if not found and create:
                 files.mkdir(bucket)
         except (OSError, ValueError) as error:
             raise RepositoryError(f"cannot open {url}: {error}") from error
         except Exception as error:  # the errors of the clients beneath fsspec have no common class
             raise RepositoryError(f"cannot open {url}: {type(error).__name__}: {error}") from error
+        if not found and not create:
+            raise RepositoryError(f"cannot open {url}: there is no bucket {bucket}")
 
     def __str__(self) -> str:
         """The address."""
@@ -120,6 +125,18 @@ class BucketStore(Store):
         """Remove everything below the prefix. The bucket stays: it may hold more than models."""
         self._remove(self._objects(self._root))
 
+    def tokens(self, path: str = "") -> dict[str, str]:
+        """Every object below a folder, by its path, with what changes whenever it does. One listing."""
+        return {name[len(self._root) + 1 :]: token for name, token in self._listed(self._at(path)).items()}
+
+    def fetch(self, path: str, file: Path) -> None:
+        """Copy an object to a file.
+
+        Raises:
+            FileNotFoundError: If there is none.
+        """
+        self._files.get_file(self._at(path), str(file))
+
     @contextmanager
     def lock(self) -> Iterator[None]:  # noqa: D102
         yield
@@ -131,7 +148,7 @@ class BucketStore(Store):
 
     def publish(self, prepared: Path, path: str) -> None:  # noqa: D102
         parent, _, name = path.rpartition("/")
-        claim = self._at(self.join(parent, f"{_CLAIM}{name}"))
+        claim = self._at(self.join(parent, f"{CLAIM}{name}"))
         try:
             create(self._files, claim, b"")
         except Conflict as error:
@@ -170,13 +187,17 @@ class BucketStore(Store):
 
     def _objects(self, place: str) -> Names:
         """Every object below a folder, hidden ones too, and none of a folder whose name begins alike."""
-        with suppress(FileNotFoundError):
+        return list(self._listed(place))
+
+    def _listed(self, place: str) -> dict[str, str]:
+        try:
             found = self._files.find(place, detail=True)
-            if not isinstance(found, dict):  # adlfs, where the place is an object and no folder
-                return []
-            kinds = {name.strip("/"): seen.get("type") for name, seen in found.items()}
-            return [name for name, kind in kinds.items() if name.startswith(f"{place}/") and kind != "directory"]
-        return []
+        except FileNotFoundError:
+            return {}
+        if not isinstance(found, dict):  # adlfs, where the place is an object and no folder
+            return {}
+        objects = {name.strip("/"): seen for name, seen in found.items() if seen.get("type") != "directory"}
+        return {name: token_in(seen) for name, seen in objects.items() if name.startswith(f"{place}/")}
 
     def _remove(self, objects: Names) -> None:
         for one in objects:

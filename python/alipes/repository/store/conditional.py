@@ -6,13 +6,13 @@ Each kind of store has its own way to say it; fsspec knows only the first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import quote
 
-__all__ = ["Conflict", "create", "replace_unchanged", "token_of"]
+__all__ = ["Conflict", "create", "replace_unchanged", "token_in", "token_of"]
 
 _REFUSED: Final = re.compile(r"\b412\b|pre-?condition|ConditionNotMet|BlobAlreadyExists", re.IGNORECASE)
 """How the clients of object stores say that a condition does not hold; their classes differ from release to release."""
@@ -28,8 +28,15 @@ def token_of(files: Any, place: str) -> str | None:
         seen = files.info(place)
     except FileNotFoundError:
         return None
-    token = seen.get("generation") or seen.get("ETag") or seen.get("etag")
-    return None if token is None else str(token)
+    return token_in(seen) or None
+
+
+def token_in(seen: Mapping[str, Any]) -> str:
+    """The token in what a listing says of an object; empty where it says nothing that tells changes."""
+    for name in ("generation", "ETag", "etag", "mtime", "created"):
+        if seen.get(name) is not None:
+            return f"{seen[name]}"
+    return ""
 
 
 def create(files: Any, place: str, content: bytes) -> None:

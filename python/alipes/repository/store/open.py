@@ -29,12 +29,13 @@ _WITH_ENDPOINT: Final = re.compile(r"s3://(?P<endpoint>https?://[^/]+)/(?P<rest>
 """NVIDIA Triton's way to name an S3 server that is not Amazon's."""
 
 
-def open_store(root: str | os.PathLike[str], **options: Any) -> Store:
-    """Open the place where a repository lies, making it if it is missing.
+def open_store(root: str | os.PathLike[str], *, create: bool = True, **options: Any) -> Store:
+    """Open the place where a repository lies.
 
     Args:
         root: A folder, or an address such as `gs://bucket/models`, `s3://bucket/models`, `s3://http://host:9000/bucket`,
             `az://container/models`, or any other that fsspec knows.
+        create: Whether to make the bucket if it is missing; a folder is made in any case.
         options: What the place needs to be opened, as fsspec takes it; for `gs://` also `credentials`, the file of a
             service account. Folders need nothing, and say so.
 
@@ -44,7 +45,7 @@ def open_store(root: str | os.PathLike[str], **options: Any) -> Store:
     address = os.fspath(root)
     scheme, separator, rest = address.partition("://")
     if separator and scheme != "file":
-        return _open_bucket(address, scheme, options)
+        return _open_bucket(address, scheme, options, create=create)
     if options:
         # Scripts that can be pointed at a bucket or a folder hand over the same either way.
         _log.warning("%s is a folder, which needs no %s", address, ", ".join(f"'{name}'" for name in options))
@@ -53,7 +54,7 @@ def open_store(root: str | os.PathLike[str], **options: Any) -> Store:
     return LocalFileSystem(rest if separator else address)
 
 
-def _open_bucket(address: str, scheme: str, options: dict[str, Any]) -> Store:
+def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: bool) -> Store:
     package, extra = _PACKAGES.get(scheme, ("fsspec", "gcs"))
     try:
         import_module(package)
@@ -80,4 +81,4 @@ def _open_bucket(address: str, scheme: str, options: dict[str, Any]) -> Store:
         raise RepositoryError(f"cannot open {address}: {error}") from error
     from alipes.repository.store.bucket import BucketStore
 
-    return BucketStore(address, files, place)
+    return BucketStore(address, files, place, create=create)

@@ -1,0 +1,75 @@
+"""A server and an exporter at the same bucket: what is exported is served, and followed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alipes import repository as qv
+from support.buckets import Missing, Place, amazon, fresh
+from support.doors import DOORS
+from support.exported import scaled
+from support.server import PATIENCE_S, ServerDidNotStart, ServerProcess
+
+pytest.importorskip("s3fs", reason="buckets need a client: pip install 'alipes[s3]'")
+pytestmark = pytest.mark.filterwarnings("ignore")  # the stores' clients warn of each other
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    try:
+        with amazon(tmp_path_factory.mktemp("s3")) as place:
+            yield place
+    except Missing as error:
+        pytest.skip(str(error))
+
+
+def address(place: Place) -> str:
+    return f"s3://{place.options['endpoint_url']}/{place.url.removeprefix('s3://')}"
+
+
+def keys(place: Place) -> dict[str, str]:
+    return {"AWS_ACCESS_KEY_ID": place.options["key"], "AWS_SECRET_ACCESS_KEY": place.options["secret"]}
+
+
+def test_what_is_exported_to_a_bucket_is_served_from_it_and_followed(
+    emulator: Place, serve: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    place = fresh(emulator)
+    repo = qv.ModelRepository(place.url, **place.options)
+    model = repo.add("m", qv.Platform.ONNX)
+    model.export_version(scaled(factor=2.0))
+    repo.fs.write("half", "m/7/model.onnx")
+    repo.fs.write("", "m/.claim-7")  # somebody is uploading it
+    server = serve(
+        address(place),
+        "--model-control-mode=poll",
+        "--repository-poll-secs=1",
+        environment=keys(place) | {"TMPDIR": str(tmp_path)},
+    )
+    ones = np.ones((1, 4), np.float32)
+    with DOORS["http"](server) as client:
+        assert client.ask("m", {"x": ones})["y"].tolist() == [[2, 2, 2, 2]]
+        model.export_version(scaled(factor=5.0), version=2)
+        deadline = time.monotonic() + PATIENCE_S
+        while (reply := client.ask("m", {"x": ones})).version == "1":
+            assert time.monotonic() < deadline, server.output
+            time.sleep(0.1)  # the server looks once a second
+        assert (reply.version, reply["y"].tolist()) == ("2", [[5, 5, 5, 5]])
+    assert len(list(tmp_path.glob("alipes-repository-*"))) == 1
+    assert server.stop() == 0
+    assert list(tmp_path.glob("alipes-repository-*")) == []
+
+
+def test_a_bucket_that_is_not_there_is_told_and_not_made(emulator: Place) -> None:
+    place = fresh(emulator)
+    server = ServerProcess(address(place), environment=keys(place))
+    try:
+        with pytest.raises(ServerDidNotStart) as caught:
+            server.wait_until_started()
+    finally:
+        server.kill()
+    assert "there is no bucket" in caught.value.output
