@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from alipes.config.options import ServerOptions
 from alipes.config.schema import ModelConfig
@@ -81,9 +81,6 @@ class Backend(ABC):
 
     `complete` and `engine` are called in this order, and each at most once.
     """
-
-    reads: ClassVar[frozenset[str]] = frozenset()
-    """Fields that work for its models and for no others, by their paths in the table of fields."""
 
     def __init__(self, draft: Draft) -> None:
         """Takes the version, its instance groups already settled.

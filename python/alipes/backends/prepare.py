@@ -78,7 +78,7 @@ def prepare_version(
     if not options.model.strict_config:
         backend.complete()
     check_load(made, folder, options.model)
-    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off", read=backend.reads)
+    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off")
     unsupported += unknown_families(made)
     unsupported += missing_cache(made, options.response_cache_bytes)
     engine = backend.engine()

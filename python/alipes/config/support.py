@@ -18,13 +18,12 @@ HISTOGRAMS: Final = ("nv_inference_first_response_histogram_ms",)
 """Families whose buckets a model may choose."""
 
 
-def check_support(config: ModelConfig, *, rate_limit: bool = False, read: frozenset[str] = frozenset()) -> list[str]:
+def check_support(config: ModelConfig, *, rate_limit: bool = False) -> list[str]:
     """Refuse what a configuration asks for and would not get.
 
     Args:
         config: The configuration, checked in Triton's words already.
         rate_limit: Whether the rate limiter is on; what instance groups ask of it is refused then.
-        read: Paths of fields that work for this model, whatever they do for others.
 
     Returns:
         One notice for each field that is set and does nothing here.
@@ -32,7 +31,7 @@ def check_support(config: ModelConfig, *, rate_limit: bool = False, read: frozen
     Raises:
         ConfigError: If a refused field is set to anything but its default.
     """
-    rows = list(dict.fromkeys(_unsupported(config, "", read)))
+    rows = list(dict.fromkeys(_unsupported(config, "")))
     for row in rows:
         if row.status == "refused" or (rate_limit and row.path == "instance_group.rate_limiter"):
             note = "instances are not rate-limited yet" if row.status == "ignored" else row.note
@@ -64,16 +63,16 @@ def missing_cache(config: ModelConfig, cache_bytes: int) -> list[str]:
     ]
 
 
-def _unsupported(message: ModelConfig, prefix: str, read: frozenset[str]) -> Iterator[Field]:
+def _unsupported(message: ModelConfig, prefix: str) -> Iterator[Field]:
     """The rows of the outermost fields that are set and do not work."""
     for descriptor, value in message.ListFields():
         path = prefix + descriptor.name
         row = find_field(path)
-        if row.status != "works" and path not in read:
+        if row.status != "works":
             yield row
         else:
             for part in _parts(descriptor, value):
-                yield from _unsupported(part, f"{path}.", read)
+                yield from _unsupported(part, f"{path}.")
 
 
 def _parts(descriptor: FieldDescriptor, value: ModelConfig) -> list[ModelConfig]:

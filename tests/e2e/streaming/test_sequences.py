@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from support.sequences import Refused, SequenceStream, add_streaming, means, windows
 from support.server import ServerProcess
+from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
 
@@ -27,6 +29,8 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ser
     idle = "sequence_batching { direct {} max_sequence_idle_microseconds: 1 }"
     add_streaming(repository, "hasty", "snapshotter", **single, more=idle)
     add_streaming(repository, "mean", "averager", update_size=2, num_updates=3, kernel_size=7, channels=2)
+    large = {"stride_size": 64, "snapshot_size": 1 << 16, "batch_size": 8, "channels": "strain:1"}
+    add_streaming(repository, "long", "snapshotter", **large)
     # As its tensors describe it, with a name for each input of a network.
     (repository / "listed" / "1").mkdir(parents=True)
     (repository / "listed" / "config.pbtxt").write_text("""
@@ -166,6 +170,31 @@ def test_listed_tensors_say_as_much_as_parameters(server: ServerProcess) -> None
     assert [one["name"] for one in send(server, "listed", only_a)[1]["outputs"]] == ["a"]
 
 
+def test_a_silent_sequence_gives_its_memory_back_without_being_asked(
+    server: ServerProcess, stream: SequenceStream
+) -> None:
+    for sequence in range(1, 21):
+        stream.send("hasty", "snapshot_update", np.ones((1, 2, STRIDE), np.float32), sequence, start=True)
+    list(stream.receive_all(20))
+    until(lambda: live(server, "hasty") == 0)
+
+
+def test_updates_that_take_long_keep_their_order_and_other_requests_going(
+    server: ServerProcess, stream: SequenceStream, noise: np.random.Generator
+) -> None:
+    # Each answer has two megabytes, so that helpers write it.
+    samples = noise.standard_normal((3, 1, 4 * 8 * 64), np.float32)
+    for step in range(4):
+        for sequence in range(3):
+            update = samples[sequence, :, step * 512 : (step + 1) * 512]
+            stream.send("long", "snapshot_update", update[None], sequence + 1, start=step == 0, end=step == 3)
+    answers = list(stream.receive_all(12))
+    for sequence in range(3):
+        found = np.concatenate(answers[sequence::3])
+        assert found.tobytes() == windows(samples[sequence], 64, 1 << 16).tobytes()
+    until(lambda: live(server, "long") == 0)
+
+
 def test_each_model_keeps_books_of_its_own(server: ServerProcess, stream: SequenceStream) -> None:
     stream.send("hasty", "snapshot_update", np.ones((1, 2, STRIDE), np.float32), 77, start=True, end=True)
     stream.receive()
@@ -175,6 +204,13 @@ def test_each_model_keeps_books_of_its_own(server: ServerProcess, stream: Sequen
     with urllib.request.urlopen(f"http://{server.metrics}/metrics") as answer:
         text = answer.read().decode()
     assert f'nv_inference_request_success{{model="hasty",version="1"}} {books["execution_count"]}' in text
+    assert re.search(r'^alipes_live_sequences\{model="hasty",version="1"\} \d+$', text, re.MULTILINE)
+
+
+def live(server: ServerProcess, model: str) -> int:
+    """Live sequences of a model."""
+    with urllib.request.urlopen(f"http://{server.http}/v2/models/{model}/explain") as answer:
+        return int(json.load(answer)["models"][0]["streaming"]["sequences"])
 
 
 def begin(sequence: int | str) -> dict[str, object]:

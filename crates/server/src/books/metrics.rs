@@ -141,6 +141,23 @@ pub fn workers(text: &mut String, rows: &[WorkerRow]) {
     rows.iter().for_each(|row| sample(text, "alipes_worker_restarts_total", &row.labels, row.restarts as f64));
 }
 
+/// What the text needs to know of one model whose state the server keeps.
+pub struct SequencesRow {
+    /// Labels of the model.
+    pub labels: String,
+    /// Its live sequences.
+    pub live: usize,
+}
+
+/// The part about streaming models, which Triton does not have.
+pub fn sequences(text: &mut String, rows: &[SequencesRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    family(text, "alipes_live_sequences", "Sequences whose state the server keeps", "gauge");
+    rows.iter().for_each(|row| sample(text, "alipes_live_sequences", &row.labels, row.live as f64));
+}
+
 /// The whole exposition of the models and the machine.
 pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, choice: &Choice<'_>) -> String {
     let mut text = String::with_capacity(1024 + rows.len() * 2048);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use alipes_protocol::InferError;
 
 use super::Service;
-use crate::books::metrics::{self, Choice, ModelRow, WorkerRow};
+use crate::books::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
 use crate::books::statistics::Snapshot;
 use crate::model::ModelVersion;
 use crate::workers::worker::Worker;
@@ -79,6 +79,10 @@ impl Service {
         let mut text = metrics::exposition(&rows, cpu, &choice);
         let workers: Vec<WorkerRow> = versions.iter().flat_map(|version| worker_rows(version)).collect();
         metrics::workers(&mut text, &workers);
+        let streaming =
+            versions.iter().filter_map(|version| Some((version.labels.clone(), version.streaming()?.live())));
+        let sequences: Vec<SequencesRow> = streaming.map(|(labels, live)| SequencesRow { labels, live }).collect();
+        metrics::sequences(&mut text, &sequences);
         if let Some(cache) = &self.cache {
             metrics::cache(&mut text, &rows, cache.usage(), self.config.counter_latencies);
         }

@@ -378,7 +378,7 @@ impl ModelVersion {
     /// Whether it keeps a state from one request of a sequence to the next, so that it has to see them in their order.
     pub fn keeps_state(&self) -> bool {
         match &self.drivers {
-            Drivers::Native(_) | Drivers::Workers(_) => false,
+            Drivers::Native(_) | Drivers::Workers(_) => self.sequences.is_some(),
             Drivers::Ensemble(ensemble) => ensemble.keeps_state(),
             Drivers::Streaming(_) => true,
         }

@@ -26,6 +26,7 @@ use crate::executor::answer::{Answer, Reply, Responder, answer_one};
 use crate::executor::execute::note_execution;
 use crate::executor::{Run, Step, desk, pool};
 use crate::handlers::Service;
+use crate::model::check::has_id;
 use crate::model::{ModelVersion, Pending};
 use crate::spec::{ModelSpec, StreamingSpec, Update};
 
@@ -119,11 +120,12 @@ impl Streaming {
     /// It does not say which sequence it belongs to, or its sequence cannot go on or begin.
     pub fn begin(&self, model: &Arc<ModelVersion>, mut pending: Pending) -> Result<(), InferError> {
         let context = pending.checked.context.take();
-        let SequenceInfo { correlation_id, start, end } = context.map(|context| context.sequence).unwrap_or_default();
-        if correlation_id == CorrelationId::Number(0) || correlation_id == CorrelationId::Text(String::new()) {
+        let sequence = context.map(|context| context.sequence).unwrap_or_default();
+        if !has_id(&sequence) {
             pending.responder.dismiss();
             return Err(without_sequence(&model.name));
         }
+        let SequenceInfo { correlation_id, start, end } = sequence;
         if !self.reaping.load(Ordering::Relaxed) {
             reaper::start(self, model);
         }

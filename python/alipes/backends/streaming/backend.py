@@ -32,10 +32,6 @@ class StreamingBackend(Backend):
     rows: ClassVar[Sequence[Parameter]]
     """Its parameters."""
 
-    reads = frozenset(
-        ("sequence_batching", "sequence_batching.direct", "sequence_batching.max_sequence_idle_microseconds")
-    )
-
     def __init__(self, draft: Draft) -> None:
         """Reads the parameters."""
         super().__init__(draft)
