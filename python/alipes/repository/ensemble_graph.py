@@ -5,6 +5,7 @@ What Triton checks besides is checked in its words by `alipes.config.validate`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from alipes.repository.model import Model
 
 __all__ = ["check_graph"]
+
+_log = logging.getLogger(__name__)
 
 
 def check_graph(ensemble: EnsembleModel, config: Message) -> None:
@@ -44,6 +47,7 @@ def check_graph(ensemble: EnsembleModel, config: Message) -> None:
     for step in config.ensemble_scheduling.step:
         _check_step(ensemble, step, models[step.model_name], sources)
     _check_no_circle(ensemble, config)
+    _warn_of_order(ensemble, config, models)
     check_composing(config, {name: copy_config(model.config._proto) for name, model in models.items()})
 
 
@@ -119,6 +123,30 @@ def _walk(
             raise _error(ensemble, f"{' -> '.join(names)} is a circle: each waits for the one before it")
         elif following not in done:
             enter(following)
+
+
+def _warn_of_order(ensemble: EnsembleModel, config: Message, models: Mapping[str, Model]) -> None:
+    """A model that keeps state needs its requests in order; one with several instances may not give them so."""
+    steps = list(config.ensemble_scheduling.step)
+    giver = {key: step.model_name for step in steps for key in step.output_map.values()}
+    for step in steps:
+        if not models[step.model_name].config.HasField("sequence_batching"):
+            continue
+        for name in sorted({giver[key] for key in step.input_map.values() if key in giver}):
+            before = models[name].config
+            instances = sum(max(group.count, 1) * max(len(group.gpus), 1) for group in before.instance_group)
+            keeps = before.HasField("sequence_batching") or before.dynamic_batching.preserve_ordering
+            if instances > 1 and not keeps:
+                _log.warning(
+                    "ensemble '%s': %s -> %s: %s keeps state and %s has %d instances; alipes serve keeps the order of "
+                    "a sequence between them, NVIDIA Triton may not",
+                    ensemble.name,
+                    name,
+                    step.model_name,
+                    step.model_name,
+                    name,
+                    instances,
+                )
 
 
 def _error(ensemble: EnsembleModel, message: str) -> ConfigError:

@@ -261,6 +261,25 @@ def test_an_ensemble_is_no_step_of_itself_but_of_others(repo: qv.ModelRepository
     assert outer.export_version(None) == "outer/1/model.empty"
 
 
+def test_state_behind_several_instances_is_warned_of(
+    repo: qv.ModelRepository, ensemble: qv.EnsembleModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = repo.models["first"], repo.models["second"]
+    second.config.sequence_batching = {"direct": {}}
+    ensemble.add_input(first.inputs["x"])
+    ensemble.pipe(first.outputs["y"], second.inputs["x"])
+    ensemble.add_output(second.outputs["y"], key="z")
+    ensemble.export_version(None)
+    assert "keeps state" not in caplog.text
+    first.config.add_instance_group("cpu", count=2)
+    ensemble.export_version(None)
+    assert "first -> second: second keeps state and first has 2 instances" in caplog.text
+    caplog.clear()
+    first.config.dynamic_batching = {"preserve_ordering": True}
+    ensemble.export_version(None)
+    assert "keeps state" not in caplog.text
+
+
 def test_a_step_is_added_once_a_version(ensemble: qv.EnsembleModel) -> None:
     ensemble.config.add_step("first").model_namespace = ""
     ensemble.config.add_step("first", 2)

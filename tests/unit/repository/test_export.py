@@ -15,7 +15,7 @@ from alipes import repository as qv
 from alipes.errors import ExportError, NoExporter, RepositoryUseError
 from alipes.repository.export.compare import check_numbers
 from alipes.repository.export.request import ExportRequest
-from alipes.repository.export.tensorrt import profile_sizes
+from alipes.repository.export.tensorrt import copy_newest, profile_sizes
 from support.exported import scaled
 
 
@@ -260,6 +260,15 @@ def test_a_plan_is_refused_where_it_cannot_be_built(repo: qv.ModelRepository) ->
     with pytest.raises(ExportError, match="would have to unpickle"):
         model.export_version(scaled(), endpoint="http://localhost:5000/onnx")
     assert (model.versions, files(repo)) == ([], set())
+
+
+def test_a_plan_is_built_of_the_newest_version_of_a_model(model: qv.Model, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="has no version yet"):
+        copy_newest(model, tmp_path / "model.onnx")
+    for factor in (2.0, 3.0):
+        model.export_version(scaled(factor=factor))
+    copy_newest(model, tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").read_bytes() == scaled(factor=3.0).SerializeToString()
 
 
 def test_one_profile_of_a_plan_covers_all_inputs_and_batches() -> None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from alipes.errors import ExportError
 from alipes.repository.export.exporter import Exporter
-from alipes.repository.export.onnx_file import OnnxFile
+from alipes.repository.export.onnx_file import OnnxFile, declare_onnx
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.torch_onnx import TorchOnnx
 from alipes.repository.export.torch_source import is_module
@@ -19,7 +19,7 @@ from alipes.repository.model import Model
 from alipes.repository.platform import Platform, conventions
 from alipes.repository.tensors import Shape, describe_shape
 
-__all__ = ["TensorRT", "profile_sizes"]
+__all__ = ["TensorRT", "copy_newest", "profile_sizes"]
 
 _WORKSPACE_BYTES: Final = 1 << 28
 _LARGEST_BATCH: Final = 64
@@ -55,7 +55,8 @@ class TensorRT(Exporter):
         plain = dataclasses.replace(request, options={})
         onnx = request.folder / conventions[Platform.ONNX]
         if isinstance(source, Model):
-            OnnxFile().export(_newest_file(source), plain)
+            copy_newest(source, onnx)
+            declare_onnx(onnx, plain)
         else:
             (TorchOnnx() if is_module(source) else OnnxFile()).export(source, plain)
         plan = _build(tensorrt, onnx, request)
@@ -99,11 +100,20 @@ def _tensorrt(name: str) -> Any:
     return tensorrt
 
 
-def _newest_file(model: Model) -> Path:
+def copy_newest(model: Model, file: Path) -> None:
+    """Copy the ONNX file of a model's newest version, with the files of weights beside it.
+
+    Raises:
+        ExportError: If there is no version yet.
+    """
     versions = model.versions
     if not versions:
         raise ExportError(f"model '{model.name}' has no version yet to build a plan of")
-    return Path(str(model.fs), model.name, str(versions[-1]), conventions[Platform.ONNX])
+    folder = f"{model.name}/{versions[-1]}"
+    for name in model.fs.list(folder):
+        content = model.fs.read(f"{folder}/{name}", "rb")
+        assert isinstance(content, bytes)
+        file.with_name(name).write_bytes(content)
 
 
 def _build(tensorrt: Any, onnx: Path, request: ExportRequest) -> bytes:
