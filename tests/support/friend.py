@@ -1,19 +1,23 @@
-"""A well-behaved client that works on while others misbehave, and notices what it costs."""
+"""A well-behaved client that works on while others misbehave, and notices what it costs.
+
+It is a process of its own, so that it measures the server and not the interpreter of the test.
+"""
 
 from __future__ import annotations
 
 import http.client
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
 import tritonclient.grpc as grpc_client
-
-from support.server import ServerProcess
 
 BODY: Final = json.dumps({"inputs": [{"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}]})
 INFER: Final = "/v2/models/double/infer"
@@ -22,58 +26,104 @@ INFER: Final = "/v2/models/double/infer"
 _PAUSE_S: Final = 0.002
 _TIMEOUT_S: Final = 60.0
 
-# Latencies below this are noise of the machine that runs the tests.
+# Latencies below this say nothing: an attacker takes a core and the server another, so on a machine of two cores, where
+# other tests run as well, who answers and who asks wait for some dozen turns of the scheduler, of several milliseconds
+# each. An attack that works takes seconds.
 NOISE_S: Final = 0.5
 
 
 class Friend:
     """Asks the model `double` over HTTP and gRPC, each over one connection, for as long as the context lasts."""
 
-    def __init__(self, server: ServerProcess) -> None:
-        """Connects with the first request."""
-        self._server = server
-        self._stop = threading.Event()
-        self._errors: list[Exception] = []
-        self.latencies_s: list[float] = []
-        self._threads = [
-            threading.Thread(target=self._run, args=(door,)) for door in (self._over_http, self._over_grpc)
-        ]
+    def __init__(self, http_address: str, grpc_address: str) -> None:
+        """Starts the process, which connects with its first request."""
+        command = [sys.executable, "-m", "support.friend", http_address, grpc_address]
+        self._process = subprocess.Popen(
+            command, cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        self._process.communicate()
         if error is None:
-            assert not self._errors, self._errors
-            assert self.latencies_s, "not one request was answered"
+            assert self._process.returncode == 0, "the friend was not answered as it should be, see its output"
 
-    @property
-    def p99_s(self) -> float:
-        """The latency that one request in a hundred exceeds, in seconds."""
-        return float(np.quantile(self.latencies_s, 0.99))
+    def latencies_s(self, at_least: int) -> list[float]:
+        """How long each request took since this was asked last, in seconds, once there are so many.
+
+        Raises:
+            AssertionError: If one was not answered as it should be, or there are not so many in a minute.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(at_least, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        assert answer, "the friend was not answered as it should be, see its output"
+        return [float(latency) for latency in json.loads(answer)]
+
+
+def p99_s(latencies_s: list[float]) -> float:
+    """The latency that one request in a hundred exceeds, in seconds."""
+    return float(np.quantile(latencies_s, 0.99))
+
+
+class _Work:
+    """What the process does."""
+
+    def __init__(self, http_address: str, grpc_address: str) -> None:
+        self._http, self._grpc = http_address, grpc_address
+        self._stop = threading.Event()
+        self._changed = threading.Condition()
+        self._latencies_s: list[float] = []
+        self._errors: list[Exception] = []
+
+    def run(self) -> int:
+        """Tells what it has seen as often as it is asked, and ends with its input."""
+        threads = [threading.Thread(target=self._run, args=(door,)) for door in (self._over_http, self._over_grpc)]
+        for thread in threads:
+            thread.start()
+        for line in sys.stdin:
+            if (latencies_s := self._take(int(line))) is None:
+                break
+            print(json.dumps(latencies_s), flush=True)
+        self._stop.set()
+        for thread in threads:
+            thread.join()
+        for error in self._errors:
+            print(repr(error), file=sys.stderr)
+        return 1 if self._errors else 0
+
+    def _take(self, at_least: int) -> list[float] | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._errors or len(self._latencies_s) >= at_least, _TIMEOUT_S)
+            if self._errors or len(self._latencies_s) < at_least:
+                return None
+            taken, self._latencies_s = self._latencies_s, []
+        return taken
 
     def _run(self, door: Callable[[], None]) -> None:
         try:
             door()
         except Exception as error:
-            self._errors.append(error)
+            with self._changed:
+                self._errors.append(error)
+                self._changed.notify()
 
     def _repeat(self, ask: Callable[[], None]) -> None:
         while not self._stop.is_set():
             begun = time.monotonic()
             ask()
-            self.latencies_s.append(time.monotonic() - begun)
+            with self._changed:
+                self._latencies_s.append(time.monotonic() - begun)
+                self._changed.notify()
             self._stop.wait(_PAUSE_S)
 
     def _over_http(self) -> None:
-        connection = http.client.HTTPConnection(self._server.http, timeout=_TIMEOUT_S)
+        connection = http.client.HTTPConnection(self._http, timeout=_TIMEOUT_S)
 
         def ask() -> None:
             connection.request("POST", INFER, BODY)
@@ -89,9 +139,13 @@ class Friend:
     def _over_grpc(self) -> None:
         tensor = grpc_client.InferInput("X", [1, 2], "FP32")
         tensor.set_data_from_numpy(np.array([[1, 2]], np.float32))
-        with grpc_client.InferenceServerClient(self._server.grpc) as client:
+        with grpc_client.InferenceServerClient(self._grpc) as client:
             self._repeat(lambda: _assert_answer(client.infer("double", [tensor], client_timeout=_TIMEOUT_S)))
 
 
 def _assert_answer(answer: grpc_client.InferResult) -> None:
     assert answer.as_numpy("Y").tolist() == [[2, 4]]
+
+
+if __name__ == "__main__":
+    sys.exit(_Work(*sys.argv[1:]).run())

@@ -15,6 +15,13 @@ pub const GRPC_MAX_MESSAGE_BYTES: usize = i32::MAX as usize;
 /// become two gigabytes. As much as HTTP takes; a server of large compressed tensors raises it.
 pub const GRPC_MAX_EXPANDED_BYTES: usize = 1 << 26;
 
+/// Largest gRPC request in bytes that is neither an inference nor a load: names and settings.
+pub const GRPC_MAX_CONTROL_BYTES: usize = 1 << 20;
+
+/// Largest inference message in bytes, large tensors for workers apart, that is parsed without a look at what it may
+/// become: two bytes of it may become three hundred, one message at a time on each network thread.
+pub const GRPC_WEIGHED_BYTES: usize = 64 * 1024;
+
 /// Deepest nesting of a JSON document. Source: Triton refuses more than 100 levels.
 pub const JSON_MAX_DEPTH: usize = 100;
 
@@ -104,8 +111,26 @@ pub const STALL_BYTES: usize = 4096;
 /// before it costs a core.
 pub const HTTP2_CONTROL_FRAMES_PER_SECOND: u32 = 1000;
 
+/// Frames of data with fewer bytes count among them, the last one of a call excepted, unless larger frames make up for
+/// them: any request is longer, and the prefix of a message, which some clients send by itself, comes with its message.
+pub const HTTP2_SMALL_DATA_BYTES: usize = 16;
+
+/// Most bytes of larger frames that make up for small ones later: some thousand prefixes.
+pub const HTTP2_DATA_CREDIT_BYTES: usize = 64 * 1024;
+
 /// Seconds of that budget that may be spent at once: ten thousand withdrawn calls are somebody's Ctrl-C.
 pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 20;
+
+/// Frames of HTTP/2 that one connection may bring before others on its thread have their turn: some hundred calls, about a
+/// millisecond's work.
+pub const HTTP2_FRAMES_IN_TURN: u32 = 512;
+
+/// Largest piece of an answer that the HTTP/2 library is given at once: this much has to be taken in the stall time, four
+/// kibibytes a second by default.
+pub const HTTP2_PIECE_BYTES: usize = 256 * 1024;
+
+/// Largest last piece of an answer: what a client may leave with the HTTP/2 library once the call is over.
+pub const HTTP2_LAST_PIECE_BYTES: usize = 4096;
 
 /// Time between two pings of a client without calls that gRPC asks for (`--grpc-keepalive-permit-without-calls`).
 /// Source: gRPC, after RFC 1122.

@@ -3,7 +3,8 @@
 //! A body is charged as room is made for it, so a length that is only announced holds nothing, and is looked at before
 //! the first byte is read: what cannot fit is refused at once. The charge goes with the largest tensor of the request
 //! and ends when that is let go of, however the request ends and whoever has left. Answers are counted in the same way
-//! until the connection has sent them, but never refused: their memory is taken already.
+//! until the connection has sent them. Their memory is taken already, so one may overrun the limit; while it is overrun,
+//! further answers and all requests are refused, the smallest included, since nobody knows how much comes of them.
 
 use std::mem;
 use std::sync::Arc;
@@ -43,7 +44,12 @@ impl Budget {
     /// `Overloaded` where it could not.
     pub fn check(&self, announced: u64) -> Result<(), InferError> {
         let fits = announced <= BUDGET_FREE_BYTES || self.used().saturating_add(announced) <= self.ceiling(announced);
-        if fits { Ok(()) } else { Err(self.exhausted(announced)) }
+        if fits { Ok(()) } else { Err(self.exhausted("a body", announced)) }
+    }
+
+    /// Whether answers take more than there is.
+    fn is_overrun(&self) -> bool {
+        self.used() > self.limit
     }
 
     /// What may be in use, a body of so many bytes included.
@@ -57,12 +63,12 @@ impl Budget {
             return Ok(());
         }
         self.used.fetch_sub(more, Ordering::Relaxed);
-        Err(self.exhausted(whole))
+        Err(self.exhausted("a body", whole))
     }
 
-    fn exhausted(&self, bytes: u64) -> InferError {
+    fn exhausted(&self, what: &str, bytes: u64) -> InferError {
         let text = format!(
-            "a body of {bytes} bytes does not fit beside the requests and answers in flight, which take {} of {} bytes; \
+            "{what} of {bytes} bytes does not fit beside the requests and answers in flight, which take {} of {} bytes; \
              try again later, or give the server more with --max-inflight-bytes",
             self.used(),
             self.limit
@@ -96,8 +102,20 @@ impl Charge {
         Ok(())
     }
 
-    /// Counts an answer of so many bytes, whatever else is in use.
-    pub fn of_answer(budget: &Arc<Budget>, bytes: u64) -> Charge {
+    /// Counts an answer of so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where answers take more than there is already.
+    pub fn of_answer(budget: &Arc<Budget>, bytes: u64) -> Result<Charge, InferError> {
+        if bytes > BUDGET_FREE_BYTES && budget.is_overrun() {
+            return Err(budget.exhausted("an answer", bytes));
+        }
+        Ok(Charge::of_taken(budget, bytes))
+    }
+
+    /// Counts so many bytes that take the place of others, whatever else is in use.
+    pub fn of_taken(budget: &Arc<Budget>, bytes: u64) -> Charge {
         if bytes <= BUDGET_FREE_BYTES {
             return Charge::default();
         }
@@ -112,8 +130,11 @@ impl Charge {
     ///
     /// # Errors
     ///
-    /// `Overloaded` where there is no room for what the body has become.
+    /// `Overloaded` where there is no room for what the body has become, or for any request.
     pub fn ride(mut self, budget: &Arc<Budget>, request: &mut InferRequest, held: &Held) -> Result<(), InferError> {
+        if budget.is_overrun() {
+            return Err(budget.exhausted("a request", bytes_of(&request.inputs) as u64));
+        }
         if held.is_empty() {
             self.grow(budget, bytes_of(&request.inputs))?;
         }
@@ -140,8 +161,13 @@ impl Charge {
 }
 
 /// Counts the outputs of an answer until the last of their bytes is sent.
-pub fn count_answer(budget: &Arc<Budget>, outputs: &mut [Tensor]) {
-    Charge::of_answer(budget, bytes_of(outputs) as u64).ride_on(outputs);
+///
+/// # Errors
+///
+/// As `Charge::of_answer`.
+pub fn count_answer(budget: &Arc<Budget>, outputs: &mut [Tensor]) -> Result<(), InferError> {
+    Charge::of_answer(budget, bytes_of(outputs) as u64)?.ride_on(outputs);
+    Ok(())
 }
 
 fn bytes_of(tensors: &[Tensor]) -> usize {
@@ -227,7 +253,7 @@ mod tests {
         assert!(grown(&budget, BUDGET_LARGE_BYTES as usize + 1).is_err());
         let others = [grown(&budget, BUDGET_LARGE_BYTES as usize), grown(&budget, 5000)];
         assert!(others.iter().all(Result::is_ok));
-        let full = Charge::of_answer(&budget, LIMIT);
+        let full = Charge::of_answer(&budget, LIMIT).unwrap();
         assert!(grown(&budget, 5000).is_err());
         assert!(grown(&budget, BUDGET_FREE_BYTES as usize).is_ok());
         drop((large, others, full));
@@ -270,14 +296,30 @@ mod tests {
     fn an_answer_is_counted_until_the_last_slice_of_its_largest_output_is_gone() {
         let budget = Budget::new(LIMIT);
         let mut outputs = [tensor("a", 10), tensor("b", 2 * LIMIT as usize)];
-        count_answer(&budget, &mut outputs);
+        count_answer(&budget, &mut outputs).unwrap();
         assert_eq!(budget.used(), 2 * LIMIT + 10);
         let slice = outputs[1].data.slice(..1);
         drop(outputs);
         assert_eq!(budget.used(), 2 * LIMIT + 10);
         drop(slice);
         assert_eq!(budget.used(), 0);
-        count_answer(&budget, &mut [tensor("a", BUDGET_FREE_BYTES as usize)]);
+        count_answer(&budget, &mut [tensor("a", BUDGET_FREE_BYTES as usize)]).unwrap();
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn one_answer_may_overrun_the_limit_and_while_it_does_nothing_else_is_taken_in() {
+        let budget = Budget::new(LIMIT);
+        let mut small = InferRequest { inputs: vec![tensor("a", 4)], ..InferRequest::default() };
+        let mut first = [tensor("a", LIMIT as usize + 1)];
+        count_answer(&budget, &mut first).unwrap();
+        let refused = count_answer(&budget, &mut [tensor("a", 5000)]).unwrap_err();
+        assert_eq!(refused.code, Code::Overloaded);
+        assert!(refused.message.starts_with("an answer of 5000 bytes does not fit beside"), "{}", refused.message);
+        assert!(count_answer(&budget, &mut [tensor("a", 10)]).is_ok());
+        assert!(Charge::default().ride(&budget, &mut small, &Held::default()).is_err());
+        drop(first);
+        assert!(Charge::default().ride(&budget, &mut small, &Held::default()).is_ok());
         assert_eq!(budget.used(), 0);
     }
 }

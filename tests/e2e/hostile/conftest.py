@@ -8,7 +8,7 @@ import numpy as np
 import psutil
 import pytest
 import tritonclient.http as http_client
-from support.friend import NOISE_S, Friend
+from support.friend import NOISE_S, Friend, p99_s
 from support.models import add_model, times
 from support.server import ServerProcess
 from support.waiting import until
@@ -34,20 +34,26 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[...,
     return server
 
 
-@pytest.fixture
-def friend(server: ServerProcess) -> Iterator[Friend]:
-    """Works before, during and after what a test does; then the server is as it was."""
-    process = psutil.Process(server.process.pid)
-    with Friend(server) as quiet:
-        until(lambda: len(quiet.latencies_s) > 200, "the friend was not answered")
-    connections, memory = len(process.net_connections()), process.memory_info().rss
-    with Friend(server) as friend:
+@pytest.fixture(scope="module")
+def companion(server: ServerProcess) -> Iterator[Friend]:
+    """Asks the server as long as the tests of a module last."""
+    with Friend(server.http, server.grpc) as friend:
         yield friend
-        answered = len(friend.latencies_s)
-        until(lambda: len(friend.latencies_s) > answered + 100, "the friend was not answered any more")
-        until(lambda: len(process.net_connections()) <= connections + 2, "connections are left")
-        until(lambda: process.memory_info().rss < memory + KEPT_BYTES, "memory is left")
-    assert friend.p99_s < max(3 * quiet.p99_s, NOISE_S), f"{friend.p99_s} s, {quiet.p99_s} s when it was quiet"
+
+
+@pytest.fixture
+def friend(server: ServerProcess, companion: Friend) -> Iterator[None]:
+    """Is answered well before, during and after what a test does; then the server is as it was."""
+    process = psutil.Process(server.process.pid)
+    companion.latencies_s(at_least=0)
+    quiet_s = p99_s(companion.latencies_s(at_least=500))
+    connections, memory = len(process.net_connections()), process.memory_info().rss
+    yield
+    loud_s = p99_s(companion.latencies_s(at_least=100))
+    companion.latencies_s(at_least=50)
+    until(lambda: len(process.net_connections()) <= connections + 2, "connections are left")
+    until(lambda: process.memory_info().rss < memory + KEPT_BYTES, "memory is left")
+    assert loud_s < max(3 * quiet_s, NOISE_S), f"{loud_s} s, {quiet_s} s when it was quiet"
 
 
 def _warm_up(server: ServerProcess) -> None:

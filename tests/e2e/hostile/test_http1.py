@@ -9,10 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.attack import connect, drip, links, rest
-from support.friend import BODY, INFER, Friend
+from support.friend import BODY, INFER
 from support.server import ServerProcess
 
 pytestmark = pytest.mark.usefixtures("friend")
+
+
+# Chunks of less than a kibibyte on average that a body may come in.
+MOST_CHUNKS = 65_536
 
 
 def head(length: int | None, *headers: str, path: str = INFER) -> bytes:
@@ -88,6 +92,26 @@ def test_lengths_that_lie_end_their_own_connection_only(server: ServerProcess, w
             assert answer == b"" or answer[:12].startswith(b"HTTP/1.1 4"), answer[:200]
 
 
+def chunked(body: bytes, size: int) -> bytes:
+    pieces = (body[at : at + size] for at in range(0, len(body), size))
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def test_a_body_in_as_many_small_chunks_as_are_allowed_is_taken_and_one_in_more_is_not(server: ServerProcess) -> None:
+    for chunks, status in [(MOST_CHUNKS, b"HTTP/1.1 200 "), (MOST_CHUNKS + 1, b"HTTP/1.1 400 ")]:
+        with connect(server.http) as link:
+            link.sendall(head(None, "Connection: close") + chunked(BODY.encode().ljust(chunks), 1))
+            answer = rest(link)
+            assert answer.startswith(status), answer
+            assert (b"it comes in more than 65536 chunks" in answer) == (chunks > MOST_CHUNKS)
+
+
+def test_a_flood_of_chunks_is_cut_off(server: ServerProcess) -> None:
+    with connect(server.http) as link, contextlib.suppress(ConnectionError):
+        link.sendall(head(None) + b"1\r\n \r\n" * 1_000_000)
+        assert rest(link).startswith(b"HTTP/1.1 400 ")
+
+
 def test_heads_that_drip_in_are_not_waited_for(server: ServerProcess) -> None:
     with links(server.http, 40) as opened, ThreadPoolExecutor(40) as pool:
         text = b"GET /v2/health/live HTTP/1.1\r\nX-Slow: " + b"a" * 300
@@ -142,7 +166,7 @@ def test_an_answer_that_nobody_reads_is_thrown_away(server: ServerProcess) -> No
         _wait_until_closed(opened)
 
 
-def test_many_requests_at_once_on_one_connection_are_answered_in_order(server: ServerProcess, friend: Friend) -> None:
+def test_many_requests_at_once_on_one_connection_are_answered_in_order(server: ServerProcess) -> None:
     count = 500
     requests = b"".join(
         f"GET /v2/models/{'double' if number % 2 else 'none'} HTTP/1.1\r\nHost: x\r\n\r\n".encode()

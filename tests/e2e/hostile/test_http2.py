@@ -9,6 +9,7 @@ import grpc
 import pytest
 from support.attack import connect, rest
 from support.http2 import (
+    ACK,
     CONTINUATION,
     DATA,
     END_STREAM,
@@ -20,6 +21,7 @@ from support.http2 import (
     PRIORITY,
     RST_STREAM,
     SETTINGS,
+    WINDOW_UPDATE,
     Connection,
     call,
     frame,
@@ -28,6 +30,7 @@ from support.http2 import (
     reset,
 )
 from support.server import ServerProcess
+from tritonclient.grpc import service_pb2
 
 pytestmark = pytest.mark.usefixtures("friend")
 
@@ -93,9 +96,28 @@ def test_frames_that_carry_nothing_are_counted(address: str, piece: bytes) -> No
     assert flood(address, (piece * 1000 for _ in range(100))) in (ENHANCE_YOUR_CALM, None)
 
 
-def test_empty_data_is_counted(server: ServerProcess) -> None:
-    pieces = (call(1, STREAM) if number == 0 else frame(DATA, stream=1) * 1000 for number in range(100))
+@pytest.mark.parametrize("payload", [b"", b"x"], ids=["empty", "a byte"])
+def test_data_that_comes_in_crumbs_is_counted(server: ServerProcess, payload: bytes) -> None:
+    # A message of a megabyte, of which some comes.
+    begin = call(1, STREAM) + frame(DATA, stream=1, payload=struct.pack(">BI", 0, 1 << 20))
+    pieces = (begin if number == 0 else frame(DATA, stream=1, payload=payload) * 1000 for number in range(100))
     assert flood(server.grpc, pieces) in (ENHANCE_YOUR_CALM, None)
+
+
+def test_a_client_that_sends_the_prefix_of_each_message_by_itself_is_no_flood(server: ServerProcess) -> None:
+    message = service_pb2.ModelInferRequest(model_name="absent", id="7").SerializeToString()
+    assert len(message) >= 8
+    one = frame(DATA, stream=1, payload=struct.pack(">BI", 0, len(message))) + frame(
+        DATA, stream=1, payload=message * 2
+    )
+    with Connection(server.http) as connection:
+        connection.next(SETTINGS)
+        connection.send(
+            frame(SETTINGS, ACK), request(1, "POST", "/v2/models/double/infer", end=False), *([one] * 50_000)
+        )
+        connection.send(frame(DATA, END_STREAM, 1), request(3, "GET", "/v2/health/live"))
+        while connection.next(HEADERS).stream != 3:
+            pass
 
 
 def test_a_client_of_grpc_that_pings_too_often_is_told_in_its_own_words(server: ServerProcess) -> None:
@@ -152,13 +174,70 @@ def test_a_message_that_stops_half_way_ends_its_call_and_no_other(server: Server
                 ended.add(found.stream)
 
 
-def test_answers_for_which_a_client_gives_no_room_are_thrown_away(server: ServerProcess) -> None:
-    no_window = b"\0\4" + bytes(4)
-    with Connection(server.http, settings=no_window) as connection:
-        for stream in range(1, 41, 2):
-            connection.send(request(stream, "GET", "/v2/models/double"))
-        # It closes, although it was never allowed to send a byte of an answer.
-        assert all(found.kind != DATA for found in connection.frames())
+NO_WINDOW = struct.pack(">HI", 4, 0)
+
+
+def window(stream: int, more: int) -> bytes:
+    return frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", more))
+
+
+def asks(door: str, stream: int) -> bytes:
+    """A request whose answer has a few bytes."""
+    if door == "http":
+        return request(stream, "GET", "/v2/models/double")
+    return call(stream, LIVE) + frame(DATA, END_STREAM, stream, bytes(5))
+
+
+@pytest.mark.parametrize("door", ["http", "grpc"])
+def test_answers_for_which_a_client_gives_no_room_are_thrown_away(server: ServerProcess, door: str) -> None:
+    streams = set(range(1, 41, 2))
+    with Connection(getattr(server, door), settings=NO_WINDOW) as connection:
+        connection.send(*(asks(door, stream) for stream in sorted(streams)))
+        while streams:
+            found = next(connection.frames())
+            assert found.kind != DATA, "it was not allowed to send a byte"
+            if found.kind == RST_STREAM:
+                streams.remove(found.stream)
+        # The connection goes on.
+        connection.send(asks(door, 41), window(41, 1 << 16))
+        assert connection.next(DATA).stream == 41
+
+
+@pytest.mark.parametrize("door", ["http", "grpc"])
+def test_one_answer_without_room_is_thrown_away_while_others_on_the_connection_move(
+    server: ServerProcess, door: str
+) -> None:
+    with Connection(getattr(server, door), settings=NO_WINDOW) as connection:
+        connection.send(window(0, 1 << 28), asks(door, 1))
+        reset_streams, moved = set(), 0
+        for stream in range(3, 1 << 20, 2):
+            connection.send(asks(door, stream), window(stream, 1 << 16))
+            while (found := next(connection.frames())).stream != stream or not found.flags & END_STREAM:
+                assert found.kind not in (DATA, GOAWAY) or found.stream == stream
+                if found.kind == RST_STREAM:
+                    reset_streams.add(found.stream)
+            moved += 1
+            if reset_streams:
+                break
+        assert reset_streams == {1}
+        assert moved > 10
+
+
+def test_of_a_large_answer_that_nobody_takes_next_to_nothing_stays(server: ServerProcess) -> None:
+    message = service_pb2.ModelInferRequest(model_name="wide", raw_input_contents=[bytes(1 << 20)])
+    message.inputs.add(name="X", datatype="FP32", shape=[1, 1 << 18])
+    text = message.SerializeToString()
+    answer_bytes = 1 << 20
+    # Room for nothing, for some of it, and for all but its last bytes.
+    for room in (1, 100_000, answer_bytes - 10_000):
+        settings = struct.pack(">HI", 4, room)
+        with Connection(server.grpc, settings=settings) as connection:
+            connection.next(SETTINGS)
+            connection.send(frame(SETTINGS, ACK), window(0, 1 << 24), call(1, INFER))
+            prefixed = struct.pack(">BI", 0, len(text)) + text
+            pieces = [prefixed[at : at + (1 << 14)] for at in range(0, len(prefixed), 1 << 14)]
+            connection.send(*(frame(DATA, 0, 1, piece) for piece in pieces), frame(DATA, END_STREAM, 1))
+            assert connection.next(RST_STREAM).stream == 1, room
 
 
 def test_streams_of_which_nothing_comes_are_kept(server: ServerProcess) -> None:

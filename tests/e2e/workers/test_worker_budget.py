@@ -168,6 +168,18 @@ def test_a_body_that_can_never_fit_is_refused_before_it_is_read(server: ServerPr
     assert has_room(server, LIMIT // 8 * 7)
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_answer_that_nobody_reads_takes_room_until_its_connection_ends(server: ServerProcess, as_json: bool) -> None:
+    unread = ask(server, "wide", SMALL[:4], as_json=as_json)
+    until(lambda: not has_room(server, LARGE.nbytes))
+    # It alone is more than there is: not even a small request is taken in.
+    status, text = outcome(ask(server, "echo", SMALL[:4]))
+    assert (status, "does not fit beside" in text) == (503, True), text
+    unread.close()
+    until(lambda: has_room(server, LARGE.nbytes))
+    assert outcome(ask(server, "echo", SMALL[:4]))[0] == 200
+
+
 def test_a_compressed_body_takes_the_room_of_what_it_expands_to(server: ServerProcess, notes: Notes) -> None:
     held = ask(server, "holds", LARGE)
     notes.read("begun")

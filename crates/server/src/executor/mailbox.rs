@@ -88,8 +88,10 @@ impl Mailbox {
     }
 
     fn put(&self, line: &Line, mut answer: Option<Answer>, last: bool) {
-        if let (Some(budget), Some(Ok(reply))) = (&self.budget, &mut answer) {
-            count_answer(budget, &mut reply.outputs);
+        if let (Some(budget), Some(Ok(reply))) = (&self.budget, &mut answer)
+            && let Err(error) = count_answer(budget, &mut reply.outputs)
+        {
+            answer = Some(Err(error));
         }
         let mut state = self.state.lock();
         // Nothing follows the last response, whatever order the threads of a careless model choose: the owner may have

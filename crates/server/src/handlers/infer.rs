@@ -45,7 +45,7 @@ impl Service {
             classify(&model.spec, &classified, tensor).map_err(|error| error.at(Origin::Model))?;
         }
         held.settle(&mut outputs)?;
-        count_answer(&self.budget, &mut outputs);
+        count_answer(&self.budget, &mut outputs)?;
         Ok(InferResponse {
             id,
             model_name: Arc::clone(&model.name),

@@ -6,11 +6,13 @@ mod locate;
 mod parameters;
 mod region;
 mod split;
+mod weight;
 mod write;
 
 pub use decode::decode_request;
 pub use locate::{first_raw_tensor, named_model};
 pub use split::{Skeleton, Splitter, TensorSink};
+pub use weight::parsed_bytes;
 pub use write::{Pieces, ResponseMessage, StreamMessage};
 
 /// Messages of `proto/inference.proto` and `proto/model_config.proto`.

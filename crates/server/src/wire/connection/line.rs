@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::blocked::Blocked;
 use super::pulse::Pulse;
 use super::socket::{Carrier, Socket};
 use crate::wire::http::spelling::Spelling;
@@ -28,18 +28,10 @@ pub struct Line {
     blocked: Blocked,
 }
 
-/// How long a client has taken nothing of what is sent.
-struct Blocked {
-    patience: Option<Duration>,
-    timer: Option<Pin<Box<Sleep>>>,
-    /// The timer counts: nothing could be written since it was set.
-    waiting: bool,
-}
-
 impl Line {
     /// A new connection, whose client may take nothing for as long as `patience` says.
     pub fn new(socket: Socket, patience: Option<Duration>) -> Line {
-        let blocked = Blocked { patience, timer: None, waiting: false };
+        let blocked = Blocked::new(patience);
         Line { socket, front: Bytes::new(), pulse: Arc::default(), spelling: None, guard: None, blocked }
     }
 
@@ -104,36 +96,22 @@ impl Line {
     }
 }
 
-impl Blocked {
-    /// What came of a try to send something, unless it has been in vain for too long.
-    #[inline]
-    fn limit<T>(&mut self, tried: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        if tried.is_pending() {
-            return self.poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()));
-        }
-        self.waiting = false;
-        tried
-    }
-
-    /// Ready where the client has taken nothing for too long.
-    #[cold]
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(patience) = self.patience else { return Poll::Pending };
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
-        if !self.waiting {
-            self.waiting = true;
-            timer.as_mut().reset(Instant::now() + patience);
-        }
-        timer.as_mut().poll(cx)
-    }
-}
-
 impl AsyncRead for Line {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let line = self.get_mut();
         let before = into.filled().len();
+        if let Some(guard) = &mut line.guard
+            && guard.has_had_its_turn()
+        {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if line.front.is_empty() {
-            ready!(Pin::new(&mut line.socket).poll_read(cx, into))?;
+            let read = Pin::new(&mut line.socket).poll_read(cx, into);
+            if let (Poll::Pending, Some(guard)) = (&read, &mut line.guard) {
+                guard.end_turn();
+            }
+            ready!(read)?;
             line.pulse.receive(into.filled().len() - before);
         } else {
             let length = line.front.len().min(into.remaining());

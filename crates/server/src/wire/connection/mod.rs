@@ -2,6 +2,7 @@
 
 mod answering;
 mod attend;
+mod blocked;
 mod incoming;
 mod line;
 mod patience;
@@ -10,8 +11,9 @@ mod socket;
 
 pub use self::answering::Answering;
 pub use self::attend::{End, attend};
+pub use self::blocked::Blocked;
 pub use self::incoming::Incoming;
 pub use self::line::Line;
 pub use self::patience::{Patience, Watch};
-pub use self::pulse::{Call, Pulse};
+pub use self::pulse::{Call, Pulse, Turn};
 pub use self::socket::{Accepted, Carrier, Socket};

@@ -21,7 +21,8 @@ pub struct Patience {
     pub head: Option<Duration>,
     /// Between requests.
     pub idle: Option<Duration>,
-    /// While answers wait for the client to take them.
+    /// While next to nothing comes of a body, or an answer waits for the client to take it. Whoever reads or sends looks
+    /// to that, not the watch.
     pub stall: Option<Duration>,
     /// In all, until it is asked to go.
     pub age: Option<Duration>,
@@ -61,7 +62,7 @@ impl Watch {
     }
 
     fn new(pulse: Arc<Pulse>, patience: Patience, http2: bool) -> Watch {
-        let limits = [patience.head, patience.idle, patience.stall, patience.age, patience.grace];
+        let limits = [patience.head, patience.idle, patience.age, patience.grace];
         let shortest = limits.into_iter().flatten().min();
         let nap = shortest.map(|shortest| (shortest / 2).clamp(SHORTEST_NAP, LONGEST_NAP));
         Watch { pulse, judge: Judge::new(patience, http2, Instant::now()), nap }
@@ -89,19 +90,17 @@ struct Judge {
     idle: Option<(u64, Instant)>,
     /// When something of a head was first seen.
     head: Option<Instant>,
-    /// Pieces of answers that had been taken when one was first seen waiting, and when that was.
-    waiting: Option<(u64, Instant)>,
     retired: Option<Instant>,
     aged: Option<Instant>,
 }
 
 impl Judge {
     fn new(patience: Patience, http2: bool, born: Instant) -> Judge {
-        Judge { patience, http2, born, idle: None, head: None, waiting: None, retired: None, aged: None }
+        Judge { patience, http2, born, idle: None, head: None, retired: None, aged: None }
     }
 
     fn look(&mut self, now: Instant, seen: Sample) -> Verdict {
-        if over(self.patience.grace, self.aged, now) || self.stalls(now, &seen) {
+        if over(self.patience.grace, self.aged, now) {
             return Verdict::Cut;
         }
         let idle_since = self.idle_since(now, &seen);
@@ -151,16 +150,6 @@ impl Judge {
         let since = *self.head.get_or_insert(now);
         over(self.patience.head, Some(since), now)
     }
-
-    /// Whether answers wait and none is taken.
-    fn stalls(&mut self, now: Instant, seen: &Sample) -> bool {
-        match self.waiting {
-            _ if seen.offered == 0 => self.waiting = None,
-            Some((taken, since)) if taken == seen.taken => return over(self.patience.stall, Some(since), now),
-            _ => self.waiting = Some((seen.taken, now)),
-        }
-        false
-    }
 }
 
 /// Whether something has lasted too long.
@@ -175,7 +164,7 @@ mod tests {
     const PATIENCE: Patience = Patience {
         head: Some(Duration::from_secs(3)),
         idle: Some(Duration::from_secs(20)),
-        stall: Some(Duration::from_secs(5)),
+        stall: None,
         age: Some(Duration::from_secs(100)),
         grace: Some(Duration::from_secs(10)),
     };
@@ -207,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_head_that_drips_in_is_not_waited_for_and_a_silent_connection_is() {
-        let silent = Sample { received: 100, begun: 1, ended: 1, received_at_end: 100, ..Sample::default() };
+        let silent = Sample { received: 100, begun: 1, ended: 1, received_at_end: 100 };
         let drip = Sample { received: 101, ..silent };
         assert_eq!(decided(&mut judge(false), 0, drip), Some((3, Verdict::NoHead)));
         assert_eq!(decided(&mut judge(false), 0, silent), Some((20, Verdict::Retire)));
@@ -215,20 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn a_call_may_take_as_long_as_its_model_but_not_as_its_reader_wants() {
+    fn a_call_may_take_as_long_as_its_model() {
         let computing = Sample { received: 100, begun: 1, ..Sample::default() };
         assert_eq!(decided(&mut judge(false), 0, computing), Some((100, Verdict::Retire)));
-        let unread = Sample { offered: 1, taken: 7, ..computing };
-        assert_eq!(decided(&mut judge(false), 0, unread), Some((5, Verdict::Cut)));
-    }
-
-    #[test]
-    fn an_answer_that_is_taken_piece_by_piece_is_waited_for() {
-        let mut judge = judge(false);
-        for second in 0..90 {
-            let read = Sample { begun: 1, offered: 1, taken: second, ..Sample::default() };
-            assert_eq!(judge.look(judge.born + Duration::from_secs(second), read), Verdict::Keep);
-        }
     }
 
     #[test]

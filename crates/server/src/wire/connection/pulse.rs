@@ -1,7 +1,7 @@
 //! What a connection has done so far, counted without a clock: whoever watches it looks at the counts now and then.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// The counts of one connection.
 ///
@@ -12,8 +12,20 @@ pub struct Pulse {
     begun: AtomicU64,
     ended: AtomicU64,
     received_at_end: AtomicU64,
-    offered: AtomicU64,
-    taken: AtomicU64,
+    /// Whose turn it is, as the answer has shown that was asked last.
+    turn: AtomicU8,
+}
+
+/// Whose turn it is to let an answer go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Turn {
+    /// Nobody has asked.
+    Unknown,
+    /// The client's, to take what there is.
+    Client,
+    /// The model's, to give more.
+    Model,
 }
 
 /// The counts at one moment.
@@ -27,10 +39,6 @@ pub struct Sample {
     pub ended: u64,
     /// Bytes that had come when the last call ended.
     pub received_at_end: u64,
-    /// Answers that wait to be taken off, not for a model.
-    pub offered: u64,
-    /// Pieces of answers that were taken off.
-    pub taken: u64,
 }
 
 impl Sample {
@@ -43,7 +51,6 @@ impl Sample {
 /// One call, from its head to the end of its answer.
 pub struct Call {
     pulse: Arc<Pulse>,
-    offered: bool,
 }
 
 impl Pulse {
@@ -57,7 +64,19 @@ impl Pulse {
     #[inline]
     pub fn begin(self: &Arc<Self>) -> Call {
         add(&self.begun, 1);
-        Call { pulse: Arc::clone(self), offered: false }
+        Call { pulse: Arc::clone(self) }
+    }
+
+    /// Whose turn it is, and nobody's from here on.
+    #[inline]
+    pub fn take_turn(&self) -> Turn {
+        let turn = self.turn.load(Ordering::Relaxed);
+        self.turn.store(Turn::Unknown as u8, Ordering::Relaxed);
+        match turn {
+            turn if turn == Turn::Client as u8 => Turn::Client,
+            turn if turn == Turn::Model as u8 => Turn::Model,
+            _ => Turn::Unknown,
+        }
     }
 
     /// The counts now.
@@ -68,32 +87,20 @@ impl Pulse {
             begun: value(&self.begun),
             ended: value(&self.ended),
             received_at_end: value(&self.received_at_end),
-            offered: value(&self.offered),
-            taken: value(&self.taken),
         }
     }
 }
 
 impl Call {
-    /// Notes that there is something to take off, or that there is not.
+    /// Notes whose turn it is.
     #[inline]
-    pub fn offer(&mut self, offered: bool) {
-        if self.offered != offered {
-            self.offered = offered;
-            add(&self.pulse.offered, if offered { 1 } else { u64::MAX });
-        }
-    }
-
-    /// Notes that a piece of the answer was taken off.
-    #[inline]
-    pub fn take(&self) {
-        add(&self.pulse.taken, 1);
+    pub fn give_turn(&self, turn: Turn) {
+        self.pulse.turn.store(turn as u8, Ordering::Relaxed);
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.offer(false);
         add(&self.pulse.ended, 1);
         self.pulse.received_at_end.store(self.pulse.received.load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -112,15 +119,18 @@ mod tests {
     fn a_call_is_counted_from_its_head_to_the_end_of_its_answer() {
         let pulse = Arc::new(Pulse::default());
         pulse.receive(10);
-        let mut call = pulse.begin();
+        let call = pulse.begin();
         assert!(pulse.sample().is_busy());
-        call.offer(true);
-        call.offer(true);
-        call.take();
         pulse.receive(5);
-        assert_eq!(pulse.sample().offered, 1);
         drop(call);
-        let expected = Sample { received: 15, begun: 1, ended: 1, received_at_end: 15, offered: 0, taken: 1 };
+        let expected = Sample { received: 15, begun: 1, ended: 1, received_at_end: 15 };
         assert_eq!(pulse.sample(), expected);
+    }
+
+    #[test]
+    fn a_turn_is_told_once() {
+        let pulse = Arc::new(Pulse::default());
+        pulse.begin().give_turn(Turn::Client);
+        assert_eq!([pulse.take_turn(), pulse.take_turn()], [Turn::Client, Turn::Unknown]);
     }
 }

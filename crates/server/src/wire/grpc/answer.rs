@@ -83,7 +83,7 @@ impl Answer {
         check_length(message.encoded_len())?;
         let Some(compressed) = press.apply(message.pieces(&[])).await else { return Answer::inference(response) };
         let prefix = Bytes::copy_from_slice(&compressed_prefix(compressed.len()));
-        let charge = Charge::of_answer(budget, compressed.len() as u64);
+        let charge = Charge::of_taken(budget, compressed.len() as u64);
         let pieces = [prefix, charge.over(compressed.into())];
         Ok(Answer::Unary(Unary {
             pieces: Some(Pieces::from_iter(pieces).into_iter()),

@@ -22,7 +22,7 @@ pub async fn serve_connection(line: Line, door: Arc<Door>, draining: impl Future
     let (drain, drained) = watch::channel(false);
     let (line, watch) = door.watch_http2(line);
     let pulse = Arc::clone(line.pulse());
-    let builder = http2::builder(&door);
+    let builder = http2::builder(&door, &pulse);
     let calls = service_fn(move |request: Request<hyper::body::Incoming>| {
         let call = pulse.begin();
         let request = request.map(|body| Incoming::new(body, door.patience.stall));
@@ -35,7 +35,7 @@ pub async fn serve_connection(line: Line, door: Arc<Door>, draining: impl Future
                 Ok(answer) => answer.await,
                 Err(refused) => *refused,
             };
-            Ok::<_, Infallible>(response.map(|body| Answering::new(body, call)))
+            Ok::<_, Infallible>(response.map(|body| Answering::in_pieces(body, call)))
         }
     });
     let connection = pin!(builder.serve_connection(TokioIo::new(line), calls));

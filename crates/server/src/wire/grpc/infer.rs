@@ -8,9 +8,8 @@ use http::HeaderMap;
 use super::answer::Answer;
 use super::head::Head;
 use super::layout::Inference;
-use super::message::{parse_inference, read_message};
+use super::message::{Parsed, parse_inference, read_message};
 use super::tracing::Entry;
-use crate::budget::Charge;
 use crate::handlers::Service;
 use crate::regions::{Finder, Held};
 use crate::wire::connection::Incoming;
@@ -30,19 +29,15 @@ pub(super) fn forwarded(service: &Service, metadata: &HeaderMap) -> Result<Forwa
     forwarding.parameters(all, |name, _| name.to_owned())
 }
 
-/// The request of a message that is charged so much, and what it uses of its caller's regions.
+/// The request of a message, and what it uses of its caller's regions.
 ///
 /// # Errors
 ///
 /// What the codec refuses, and `Overloaded` where there is no room for what the message has become.
-pub(super) fn decode(
-    service: &Service,
-    message: ModelInferRequest,
-    charge: Charge,
-) -> Result<(InferRequest, Held), InferError> {
+pub(super) fn decode(service: &Service, message: Parsed) -> Result<(InferRequest, Held), InferError> {
     let mut finder = Finder::new(&service.regions);
-    let mut request = decode_request(message, &mut finder)?;
-    charge.ride(&service.budget, &mut request, &finder.held)?;
+    let mut request = decode_request(message.request, &mut finder)?;
+    message.charge.ride(&service.budget, &mut request, &finder.held)?;
     Ok((request, finder.held))
 }
 
@@ -54,13 +49,13 @@ pub(super) async fn model_infer(
     body: Incoming,
 ) -> Result<Answer, InferError> {
     let read = read_message(body, Inference(service), head.receiving).await;
-    let read = read.and_then(parse_inference).inspect_err(|error| service.log_refusal("", "", "", error));
-    let (message, charge) = read?;
-    let trace = entry.and_then(|mut entry| entry.draw(service, &message.model_name));
-    let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message;
+    let read = read.and_then(|message| parse_inference(message, &service.budget));
+    let message = read.inspect_err(|error| service.log_refusal("", "", "", error))?;
+    let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message.request;
+    let trace = entry.and_then(|mut entry| entry.draw(service, name));
     let model = service.lookup_unary(name, version, DOOR);
     let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;
-    let decoded = decode(service, message, charge);
+    let decoded = decode(service, message);
     let (mut request, held) = decoded.inspect_err(|error| service.log_refusal(&model.name, "", "", error))?;
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);

@@ -5,6 +5,8 @@ use std::mem;
 use std::sync::Arc;
 
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
+use alipes_protocol::codec::proto::parsed_bytes;
+use alipes_protocol::limits::GRPC_WEIGHED_BYTES;
 use alipes_protocol::{Code, InferError};
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
@@ -37,6 +39,14 @@ pub(super) struct Receiving {
     pub(super) max_bytes: usize,
     /// Largest message that came compressed, once it is expanded.
     pub(super) max_expanded_bytes: usize,
+}
+
+impl Receiving {
+    /// The same for messages of so many bytes at most.
+    pub(super) fn at_most(self, bytes: usize) -> Receiving {
+        let Receiving { encoding, max_bytes, max_expanded_bytes } = self;
+        Receiving { encoding, max_bytes: max_bytes.min(bytes), max_expanded_bytes: max_expanded_bytes.min(bytes) }
+    }
 }
 
 impl Message {
@@ -105,18 +115,29 @@ pub(super) fn parse<M: prost::Message + Default>(message: Bytes) -> Result<M, In
     M::decode(message).map_err(|error| InferError::internal(format!("failed to parse the request message: {error}")))
 }
 
-/// An inference request, with its tensors back in it, and what it is charged.
-///
+/// An inference request, with its tensors back in it.
+pub(super) struct Parsed {
+    pub(super) request: ModelInferRequest,
+    /// What the message is charged.
+    pub(super) charge: Charge,
+    /// What it takes beside that until it is decoded.
+    _parsing: Charge,
+}
+
 /// # Errors
 ///
-/// Bytes that are no such message.
-pub(super) fn parse_inference(message: Message) -> Result<(ModelInferRequest, Charge), InferError> {
+/// Bytes that are no such message, and `Overloaded` for one that would take more than there is room for now.
+pub(super) fn parse_inference(message: Message, budget: &Arc<Budget>) -> Result<Parsed, InferError> {
     let Message { bytes, taken, charge, .. } = message;
+    let mut parsing = Charge::default();
+    if bytes.len() > GRPC_WEIGHED_BYTES {
+        parsing.grow(budget, usize::try_from(parsed_bytes(&bytes)).unwrap_or(usize::MAX))?;
+    }
     let mut request = parse(bytes)?;
     if let Some(taken) = taken {
         taken.fill(&mut request);
     }
-    Ok((request, charge))
+    Ok(Parsed { request, charge, _parsing: parsing })
 }
 
 /// Insists on exactly one message.
@@ -439,6 +460,18 @@ mod tests {
         messages.push(Bytes::copy_from_slice(&wire[..PREFIX_BYTES + 1]));
         assert_eq!(messages.next().err().map(|error| error.code), Some(Code::Overloaded));
         drop((messages, charge));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_message_that_would_become_too_much_is_not_even_parsed() {
+        let budget = Budget::new(1 << 20);
+        // Inputs without anything: two bytes each.
+        let many = Message::from(Bytes::from([0x2a, 0].repeat(GRPC_WEIGHED_BYTES)));
+        assert_eq!(parse_inference(many, &budget).err().map(|error| error.code), Some(Code::Overloaded));
+        let raw = ModelInferRequest { raw_input_contents: vec![vec![7; 100_000].into()], ..Default::default() };
+        let raw = Message::from(Bytes::from(prost::Message::encode_to_vec(&raw)));
+        assert!(parse_inference(raw, &budget).is_ok());
         assert_eq!(budget.used(), 0);
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alipes_protocol::codec::proto::inference::{ServerLiveResponse, ServerReadyResponse};
+use alipes_protocol::limits::GRPC_MAX_CONTROL_BYTES;
 use alipes_protocol::{Code, InferError};
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
@@ -110,12 +111,18 @@ pub(super) fn answer(
                 None => control(&service, method, head, body).await,
                 Some(deadline) => Box::pin(deadline::within(deadline, control(&service, method, head, body))).await,
             }),
-            Start::Watch(service, draining, head, body) => {
-                respond(match read_message(body, Plain(Arc::clone(&service.budget)), head.receiving).await {
+            Start::Watch(service, draining, head, body) => respond(
+                match read_message(
+                    body,
+                    Plain(Arc::clone(&service.budget)),
+                    head.receiving.at_most(GRPC_MAX_CONTROL_BYTES),
+                )
+                .await
+                {
                     Ok(_) => Ok(Answer::Watch(Box::new(WatchAnswer::new(service, draining)))),
                     Err(error) => Err(error),
-                })
-            }
+                },
+            ),
         }
     }
 }
@@ -193,7 +200,12 @@ fn find(path: &str) -> Result<Method, InferError> {
 }
 
 async fn control(service: &Service, method: Control, head: Head, body: Incoming) -> Result<Answer, InferError> {
-    let message = read_message(body, Plain(Arc::clone(&service.budget)), head.receiving).await?;
+    let receiving = match method {
+        // It brings files.
+        Control::RepositoryModelLoad => head.receiving,
+        _ => head.receiving.at_most(GRPC_MAX_CONTROL_BYTES),
+    };
+    let message = read_message(body, Plain(Arc::clone(&service.budget)), receiving).await?;
     let (message, charge) = message.into_parts();
     match method {
         Control::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),

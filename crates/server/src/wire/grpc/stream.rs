@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use alipes_protocol::InferError;
-use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
 use bytes::{Bytes, BytesMut};
@@ -26,10 +25,9 @@ use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
 use super::head::Head;
 use super::infer::{Forwarded, decode, forwarded};
 use super::layout::Inference;
-use super::message::{Message, Messages, PREFIX_BYTES, Receiving, parse_inference, within_message};
+use super::message::{Message, Messages, PREFIX_BYTES, Parsed, Receiving, parse_inference, within_message};
 use super::tracing::Entry;
 use super::{deadline, status};
-use crate::budget::Charge;
 use crate::executor::answer::Reply;
 use crate::handlers::Service;
 use crate::handlers::stream::{News, Session};
@@ -197,21 +195,22 @@ impl StreamAnswer {
 
     /// Takes a request in; one that cannot be read ends the stream.
     fn take(&mut self, message: Result<Message, InferError>) {
-        match message.and_then(parse_inference) {
-            Ok((message, charge)) => self.ask(message, charge),
+        match message.and_then(|message| parse_inference(message, &self.service.budget)) {
+            Ok(message) => self.ask(message),
             Err(error) => self.end(status::failure(&error)),
         }
     }
 
-    fn ask(&mut self, message: ModelInferRequest, charge: Charge) {
-        let id = CompactString::from(message.id.as_str());
-        let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &message.model_name));
-        match self.service.lookup(&message.model_name, &message.model_version) {
+    fn ask(&mut self, message: Parsed) {
+        let asked = &message.request;
+        let id = CompactString::from(asked.id.as_str());
+        let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &asked.model_name));
+        match self.service.lookup(&asked.model_name, &asked.model_version) {
             Err(error) => {
-                self.service.log_refusal(&message.model_name, &message.model_version, &id, &error);
+                self.service.log_refusal(&asked.model_name, &asked.model_version, &id, &error);
                 self.session.refuse(id, true, error);
             }
-            Ok(model) => match decode(&self.service, message, charge) {
+            Ok(model) => match decode(&self.service, message) {
                 Err(error) => {
                     self.service.log_refusal(&model.name, "", &id, &error);
                     self.session.refuse(id, !model.is_decoupled(), error);

@@ -149,8 +149,8 @@ fn raw(body: Bytes) -> InferRequest {
 
 async fn respond(encoded: json::EncodedResponse, coding: Coding, budget: &Arc<Budget>) -> Response<Reply> {
     let (binary, length) = (encoded.binary, encoded.head.len());
-    // The tensors behind it are counted already.
-    let head = Charge::of_answer(budget, length as u64).over(Bytes::from(encoded.head));
+    // In the place of tensors that are no longer needed; those behind it are counted already.
+    let head = Charge::of_taken(budget, length as u64).over(Bytes::from(encoded.head));
     let slices = std::iter::once(head).chain(encoded.tail);
     let content_type = if binary { reply::OCTETS } else { reply::JSON };
     let mut response = match coding {
@@ -174,7 +174,7 @@ async fn compressed(
     let Some(body) = compression::compress(&slices, coding).await else {
         return reply::answer(StatusCode::OK, content_type, Reply::of(slices));
     };
-    let body = Charge::of_answer(budget, body.len() as u64).over(body);
+    let body = Charge::of_taken(budget, body.len() as u64).over(body);
     let mut response = reply::answer(StatusCode::OK, content_type, body);
     response.headers_mut().extend(coding.header().map(|name| (CONTENT_ENCODING, name)));
     response

@@ -106,7 +106,7 @@ async fn serve_http1(line: Line, door: &Arc<Door>, draining: Pin<&mut impl Futur
 async fn serve_http2(line: Line, door: Arc<Door>, draining: impl Future<Output = ()>) {
     let (line, watch) = door.watch_http2(line);
     let pulse = Arc::clone(line.pulse());
-    let builder = http2::builder(&door);
+    let builder = http2::builder(&door, &pulse);
     let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
         let (door, call) = (Arc::clone(&door), pulse.begin());
         async move {
@@ -115,19 +115,19 @@ async fn serve_http2(line: Line, door: Arc<Door>, draining: impl Future<Output =
             } else {
                 handle(&door, request.map(|body| Incoming::new(body, door.patience.stall)), None).await
             };
-            Ok::<_, Infallible>(response.map(|body| Answering::new(body, call)))
+            Ok::<_, Infallible>(response.map(|body| Answering::in_pieces(body, call)))
         }
     });
     let connection = pin!(builder.serve_connection(TokioIo::new(line), handler));
     attend(connection, http2::Connection::graceful_shutdown, watch, draining, || {}).await;
 }
 
+/// Without `pipeline_flush`, which would have every answer copied, and as many kept as a client asks for and does not read.
 fn builder(door: &Door) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .max_buf_size(limits::HTTP_READ_BUFFER_BYTES)
         .max_header_size(door.limits.max_header_bytes)
-        .pipeline_flush(true)
         // The watch measures that, without a timer for each request.
         .header_read_timeout(None);
     // Given at all, it costs each request an allocation.

@@ -7,7 +7,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alipes_protocol::limits::{GRPC_IDLE_PING_TIME, HTTP2_CONTROL_BURST_SECONDS};
+use alipes_protocol::limits::{
+    GRPC_IDLE_PING_TIME, HTTP2_CONTROL_BURST_SECONDS, HTTP2_DATA_CREDIT_BYTES, HTTP2_FRAMES_IN_TURN,
+    HTTP2_SMALL_DATA_BYTES,
+};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::PREFACE;
@@ -54,7 +57,10 @@ pub struct Guard {
     pulse: Arc<Pulse>,
     pings: Option<Pings>,
     budget: Option<Budget>,
+    crumbs: Crumbs,
     last_stream: u32,
+    /// Frames that came since the connection last let others have their turn.
+    in_turn: u32,
 }
 
 impl Guard {
@@ -66,7 +72,9 @@ impl Guard {
             pulse,
             pings: rules.map(|rules| Pings { rules, last: None, strikes: 0 }),
             budget: (frames_per_s > 0).then(|| Budget::new(frames_per_s, Instant::now())),
+            crumbs: Crumbs::default(),
             last_stream: 0,
+            in_turn: 0,
         }
     }
 
@@ -77,16 +85,32 @@ impl Guard {
     /// It sent too much of what it need not send.
     #[inline]
     pub fn received(&mut self, bytes: &[u8]) -> Result<(), Flood> {
-        let Guard { incoming, pulse, pings, budget, last_stream, .. } = self;
+        let Guard { incoming, pulse, pings, budget, crumbs, last_stream, in_turn, .. } = self;
         let mut flood = None;
         incoming.pass(bytes, |frame| {
+            *in_turn += 1;
             if frame.kind == frames::HEADERS {
                 *last_stream = frame.stream;
-            } else if is_empty(&frame) {
+            } else if brings_nothing(&frame, crumbs) {
                 flood = flood.or_else(|| judge(&frame, pulse, pings.as_mut(), budget.as_mut()));
             }
         });
         flood.map_or(Ok(()), Err)
+    }
+
+    /// Whether the connection has had its turn, and others should have theirs: a few bytes of frames without content can
+    /// keep a thread busy for a second. A new turn begins.
+    #[inline]
+    pub fn has_had_its_turn(&mut self) -> bool {
+        let over = self.in_turn >= HTTP2_FRAMES_IN_TURN;
+        self.in_turn = if over { 0 } else { self.in_turn };
+        over
+    }
+
+    /// Begins a new turn: there was nothing more to read.
+    #[inline]
+    pub fn end_turn(&mut self) {
+        self.in_turn = 0;
     }
 
     /// Looks at what the client is sent.
@@ -115,13 +139,13 @@ impl Guard {
     }
 }
 
-/// Whether a frame brings nothing that a request is made of.
+/// Whether a frame brings nothing that a request is made of, or next to nothing.
 #[inline]
-fn is_empty(frame: &Frame) -> bool {
+fn brings_nothing(frame: &Frame, crumbs: &mut Crumbs) -> bool {
     match frame.kind {
         frames::PRIORITY | frames::RST_STREAM => true,
         frames::SETTINGS | frames::PING => frame.flags & frames::ACK == 0,
-        frames::DATA => frame.length == 0 && frame.flags & frames::END_STREAM == 0,
+        frames::DATA => crumbs.count(frame),
         _ => false,
     }
 }
@@ -135,6 +159,30 @@ fn judge(frame: &Frame, pulse: &Pulse, pings: Option<&mut Pings>, budget: Option
         return Some(Flood::Pings);
     }
     budget.is_some_and(|budget| budget.is_spent(Instant::now)).then_some(Flood::Control)
+}
+
+/// Data that comes in very small frames.
+#[derive(Default)]
+struct Crumbs {
+    /// Bytes that came in larger frames, and have not made up for small ones yet.
+    credit: usize,
+}
+
+impl Crumbs {
+    /// Whether a frame of data counts as one that brings nothing. The last one of a call does not: there is one a call.
+    #[inline]
+    fn count(&mut self, frame: &Frame) -> bool {
+        if frame.length >= HTTP2_SMALL_DATA_BYTES {
+            self.credit = (self.credit + frame.length).min(HTTP2_DATA_CREDIT_BYTES);
+            return false;
+        }
+        if frame.flags & frames::END_STREAM != 0 {
+            return false;
+        }
+        let paid = frame.length > 0 && self.credit >= HTTP2_SMALL_DATA_BYTES;
+        self.credit -= if paid { HTTP2_SMALL_DATA_BYTES } else { 0 };
+        !paid
+    }
 }
 
 /// The pings of a client.
@@ -218,6 +266,38 @@ mod tests {
             assert!(!pings.is_too_many(begin, true));
             pings.forgive();
         }
+    }
+
+    #[test]
+    fn a_connection_that_brings_many_frames_lets_others_have_their_turn() {
+        let mut guard = Guard::new(Arc::default(), 0, None);
+        guard.received(PREFACE).unwrap();
+        let head = Frame { length: 0, kind: frames::WINDOW_UPDATE, flags: 0, stream: 1 }.head();
+        guard.received(&head.repeat(HTTP2_FRAMES_IN_TURN as usize - 1)).unwrap();
+        assert!(!guard.has_had_its_turn());
+        guard.received(&head).unwrap();
+        assert_eq!([guard.has_had_its_turn(), guard.has_had_its_turn()], [true, false]);
+        guard.received(&head.repeat(HTTP2_FRAMES_IN_TURN as usize)).unwrap();
+        guard.end_turn();
+        assert!(!guard.has_had_its_turn());
+    }
+
+    #[test]
+    fn data_in_crumbs_is_counted_unless_larger_frames_make_up_for_it() {
+        let data = |length, flags| Frame { length, kind: frames::DATA, flags, stream: 1 };
+        let mut crumbs = Crumbs::default();
+        assert!(crumbs.count(&data(0, 0)) && crumbs.count(&data(1, 0)));
+        assert!(crumbs.count(&data(HTTP2_SMALL_DATA_BYTES - 1, 0)));
+        assert!(!crumbs.count(&data(HTTP2_SMALL_DATA_BYTES - 1, frames::END_STREAM)));
+        // A client that sends the prefix of each message by itself.
+        for _ in 0..100_000 {
+            assert!(!crumbs.count(&data(HTTP2_SMALL_DATA_BYTES, 0)));
+            assert!(!crumbs.count(&data(5, 0)));
+        }
+        // What was saved up does not last.
+        assert!(!crumbs.count(&data(1 << 24, 0)));
+        let free = (0..).take_while(|_| !crumbs.count(&data(1, 0))).count();
+        assert_eq!(free, HTTP2_DATA_CREDIT_BYTES / HTTP2_SMALL_DATA_BYTES);
     }
 
     #[test]

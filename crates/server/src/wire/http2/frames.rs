@@ -11,6 +11,8 @@ pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
 pub const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
+#[cfg(test)]
+pub const WINDOW_UPDATE: u8 = 8;
 
 /// Flags: of `SETTINGS` and `PING`, and of `DATA` and `HEADERS`.
 pub const ACK: u8 = 1;

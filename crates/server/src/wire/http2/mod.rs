@@ -1,14 +1,19 @@
 //! HTTP/2 as both doors speak it: sizes, limits, and a look at what its frames are worth.
 
+mod calls;
 mod floods;
 mod frames;
+
+use std::sync::Arc;
 
 use alipes_protocol::limits::{GRPC_MAX_CONCURRENT_CALLS, HTTP2_MAX_RESETS_AT_ONCE};
 use hyper::server::conn::http2;
 pub use hyper::server::conn::http2::Connection;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioTimer;
 
+use self::calls::Calls;
 pub use self::floods::{Guard, PingRules};
+use super::connection::Pulse;
 use super::door::Door;
 
 /// What a client of HTTP/2 says first.
@@ -27,9 +32,9 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// allocated anew for each message.
 const FRAME_BYTES: u32 = 128 << 10;
 
-/// Serves connections of a door.
-pub fn builder(door: &Door) -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+/// Serves a connection of a door.
+pub fn builder(door: &Door, pulse: &Arc<Pulse>) -> http2::Builder<Calls> {
+    let mut builder = http2::Builder::new(Calls::new(Arc::clone(pulse), door.patience.stall));
     builder
         .adaptive_window(false)
         .initial_stream_window_size(CALL_WINDOW_BYTES)

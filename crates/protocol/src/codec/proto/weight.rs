@@ -1,0 +1,115 @@
+//! What a request may take while it is parsed.
+
+use prost::encoding::decode_varint;
+
+/// Field numbers of `ModelInferRequest`, `InferInputTensor` and `InferTensorContents`.
+const INPUTS: u64 = 5;
+const CONTENTS: u64 = 5;
+const BOOL_CONTENTS: u64 = 1;
+const FP32_CONTENTS: u64 = 6;
+const FP64_CONTENTS: u64 = 7;
+const BYTES_CONTENTS: u64 = 8;
+
+/// Bytes that an entry of a list takes at most, whatever it holds: the largest is an input, and a list has room for as many
+/// entries again while it grows.
+const ENTRY_BYTES: u64 = 1024;
+
+/// The same for an entry that is a slice of the message.
+const SLICE_BYTES: u64 = 64;
+
+/// Bytes that one byte of packed integers may become: a number of eight bytes, in a list that has as much room again, and
+/// the same number in its tensor. Those of other numbers become as many, in these three places.
+const INTEGER_BYTES: u64 = 24;
+const OTHER_BYTES: u64 = 3;
+
+/// Bytes that a serialized `ModelInferRequest` takes beside itself while it is parsed, at most: two bytes of it may be an
+/// input, and one may be a number of eight bytes.
+///
+/// A message that is broken is looked at as far as it can be read.
+pub fn parsed_bytes(message: &[u8]) -> u64 {
+    records(message).map(|(field, record)| ENTRY_BYTES + if field == INPUTS { of_input(record) } else { 0 }).sum()
+}
+
+fn of_input(input: &[u8]) -> u64 {
+    records(input)
+        .map(|(field, record)| match field {
+            CONTENTS => of_contents(record),
+            // Names, parameters and the shape.
+            _ => SLICE_BYTES + INTEGER_BYTES * record.len() as u64,
+        })
+        .sum()
+}
+
+fn of_contents(contents: &[u8]) -> u64 {
+    records(contents)
+        .map(|(field, record)| match field {
+            BYTES_CONTENTS => SLICE_BYTES + record.len() as u64,
+            BOOL_CONTENTS | FP32_CONTENTS | FP64_CONTENTS => INTEGER_BYTES + OTHER_BYTES * record.len() as u64,
+            _ => INTEGER_BYTES * (1 + record.len() as u64),
+        })
+        .sum()
+}
+
+/// The records of a message: field numbers, and what those hold that have a length.
+fn records(mut rest: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    std::iter::from_fn(move || {
+        let tag = decode_varint(&mut rest).ok()?;
+        let length = match tag & 7 {
+            0 => {
+                decode_varint(&mut rest).ok()?;
+                0
+            }
+            1 => 8,
+            2 => usize::try_from(decode_varint(&mut rest).ok()?).ok()?,
+            5 => 4,
+            _ => return None,
+        };
+        let (record, behind) = rest.split_at_checked(length)?;
+        rest = behind;
+        Some((tag >> 3, record))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+    use crate::codec::proto::inference::model_infer_request::InferInputTensor;
+    use crate::codec::proto::inference::{InferTensorContents, ModelInferRequest};
+
+    fn of(contents: InferTensorContents) -> u64 {
+        let input = InferInputTensor { name: "X".to_owned(), contents: Some(contents), ..Default::default() };
+        parsed_bytes(&ModelInferRequest { inputs: vec![input], ..Default::default() }.encode_to_vec())
+    }
+
+    #[test]
+    fn what_stays_a_slice_weighs_next_to_nothing() {
+        let raw_input_contents = vec![vec![7; 1 << 20].into()];
+        let message = ModelInferRequest { model_name: "m".to_owned(), raw_input_contents, ..Default::default() };
+        assert!(parsed_bytes(&message.encode_to_vec()) < 1 << 12);
+    }
+
+    #[test]
+    fn what_grows_when_it_is_parsed_weighs_what_it_becomes() {
+        let count = 10_000;
+        assert!(of(InferTensorContents { int64_contents: vec![1; count], ..Default::default() }) >= 16 * count as u64);
+        let numbers = of(InferTensorContents { fp32_contents: vec![1.0; count], ..Default::default() });
+        assert!((12..20).contains(&(numbers / count as u64)), "{numbers}");
+        let empty = vec![Default::default(); count];
+        assert!(of(InferTensorContents { bytes_contents: empty, ..Default::default() }) >= 32 * count as u64);
+        let inputs = vec![InferInputTensor::default(); count];
+        let message = ModelInferRequest { inputs, ..Default::default() }.encode_to_vec();
+        assert_eq!(message.len(), 2 * count);
+        assert!(parsed_bytes(&message) >= (count * size_of::<InferInputTensor>()) as u64);
+        assert!(2 * size_of::<InferInputTensor>() as u64 <= ENTRY_BYTES);
+    }
+
+    #[test]
+    fn a_broken_message_is_looked_at_as_far_as_it_can_be_read() {
+        assert_eq!(parsed_bytes(&[]), 0);
+        assert_eq!(parsed_bytes(&[0x2a, 0xff]), 0);
+        assert_eq!(parsed_bytes(&[0x2a, 0, 0x2a, 9, 1]), ENTRY_BYTES);
+        assert_eq!(parsed_bytes(&[0xff; 32]), 0);
+    }
+}
