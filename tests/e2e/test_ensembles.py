@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
@@ -40,6 +41,24 @@ QUOTE = """
 class TritonPythonModel:
     def execute(self, requests):
         return [good(f"<{text(request)}>") for request in requests]
+"""
+
+# Batches, and says in which shape a text came.
+SHAPED = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.one(pb_utils.get_input_tensor_by_name(request, "HOW").as_numpy()) for request in requests]
+
+    def one(self, given):
+        said = [[f"{list(given.shape)}{row[0].decode()}"] for row in given]
+        return pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array(said, dtype=object))])
+"""
+
+# Says which sequence a text belongs to.
+WHOSE = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [good(f"{text(request)} {request.correlation_id()}:{request.flags()}") for request in requests]
 """
 
 # Gives numbers until it has given enough, or the caller leaves.
@@ -110,6 +129,10 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, notes:
     add_ensemble(repository, "nested", "both", "both", "quote")
     add_ensemble(repository, "counted", "counter", "both")
     add_ensemble(repository, "calls", "caller", "quote")
+    asking.add_model(repository, "shaped", SHAPED, more="max_batch_size: 4")
+    add_ensemble(repository, "mixed", "upper", "shaped", "quote")
+    asking.add_model(repository, "whose", WHOSE)
+    add_ensemble(repository, "theirs", "whose", "whose")
     return serve_module(repository, environment={"NOTES": str(notes)})
 
 
@@ -120,6 +143,22 @@ def test_each_door_brings_what_the_last_step_said(server: ServerProcess, model: 
     how = "both a b" if model in ("caller", "calls") else "a b"
     assert ask(server, model, how) == (200, said)
     assert stream(server, model, how) == [said, "end"]
+
+
+def test_a_text_gains_a_batch_dimension_for_the_step_that_batches_and_loses_it_behind_it(server: ServerProcess) -> None:
+    assert ask(server, "mixed", "a") == (200, "<[1, 1]A>")
+    assert stream(server, "mixed", "a") == ["<[1, 1]A>", "end"]
+
+
+@pytest.mark.parametrize(("start", "end", "flags"), [(True, False, 1), (False, False, 0), (False, True, 2)])
+def test_each_step_knows_which_sequence_its_caller_is_in(
+    server: ServerProcess, start: bool, end: bool, flags: int
+) -> None:
+    given = http_client.InferInput("HOW", [1], "BYTES")
+    given.set_data_from_numpy(np.array(["a"], dtype=object))
+    with http_client.InferenceServerClient(server.http) as client:
+        answer = client.infer("theirs", [given], sequence_id=7, sequence_start=start, sequence_end=end)
+    assert answer.as_numpy("OUT")[0].decode() == f"a 7:{flags} 7:{flags}"
 
 
 def test_many_requests_at_a_time_get_each_their_own_answer(server: ServerProcess) -> None:

@@ -24,7 +24,10 @@ Serve = Callable[..., ServerProcess]
 # Waits for company far longer than a test lasts, unless enough comes.
 _PATIENT = """
 max_batch_size: 4
-dynamic_batching { preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 60000000 }
+dynamic_batching {
+  preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 60000000
+  priority_levels: 2 default_priority_level: 2 default_queue_policy { max_queue_size: 9 }
+}
 instance_group { count: 1 kind: KIND_CPU }
 """
 
@@ -107,6 +110,7 @@ def test_requests_that_wait_for_company_are_told_with_what_they_wait_for(server:
         "max_batch_size": 4,
         "preferred_batch_sizes": [3],
         "max_queue_delay_us": 60_000_000,
+        "limits": {"priority_levels": 2, "timeout_us": 0, "delayed": False, "max_queue_size": 9},
     }
     queue = model["queue"]
     assert (queue["hold"], queue["instances"], queue["busy_instances"]) == ("company", 1, 0)
@@ -115,6 +119,7 @@ def test_requests_that_wait_for_company_are_told_with_what_they_wait_for(server:
     assert [request["rows"] for request in queue["oldest"]] == [1, 1]
     assert queue["decisions"][0]["decision"] == "waits"
     assert "the requests wait for company" in printed
+    assert "2 priority levels, no more than 9 may wait" in printed
     after = told(server, "patient")["queue"]
     assert (after["waiting"], after["hold"]) == (0, "nothing_waits")
     newest = after["decisions"][0]

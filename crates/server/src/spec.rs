@@ -239,7 +239,7 @@ pub struct DynamicSpec {
 }
 
 /// Limits on waiting. Limits of zero are none.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueuePolicySpec {
     /// A request that has waited too long waits on behind the others, rather than being refused.

@@ -61,6 +61,8 @@ struct Version {
     slots: Vec<Slot>,
     pool: Exchange<Run>,
     threads: AtomicUsize,
+    /// Times that a batch comes back yet, as from a process that ends before it has begun with it.
+    returns: AtomicUsize,
     ends: shuttle::sync::Mutex<Vec<usize>>,
     ended: Condvar,
 }
@@ -89,6 +91,7 @@ impl Version {
             slots: (0..slots).map(|_| Slot::default()).collect(),
             pool: Exchange::default(),
             threads: AtomicUsize::new(0),
+            returns: AtomicUsize::new(0),
             ends: shuttle::sync::Mutex::default(),
             ended: Condvar::new(),
         })
@@ -190,6 +193,11 @@ impl Version {
         }
     }
 
+    fn is_to_return(&self) -> bool {
+        let left = self.returns.load(Ordering::SeqCst);
+        left > 0 && self.returns.compare_exchange(left, left - 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
     fn drain(self: &Arc<Self>) {
         let effect = self.with_queue(ModelQueue::stop);
         self.carry_out(effect, false);
@@ -219,6 +227,11 @@ impl Turns for Run {
         let (next, effect) = version.with_queue(|queue, now| queue.next(now, *instance, &mut batch));
         version.carry_out(effect, false);
         match next {
+            Next::Take if version.is_to_return() => {
+                let effect = version.with_queue(|queue, now| queue.put_back(now, batch.into_iter()));
+                version.carry_out(effect, false);
+                Step::Again
+            }
             Next::Take => {
                 let executes = &version.slots[*instance].executes;
                 assert!(!executes.swap(true, Ordering::SeqCst), "an instance executes one batch at a time");
@@ -375,6 +388,21 @@ fn requests_that_are_withdrawn_meanwhile_end_once_too() {
         version.assert_comes_to_rest();
         version
     });
+}
+
+#[test]
+fn requests_that_come_back_run_in_the_end() {
+    for restless in [false, true] {
+        check(restless, || {
+            let version = Version::new(Scheduler::dynamic(pairs(FOREVER)), 2, 2);
+            version.returns.store(3, Ordering::SeqCst);
+            let taken_in = submit_from(&version, 2, 2, |number| number == 1);
+            version.drain();
+            version.assert_ended(taken_in);
+            version.assert_comes_to_rest();
+            version
+        });
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -17,8 +18,15 @@ _HOLDS: Final[Mapping[str, str]] = {
     "first_batch": "the first batch waits until more requests wait (TRITONSERVER_DELAY_SCHEDULER)",
     "company": "the requests wait for company",
     "instances_busy": "every instance is busy",
+    "no_slot": "every slot is another sequence's",
     "no_instance": "no instance is in service",
     "coming": "an instance is on its way to them",
+}
+
+# What requests are brought together in, by the server's word for the scheduling.
+_KINDS: Final[Mapping[str, str]] = {
+    "sequence_direct": "sequences with a slot of their own each, batches",
+    "sequence_oldest": "sequences, the oldest first, batches",
 }
 
 # Why a batch was taken as it was, likewise.
@@ -78,7 +86,8 @@ def _rules(scheduling: Document) -> str:
     sizes = f", at once with {' or '.join(map(str, preferred))}" if preferred else ""
     delay = scheduling["max_queue_delay_us"]
     wait = f", waiting up to {span(delay)} for company" if delay else ""
-    return f"{scheduling['kind']} batches of up to {count(rows, 'row')}{sizes}{wait}"
+    kind = _KINDS.get(scheduling["kind"], f"{scheduling['kind']} batches")
+    return f"{kind} of up to {count(rows, 'row')}{sizes}{wait}"
 
 
 def _facts(model: Document) -> Iterator[tuple[str, str]]:
@@ -92,6 +101,9 @@ def _facts(model: Document) -> Iterator[tuple[str, str]]:
         yield "live", f"{count(streaming['sequences'], 'sequence')} of {streaming['max_sequences']}"
         yield "waiting", count(streaming["waiting"], "request") if streaming["waiting"] else "nothing"
     if queue:
+        limits = model["scheduling"].get("limits")
+        if limits:
+            yield "limits", _limits(limits)
         workers = model.get("workers", [])
         yield "waiting", _waiting(queue)
         yield "next batch", _next(queue, bool(workers))
@@ -103,12 +115,28 @@ def _facts(model: Document) -> Iterator[tuple[str, str]]:
             yield "an execution", f"up to {span(queue['execution_us'])}, nine times of ten"
 
 
+def _limits(limits: Document) -> str:
+    said = []
+    if limits["priority_levels"]:
+        said.append(count(limits["priority_levels"], "priority level"))
+    if limits["timeout_us"]:
+        fate = "stands behind the others" if limits["delayed"] else "is given back"
+        said.append(f"what has waited {span(limits['timeout_us'])} {fate}")
+    if limits["max_queue_size"]:
+        said.append(f"no more than {limits['max_queue_size']} may wait")
+    return ", ".join(said) or "those that requests bring"
+
+
 def _waiting(queue: Document) -> str:
     if not queue["waiting"]:
         return "nothing"
     text = count(queue["waiting"], "request")
     if queue["oldest"]:
         text += f", the first for {span(queue['oldest'][0]['waited_us'])}"
+        levels = Counter(waiting["priority"] for waiting in queue["oldest"])
+        if len(levels) > 1:
+            told = ", ".join(f"{priority} ({number})" for priority, number in sorted(levels.items()))
+            text += f", at priorities {told}"
     gone = sum(waiting["cancelled"] for waiting in queue["oldest"])
     return f"{text}; {gone} of the first {len(queue['oldest'])} have no caller any more" if gone else text
 

@@ -66,6 +66,18 @@ def test_a_busy_model_says_what_will_go_and_why() -> None:
     assert "workers m_0 (32 in hand), m_1 (down)" in told
 
 
+def test_limits_on_waiting_and_priorities_are_told() -> None:
+    limits = {"priority_levels": 2, "timeout_us": 5000, "delayed": False, "max_queue_size": 10}
+    waiting = [{"rows": 1, "waited_us": 9, "priority": priority, "cancelled": False} for priority in (1, 2, 2)]
+    model = MODEL | {"scheduling": MODEL["scheduling"] | {"limits": limits}, "queue": QUEUE | {"oldest": waiting}}
+    told = shown(model)
+    assert "limits 2 priority levels, what has waited 5 ms is given back, no more than 10 may wait" in told
+    assert "waiting 3 requests, the first for 9 µs, at priorities 1 (1), 2 (2)" in told
+    delayed = limits | {"priority_levels": 0, "delayed": True, "max_queue_size": 0}
+    model["scheduling"]["limits"] = delayed
+    assert "limits what has waited 5 ms stands behind the others" in shown(model)
+
+
 def test_an_ensemble_is_told_with_its_members() -> None:
     ensemble = {
         "name": "e",

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::Service;
 use crate::ensemble::Ensemble;
 use crate::model::{Drivers, ModelVersion};
-use crate::spec::{Scheduling, StrategySpec};
+use crate::spec::{DynamicSpec, QueuePolicySpec, Scheduling, StrategySpec};
 use crate::workers::Workers;
 use crate::workers::worker::Worker;
 
@@ -49,6 +49,21 @@ struct SchedulingExplained {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     preferred_batch_sizes: Vec<u32>,
     max_queue_delay_us: u64,
+    /// None where nothing is said of who goes first and who may wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<LimitsExplained>,
+}
+
+/// Who goes first, and who may wait, at levels of priority without limits of their own.
+#[derive(Debug, PartialEq, Serialize)]
+struct LimitsExplained {
+    priority_levels: u64,
+    /// 0 for any time.
+    timeout_us: u64,
+    /// What has waited too long waits on behind the others.
+    delayed: bool,
+    /// 0 for any number.
+    max_queue_size: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -171,8 +186,13 @@ fn explain(model: &Arc<ModelVersion>) -> ModelExplained {
 
 fn scheduling(model: &ModelVersion) -> SchedulingExplained {
     let max_batch_size = model.spec.max_batch_size;
-    let plain =
-        |kind| SchedulingExplained { kind, max_batch_size, preferred_batch_sizes: Vec::new(), max_queue_delay_us: 0 };
+    let plain = |kind| SchedulingExplained {
+        kind,
+        max_batch_size,
+        preferred_batch_sizes: Vec::new(),
+        max_queue_delay_us: 0,
+        limits: None,
+    };
     match &model.spec.scheduling {
         _ if matches!(model.drivers, Drivers::Ensemble(_)) => plain("ensemble"),
         _ if matches!(model.drivers, Drivers::Streaming(_)) => plain("streaming"),
@@ -180,6 +200,7 @@ fn scheduling(model: &ModelVersion) -> SchedulingExplained {
         Scheduling::Dynamic(dynamic) => SchedulingExplained {
             preferred_batch_sizes: dynamic.preferred_batch_sizes.clone(),
             max_queue_delay_us: dynamic.max_queue_delay_us,
+            limits: limits(dynamic),
             ..plain("dynamic")
         },
         Scheduling::Sequence(sequences) => match &sequences.strategy {
@@ -193,6 +214,17 @@ fn scheduling(model: &ModelVersion) -> SchedulingExplained {
             },
         },
     }
+}
+
+fn limits(dynamic: &DynamicSpec) -> Option<LimitsExplained> {
+    let policy = &dynamic.default_queue_policy;
+    let says_something = dynamic.priority_levels > 0 || *policy != QueuePolicySpec::default();
+    says_something.then_some(LimitsExplained {
+        priority_levels: dynamic.priority_levels,
+        timeout_us: policy.default_timeout_us,
+        delayed: policy.delay,
+        max_queue_size: policy.max_queue_size,
+    })
 }
 
 fn queue(model: &Arc<ModelVersion>) -> QueueExplained {
