@@ -12,9 +12,11 @@
 //! - [`Why`] and what goes with it tell a person what was decided, and what keeps the next batch.
 //! - [`sequence`] is the same for requests that share state, and therefore an instance and an order. A [`Queue`] is
 //!   either of both.
+//! - [`Arbiter`] decides among the instances of all models whose executions take counted resources.
 //! - [`ensemble`] is the same for a request that several models answer together.
 //! - [`streams`] is the book of the live sequences of a model that keeps its own state.
 
+mod arbiter;
 mod direct;
 mod dynamic;
 pub mod ensemble;
@@ -31,6 +33,7 @@ pub mod streams;
 mod why;
 mod work;
 
+pub use arbiter::{Arbiter, Demand, Impossible};
 pub use direct::Direct;
 pub use dynamic::Dynamic;
 pub use instances::Instances;

@@ -17,6 +17,8 @@ use crate::books::statistics::{Extras, FIRST_RESPONSE_EDGES, Statistics};
 use crate::cache::Cached;
 use crate::ensemble::Ensemble;
 use crate::handlers::Service;
+use crate::limiter::Limited;
+use crate::model::slots::Slots;
 use crate::model::{Drivers, ModelVersion};
 use crate::priority::{self, Priority};
 use crate::sequences::{FurtherPort, Sequences};
@@ -29,14 +31,22 @@ use crate::workers::Workers;
 /// # Errors
 ///
 /// What the engine refuses, with Triton's text where the model does not fit its configuration.
-pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion>, InferError> {
+pub fn build(service: &Arc<Service>, mut spec: ModelSpec) -> Result<Arc<ModelVersion>, InferError> {
     if spec.instances.is_empty() && !matches!(spec.engine, EngineSpec::Ensemble(_)) {
         return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
+    }
+    if service.limiter.is_none() {
+        spec.limits.clear();
     }
     let began = Instant::now();
     let extras = extras(service, &spec);
     let drivers = match &spec.engine {
-        EngineSpec::Onnxruntime(engine) => Drivers::native(onnx_sessions(&spec, engine, spec.instances.len())?),
+        EngineSpec::Onnxruntime(engine) => {
+            let (active, passive) = (spec.instances.len(), spec.passive_instances.len());
+            let mut sessions = onnx_sessions(&spec, engine, active + passive)?;
+            let passive = sessions.split_off(active);
+            Drivers::Native(Slots::new(sessions).beside(passive))
+        }
         EngineSpec::Ensemble(steps) => Drivers::Ensemble(Ensemble::new(&spec, steps, &Arc::downgrade(service))?),
         EngineSpec::Streaming(streaming) => {
             Drivers::Streaming(Box::new(Streaming::new(&spec, streaming, &Arc::downgrade(service))?))
@@ -45,12 +55,15 @@ pub fn build(service: &Arc<Service>, spec: ModelSpec) -> Result<Arc<ModelVersion
     };
     let mut model = ModelVersion::new(spec, drivers)?;
     model.statistics = Statistics::new(extras);
+    if let Some(limiter) = &service.limiter {
+        model.limited = Limited::new(limiter, &model.spec.limits)?;
+    }
     model.cache = service.cache.as_ref().filter(|_| model.spec.response_cache).map(Cached::new);
     let model = Arc::new(model);
     match &model.drivers {
         Drivers::Native(slots) => slots.warm_up(&model)?,
         // Each warms up on its own, at each of its starts.
-        Drivers::Workers(workers) => service.workers.start(service, &model, &workers.crew().list)?,
+        Drivers::Workers(workers) => service.workers.start(service, &model, &workers.everyone())?,
         // Their arithmetic is warm from the start.
         Drivers::Ensemble(_) | Drivers::Streaming(_) => {}
     }

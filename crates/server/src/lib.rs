@@ -11,6 +11,7 @@ pub mod executor;
 pub mod forwarding;
 pub mod handlers;
 pub mod inflight;
+pub mod limiter;
 pub mod log;
 pub mod model;
 mod priority;

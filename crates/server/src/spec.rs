@@ -9,6 +9,7 @@ use alipes_protocol::{Datatype, limits};
 use serde::{Deserialize, Deserializer, de::Error};
 
 pub use self::doors::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
+pub use self::resources::{LimitSpec, ResourceSpec};
 pub use self::sequences::{ControlKind, ControlSpec, SequenceSpec, StateSpec, StrategySpec};
 pub use self::warmup::{SampleData, SampleInput, SampleSpec};
 use crate::forwarding::{self, Forwarding};
@@ -16,6 +17,7 @@ use crate::log::LogSettings;
 use crate::trace::settings::TraceConfig;
 
 mod doors;
+mod resources;
 mod sequences;
 mod warmup;
 
@@ -105,6 +107,9 @@ pub struct ServerConfig {
     /// Whether the server is ready only while every model is.
     #[serde(default)]
     pub strict_readiness: bool,
+    /// How much there is of the resources that executions take; none where nothing is limited.
+    #[serde(default)]
+    pub rate_limit: Option<Vec<ResourceSpec>>,
     /// Bytes of answers that are kept for models that want it; 0 keeps none.
     #[serde(default)]
     pub response_cache_bytes: usize,
@@ -432,6 +437,12 @@ pub struct ModelSpec {
     pub response_cache: bool,
     /// Names of the instances.
     pub instances: Vec<String>,
+    /// Names of instances that are loaded and never used.
+    #[serde(default)]
+    pub passive_instances: Vec<String>,
+    /// What executions take, instance by instance, where the server limits that.
+    #[serde(default)]
+    pub limits: Vec<LimitSpec>,
     /// What each instance executes before it serves.
     #[serde(default)]
     pub warmup: Vec<SampleSpec>,

@@ -18,7 +18,7 @@ from alipes.config.options import ServerOptions
 from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig, copy_config
 from alipes.config.spec import to_spec
-from alipes.config.support import check_support, missing_cache, unknown_families
+from alipes.config.support import check_support, missing_servants, unknown_families
 from alipes.config.validate import check_load
 from alipes.config.validate.instance_groups import check_instance_groups
 
@@ -78,9 +78,7 @@ def prepare_version(
     if not options.model.strict_config:
         backend.complete()
     check_load(made, folder, options.model)
-    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off")
-    unsupported += unknown_families(made)
-    unsupported += missing_cache(made, options.response_cache_bytes)
+    unsupported = check_support(made) + unknown_families(made) + missing_servants(made, options)
     engine = backend.engine()
     spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace)
     return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))
@@ -108,7 +106,7 @@ def adapt_version(
     made.version_policy.CopyFrom(config.version_policy)
     moved = normalize_instance_groups(made, options.model.gpu_fallback)
     check_instance_groups(made, options.model)
-    unsupported = check_support(made, rate_limit=options.model.rate_limit != "off")
+    unsupported = check_support(made)
     backend = backend_of(made.backend)(Draft(made, folder.absolute(), plan.version, options))
     engine = backend.adapt(plan.spec["engine"])
     spec = to_spec(made, plan.version, folder, engine, namespace=plan.spec["namespace"])

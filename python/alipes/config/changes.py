@@ -24,8 +24,14 @@ def lasting_part(config: ModelConfig) -> bytes:
     if config.platform == ENSEMBLE:
         return bytes(made.SerializeToString(deterministic=True))
     for name in _MOVABLE:
-        made.ClearField(name)
+        if name != "instance_group" or not _is_special(config):
+            made.ClearField(name)
     return bytes(made.SerializeToString(deterministic=True))
+
+
+def _is_special(config: ModelConfig) -> bool:
+    """Whether some instances are passive or take resources: the number of instances is not all there is to change."""
+    return any(group.passive or group.rate_limiter.resources for group in config.instance_group)
 
 
 def movable_part(config: ModelConfig) -> bytes:

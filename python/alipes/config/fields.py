@@ -269,18 +269,15 @@ FIELDS: Final[tuple[Field, ...]] = (
             "instance_group.count": "Number of instances; where not given, 2 of an ONNX model and 1 of a Python model.",
         }
     ),
-    *_tree(
-        "ignored",
-        "it counts only with --rate-limit=execution_count",
-        "instance_group.rate_limiter",
+    *_works(
         {
-            "": "What an execution holds while it runs. With --rate-limit=execution_count: checked, then refused.",
-            "resources": "Resources that it needs.",
-            "resources.name": "Name of the resource.",
-            "resources.global": "Shared by all devices.",
-            "resources.count": "How many of it.",
-            "priority": "Weight against other instances.",
-        },
+            "instance_group.rate_limiter": "What executions take, with --rate-limit=execution_count; else a notice.",
+            "instance_group.rate_limiter.resources": "Resources that an execution takes.",
+            "instance_group.rate_limiter.resources.name": "Name of the resource.",
+            "instance_group.rate_limiter.resources.global": "One for the whole machine; else each device has its own.",
+            "instance_group.rate_limiter.resources.count": "How many of it.",
+            "instance_group.rate_limiter.priority": "Weight: an instance of priority 2 has half the turns of one of 1.",
+        }
     ),
     Field("instance_group.gpus", "ignored", "GPUs to run on; an error for other kinds.", _NO_GPU),
     *_tree(
@@ -294,7 +291,7 @@ FIELDS: Final[tuple[Field, ...]] = (
         },
     ),
     Field("instance_group.profile", "refused", "Optimization profiles.", _NO_TENSORRT),
-    Field("instance_group.passive", "refused", "Load the instances and never use them.", "every instance serves"),
+    *_works({"instance_group.passive": "Load the instances and never use them."}),
     Field(
         "instance_group.host_policy",
         "ignored",

@@ -175,7 +175,10 @@ class LogOptions:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource of the rate limiter: how many of it there are, on one device or, with `device` None, on each."""
+    """A resource of the rate limiter: how many of it there are, on one device or, with `device` None, on each.
+
+    Processors are one device, number 0; what is said of others means nothing here.
+    """
 
     name: str
     count: int
@@ -205,6 +208,11 @@ class ModelOptions:
     default_max_batch_size: int
     onnxruntime_default_max_batch_size: int | None
     streaming_max_sequences: int
+
+    def limits(self) -> dict[str, int]:
+        """How many there are of each resource that was given a limit, on the one device that there is."""
+        general = {resource.name: resource.count for resource in self.resources if resource.device is None}
+        return general | {resource.name: resource.count for resource in self.resources if resource.device == 0}
 
 
 @dataclass(frozen=True, slots=True)

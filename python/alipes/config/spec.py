@@ -30,8 +30,12 @@ def available_cores() -> int:
 
 
 def instance_names(config: ModelConfig) -> list[str]:
-    """The names of a model's instances: `<group>_<i>`, groups in their order."""
-    return [f"{group.name}_{index}" for group in config.instance_group for index in range(group.count)]
+    """The names of the instances that execute requests: `<group>_<i>`, groups in their order."""
+    return [f"{group.name}_{index}" for group in _groups(config, passive=False) for index in range(group.count)]
+
+
+def _groups(config: ModelConfig, *, passive: bool) -> list[ModelConfig]:
+    return [group for group in config.instance_group if group.passive == passive]
 
 
 def to_spec(
@@ -62,6 +66,10 @@ def to_spec(
         "response_cache": config.response_cache.enable,
         "scheduling": _scheduling(config, folder),
         "instances": instance_names(config),
+        "passive_instances": [
+            f"{group.name}_{index}" for group in _groups(config, passive=True) for index in range(group.count)
+        ],
+        "limits": [_limit(group.rate_limiter) for group in _groups(config, passive=False) for _ in range(group.count)],
         "warmup": [_sample(sample, folder) for sample in config.model_warmup if sample.batch_size],
         "engine": dict(engine),
         "config_json": config_json(config),
@@ -117,6 +125,14 @@ def _queue_policy(policy: ModelConfig) -> dict[str, Any]:
         "allow_timeout_override": policy.allow_timeout_override,
         "max_queue_size": policy.max_queue_size,
     }
+
+
+def _limit(limiter: ModelConfig) -> dict[str, Any]:
+    resources = [
+        {"name": resource.name, "global": getattr(resource, "global"), "count": resource.count}
+        for resource in limiter.resources
+    ]
+    return {"resources": resources, "priority": limiter.priority}
 
 
 def _sample(sample: ModelConfig, folder: Path) -> dict[str, Any]:

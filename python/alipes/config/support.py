@@ -6,24 +6,24 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from alipes.config.fields import Field, find_field
+from alipes.config.options import ServerOptions
 from alipes.config.schema import ModelConfig, is_map, is_repeated
 from alipes.errors import ConfigError
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
 
-__all__ = ["HISTOGRAMS", "check_support", "missing_cache", "unknown_families"]
+__all__ = ["HISTOGRAMS", "check_support", "missing_servants", "unknown_families"]
 
 HISTOGRAMS: Final = ("nv_inference_first_response_histogram_ms",)
 """Families whose buckets a model may choose."""
 
 
-def check_support(config: ModelConfig, *, rate_limit: bool = False) -> list[str]:
+def check_support(config: ModelConfig) -> list[str]:
     """Refuse what a configuration asks for and would not get.
 
     Args:
         config: The configuration, checked in Triton's words already.
-        rate_limit: Whether the rate limiter is on; what instance groups ask of it is refused then.
 
     Returns:
         One notice for each field that is set and does nothing here.
@@ -33,10 +33,9 @@ def check_support(config: ModelConfig, *, rate_limit: bool = False) -> list[str]
     """
     rows = list(dict.fromkeys(_unsupported(config, "")))
     for row in rows:
-        if row.status == "refused" or (rate_limit and row.path == "instance_group.rate_limiter"):
-            note = "instances are not rate-limited yet" if row.status == "ignored" else row.note
+        if row.status == "refused":
             raise ConfigError(
-                f"field '{row.path}' of model '{config.name}' is not supported: {note}",
+                f"field '{row.path}' of model '{config.name}' is not supported: {row.note}",
                 key=row.path,
                 code="UNSUPPORTED",
             )
@@ -54,13 +53,20 @@ def unknown_families(config: ModelConfig) -> list[str]:
     ]
 
 
-def missing_cache(config: ModelConfig, cache_bytes: int) -> list[str]:
-    """One notice where a model wants its answers kept and the server, whose cache holds so many bytes, keeps none."""
-    if not config.response_cache.enable or cache_bytes:
-        return []
-    return [
-        f"response_cache of model '{config.name}' does nothing: start the server with --cache-config=local,size=..."
-    ]
+def missing_servants(config: ModelConfig, options: ServerOptions) -> list[str]:
+    """One notice for each thing that a model wants of the server and the server was not told to do."""
+    notices = []
+    if config.response_cache.enable and not options.response_cache_bytes:
+        notices.append(
+            f"response_cache of model '{config.name}' does nothing: start the server with --cache-config=local,size=..."
+        )
+    takes = any(group.rate_limiter.resources for group in config.instance_group)
+    if takes and options.model.rate_limit == "off":
+        notices.append(
+            f"instance_group.rate_limiter of model '{config.name}' does nothing: start the server with "
+            "--rate-limit=execution_count"
+        )
+    return notices
 
 
 def _unsupported(message: ModelConfig, prefix: str) -> Iterator[Field]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from alipes.config.options import Endpoint, LogOptions, ServerOptions, TlsOptions, TraceOptions
+from alipes.config.options import Endpoint, LogOptions, ModelOptions, ServerOptions, TlsOptions, TraceOptions
 from alipes.server.memory_limit import memory_limit_bytes
 
 # Requests and answers may take this part of the memory: models need the rest.
@@ -40,6 +40,7 @@ def server_config(options: ServerOptions) -> str:
             "strict_readiness": options.repository.strict_readiness,
             "allow_client_shm": options.allow_client_shm,
             "shared_memory_max_regions": options.shared_memory_max_regions,
+            "rate_limit": _rate_limit(options.model),
             "response_cache_bytes": options.response_cache_bytes,
             "log": _log(options.log),
             "trace": _trace(options.trace),
@@ -50,6 +51,13 @@ def server_config(options: ServerOptions) -> str:
             "cpu_metrics": options.cpu_metrics,
         }
     )
+
+
+def _rate_limit(model: ModelOptions) -> list[dict[str, object]] | None:
+    """How much there is of each resource that was given a limit; None where nothing is limited."""
+    if model.rate_limit == "off":
+        return None
+    return [{"name": name, "count": count} for name, count in model.limits().items()]
 
 
 def _log(log: LogOptions) -> dict[str, object]:

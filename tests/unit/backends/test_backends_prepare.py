@@ -79,25 +79,23 @@ def test_notices_of_fields_and_parameters_come_together(prepare: Prepare) -> Non
     ]
 
 
-@pytest.mark.parametrize(
-    ("limit", "count", "said"),
-    [
-        (
-            "--rate-limit-resource=R1:1",
-            2,
-            'Resource count for "R1" is limited to 1 which will prevent scheduling of one or more model instances, '
-            "the minimum required count is 2",
-        ),
-        ("--rate-limit-resource=R1:2", 2, "field 'instance_group.rate_limiter' of model 'm' is not supported"),
-        ("--rate-limit-resource=R2:1", 2, "field 'instance_group.rate_limiter' of model 'm' is not supported"),
-    ],
-)
-def test_the_rate_limiter_is_checked_before_it_is_refused(prepare: Prepare, limit: str, count: int, said: str) -> None:
-    limiter = f'rate_limiter {{ resources [ {{ name: "R1" count: {count} }}, {{ name: "R1" count: 1 }} ] }}'
+def test_resources_that_can_never_be_had_are_refused_and_others_reach_the_data_plane(prepare: Prepare) -> None:
+    limiter = 'rate_limiter { resources [ { name: "R1" count: 2 }, { name: "R1" count: 1 } ] priority: 3 }'
     text = COMPLETE.replace("kind: KIND_CPU", f"kind: KIND_CPU {limiter}")
-    with pytest.raises(ConfigError) as caught:
-        prepare(text, "--rate-limit=execution_count", limit)
-    assert str(caught.value).startswith(said)
+    on = "--rate-limit=execution_count"
+    expected = (
+        'Resource count for "R1" is limited to 1 which will prevent scheduling of one or more model instances, the '
+        "minimum required count is 2"
+    )
+    for limits in (["--rate-limit-resource=R1:1"], ["--rate-limit-resource=R1:5", "--rate-limit-resource=R1:1:0"]):
+        with pytest.raises(ConfigError) as caught:
+            prepare(text, on, *limits)
+        assert str(caught.value) == expected
+    for limit in ("--rate-limit-resource=R1:2", "--rate-limit-resource=R2:1", "--rate-limit-resource=R1:1:7"):
+        plan = prepare(text, on, limit)
+        resources = [{"name": "R1", "global": False, "count": count} for count in (2, 1)]
+        assert plan.spec["limits"][0] == {"resources": resources, "priority": 3}
+        assert plan.notices == ()
 
 
 def test_a_missing_backend_is_said_before_anything_of_the_file(prepare: Prepare) -> None:

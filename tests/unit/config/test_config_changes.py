@@ -23,6 +23,12 @@ def test_all_else_cannot(text: str) -> None:
     assert movable_part(after) == movable_part(BEFORE)
 
 
+@pytest.mark.parametrize("group", ["passive: true", 'rate_limiter { resources { name: "R" count: 1 } }'])
+def test_groups_that_are_passive_or_take_resources_cannot(group: str) -> None:
+    after = parse_pbtxt(f'name: "m" backend: "b" max_batch_size: 4 instance_group {{ count: 1 {group} }}')
+    assert lasting_part(after) != lasting_part(BEFORE)
+
+
 def test_an_ensemble_takes_nothing_over() -> None:
     before, after = (
         parse_pbtxt(f'name: "e" platform: "ensemble" version_policy {{ latest {{ num_versions: {count} }} }}')

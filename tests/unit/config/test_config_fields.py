@@ -201,6 +201,13 @@ CHANGES: dict[str, Callable[[Any], object]] = {
         for field, value in _QUEUE_POLICY.items()
     },
     **{f"sequence_batching.{path}": partial(_sequences, text=text) for path, text in _SEQUENCES.items()},
+    "instance_group.passive": lambda config: config.instance_group.add(name="g", count=1, passive=True),
+    "instance_group.rate_limiter.priority": lambda config: setattr(
+        config.instance_group[0].rate_limiter, "priority", 2
+    ),
+    "instance_group.rate_limiter.resources.name": lambda config: _resource(config, name="other"),
+    "instance_group.rate_limiter.resources.global": lambda config: _resource(config, **{"global": True}),
+    "instance_group.rate_limiter.resources.count": lambda config: _resource(config, count=2),
     "instance_group.name": lambda config: setattr(config.instance_group[0], "name", "other"),
     "instance_group.count": lambda config: setattr(config.instance_group[0], "count", 3),
     "response_cache.enable": lambda config: setattr(config.response_cache, "enable", True),
@@ -224,6 +231,10 @@ def _histogram(config: Any, family: str) -> None:
     control = config.model_metrics.metric_control.add()
     control.metric_identifier.family = family
     control.histogram_options.buckets.append(1.0)
+
+
+def _resource(config: Any, **fields: Any) -> None:
+    config.instance_group[0].rate_limiter.resources.add(**({"name": "R", "count": 1} | fields))
 
 
 def _sample(config: Any, input: dict[str, Any] | None = None, **fields: Any) -> None:

@@ -81,6 +81,8 @@ def test_the_whole_specification(tmp_path: Path) -> None:
             "held_until": 0,
         },
         "instances": ["m_0_0", "m_0_1"],
+        "passive_instances": [],
+        "limits": [{"resources": [], "priority": 0}] * 2,
         "warmup": [],
         "engine": {
             "kind": "onnxruntime",
@@ -133,6 +135,17 @@ def test_graph_levels_are_those_of_tritons_backend(tmp_path: Path, level: int, w
 def test_instances_are_numbered_within_their_group() -> None:
     config = parse_pbtxt('instance_group [ { name: "a" count: 2 }, { name: "b" count: 1 } ]')
     assert instance_names(config) == ["a_0", "a_1", "b_0"]
+
+
+def test_passive_instances_stand_apart(tmp_path: Path) -> None:
+    groups = """
+        instance_group [ { name: "p" count: 2 passive: true },
+                         { name: "a" count: 2
+                           rate_limiter { resources { name: "R" count: 3 global: true } priority: 2 } } ]
+    """
+    made = spec(tmp_path, groups)
+    assert (made["instances"], made["passive_instances"]) == (["a_0", "a_1"], ["p_0", "p_1"])
+    assert made["limits"] == [{"resources": [{"name": "R", "global": True, "count": 3}], "priority": 2}] * 2
 
 
 def test_samples_say_where_their_bytes_come_from(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from alipes.config.load import parse_flags
 from alipes.config.normalize import normalize, normalize_instance_groups
 from alipes.config.pbtxt import parse_pbtxt
-from alipes.config.support import check_support
+from alipes.config.support import check_support, missing_servants
 from alipes.errors import ConfigError
 
 LIMITED = 'name: "m" instance_group { rate_limiter { resources { name: "R" count: 1 } } }'
@@ -37,12 +38,18 @@ def test_a_refused_field_at_its_default_is_no_matter() -> None:
     assert check_support(config) == []
 
 
-def test_the_rate_limiter_counts_only_where_it_is_on() -> None:
-    assert check_support(parse_pbtxt(LIMITED)) == [
-        "field 'instance_group.rate_limiter' of model 'm' is ignored: it counts only with --rate-limit=execution_count"
-    ]
-    with pytest.raises(ConfigError, match=r"'instance_group\.rate_limiter' of model 'm' is not supported"):
-        check_support(parse_pbtxt(LIMITED), rate_limit=True)
+@pytest.mark.parametrize(
+    ("text", "flag", "field"),
+    [
+        (LIMITED, "--rate-limit=execution_count", "instance_group.rate_limiter"),
+        ('name: "m" response_cache { enable: true }', "--cache-config=local,size=1", "response_cache"),
+    ],
+)
+def test_what_the_server_was_not_told_to_do_gives_a_notice(text: str, flag: str, field: str) -> None:
+    config = parse_pbtxt(text)
+    (notice,) = missing_servants(config, parse_flags(["models"], {}))
+    assert notice.startswith(f"{field} of model 'm' does nothing: start the server with {flag[:14]}")
+    assert missing_servants(config, parse_flags(["models", flag], {})) == []
 
 
 def test_what_is_refused_wins_over_what_is_ignored() -> None:

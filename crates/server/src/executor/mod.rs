@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use alipes_scheduler::Next;
 
+use crate::limiter::Limited;
 use crate::model::slots::InstanceSlot;
 use crate::model::{Drivers, ModelVersion};
 use crate::workers::place;
@@ -36,6 +37,9 @@ impl Turns for Run {
         match &self.model.drivers {
             Drivers::Native(slots) => slots.with(self.instance, |slot| self.step_with(slot)).unwrap_or_else(|| {
                 // Out of service since it was claimed.
+                if let Some(limited) = &self.model.limited {
+                    limited.end_use(self.instance, false);
+                }
                 self.give_back();
                 Step::Idle
             }),
@@ -61,16 +65,51 @@ impl Turns for Run {
 
 impl Run {
     fn step_with(&self, slot: &InstanceSlot) -> Step {
+        let limited = self.model.limited.as_ref();
+        if limited.is_some_and(|limited| !limited.ask(&self.model, self.instance)) {
+            // Still claimed; driven again when it may execute.
+            return Step::Idle;
+        }
         let mut state = slot.state.lock();
         let (next, effect) = self.model.with_queue(|queue, now| queue.next(now, self.instance, &mut state.batch));
         self.model.carry_out(effect);
         match next {
             Next::Take => {
                 execute::execute(&self.model, &mut state);
-                Step::Again
+                match limited {
+                    None => Step::Again,
+                    Some(limited) => {
+                        drop(state);
+                        self.take_turns(limited)
+                    }
+                }
             }
-            Next::WaitUntil(until) => Step::Wait(until),
-            Next::Idle => Step::Idle,
+            Next::WaitUntil(until) => {
+                self.leave_limiter();
+                Step::Wait(until)
+            }
+            Next::Idle => {
+                self.leave_limiter();
+                Step::Idle
+            }
+        }
+    }
+
+    /// After an execution that took resources: others have their turns before the next one.
+    fn take_turns(&self, limited: &Limited) -> Step {
+        if self.model.waiting() > 0 {
+            limited.take_turns(&self.model, self.instance);
+        } else {
+            limited.end_use(self.instance, true);
+            self.give_back();
+        }
+        Step::Idle
+    }
+
+    /// What was granted was not needed.
+    fn leave_limiter(&self) {
+        if let Some(limited) = &self.model.limited {
+            limited.give_back(self.instance);
         }
     }
 }

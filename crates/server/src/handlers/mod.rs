@@ -28,6 +28,7 @@ use crate::cache::ResponseCache;
 use crate::control::ControlQueue;
 use crate::events::EventQueue;
 use crate::inflight::Inflight;
+use crate::limiter::Limiter;
 use crate::log::Log;
 use crate::model::ModelVersion;
 use crate::reactors::Reactors;
@@ -63,6 +64,8 @@ pub struct Service {
     pub log: Log,
     /// Which requests are traced.
     pub traces: Traces,
+    /// Who may execute, where that is limited.
+    pub limiter: Option<Arc<Limiter>>,
     /// Answers that are kept, where any are.
     pub cache: Option<Arc<ResponseCache>>,
     cpu: CpuMeter,
@@ -75,6 +78,7 @@ impl Service {
         let events = Arc::default();
         Service {
             cache: (config.response_cache_bytes > 0).then(|| Arc::new(ResponseCache::new(config.response_cache_bytes))),
+            limiter: config.rate_limit.as_ref().map(|limits| Arc::new(Limiter::new(limits))),
             log: Log::new(config.log.clone()),
             traces: Traces::new(&config.trace, &events),
             budget: Budget::new(config.inflight_bytes),

@@ -34,6 +34,7 @@ use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::nap::Nap;
 use crate::executor::pool;
 use crate::executor::{self, Run};
+use crate::limiter::Limited;
 use crate::sequences::{self, Sequences};
 use crate::spec::{ModelSpec, Scheduling};
 use crate::streaming::Streaming;
@@ -79,6 +80,8 @@ pub struct ModelVersion {
     pub statistics: Statistics,
     /// Answers that are kept, where it wants that and the server does it.
     pub cache: Option<Cached>,
+    /// Its instances as the rate limiter knows them, where any of them takes resources.
+    pub limited: Option<Limited>,
     /// How long it took to load; set once it is loaded.
     pub load_time: OnceLock<Duration>,
     /// How long its executions take.
@@ -146,6 +149,7 @@ impl ModelVersion {
             labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
             statistics: Statistics::default(),
             cache: None,
+            limited: None,
             load_time: OnceLock::new(),
             pace: Pace::default(),
             queue: Mutex::new(queue(&spec, &drivers)),

@@ -22,22 +22,33 @@ pub struct InstanceSlot {
 type Table = Vec<Option<Arc<InstanceSlot>>>;
 
 /// The copies; the table is replaced as a whole when some come or go.
-pub struct Slots(ArcSwap<Table>);
+pub struct Slots {
+    table: ArcSwap<Table>,
+    /// Loaded like the others, and never used.
+    passive: Vec<Arc<InstanceSlot>>,
+}
 
 impl Slots {
     /// Copies around their loaded engines.
     pub fn new(engines: Vec<Box<dyn Engine>>) -> Slots {
-        Slots(ArcSwap::from_pointee(engines.into_iter().map(|engine| Some(slot(engine))).collect()))
+        let table = ArcSwap::from_pointee(engines.into_iter().map(|engine| Some(slot(engine))).collect());
+        Slots { table, passive: Vec::new() }
+    }
+
+    /// The same, and copies that are held and never used.
+    #[must_use]
+    pub fn beside(self, passive: Vec<Box<dyn Engine>>) -> Slots {
+        Slots { passive: passive.into_iter().map(slot).collect(), ..self }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.load().iter().flatten().count()
+        self.table.load().iter().flatten().count()
     }
 
     /// Does something with an instance; nothing where it is gone.
     pub fn with<T>(&self, instance: usize, act: impl FnOnce(&InstanceSlot) -> T) -> Option<T> {
-        self.0.load().get(instance)?.as_deref().map(act)
+        self.table.load().get(instance)?.as_deref().map(act)
     }
 
     /// Has every copy execute the model's samples, before any request comes.
@@ -46,7 +57,7 @@ impl Slots {
     ///
     /// A sample fails.
     pub fn warm_up(&self, model: &ModelVersion) -> Result<(), InferError> {
-        let slots: Vec<_> = self.0.load().iter().flatten().map(Arc::clone).collect();
+        let slots: Vec<_> = self.table.load().iter().flatten().chain(&self.passive).map(Arc::clone).collect();
         warmup::warm_up(model, &slots)
     }
 
@@ -58,7 +69,7 @@ impl Slots {
     pub fn grow(&self, model: &Arc<ModelVersion>, engines: Vec<Box<dyn Engine>>) -> Result<(), InferError> {
         let fresh: Vec<_> = engines.into_iter().map(slot).collect();
         warmup::warm_up(model, &fresh)?;
-        let mut table = Table::clone(&self.0.load());
+        let mut table = Table::clone(&self.table.load());
         let queue = model.queue();
         let mut free = (0..).filter(|&number| queue.is_free(number));
         for slot in fresh {
@@ -68,14 +79,14 @@ impl Slots {
         }
         drop(free);
         drop(queue);
-        self.0.store(Arc::new(table));
+        self.table.store(Arc::new(table));
         self.serve(model);
         Ok(())
     }
 
     /// Takes copies out of service until so many are left. One that executes is freed when it has done so.
     pub fn shrink(&self, model: &Arc<ModelVersion>, count: usize) {
-        let mut table = Table::clone(&self.0.load());
+        let mut table = Table::clone(&self.table.load());
         let mut in_service = 0;
         for slot in table.iter_mut().filter(|slot| slot.is_some()) {
             in_service += 1;
@@ -85,11 +96,11 @@ impl Slots {
         }
         // The queue first: who is woken to go finds the place where it naps.
         rearrange(model, &table);
-        self.0.store(Arc::new(table));
+        self.table.store(Arc::new(table));
     }
 
     fn serve(&self, model: &Arc<ModelVersion>) {
-        rearrange(model, &self.0.load());
+        rearrange(model, &self.table.load());
     }
 }
 

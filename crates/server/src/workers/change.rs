@@ -34,7 +34,8 @@ impl Workers {
             let running = old.list.iter().find(|worker| worker.source.instance == *name);
             let one = running.map(Arc::clone).unwrap_or_else(|| {
                 let weak = Arc::downgrade(service);
-                let made = new_worker(spec, worker, &weak, index, self, numbers.next().unwrap_or(Numbers::behind(0)));
+                let made =
+                    new_worker(spec, worker, &weak, (index, name), self, numbers.next().unwrap_or(Numbers::behind(0)));
                 fresh.push(Arc::new(made));
                 Arc::clone(&fresh[fresh.len() - 1])
             });

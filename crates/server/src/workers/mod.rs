@@ -75,6 +75,8 @@ const MOST_LANES: u32 = 4096;
 pub struct Workers {
     /// Who they are.
     crew: ArcSwap<Crew>,
+    /// Who has loaded the model and is given nothing.
+    passive: Vec<Arc<Worker>>,
     /// Where the requests of all of them are written.
     pub arena: Arc<RequestArena>,
     /// Most rows that a worker claims at once; 0 for one request.
@@ -101,12 +103,20 @@ impl Workers {
         let largest_sample = spec.warmup.iter().map(|sample| sample.batch_size).max().unwrap_or(0);
         let lanes = depth.max(largest_sample);
         let crew = ArcSwap::from_pointee(Crew::new(Vec::new(), Vec::new(), levels));
-        let workers = Workers { crew, arena, max_rows, forms_batches, levels, lanes, tickets: Arc::default() };
+        let (tickets, passive) = Default::default();
+        let mut workers = Workers { crew, passive, arena, max_rows, forms_batches, levels, lanes, tickets };
         let siblings = spec.instances.len();
-        let made = |index| new_worker(spec, worker, service, index, &workers, Numbers::among(siblings, index));
-        let list = (0..siblings).map(|index| Arc::new(made(index))).collect();
+        let names = spec.instances.iter().chain(&spec.passive_instances).enumerate();
+        let made = |place| new_worker(spec, worker, service, place, &workers, Numbers::among(siblings, place.0));
+        let mut list: Vec<_> = names.map(|place| Arc::new(made(place))).collect();
+        workers.passive = list.split_off(siblings);
         workers.crew.store(Arc::new(Crew::new(list, Vec::new(), levels)));
         Ok(workers)
+    }
+
+    /// Those that are started with the version, at work or passive.
+    pub fn everyone(&self) -> Vec<Arc<Worker>> {
+        self.crew().list.iter().chain(&self.passive).map(Arc::clone).collect()
     }
 
     /// Who works now.
@@ -127,7 +137,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.crew().all().for_each(|worker| worker.stopping.ask());
+        self.crew().all().chain(&self.passive).for_each(|worker| worker.stopping.ask());
     }
 }
 
@@ -146,14 +156,16 @@ pub fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
 }
 
 fn forms_batches(spec: &ModelSpec) -> bool {
+    // What a worker holds ahead would keep the resources that its executions take.
+    let limited = spec.limits.iter().any(|limit| !limit.resources.is_empty());
     let dynamic = match &spec.scheduling {
-        Scheduling::Direct {} => return false,
+        Scheduling::Direct {} => return limited,
         Scheduling::Dynamic(dynamic) => dynamic,
         // The queue knows which sequence belongs to which worker.
         Scheduling::Sequence(_) => return true,
     };
     let aims = dynamic.max_queue_delay_us > 0 || !dynamic.preferred_batch_sizes.is_empty();
-    (aims && spec.max_batch_size > 1) || !policy::is_plain(dynamic)
+    limited || (aims && spec.max_batch_size > 1) || !policy::is_plain(dynamic)
 }
 
 fn claim_limit(spec: &ModelSpec) -> u32 {
@@ -178,12 +190,11 @@ fn new_worker(
     spec: &ModelSpec,
     worker: &WorkerSpec,
     service: &Weak<Service>,
-    index: usize,
+    (index, name): (usize, &String),
     workers: &Workers,
     numbers: Numbers,
 ) -> Worker {
     let Workers { arena, tickets, lanes, levels, .. } = workers;
-    let name = &spec.instances[index];
     let setup = serde_json::json!({
         "setup": worker.setup,
         "instance": {"name": name, "index": index, "kind": "CPU", "device_id": 0, "max_rows": claim_limit(spec)},

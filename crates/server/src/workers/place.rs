@@ -40,8 +40,15 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
     let mut again = None;
     let first = turn;
     while let Some(turn) = turns.pop() {
+        if model.limited.as_ref().is_some_and(|limited| !limited.ask(model, turn)) {
+            // Still claimed; driven again when its worker may execute.
+            continue;
+        }
         let (next, effect) = model.with_queue(|queue, now| queue.next(now, turn, &mut taken));
         follow(workers, effect, &mut turns);
+        if let Some(limited) = model.limited.as_ref().filter(|_| next != Next::Take) {
+            limited.give_back(turn);
+        }
         match next {
             Next::Take => place(model, workers, turn, &mut taken, &mut turns),
             Next::WaitUntil(until) if turn == first => again = Some(until),
@@ -51,6 +58,13 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
     }
     TAKEN.set(taken);
     again
+}
+
+/// What a turn was granted and could not use is for others.
+fn end_use(model: &ModelVersion, turn: usize) {
+    if let Some(limited) = &model.limited {
+        limited.end_use(turn, false);
+    }
 }
 
 /// Does what the queue asked for; what it starts joins the turns to be driven.
@@ -84,13 +98,22 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
     }
     parcels.send();
     if written.is_empty() {
+        end_use(model, turn);
         turns.push(turn);
         return;
     }
     let group = if workers.forms_batches { written[0].ticket } else { 0 };
+    if let Some(limited) = &model.limited {
+        // Before its answer can come, which would let the next one in.
+        limited.note_use(turn);
+    }
     let delivering = worker.delivering.try_lock();
     let mut state = worker.state.lock();
     let outcome = enter(&mut state, worker, Some((turn, level)), group, written);
+    if !matches!(outcome, Entered::Yes(_)) {
+        // As long as nobody else can find the turn where it is parked.
+        end_use(model, turn);
+    }
     // Where another thread delivers now, it looks for more before it leaves.
     let look = state.open && delivering.is_some();
     let received = if look { receive::receive(&mut state, worker, model) } else { Received::default() };

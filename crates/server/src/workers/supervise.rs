@@ -322,11 +322,9 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
         let ours = request.turn.is_some() && link.as_ref().is_none_or(|link| link.revoke(lane, request.ticket));
         if ours { unclaimed.push(pending) } else { lost.push(pending) }
     }
-    for (level, left) in state.turns.iter_mut().enumerate() {
-        if std::mem::take(left) > 0 {
-            state.parked.push(worker.numbers.turn(level));
-        }
-    }
+    let over = |(level, left): (usize, &mut u32)| (std::mem::take(left) > 0).then_some(worker.numbers.turn(level));
+    let ended: Vec<usize> = state.turns.iter_mut().enumerate().filter_map(over).collect();
+    state.parked.extend(&ended);
     let held = std::mem::take(&mut state.held);
     state.mail.clear();
     state.kept = StateTable::default();
@@ -336,6 +334,9 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
     drop(held);
     worker.checks.abandon();
     if let Some(model) = worker.model() {
+        if let Some(limited) = &model.limited {
+            ended.iter().for_each(|&turn| limited.end_use(turn, true));
+        }
         let effect = model.with_queue(|queue, now| queue.put_back(now, unclaimed.into_iter()));
         model.carry_out(effect);
         fail(&model, lost, &fault.error(&worker.source.instance));

@@ -30,7 +30,7 @@ DEVICES: Final[tuple[Flag, ...]] = (
         "rate-limit",
         "choice",
         "off",
-        "`execution_count` checks the resources of instance groups and refuses models that ask for some.",
+        "`execution_count` lets executions in as there is of the resources that instance groups take.",
         choices=("off", "execution_count"),
         option="model.rate_limit",
     ),

@@ -30,13 +30,18 @@ def check_instance_groups(config: ModelConfig, options: ModelOptions) -> None:
             f"instance groups of model {config.name} ask for {count} instances, more than the limit of {MAX_INSTANCES}",
             key="instance_group.count",
         )
+    if config.instance_group and all(group.passive for group in config.instance_group):
+        raise ConfigError(
+            f"instance groups of model {config.name} are all passive: no instance would execute requests",
+            key="instance_group.passive",
+        )
     if options.rate_limit == "execution_count":
         check_resources(config, options)
 
 
 def check_resources(config: ModelConfig, options: ModelOptions) -> None:
     """No instance asks for more of a resource than there is; what was given no limit is as much as is asked for."""
-    limits = {resource.name: resource.count for resource in options.resources}
+    limits = options.limits()
     needed: dict[str, int] = {}
     for group in config.instance_group:
         for resource in group.rate_limiter.resources:

@@ -1,0 +1,167 @@
+"""Executions that take counted resources, and instances that are loaded and never used."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.doors import HttpDoor, Refusal
+from support.models import add_model
+from support.notes import Notes
+from support.processes import workers_of
+from support.python_models import add_python_model
+from support.server import ServerProcess
+from support.waiting import until
+
+Start = Callable[..., ServerProcess]
+
+ON = "--rate-limit=execution_count"
+
+# Fails where two of them execute at a time.
+ALONE = """
+class TritonPythonModel:
+    def execute(self, requests):
+        held = os.open(NOTES / "held", os.O_CREAT | os.O_EXCL)
+        time.sleep(0.002)
+        os.close(held)
+        os.unlink(NOTES / "held")
+        return [answer(Y=given(request)) for request in requests]
+"""
+
+
+def group(count: int = 1, resources: str = 'name: "R" count: 1', more: str = "") -> str:
+    """An instance group whose executions take a resource."""
+    limiter = f"rate_limiter {{ resources {{ {resources} }} }}"
+    return f"instance_group {{ kind: KIND_CPU count: {count} {limiter} {more} }}\n"
+
+
+def reasons(start: Start, *flags: str) -> list[str]:
+    """Why models were not loaded."""
+    with HttpDoor(start(*flags, all_load=False)) as door:
+        return [entry["reason"] for entry in door.indexes() if entry.get("reason")]
+
+
+def ask_all(server: ServerProcess, models: Sequence[str], times: int) -> list[int]:
+    """Asks each model so many times, from several clients at once."""
+
+    def ask(model: str) -> list[int]:
+        with HttpDoor(server) as door:
+            return [int(door.ask(model, {"X": [number]})["Y"][0]) for number in range(times)]
+
+    with ThreadPoolExecutor(8) as pool:
+        return [number for numbers in pool.map(ask, list(models) * 2) for number in numbers]
+
+
+def test_processes_of_several_models_share_one_resource(repository: Path, start: Start) -> None:
+    models = ["a", "b", "c"]
+    for model in models:
+        add_python_model(repository, model, ALONE, config=group(2))
+    server = start(ON, "--rate-limit-resource=R:1")
+    assert sorted(ask_all(server, models, 20)) == sorted(list(range(20)) * 6)
+
+
+def test_engines_and_processes_take_turns(repository: Path, start: Start) -> None:
+    add_python_model(repository, "process", ALONE, config=group(2))
+    add_model(repository, "engine", config=f"max_batch_size: 8 {group(2)}")
+    server = start(ON)
+    x = {"X": np.ones((1, 2), np.float32)}
+
+    def engine(_: int) -> float:
+        with HttpDoor(server) as door:
+            return float(door.ask("engine", x)["Y"][0][0])
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = pool.map(engine, range(40))
+        ask_all(server, ["process"], 20)
+        assert set(answers) == {2.0}
+
+
+def test_what_a_process_takes_is_free_when_it_dies(repository: Path, start: Start, notes: Notes) -> None:
+    source = """
+    class TritonPythonModel:
+        def execute(self, requests):
+            if given(requests[0])[0] < 0:
+                note("begun", os.getpid())
+                await_note("never")
+            return [answer(Y=given(request)) for request in requests]
+    """
+    for model in ("dies", "waits"):
+        add_python_model(repository, model, source, config=group())
+    server = start(ON)
+    with HttpDoor(server) as door, HttpDoor(server) as other, ThreadPoolExecutor(2) as pool:
+        lost = pool.submit(door.ask, "dies", {"X": [-1]})
+        notes.read("begun")
+        waiting = pool.submit(other.ask, "waits", {"X": [5]})
+        os.kill(int(notes.read("begun")), signal.SIGKILL)
+        assert waiting.result()["Y"].tolist() == [5]
+        with pytest.raises(Refusal, match="SIGKILL"):
+            lost.result()
+
+
+def test_more_than_there_is_is_refused(repository: Path, start: Start) -> None:
+    add_model(repository, "m", config="max_batch_size: 8 " + group(resources='name: "R" count: 2'))
+    (reason,) = reasons(start, ON, "--rate-limit-resource=R:1")
+    assert 'Resource count for "R" is limited to 1 which will prevent scheduling' in reason
+
+
+def test_a_resource_is_global_to_all_models_or_to_none(repository: Path, start: Start) -> None:
+    add_model(repository, "a", config=f"max_batch_size: 8 {group()}")
+    add_model(repository, "b", config="max_batch_size: 8 " + group(resources='name: "R" count: 1 global: true'))
+    (reason,) = reasons(start, ON, "--model-load-thread-count=1")
+    assert 'Resource "R" is present as both global and device-specific resource' in reason
+
+
+def test_without_the_limiter_resources_mean_nothing_and_the_log_says_so(repository: Path, start: Start) -> None:
+    add_model(repository, "m", config=f"max_batch_size: 8 {group()}")
+    server = start()
+    with HttpDoor(server) as door:
+        assert door.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
+    assert "instance_group.rate_limiter of model 'm' does nothing" in server.output
+
+
+def test_passive_instances_are_loaded_and_never_used(repository: Path, start: Start, notes: Notes) -> None:
+    source = """
+    class TritonPythonModel:
+        def initialize(self, args):
+            self.name = args["model_instance_name"]
+            note(f"loaded {self.name}")
+
+        def execute(self, requests):
+            return [answer(Y=np.array([self.name], object)) for _ in requests]
+
+        def finalize(self):
+            note(f"finalized {self.name}")
+    """
+    groups = """
+    instance_group [ { name: "active" count: 1 kind: KIND_CPU },
+                     { name: "spare" count: 2 kind: KIND_CPU passive: true } ]
+    """
+    add_python_model(repository, "m", source, signature="X: INT32[-1] -> Y: BYTES[1]", config=groups)
+    server = start("--model-control-mode=explicit", "--load-model=m")
+    for name in ("active_0", "spare_0", "spare_1"):
+        notes.read(f"loaded {name}")
+    with HttpDoor(server) as door:
+        answers = {bytes(door.ask("m", {"X": [number]})["Y"][0]) for number in range(20)}
+        assert answers == {b"active_0"}
+        door.unload("m")
+    for name in ("active_0", "spare_0", "spare_1"):
+        notes.read(f"finalized {name}")
+    until(lambda: not workers_of(server))
+
+
+def test_an_onnx_model_may_have_passive_instances(repository: Path, start: Start) -> None:
+    groups = "instance_group [ { kind: KIND_CPU count: 2 passive: true }, { kind: KIND_CPU count: 1 } ]"
+    add_model(repository, "m", config=f"max_batch_size: 8 {groups}")
+    with HttpDoor(start()) as door:
+        assert door.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
+
+
+def test_a_model_of_passive_instances_alone_is_refused(repository: Path, start: Start) -> None:
+    add_model(repository, "m", config="max_batch_size: 8 instance_group { kind: KIND_CPU passive: true }")
+    (reason,) = reasons(start)
+    assert "instance groups of model m are all passive" in reason
