@@ -73,6 +73,8 @@ pub struct OutAnswer<'a> {
 pub enum OutOutcome<'a> {
     /// No response: the end of a decoupled request.
     Empty,
+    /// None yet: the model wants the request to come again.
+    Again,
     /// It failed.
     Error {
         /// Triton's number of the error, 0 to 7.

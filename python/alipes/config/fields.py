@@ -234,15 +234,10 @@ FIELDS: Final[tuple[Field, ...]] = (
             "sequence_batching.state.initial_state.zero_data": "Zeros.",
             "sequence_batching.state.initial_state.data_file": "File in the model's `initial_state/`.",
             "sequence_batching.state.initial_state.name": "Name, for messages.",
+            "sequence_batching.iterative_sequence": "Let a Python model ask for another round of a request.",
             "sequence_batching.state.use_growable_memory": "Let it grow; a state may change its size either way.",
             "sequence_batching.state.use_same_buffer_for_input_output": "Renew it in place; means the same here.",
         }
-    ),
-    Field(
-        "sequence_batching.iterative_sequence",
-        "refused",
-        "Let the model ask for another round.",
-        "requests are executed once",
     ),
     *_works(
         {

@@ -84,9 +84,16 @@ class Setup:
                 "inputs": self.inputs,
                 "outputs": self.outputs,
                 "decoupled": self.decoupled,
+                "iterative": self._is_iterative(),
                 "max_rows": self.max_batch_size if self.batches else 0,
             }
         )
+
+    def _is_iterative(self) -> bool:
+        """Whether the model may ask for another round of a request."""
+        config: dict[str, Any] = json.loads(self.model_config)
+        sequences: dict[str, Any] = config.get("sequence_batching") or {}
+        return bool(sequences.get("iterative_sequence"))
 
     def arguments(self) -> dict[str, str]:
         """What `initialize` gets."""

@@ -57,6 +57,25 @@ class TritonPythonModel:
         return [answer(Y=given(r)) for r in requests]
 """
 
+# Answers a request after as many rounds as it asks for, and tells how many there were.
+ROUNDS = """
+class TritonPythonModel:
+    def initialize(self, args):
+        self.rounds = {}
+
+    def execute(self, requests):
+        answers = []
+        for request in requests:
+            sequence = int(given(request, "ID").flat[0])
+            self.rounds[sequence] = 1 if given(request, "START").flat[0] else self.rounds[sequence] + 1
+            if self.rounds[sequence] < given(request).flat[0]:
+                request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+                answers.append(None)
+            else:
+                answers.append(answer(Y=np.array([[self.rounds.pop(sequence)]], np.int32)))
+        return answers
+"""
+
 NUMBER = "X: INT32[1] -> Y: INT32[1]"
 NO_START = "must specify the START flag on the first request of the sequence"
 
@@ -142,6 +161,16 @@ def test_sequences_of_a_process_that_died_are_over_and_begin_again(repository: P
     assert "left with exit code 3" in one.refusal("dies", 1, {"X": [[-1]]})
     assert NO_START in one.refusal("dies", 2, {"X": [[1]]})
     assert one.step("dies", 2, {"X": [[4]]}, start=True, end=True) == {"Y": [[4]]}
+
+
+@both_doors
+def test_a_request_comes_again_until_the_model_is_done_with_it(repository: Path, call: Call) -> None:
+    more = CONTROLS + "oldest { max_candidate_sequences: 3 } iterative_sequence: true"
+    add_python_model(repository, "rounds", ROUNDS, signature=NUMBER, config=sequences(more))
+    callers = [call() for _ in range(6)]
+    with ThreadPoolExecutor(len(callers)) as pool:
+        asked = [pool.submit(one.step, "rounds", 0, {"X": [[5 + one_]]}) for one_, one in enumerate(callers)]
+        assert [one.result() for one in asked] == [{"Y": [[5 + rounds]]} for rounds in range(len(callers))]
 
 
 def test_ten_thousand_sequences_live_side_by_side(repository: Path, call: Call) -> None:

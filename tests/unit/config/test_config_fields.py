@@ -142,6 +142,7 @@ _SEQUENCES = {
     "oldest.preferred_batch_size": "oldest { preferred_batch_size: [ 2 ] }",
     "oldest.max_queue_delay_microseconds": "oldest { max_queue_delay_microseconds: 7 }",
     "max_sequence_idle_microseconds": "max_sequence_idle_microseconds: 7",
+    "iterative_sequence": "iterative_sequence: true",
     "control_input.name": _CONTROL,
     "control_input.control.kind": _CONTROL,
     "control_input.control.int32_false_true": _CONTROL,

@@ -50,8 +50,14 @@ def test_the_link_is_told_how_much_to_claim(batches: bool, rows: int) -> None:
         "inputs": [{"name": "X", "datatype": "FP32"}],
         "outputs": [{"name": "Y", "datatype": "FP32"}],
         "decoupled": False,
+        "iterative": False,
         "max_rows": rows,
     }
+
+
+def test_the_link_is_told_whether_requests_may_come_again() -> None:
+    config = json.dumps({"name": "m", "sequence_batching": {"iterative_sequence": True}})
+    assert json.loads(Setup.parse(document(model_config=config)).declaration())["iterative"]
 
 
 def test_a_setup_of_another_schema_is_refused() -> None:

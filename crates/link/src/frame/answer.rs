@@ -12,6 +12,7 @@ use crate::{Answer, OutAnswer, OutData, OutOutcome, OutTensor, Outcome, Output, 
 const EMPTY: u8 = 0;
 const ERROR: u8 = 1;
 const RESPONSE: u8 = 2;
+const AGAIN: u8 = 3;
 
 /// The response arena as the worker fills it.
 pub(crate) trait Slots {
@@ -42,6 +43,7 @@ pub(crate) fn write<'a, S: Slots>(
     writer.bool(answer.released);
     match &answer.outcome {
         OutOutcome::Empty => writer.u8(EMPTY),
+        OutOutcome::Again => writer.u8(AGAIN),
         OutOutcome::Error { code, text, backend } => {
             writer.u8(ERROR);
             writer.u8(*code);
@@ -97,12 +99,13 @@ impl Sources<'_> {
         let (last, released) = (reader.bool()?, reader.bool()?);
         let outcome = match reader.u8()? {
             EMPTY => Outcome::Empty,
+            AGAIN => Outcome::Again,
             ERROR => self.error(reader)?,
             RESPONSE => {
                 let parameters = reader.list(head::read_parameter)?;
                 Outcome::Response { parameters, outputs: self.tensors(reader)? }
             }
-            _ => return Err(Malformed("an outcome of kind 0 to 2")),
+            _ => return Err(Malformed("an outcome of kind 0 to 3")),
         };
         Ok(Answer { lane, ticket, last, released, outcome })
     }

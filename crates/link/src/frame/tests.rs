@@ -90,6 +90,7 @@ fn output() -> impl Strategy<Value = Output> {
 fn answer() -> impl Strategy<Value = Answer> {
     let outcome = prop_oneof![
         Just(Outcome::Empty),
+        Just(Outcome::Again),
         (0u8..8, ".{0,20}", any::<bool>()).prop_map(|(code, text, backend)| Outcome::Error { code, text, backend }),
         (vec(output(), 0..4), vec(parameter(), 0..3))
             .prop_map(|(outputs, parameters)| Outcome::Response { outputs, parameters }),
@@ -172,6 +173,7 @@ fn borrow_answer(answer: &Answer) -> OutAnswer<'_> {
     let Answer { lane, ticket, last, released, outcome } = answer;
     let outcome = match outcome {
         Outcome::Empty => OutOutcome::Empty,
+        Outcome::Again => OutOutcome::Again,
         Outcome::Error { code, text, backend } => OutOutcome::Error { code: *code, text, backend: *backend },
         Outcome::Response { outputs, parameters } => {
             OutOutcome::Response { outputs: borrow_outputs(outputs), parameters }

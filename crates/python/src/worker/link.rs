@@ -31,6 +31,9 @@ pub struct Declaration {
     pub inputs: Vec<Declared>,
     pub outputs: Vec<Declared>,
     pub decoupled: bool,
+    /// The model may ask for another round of a request.
+    #[serde(default)]
+    pub iterative: bool,
     /// Most rows that are executed together; 0 means one request at a time.
     pub max_rows: u32,
 }

@@ -28,6 +28,8 @@ pub enum Draft {
     },
     /// The end of a request without a response.
     Empty,
+    /// The model wants the request to come again.
+    Again,
 }
 
 /// An output.
@@ -83,6 +85,7 @@ impl Draft {
     pub fn outcome(&self) -> OutOutcome<'_> {
         match self {
             Draft::Empty => OutOutcome::Empty,
+            Draft::Again => OutOutcome::Again,
             Draft::Error { code, text, raised } => OutOutcome::Error { code: *code, text, backend: *raised },
             Draft::Response { pieces, parameters } => OutOutcome::Response {
                 outputs: pieces.iter().map(Piece::tensor).collect(),
@@ -94,7 +97,7 @@ impl Draft {
     /// Bytes of the tensors.
     pub fn bytes(&self) -> u64 {
         match self {
-            Draft::Empty | Draft::Error { .. } => 0,
+            Draft::Empty | Draft::Again | Draft::Error { .. } => 0,
             Draft::Response { pieces, .. } => pieces.iter().map(|piece| piece.memory.bytes as u64).sum(),
         }
     }

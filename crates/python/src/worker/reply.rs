@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::fork;
 use super::lease::Loan;
 use super::link::{Link, QUICK_BYTES};
-use super::neglect::Neglects;
+use super::neglect::{Neglect, Neglects};
 use super::outputs::Draft;
 
 /// Shared by a request's object and its response senders. Where the last of them goes without having answered, the
@@ -192,6 +192,9 @@ impl Reply {
 
     /// What closes a request that nobody answered, after so many responses.
     pub fn closing(&self, responses: u64) -> Draft {
+        if self.neglects.has(Neglect::Rescheduled) && self.link.declaration.iterative {
+            return Draft::Again;
+        }
         if self.link.declaration.decoupled || responses > 0 {
             return Draft::Empty;
         }

@@ -48,7 +48,8 @@ impl Work for Pending {
 
     fn sequence_id(&self) -> Option<SequenceId> {
         let said = self.sequence();
-        has_id(said).then(|| match &said.correlation_id {
+        let is_alone = self.checked.context.as_ref().is_none_or(|context| context.is_alone);
+        (!is_alone && has_id(said)).then(|| match &said.correlation_id {
             CorrelationId::Number(number) => SequenceId::Number(*number),
             CorrelationId::Text(text) => SequenceId::Text(text.as_str().into()),
         })

@@ -34,6 +34,8 @@ pub struct Received {
     succeeded: Vec<Duration>,
     first_responses: Vec<Duration>,
     failed: Vec<Duration>,
+    /// Requests of which the model wants another round.
+    again: Vec<Pending>,
     turns: Vec<usize>,
     calls: Vec<Call>,
     cancelled_calls: Vec<u64>,
@@ -178,6 +180,16 @@ fn answered(
     let pending =
         request.pending.as_mut().ok_or_else(|| format!("it answered request {ticket} after its last answer"))?;
     request.failed |= matches!(outcome, Outcome::Error { backend: true, .. });
+    if matches!(outcome, Outcome::Again) {
+        if !last || !model.sequences.as_ref().is_some_and(|sequences| sequences.iterative) {
+            return Err(format!("it asked for another round of request {ticket}, which there is not"));
+        }
+        received.again.extend(request.pending.take());
+        if let Some(placed) = request.placed.take().filter(|_| !released) {
+            state.held.keep(ticket, placed, None);
+        }
+        return Ok(());
+    }
     let outcome = match &model.sequences {
         Some(sequences) => keep(sequences, &mut state.kept, pending, request.placed.as_ref(), last, outcome)?,
         None => outcome,
@@ -255,7 +267,7 @@ fn note_answer(trace: &Trace, reply: Option<&Answer>, last: bool) {
 
 fn reply(model: &ModelVersion, placed: Option<&Placed>, outcome: Outcome) -> Result<Option<Answer>, Violation> {
     match outcome {
-        Outcome::Empty => Ok(None),
+        Outcome::Empty | Outcome::Again => Ok(None),
         Outcome::Error { code: number, text, .. } => {
             Ok(Some(Err(InferError::new(code(number), text).at(Origin::Model))))
         }
@@ -341,14 +353,15 @@ impl Received {
             }
         }
         parcels.send();
-        let Received { life, turns, calls, cancelled_calls, logs, checked, receipts, ready, refused, .. } = self;
-        Rest { life, turns, calls, cancelled_calls, logs, checked, receipts, ready, refused }
+        let Received { life, again, turns, calls, cancelled_calls, logs, checked, receipts, ready, refused, .. } = self;
+        Rest { life, again, turns, calls, cancelled_calls, logs, checked, receipts, ready, refused }
     }
 }
 
 /// What is left to do once the answers are delivered.
 pub struct Rest {
     life: u64,
+    again: Vec<Pending>,
     turns: Vec<usize>,
     calls: Vec<Call>,
     cancelled_calls: Vec<u64>,
@@ -363,6 +376,10 @@ impl Rest {
     /// Starts calls and passes log lines on; gives the turns that are free, to be driven by the caller.
     #[must_use = "a turn that nobody drives is a worker that nobody uses"]
     pub fn settle(self, model: &Arc<ModelVersion>, worker: &Arc<Worker>) -> Vec<usize> {
+        // Before the turns are driven: what comes again joins the next batch.
+        if !self.again.is_empty() {
+            run_again(model, self.again);
+        }
         for line in self.logs {
             log(worker, line);
         }
@@ -378,6 +395,23 @@ impl Rest {
         }
         self.turns
     }
+}
+
+/// Puts requests back of which the model wants another round. One whose caller has gone is over.
+fn run_again(model: &Arc<ModelVersion>, requests: Vec<Pending>) {
+    let (gone, mut again): (Vec<_>, Vec<_>) = requests
+        .into_iter()
+        .filter(|request| !request.is_filler())
+        .partition(|request| request.responder.is_cancelled());
+    for request in gone {
+        model.statistics.failed(FailureReason::Canceled, request.arrived.elapsed());
+        request.responder.dismiss();
+    }
+    for context in again.iter_mut().filter_map(|request| request.checked.context.as_mut()) {
+        context.sequence.start = false;
+    }
+    let effect = model.with_queue(|queue, now| queue.put_back(now, again.into_iter()));
+    model.carry_out(effect);
 }
 
 fn log(worker: &Worker, line: LogLine) {

@@ -83,6 +83,8 @@ pub struct RequestContext {
     pub seat: Seat,
     /// It only fills the row of a sequence that has no request now.
     pub is_filler: bool,
+    /// Its sequence is of it alone: its id is the server's, for the model.
+    pub is_alone: bool,
 }
 
 /// Checks a request against a model's declaration.
@@ -108,12 +110,13 @@ pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Che
     inputs.sort_unstable_by_key(|input| input.index);
     let key = batching_key(model, &inputs);
     let sequences = model.scheduling.sequences();
-    if let Some(spec) = sequences {
-        sequence::check_membership(model, spec, rows, &mut request.sequence)?;
-    }
+    let is_alone = match sequences {
+        Some(spec) => sequence::check_membership(model, spec, rows, &mut request.sequence)?,
+        None => false,
+    };
     let context = (model.engine.sees_requests() || sequences.is_some()).then(|| {
         let (parameters, sequence) = (request.parameters, request.sequence);
-        Box::new(RequestContext { parameters, sequence, ..RequestContext::default() })
+        Box::new(RequestContext { parameters, sequence, is_alone, ..RequestContext::default() })
     });
     let terms = Terms { id: request.id, priority: request.priority, timeout_us: request.timeout_us };
     Ok(Checked { inputs, outputs, rows, key, terms, context })

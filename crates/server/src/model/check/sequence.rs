@@ -1,8 +1,13 @@
 //! What a request says of its sequence. Source: Triton's texts.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use alipes_protocol::{Code, CorrelationId, InferError, SequenceInfo, limits};
 
 use crate::spec::{ModelSpec, SequenceSpec};
+
+/// Ids of sequences of one request; far from those that callers choose.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1 << 63);
 
 /// Refuses an id that is too long to be kept, whatever the model.
 pub fn check_id(said: &SequenceInfo) -> Result<(), InferError> {
@@ -16,13 +21,13 @@ pub fn check_id(said: &SequenceInfo) -> Result<(), InferError> {
 }
 
 /// Checks what a request for a model of sequences says of its own. One without an id begins a sequence of its own where
-/// the model has such.
+/// the model has such; that is told.
 pub fn check_membership(
     model: &ModelSpec,
     spec: &SequenceSpec,
     rows: u32,
     said: &mut SequenceInfo,
-) -> Result<(), InferError> {
+) -> Result<bool, InferError> {
     if rows > 1 {
         return Err(InferError::invalid(format!(
             "inference request to model '{}' must specify batch-size 1 due to requirements of sequence batcher",
@@ -30,7 +35,7 @@ pub fn check_membership(
         )));
     }
     if has_id(said) {
-        return Ok(());
+        return Ok(false);
     }
     if !spec.iterative {
         return Err(InferError::invalid(format!(
@@ -39,7 +44,8 @@ pub fn check_membership(
         )));
     }
     said.start = true;
-    Ok(())
+    said.correlation_id = CorrelationId::Number(NEXT_ID.fetch_add(1, Ordering::Relaxed));
+    Ok(true)
 }
 
 /// Whether a request belongs to a sequence that others may belong to.
