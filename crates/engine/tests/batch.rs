@@ -1,7 +1,7 @@
 //! Batches: what is gathered and run comes back to each request as its own rows.
 
 use alipes_engine::OutputTensor;
-use alipes_engine::batch::{Gather, Member, Split};
+use alipes_engine::batch::{Gather, Layout, MadeInput, MadeKind, Member, Split};
 use alipes_protocol::codec::elements;
 use alipes_protocol::{Code, Datatype, Shape};
 use bytes::Bytes;
@@ -204,4 +204,94 @@ fn bytes_that_are_not_as_many_as_the_shape_says_are_refused() {
     assert!(refuse(tensor(Datatype::Uint8, &[2, i64::MAX], b"abc")).contains("are no UINT8 tensor"));
     assert!(refuse(tensor(Datatype::Bytes, &[2, 1], b"\x01\0\0\0a")).contains("are no BYTES tensor"));
     assert!(refuse(tensor(Datatype::Bytes, &[2, 0], b"\x01\0\0\0a")).contains("are no BYTES tensor"));
+}
+
+/// A shape and bytes.
+type Piece = (Vec<i64>, Vec<u8>);
+
+/// A batch of three requests with 2, 3 and 4 elements in input 0, which is ragged, and what is made of it as input 1.
+fn made(kind: MadeKind, datatype: Datatype) -> Piece {
+    let request =
+        |shape: &[i64]| vec![Owned::new(Datatype::Uint8, shape, &vec![7; shape.iter().product::<i64>() as usize])];
+    let requests = [request(&[1, 2]), request(&[1, 3]), request(&[2, 2])];
+    let layout =
+        Layout { ragged: vec![0], made: vec![MadeInput { index: 1, kind, datatype, source: 0 }], ..Layout::default() };
+    let mut gather = Gather::default();
+    let views = gather.gather_laid_out(&layout, members(&requests)).unwrap();
+    assert_eq!((views[0].shape, views[0].data), (&[9_i64][..], &[7_u8; 9][..]), "one long row");
+    assert_eq!((views[1].index, views[1].datatype, views[1].is_aligned()), (1, datatype, true));
+    (views[1].shape.to_vec(), views[1].data.to_vec())
+}
+
+fn int32s(values: &[i32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}
+
+#[test]
+fn a_batch_tells_the_model_where_its_requests_are() {
+    let told = |kind| made(kind, Datatype::Int32);
+    assert_eq!(told(MadeKind::ElementCount), (vec![3], int32s(&[2, 3, 4])));
+    assert_eq!(told(MadeKind::AccumulatedElementCount), (vec![3], int32s(&[2, 5, 9])));
+    assert_eq!(told(MadeKind::AccumulatedElementCountWithZero), (vec![4], int32s(&[0, 2, 5, 9])));
+    assert_eq!(told(MadeKind::MaxElementCountAsShape), (vec![4], int32s(&[0; 4])));
+    assert_eq!(told(MadeKind::ItemShape), (vec![4, 1], int32s(&[2, 3, 2, 2])));
+    assert_eq!(told(MadeKind::ItemShapeFlatten), (vec![4], int32s(&[2, 3, 2, 2])));
+}
+
+#[test]
+fn a_batch_tells_the_model_in_floats_where_it_wants_floats() {
+    let floats: Vec<u8> = [2.0_f32, 5.0, 9.0].iter().flat_map(|value| value.to_ne_bytes()).collect();
+    assert_eq!(made(MadeKind::AccumulatedElementCount, Datatype::Fp32), (vec![3], floats));
+}
+
+#[test]
+fn a_lone_ragged_request_is_one_long_row_and_is_not_copied() {
+    let requests = [vec![Owned::new(Datatype::Uint8, &[2, 3], &[1, 2, 3, 4, 5, 6])]];
+    let layout = Layout { ragged: vec![0], ..Layout::default() };
+    let mut gather = Gather::default();
+    let views = gather.gather_laid_out(&layout, members(&requests)).unwrap();
+    assert_eq!((views[0].shape, views[0].data.as_ptr()), (&[6_i64][..], requests[0][0].data.as_ptr()));
+}
+
+#[test]
+fn inputs_that_are_not_ragged_are_still_joined_by_rows() {
+    let request = |value: u8, elements: usize| {
+        let plain = Owned { index: 1, ..Owned::new(Datatype::Uint8, &[1, 2], &[value; 2]) };
+        vec![Owned::new(Datatype::Uint8, &[1, elements as i64], &vec![value; elements]), plain]
+    };
+    let requests = [request(1, 1), request(2, 3)];
+    let layout = Layout { ragged: vec![0], ..Layout::default() };
+    let mut gather = Gather::default();
+    let views = gather.gather_laid_out(&layout, members(&requests)).unwrap();
+    assert_eq!((views[0].shape, views[0].data), (&[4_i64][..], &[1_u8, 2, 2, 2][..]));
+    assert_eq!((views[1].shape, views[1].data), (&[2_i64, 2][..], &[1_u8, 1, 2, 2][..]));
+}
+
+/// One long row of these bytes, cut up for requests with these shapes.
+fn scattered(datatype: Datatype, data: &[u8], shapes: &[&[i64]]) -> Result<Vec<Piece>, Code> {
+    let elements = data.len() as i64;
+    let whole = [output(&Member { index: 0, datatype, shape: &[elements], data })];
+    let shapes: Vec<Shape> = shapes.iter().map(|shape| Shape::from_slice(shape)).collect();
+    let rows: i64 = shapes.iter().map(|shape| shape[0]).sum();
+    let split = Split::laid_out(&whole, Some(rows as usize), |_| Some(shapes.clone()));
+    let mut split = split.map_err(|error| error.code)?;
+    let pieces = shapes.iter().flat_map(|shape| split.take(shape[0] as usize).collect::<Vec<_>>());
+    Ok(pieces.map(|piece| (piece.shape.to_vec(), piece.data.to_vec())).collect())
+}
+
+#[test]
+fn an_output_may_be_cut_up_the_way_an_input_was_put_together() {
+    let pieces = scattered(Datatype::Uint8, &[1, 2, 3, 4, 5, 6], &[&[1, 2], &[2, 2]]);
+    assert_eq!(pieces, Ok(vec![(vec![1, 2], vec![1, 2]), (vec![2, 2], vec![3, 4, 5, 6])]));
+    let mut texts = Vec::new();
+    [&b"a"[..], b"", b"ccc"].iter().for_each(|text| elements::push(&mut texts, text));
+    let pieces = scattered(Datatype::Bytes, &texts, &[&[1, 2], &[1, 1]]).unwrap();
+    assert_eq!((pieces[0].1.len(), &pieces[1].1[4..]), (9, &b"ccc"[..]));
+}
+
+#[test]
+fn an_output_of_another_size_than_its_input_is_an_error() {
+    assert_eq!(scattered(Datatype::Uint8, &[1, 2, 3], &[&[1, 2], &[1, 2]]), Err(Code::Internal));
+    assert_eq!(scattered(Datatype::Uint8, &[1, 2, 3, 4, 5], &[&[1, 2], &[1, 2]]), Err(Code::Internal));
+    assert_eq!(scattered(Datatype::Bytes, &[9, 0, 0, 0], &[&[1, 1]]), Err(Code::Internal));
 }

@@ -114,6 +114,11 @@ impl<W: Work> Dynamic<W> {
         }
     }
 
+    /// Some request that was looked at may have lost its caller since.
+    pub(crate) fn look_again(&mut self) {
+        self.pending = Pending::default();
+    }
+
     pub(crate) fn waiting(&self) -> usize {
         self.queue.len()
     }

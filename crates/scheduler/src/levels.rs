@@ -1,6 +1,6 @@
 //! Who waits, by priority: a line per level, behind it those that have waited too long, and the deadlines of all of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::line::Line;
@@ -30,9 +30,11 @@ pub(crate) struct Spot {
 pub(crate) struct Levels<W> {
     priorities: Priorities,
     levels: BTreeMap<u64, Level<W>>,
-    /// Of those that are not late yet; empty where no policy has a time-out.
-    deadlines: BTreeSet<(Instant, Spot)>,
+    /// Of those that are not late yet, by their numbers; empty where no policy has a time-out.
+    deadlines: BTreeMap<(Instant, u64), Spot>,
     waiting: usize,
+    /// Requests that ever came.
+    came: u64,
 }
 
 #[derive(Debug)]
@@ -62,7 +64,7 @@ impl<W> Level<W> {
 
 impl<W: Work> Levels<W> {
     pub(crate) fn new(priorities: Priorities) -> Levels<W> {
-        Levels { priorities, levels: BTreeMap::new(), deadlines: BTreeSet::new(), waiting: 0 }
+        Levels { priorities, levels: BTreeMap::new(), deadlines: BTreeMap::new(), waiting: 0, came: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -77,30 +79,42 @@ impl<W: Work> Levels<W> {
 
     /// Puts a request at the end of its line; tells which line that is.
     pub(crate) fn push_back(&mut self, now: Instant, mut work: W) -> Rank {
-        let number = self.priorities.level_of(work.priority());
-        let level = level(&mut self.levels, &self.priorities, number);
+        let rank = self.rank_of(&work);
+        let number = self.number();
+        let level = level(&mut self.levels, &self.priorities, rank.level);
         let deadline = level.policy.deadline(now, &work);
         if deadline.is_some() {
             work.set_deadline(deadline);
         }
-        let key = level.live.push_back(Waiting { entered: now, work });
-        self.count_in(number, key, deadline)
+        let key = level.live.push_back(Waiting { entered: now, number, work });
+        self.watch(deadline, number, Spot { rank, key });
+        rank
     }
 
     /// Puts a request that was in the queue before at the head of its line, with the deadline that it had.
     pub(crate) fn push_front(&mut self, entered: Instant, work: W) {
-        let number = self.priorities.level_of(work.priority());
+        let rank = self.rank_of(&work);
+        let number = self.number();
         let deadline = work.deadline();
-        let level = level(&mut self.levels, &self.priorities, number);
-        let key = level.live.push_front(Waiting { entered, work });
-        self.count_in(number, key, deadline);
+        let level = level(&mut self.levels, &self.priorities, rank.level);
+        let key = level.live.push_front(Waiting { entered, number, work });
+        self.watch(deadline, number, Spot { rank, key });
     }
 
-    fn count_in(&mut self, level: u64, key: usize, deadline: Option<Instant>) -> Rank {
-        let rank = Rank { level, late: false };
-        self.deadlines.extend(deadline.map(|deadline| (deadline, Spot { rank, key })));
+    fn rank_of(&self, work: &W) -> Rank {
+        Rank { level: self.priorities.level_of(work.priority()), late: false }
+    }
+
+    fn number(&mut self) -> u64 {
         self.waiting += 1;
-        rank
+        self.came += 1;
+        self.came
+    }
+
+    fn watch(&mut self, deadline: Option<Instant>, number: u64, spot: Spot) {
+        if let Some(deadline) = deadline {
+            self.deadlines.insert((deadline, number), spot);
+        }
     }
 
     /// Who goes first.
@@ -141,9 +155,9 @@ impl<W: Work> Levels<W> {
     pub(crate) fn remove(&mut self, spot: Spot) -> W {
         let Spot { rank, key } = spot;
         let level = level(&mut self.levels, &self.priorities, rank.level);
-        let Waiting { work, .. } = level.line_mut(rank.late).remove(key);
+        let Waiting { work, number, .. } = level.line_mut(rank.late).remove(key);
         if let Some(deadline) = work.deadline().filter(|_| !rank.late) {
-            self.deadlines.remove(&(deadline, spot));
+            self.deadlines.remove(&(deadline, number));
         }
         self.waiting -= 1;
         if level.len() == 0 && self.levels.len() > KEPT_LEVELS {
@@ -170,13 +184,14 @@ impl<W: Work> Levels<W> {
 
     /// The first moment at which somebody has waited too long.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadlines.first().map(|(deadline, _)| *deadline)
+        self.deadlines.first_key_value().map(|((deadline, _), _)| *deadline)
     }
 
     /// Does what the policies say with those who have waited too long; tells whether there were any.
     pub(crate) fn expire(&mut self, now: Instant, refused: &mut Vec<Refused<W>>) -> bool {
         let mut any = false;
-        while let Some(spot) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, spot)| *spot) {
+        while let Some(first) = self.deadlines.first_entry().filter(|first| first.key().0 <= now) {
+            let spot = *first.get();
             any = true;
             match self.levels[&spot.rank.level].policy.timeout_action {
                 TimeoutAction::Reject => refused.push(Refused { work: self.remove(spot), reason: Reason::Expired }),

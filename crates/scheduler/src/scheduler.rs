@@ -174,6 +174,8 @@ impl<W: Work> Scheduler<W> {
         self.gone += 1;
         if self.waiting() <= GONE_SHARE * self.gone {
             self.sweep();
+        } else if let Rule::Dynamic(dynamic) = &mut self.rule {
+            dynamic.look_again();
         }
     }
 

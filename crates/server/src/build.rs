@@ -19,7 +19,7 @@ use crate::ensemble::Ensemble;
 use crate::handlers::Service;
 use crate::limiter::Limited;
 use crate::model::slots::Slots;
-use crate::model::{Drivers, ModelVersion};
+use crate::model::{Drivers, ModelVersion, layout};
 use crate::priority::{self, Priority};
 use crate::sequences::{FurtherPort, Sequences};
 use crate::spec::{EngineSpec, ModelSpec, OnnxruntimeSpec, Port};
@@ -124,6 +124,12 @@ fn onnx_sessions(
     if let Some(further) = &further {
         inputs.extend(further.inputs.iter().map(FurtherPort::declared));
         outputs.extend(further.outputs.iter().map(FurtherPort::declared));
+    } else {
+        // In sequences the positions behind the inputs are those of controls and states.
+        inputs.extend(layout::made_ports(spec));
+    }
+    if let Some(layout) = layout::of(spec) {
+        layout.scattered.iter().for_each(|&(output, _)| outputs[output].ragged = true);
     }
     let declared =
         Declared { model_name: &spec.name, max_batch_size: spec.max_batch_size, inputs: &inputs, outputs: &outputs };

@@ -193,6 +193,49 @@ pub struct Port {
     pub labels: Vec<String>,
 }
 
+/// Inputs of a model that are made of the batch, all alike.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchInputSpec {
+    /// What they hold: Triton's word for it, in lower case.
+    pub kind: BatchInputKind,
+    /// Their names in the model.
+    pub targets: Vec<String>,
+    /// `INT32` or `FP32`.
+    #[serde(deserialize_with = "datatype")]
+    pub datatype: Datatype,
+    /// The input that they tell of.
+    pub source: String,
+}
+
+/// What an input that is made of the batch tells.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchInputKind {
+    /// Elements of each request.
+    BatchElementCount,
+    /// Where each request ends.
+    BatchAccumulatedElementCount,
+    /// Where each request begins, and where the last one ends.
+    BatchAccumulatedElementCountWithZero,
+    /// Elements of the largest request, as a size.
+    BatchMaxElementCountAsShape,
+    /// The sizes of each row, as rows.
+    BatchItemShape,
+    /// The sizes of each row, behind one another.
+    BatchItemShapeFlatten,
+}
+
+/// Outputs of a model that are cut up like an input.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchOutputSpec {
+    /// Their names.
+    pub targets: Vec<String>,
+    /// The input whose shapes they take.
+    pub source: String,
+}
+
 /// How requests of a model are brought together.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
@@ -427,6 +470,12 @@ pub struct ModelSpec {
     pub inputs: Vec<Port>,
     /// Outputs in the configuration's order.
     pub outputs: Vec<Port>,
+    /// Inputs that are made of the batch.
+    #[serde(default)]
+    pub batch_inputs: Vec<BatchInputSpec>,
+    /// Outputs that are cut up like an input rather than by rows.
+    #[serde(default)]
+    pub batch_outputs: Vec<BatchOutputSpec>,
     /// How requests are brought together.
     pub scheduling: Scheduling,
     /// A request may have any number of responses.

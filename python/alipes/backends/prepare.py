@@ -80,7 +80,8 @@ def prepare_version(
     check_load(made, folder, options.model)
     unsupported = check_support(made) + unknown_families(made) + missing_servants(made, options)
     engine = backend.engine()
-    spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace)
+    held = options.model.delay_scheduler
+    spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace, held_until=held)
     return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))
 
 

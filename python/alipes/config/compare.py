@@ -23,7 +23,8 @@ def check_signature(config: ModelConfig, signature: Signature) -> None:
     Raises:
         ConfigError: With the first thing that differs.
     """
-    further = len(control_names(config)) + len(config.sequence_batching.state)
+    made = sum(len(made.target_name) for made in config.batch_input)
+    further = len(control_names(config)) + len(config.sequence_batching.state) + made
     expected, given = len(config.input) + further, len(signature.inputs)
     if expected != given:
         raise ConfigError(
@@ -49,11 +50,20 @@ def _check_tensor(config: ModelConfig, signature: Signature, side: Side, tensor:
             f"{side} '{tensor.name}', model provides {config_name(config_number(port.datatype))}",
             key=f"{side}.data_type",
         )
+    if _is_laid_out_anew(config, side, tensor):
+        return  # the data plane knows which shape the model has to have
     dims = list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
     if config.max_batch_size == 0 and not port.shape:
         _check_scalar(config, side, tensor, dims)
     else:
         _check_shape(config, side, port, dims)
+
+
+def _is_laid_out_anew(config: ModelConfig, side: Side, tensor: ModelConfig) -> bool:
+    """Whether a batch is no tensor of one row after the other."""
+    if side == "input":
+        return bool(tensor.allow_ragged_batch)
+    return any(tensor.name in cut.target_name for cut in config.batch_output)
 
 
 def _check_scalar(config: ModelConfig, side: Side, tensor: ModelConfig, dims: list[int]) -> None:

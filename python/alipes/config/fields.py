@@ -82,13 +82,12 @@ FIELDS: Final[tuple[Field, ...]] = (
         }
     ),
     Field("input.is_shape_tensor", "refused", "The tensor holds a shape.", _NO_TENSORRT),
-    Field(
-        "input.allow_ragged_batch",
-        "refused",
-        "Requests of different shapes may share a batch.",
-        "ragged batches are not offered yet",
+    *_works(
+        {
+            "input.allow_ragged_batch": "Requests of different shapes may share a batch.",
+            "input.optional": "A request may leave it out.",
+        }
     ),
-    *_works({"input.optional": "A request may leave it out."}),
     Field("input.is_non_linear_format_io", "refused", "The tensor has a vectorised layout.", _NO_TENSORRT),
     *_works(
         {
@@ -103,31 +102,17 @@ FIELDS: Final[tuple[Field, ...]] = (
     ),
     Field("output.is_shape_tensor", "refused", "The tensor holds a shape.", _NO_TENSORRT),
     Field("output.is_non_linear_format_io", "refused", "The tensor has a vectorised layout.", _NO_TENSORRT),
-    *_tree(
-        "refused",
-        "batches do not make tensors of their own yet",
-        "batch_input",
-        {
-            "": "Input that is computed from the batch.",
-            "kind": "What it holds.",
-            "target_name": "Its names in the model.",
-            "data_type": "Its element type.",
-            "source_input": "The input that it is computed from.",
-        },
-    ),
-    *_tree(
-        "refused",
-        "outputs are only split by rows yet",
-        "batch_output",
-        {
-            "": "Output that is split in a way of its own.",
-            "target_name": "Its names in the model.",
-            "kind": "How it is split.",
-            "source_input": "The input that tells the sizes.",
-        },
-    ),
     *_works(
         {
+            "batch_input": "Inputs that are computed from the batch; ONNX models alone have them.",
+            "batch_input.kind": "What they hold.",
+            "batch_input.target_name": "Their names in the model.",
+            "batch_input.data_type": "Their element type.",
+            "batch_input.source_input": "The input that they are computed from.",
+            "batch_output": "Outputs that are cut up like an input; ONNX models alone have them.",
+            "batch_output.target_name": "Their names in the model.",
+            "batch_output.kind": "How they are cut up.",
+            "batch_output.source_input": "The input that tells the sizes.",
             "optimization": "How the model is prepared.",
             "optimization.graph": "The engine's own optimization; ONNX models alone have it.",
             "optimization.graph.level": "-1 basic, 0 all, 1 extended, 2 none.",
@@ -189,14 +174,9 @@ FIELDS: Final[tuple[Field, ...]] = (
             "dynamic_batching.max_queue_delay_microseconds": "Longest wait for company, in microseconds.",
         }
     ),
-    Field(
-        "dynamic_batching.preserve_ordering",
-        "refused",
-        "Answers leave in the order in which requests came.",
-        "answers leave as they are ready",
-    ),
     *_works(
         {
+            "dynamic_batching.preserve_ordering": "Answers leave in the order in which requests came.",
             "dynamic_batching.priority_levels": "Number of priorities, 1 the highest; 0 where priorities mean nothing.",
             "dynamic_batching.default_priority_level": "Priority of a request that names none, or none that there is.",
             **_queue_policy("dynamic_batching.priority_queue_policy"),

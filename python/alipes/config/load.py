@@ -49,6 +49,8 @@ _GROUPS: Final = {
 }
 _DOORS: Final = ("http", "grpc", "metrics")
 _PREFIX: Final = "ALIPES_"
+_DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
+"""Triton's variable for tests: a queue is laid out before its first batch."""
 
 
 def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
@@ -143,6 +145,7 @@ def _options(
     notices = notices + more
     quantiles = _quantiles(str(fields["summary_quantiles"]))
     fields["summary_quantiles"] = quantiles if fields.pop("summary_latencies") else ()
+    fields["model.delay_scheduler"] = _requests(environ.get(_DELAY_SCHEDULER, ""))
     fields["model.resources"] = tuple(_resource(text) for text in _words(values["rate-limit-resource"]))
     for option, flag, word in (
         ("http_restricted", "http-restricted-api", "api"),
@@ -169,6 +172,11 @@ def _options(
 def _words(value: Value) -> tuple[str, ...]:
     assert isinstance(value, tuple)
     return value
+
+
+def _requests(text: str) -> int:
+    """A number of requests; what is none stands for 0, as in Triton."""
+    return int(text) if text.isascii() and text.isdecimal() else 0
 
 
 def _quantiles(text: str) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from alipes.config.datatypes import v2_name
 from alipes.config.paths import confined
 from alipes.config.render import config_json
-from alipes.config.schema import ModelConfig
+from alipes.config.schema import ModelConfig, enum_word
 from alipes.config.sequences import sequence_scheduling
 from alipes.errors import ConfigError
 
@@ -39,7 +39,13 @@ def _groups(config: ModelConfig, *, passive: bool) -> list[ModelConfig]:
 
 
 def to_spec(
-    config: ModelConfig, version: int, folder: Path, engine: Mapping[str, Any], *, namespace: str = ""
+    config: ModelConfig,
+    version: int,
+    folder: Path,
+    engine: Mapping[str, Any],
+    *,
+    namespace: str = "",
+    held_until: int = 0,
 ) -> dict[str, Any]:
     """The specification of one version of a model.
 
@@ -49,6 +55,7 @@ def to_spec(
         folder: The model's folder.
         engine: What runs it, as its backend says.
         namespace: The repository of the model, where names are unique in a repository alone.
+        held_until: Requests that wait before the first batch, where batches are formed.
 
     Raises:
         ConfigError: If a label file cannot be read.
@@ -62,9 +69,21 @@ def to_spec(
         "max_batch_size": config.max_batch_size,
         "inputs": [_input(tensor) for tensor in config.input],
         "outputs": [_output(tensor, folder) for tensor in config.output],
+        "batch_inputs": [
+            {
+                "kind": enum_word(made, "kind").lower(),
+                "targets": list(made.target_name),
+                "datatype": v2_name(made.data_type),
+                "source": made.source_input[0],
+            }
+            for made in config.batch_input
+        ],
+        "batch_outputs": [
+            {"targets": list(made.target_name), "source": made.source_input[0]} for made in config.batch_output
+        ],
         "decoupled": config.model_transaction_policy.decoupled,
         "response_cache": config.response_cache.enable,
-        "scheduling": _scheduling(config, folder),
+        "scheduling": _scheduling(config, folder, held_until),
         "instances": instance_names(config),
         "passive_instances": [
             f"{group.name}_{index}" for group in _groups(config, passive=True) for index in range(group.count)
@@ -96,7 +115,7 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
     return path
 
 
-def _scheduling(config: ModelConfig, folder: Path) -> dict[str, Any]:
+def _scheduling(config: ModelConfig, folder: Path, held_until: int) -> dict[str, Any]:
     if config.HasField("sequence_batching"):
         return sequence_scheduling(config, folder)
     batching = config.dynamic_batching
@@ -114,7 +133,7 @@ def _scheduling(config: ModelConfig, folder: Path) -> dict[str, Any]:
             {"level": level, "policy": _queue_policy(batching.priority_queue_policy[level])}
             for level in sorted(batching.priority_queue_policy)
         ],
-        "held_until": 0,
+        "held_until": held_until,
     }
 
 

@@ -185,6 +185,14 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "dynamic_batching.max_queue_delay_microseconds": lambda config: setattr(
         config.dynamic_batching, "max_queue_delay_microseconds", 7
     ),
+    "input.allow_ragged_batch": lambda config: setattr(config.input[0], "allow_ragged_batch", True),
+    "batch_input.kind": lambda config: _made(config).__setattr__("kind", 1),
+    "batch_input.target_name": lambda config: _made(config).target_name.append("MORE"),
+    "batch_input.data_type": lambda config: _made(config).__setattr__("data_type", 8),
+    "batch_input.source_input": lambda config: _made(config).source_input.__setitem__(0, "other"),
+    "batch_output.target_name": lambda config: _cut(config).target_name.append("MORE"),
+    "batch_output.source_input": lambda config: _cut(config).source_input.__setitem__(0, "other"),
+    "dynamic_batching.preserve_ordering": lambda config: setattr(config.dynamic_batching, "preserve_ordering", True),
     "dynamic_batching.priority_levels": lambda config: setattr(config.dynamic_batching, "priority_levels", 2),
     "dynamic_batching.default_priority_level": lambda config: setattr(
         config.dynamic_batching, "default_priority_level", 2
@@ -243,10 +251,19 @@ def _sample(config: Any, input: dict[str, Any] | None = None, **fields: Any) -> 
     sample.inputs["X"].MergeFrom(type(sample.inputs["X"])(**({"data_type": 11} | (input or {}))))
 
 
+def _made(config: Any) -> Any:
+    return config.batch_input.add(target_name=["MADE"], data_type="TYPE_FP32", source_input=[config.input[0].name])
+
+
+def _cut(config: Any) -> Any:
+    return config.batch_output.add(target_name=[config.output[0].name], source_input=[config.input[0].name])
+
+
 # Fields that work elsewhere than in the specification.
 ELSEWHERE = {
     "version_policy.latest.num_versions": "chooses versions (repository)",
     "version_policy.specific.versions": "chooses versions (repository)",
+    "batch_output.kind": "there is only one",
     "input.format": "is checked against the number of dimensions",
     "instance_group.kind": "is checked, and moved to the CPU",
     "optimization.input_pinned_memory.enable": "means the same either way",

@@ -62,6 +62,8 @@ def test_the_whole_specification(tmp_path: Path) -> None:
             }
         ],
         "outputs": [{"name": "Y", "datatype": "FP32", "dims": [2, -1], "reshape": None, "labels": ["zero", "", "two"]}],
+        "batch_inputs": [],
+        "batch_outputs": [],
         "decoupled": False,
         "response_cache": False,
         "scheduling": {

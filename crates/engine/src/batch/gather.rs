@@ -4,6 +4,7 @@ use alipes_protocol::{Shape, shape};
 use smallvec::SmallVec;
 
 use super::aligned::AlignedBuffer;
+use super::layout::{Layout, Made};
 use crate::{EngineError, InputView};
 
 /// One request's rows of an input.
@@ -15,7 +16,14 @@ pub type Views<'a> = SmallVec<[InputView<'a>; 4]>;
 /// The buffers in which an instance gathers its batches, kept from one to the next.
 #[derive(Default)]
 pub struct Gather {
-    columns: Vec<Column>,
+    columns: Columns,
+    made: Made,
+}
+
+/// The inputs of a batch as they are joined.
+#[derive(Default)]
+struct Columns {
+    list: Vec<Column>,
     copies: u64,
 }
 
@@ -43,26 +51,53 @@ impl Gather {
         let mut requests = requests.into_iter();
         let first: Views<'a> = requests.next().into_iter().flatten().collect();
         match requests.next() {
-            None => Ok(self.gather_one(first)),
-            Some(second) => self.gather_several(&first, second, requests),
+            None => Ok(self.columns.gather_one(first)),
+            Some(second) => self.columns.gather_several(&first, second, requests),
         }
+    }
+
+    /// As [`gather`](Self::gather), for a model whose requests may differ in shape: ragged inputs become one long row, and
+    /// what is made of the batch stands behind what requests give.
+    ///
+    /// # Errors
+    ///
+    /// As for [`gather`](Self::gather).
+    pub fn gather_laid_out<'a, R>(&'a mut self, layout: &'a Layout, requests: R) -> Result<Views<'a>, EngineError>
+    where
+        R: IntoIterator<Item: IntoIterator<Item = Member<'a>>>,
+    {
+        let Gather { columns, made } = self;
+        let mut requests: Vec<Views<'a>> = requests.into_iter().map(|request| request.into_iter().collect()).collect();
+        made.make(layout, &requests)?;
+        let made: &'a Made = made;
+        made.flatten(layout, &mut requests);
+        let mut requests = requests.into_iter();
+        let first = requests.next().unwrap_or_default();
+        let mut views = match requests.next() {
+            None => columns.gather_one(first),
+            Some(second) => columns.gather_several(&first, second, requests)?,
+        };
+        views.extend(made.views(layout));
+        Ok(views)
     }
 
     /// Lone requests whose bytes had to be copied, since they were not aligned.
     pub fn copies(&self) -> u64 {
-        self.copies
+        self.columns.copies
     }
+}
 
+impl Columns {
     fn gather_one<'a>(&'a mut self, mut request: Views<'a>) -> Views<'a> {
         self.make_room(request.len());
-        for (column, member) in self.columns.iter_mut().zip(&request) {
+        for (column, member) in self.list.iter_mut().zip(&request) {
             if !member.is_aligned() {
                 column.data.clear();
                 column.data.extend(member.data);
                 self.copies += 1;
             }
         }
-        for (column, member) in self.columns.iter().zip(&mut request) {
+        for (column, member) in self.list.iter().zip(&mut request) {
             if !member.is_aligned() {
                 member.data = column.data.bytes();
             }
@@ -80,7 +115,7 @@ impl Gather {
         R: IntoIterator<Item = Member<'a>>,
     {
         self.make_room(first.len());
-        let columns = &mut self.columns[..first.len()];
+        let columns = &mut self.list[..first.len()];
         for (column, member) in columns.iter_mut().zip(first) {
             column.begin(member);
         }
@@ -102,12 +137,12 @@ impl Gather {
             data: column.data.bytes(),
             ..*member
         };
-        Ok(self.columns.iter().zip(first).map(view).collect())
+        Ok(self.list.iter().zip(first).map(view).collect())
     }
 
     fn make_room(&mut self, inputs: usize) {
-        if self.columns.len() < inputs {
-            self.columns.resize_with(inputs, Column::default);
+        if self.list.len() < inputs {
+            self.list.resize_with(inputs, Column::default);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 mod aligned;
 mod gather;
+mod layout;
 mod split;
 
 pub use gather::{Gather, Member, Views};
+pub use layout::{Layout, MadeInput, MadeKind};
 pub use split::Split;

@@ -1,7 +1,9 @@
 //! From the outputs of one execution to each request's own rows.
 
+use std::ops::Range;
+
 use alipes_protocol::codec::elements;
-use alipes_protocol::shape;
+use alipes_protocol::{Shape, shape};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
@@ -14,6 +16,8 @@ pub struct Split<'a> {
     cuts: SmallVec<[Cuts; 4]>,
     rows: Option<usize>,
     taken: usize,
+    /// Requests that have been given theirs.
+    requests: usize,
 }
 
 /// Where the rows of an output begin.
@@ -23,6 +27,8 @@ enum Cuts {
     Even(usize),
     /// At these offsets; the last is the end. For `BYTES`, whose elements differ in length.
     At(Vec<usize>),
+    /// By requests rather than rows, each with a shape of its own.
+    Requests(Vec<(Range<usize>, Shape)>),
 }
 
 impl<'a> Split<'a> {
@@ -37,7 +43,27 @@ impl<'a> Split<'a> {
             Some(rows) => outputs.iter().map(|output| cuts(output, rows)).collect::<Result<_, _>>()?,
             None => SmallVec::new(),
         };
-        Ok(Split { outputs, cuts, rows, taken: 0 })
+        Ok(Split { outputs, cuts, rows, taken: 0, requests: 0 })
+    }
+
+    /// As [`new`](Self::new), where some outputs are one long row that is cut up like an input was put together. `shapes`
+    /// tells for such an output the shape that each request gets, in their order; `None` for any other output.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new); `Internal` where an output has not as many elements as its requests are to get.
+    pub fn laid_out(
+        outputs: &'a [OutputTensor],
+        rows: Option<usize>,
+        shapes: impl Fn(usize) -> Option<Vec<Shape>>,
+    ) -> Result<Split<'a>, EngineError> {
+        let cut = |output: &OutputTensor| match (shapes(output.index), rows) {
+            (Some(shapes), _) => scattered(output, shapes),
+            (None, Some(rows)) => cuts(output, rows),
+            (None, None) => Ok(Cuts::Requests(vec![(0..output.data.len(), output.shape.clone())])),
+        };
+        let cuts = outputs.iter().map(cut).collect::<Result<_, _>>()?;
+        Ok(Split { outputs, cuts, rows, taken: 0, requests: 0 })
     }
 
     /// The next `rows` rows of each output.
@@ -49,19 +75,26 @@ impl<'a> Split<'a> {
         let from = self.taken;
         let to = from + rows;
         self.taken = to;
+        let request = self.requests;
+        self.requests += 1;
         let (outputs, cuts, all) = (self.outputs, &self.cuts, self.rows);
         assert!(all.is_none_or(|all| to <= all), "{to} rows taken of {all:?}");
         outputs.iter().enumerate().map(move |(position, output)| match cuts.get(position) {
-            Some(cuts) => piece(output, cuts, from, to),
+            Some(cuts) => piece(output, cuts, request, from, to),
             None => output.clone(),
         })
     }
 }
 
-fn piece(output: &OutputTensor, cuts: &Cuts, from: usize, to: usize) -> OutputTensor {
+fn piece(output: &OutputTensor, cuts: &Cuts, request: usize, from: usize, to: usize) -> OutputTensor {
     let range = match cuts {
         Cuts::Even(size) => from * size..to * size,
         Cuts::At(offsets) => offsets[from]..offsets[to],
+        Cuts::Requests(requests) => {
+            let (range, shape) = requests[request].clone();
+            let data = slice(&output.data, range);
+            return OutputTensor { index: output.index, datatype: output.datatype, shape, data };
+        }
     };
     let mut shape = output.shape.clone();
     // Rows of a batch are counted in `i64` by the very shape that is changed here.
@@ -70,7 +103,7 @@ fn piece(output: &OutputTensor, cuts: &Cuts, from: usize, to: usize) -> OutputTe
 }
 
 /// Slicing to nothing would give up the buffer's address; a whole slice saves the arithmetic.
-fn slice(data: &Bytes, range: std::ops::Range<usize>) -> Bytes {
+fn slice(data: &Bytes, range: Range<usize>) -> Bytes {
     if range == (0..data.len()) { data.clone() } else { data.slice(range) }
 }
 
@@ -93,6 +126,44 @@ fn cuts(output: &OutputTensor, rows: usize) -> Result<Cuts, EngineError> {
             shape::text(&output.shape)
         ))
     })
+}
+
+/// An output that is cut up by requests.
+fn scattered(output: &OutputTensor, shapes: Vec<Shape>) -> Result<Cuts, EngineError> {
+    let counts: Option<Vec<usize>> = shapes.iter().map(|shape| shape::element_count(shape)).collect();
+    let offsets = counts.and_then(|counts| match output.datatype.size() {
+        Some(size) => at_sizes(output.data.len(), &counts, size),
+        None => at_counts(&output.data, &counts),
+    });
+    let offsets = offsets.ok_or_else(|| {
+        EngineError::internal(format!(
+            "output {}: {} bytes of {} are not what the inputs that it is cut up like ask for",
+            output.index,
+            output.data.len(),
+            output.datatype
+        ))
+    })?;
+    Ok(Cuts::Requests(offsets.windows(2).map(|ends| ends[0]..ends[1]).zip(shapes).collect()))
+}
+
+fn at_sizes(len: usize, counts: &[usize], size: usize) -> Option<Vec<usize>> {
+    let (mut offsets, mut offset) = (vec![0], 0_usize);
+    for count in counts {
+        offset = offset.checked_add(count.checked_mul(size)?)?;
+        offsets.push(offset);
+    }
+    (offset == len).then_some(offsets)
+}
+
+fn at_counts(data: &[u8], counts: &[usize]) -> Option<Vec<usize>> {
+    let (mut offsets, mut elements, mut offset) = (vec![0], elements::iter(data), 0);
+    for count in counts {
+        for _ in 0..*count {
+            offset += 4 + elements.next()?.len();
+        }
+        offsets.push(offset);
+    }
+    (offset == data.len()).then_some(offsets)
 }
 
 fn even(len: usize, rows: usize, size: usize) -> Option<Cuts> {

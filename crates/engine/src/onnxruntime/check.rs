@@ -18,7 +18,8 @@ pub struct DeclaredPort<'a> {
     pub dims: &'a [i64],
     /// A request may leave it out (inputs only).
     pub optional: bool,
-    /// Requests of different shapes are put behind one another in one dimension (inputs only).
+    /// Requests of different shapes are put behind one another in one dimension. An output that is cut up by requests may
+    /// have any shape.
     pub ragged: bool,
 }
 
@@ -89,7 +90,7 @@ impl Side {
             ));
         }
         if port.ragged {
-            check_ragged(declared, port, &model.shape)
+            if self.exact { Ok(()) } else { check_ragged(declared, port, &model.shape) }
         } else if model.shape.is_empty() {
             check_scalar(declared, port)
         } else {

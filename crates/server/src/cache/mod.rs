@@ -83,7 +83,8 @@ impl Drop for Cached {
 }
 
 fn hit(model: &ModelVersion, pending: Pending, reply: Reply, began: Instant) {
-    let Pending { responder, arrived, trace, .. } = pending;
+    let Pending { mut responder, arrived, trace, .. } = pending;
+    model.take_turn(&mut responder);
     let now = Instant::now();
     // Booked before the answer leaves: who asks for statistics after it finds it in them.
     model.statistics.cache_hit(began.duration_since(arrived), now.duration_since(began), now.duration_since(arrived));

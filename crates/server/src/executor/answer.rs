@@ -11,6 +11,7 @@ use tokio::task;
 
 use super::desk::{self, Desk};
 use super::mailbox::{self, Mailbox, Responses};
+use super::order::{Bound, Order, Place, Ticket};
 use crate::cache::Keep;
 
 /// What a model gives for a request.
@@ -50,6 +51,8 @@ pub struct Responder {
     home: Option<Arc<Desk>>,
     // Where the answer is to be kept for others.
     keep: Option<Box<Keep>>,
+    // Where the model promises to answer in the order of requests.
+    place: Option<Place>,
 }
 
 enum Way {
@@ -71,7 +74,7 @@ impl Responder {
     /// A responder for one answer to a request that was taken in on this thread, and where the answer will arrive.
     pub fn unary() -> (Responder, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
-        (Responder { way: Way::One { sender, kept: None }, home: desk::current(), keep: None }, receiver)
+        (Responder { way: Way::One { sender, kept: None }, home: desk::current(), keep: None, place: None }, receiver)
     }
 
     /// A responder for any number of answers to a request that was taken in on this thread, and where they will arrive.
@@ -90,7 +93,7 @@ impl Responder {
         let (sender, caller) = mailbox::line(mailbox, tag);
         // Straight into the mailbox, whichever thread brings it: a parcel that waits on a desk would be overtaken by what
         // that desk's own thread brings next.
-        (Responder { way: Way::Many(sender), home: None, keep: None }, caller)
+        (Responder { way: Way::Many(sender), home: None, keep: None, place: None }, caller)
     }
 
     /// Has the answer kept for others, if it is one, and the only one.
@@ -100,7 +103,12 @@ impl Responder {
 
     /// A responder of a request that nobody made, as fills the row of a sequence that has none now.
     pub fn nobody() -> Responder {
-        Responder { way: Way::Nobody, home: None, keep: None }
+        Responder { way: Way::Nobody, home: None, keep: None, place: None }
+    }
+
+    /// Has the answers wait for those of all requests that have joined the order before.
+    pub fn keep_order(&mut self, order: &Arc<Order>) {
+        self.place = Some(order.join());
     }
 
     /// Ends the obligation without an answer: the caller is told in another way.
@@ -203,6 +211,14 @@ pub struct Parcels {
     away: Vec<(Arc<Desk>, Vec<Delivery>)>,
     // For readers, who may lock what the giver has locked now.
     read: Vec<Delivery>,
+    // For those who wait for their turn; whoever it sets free may be a reader too.
+    ordered: Vec<InTurn>,
+}
+
+/// An answer that waits for its turn, or the end of a place in the order.
+enum InTurn {
+    Answer(Ticket, Bound),
+    End(Place),
 }
 
 impl Parcels {
@@ -223,8 +239,11 @@ impl Parcels {
             Way::One { kept, .. } => *kept = Some(Box::new(Kept { first: answer, responses: 1 })),
             Way::Many(sender) => {
                 responder.keep = None;
-                let post = sender.post();
-                self.dispatch(responder.home.clone(), Delivery::Next(post, answer));
+                let delivery = Delivery::Next(sender.post(), answer);
+                match &responder.place {
+                    Some(place) => self.hold(place.ticket(), responder.home.clone(), delivery),
+                    None => self.dispatch(responder.home.clone(), delivery),
+                }
             }
             Way::Nobody => {}
         }
@@ -239,7 +258,18 @@ impl Parcels {
         if let Some(keep) = responder.keep {
             delivery.keep(*keep);
         }
-        self.dispatch(responder.home, delivery);
+        match responder.place {
+            None => self.dispatch(responder.home, delivery),
+            Some(place) => {
+                self.hold(place.ticket(), responder.home, delivery);
+                self.ordered.push(InTurn::End(place));
+            }
+        }
+    }
+
+    #[cold]
+    fn hold(&mut self, ticket: Ticket, home: Option<Arc<Desk>>, delivery: Delivery) {
+        self.ordered.push(InTurn::Answer(ticket, Bound { home, delivery }));
     }
 
     fn dispatch(&mut self, home: Option<Arc<Desk>>, delivery: Delivery) {
@@ -267,6 +297,12 @@ impl Parcels {
             }
         }
         self.read.drain(..).for_each(Delivery::hand_over);
+        for one in self.ordered.drain(..) {
+            match one {
+                InTurn::Answer(ticket, answer) => ticket.answer(answer),
+                InTurn::End(place) => drop(place),
+            }
+        }
     }
 }
 

@@ -90,7 +90,10 @@ fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes
         })
     });
     let inputs = match &model.sequences {
-        None => state.gather.gather(members)?,
+        None => match &model.layout {
+            None => state.gather.gather(members)?,
+            Some(layout) => state.gather.gather_laid_out(layout, members)?,
+        },
         Some(sequences) => {
             add_state_outputs(sequences, &mut state.wanted);
             let rows = state.rows.get_or_insert_default();
@@ -122,7 +125,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     let rows: u32 = state.batch.iter().map(|pending| pending.checked.rows).sum();
     let laid_out = state.rows.as_mut().zip(model.sequences.as_ref());
     let batch_size = laid_out.as_ref().map_or(rows, |(laid_out, _)| laid_out.count() as u32);
-    let split = Split::new(&state.outputs, batches.then_some(batch_size as usize));
+    let split = split(model, &state.batch, &state.outputs, batches.then_some(batch_size as usize));
     let mut split = match split {
         Ok(split) => split,
         Err(error) => return fail(model, state, error.into()),
@@ -155,6 +158,24 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
         state.parcels.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }
     state.outputs.clear();
+}
+
+fn split<'a>(
+    model: &ModelVersion,
+    batch: &[Pending],
+    outputs: &'a [OutputTensor],
+    rows: Option<usize>,
+) -> Result<Split<'a>, EngineError> {
+    let Some(layout) = model.layout.as_ref().filter(|_| model.sequences.is_none()) else {
+        return Split::new(outputs, rows);
+    };
+    let shape_of = |pending: &Pending, source| {
+        pending.checked.inputs.iter().find(|input| input.index == source).map(|input| input.shape.clone())
+    };
+    Split::laid_out(outputs, rows, |output| {
+        let source = layout.source_of(output)?;
+        Some(batch.iter().filter_map(|pending| shape_of(pending, source)).collect())
+    })
 }
 
 /// Notes the moments of an execution, and its answer.

@@ -8,6 +8,7 @@ pub mod execute;
 mod lock;
 pub mod mailbox;
 pub mod nap;
+pub mod order;
 pub mod pool;
 pub mod reshape;
 mod turns;

@@ -3,6 +3,7 @@
 pub mod check;
 mod configuration;
 mod gone;
+pub mod layout;
 pub mod pace;
 pub mod policy;
 mod queueing;
@@ -15,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use alipes_engine::Engine;
+use alipes_engine::batch::Layout;
 use alipes_link::RequestArena;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, InferError, InferRequest};
@@ -32,6 +34,7 @@ use crate::ensemble::Ensemble;
 use crate::executor::answer::{Answer, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::nap::Nap;
+use crate::executor::order::Order;
 use crate::executor::pool;
 use crate::executor::{self, Run};
 use crate::limiter::Limited;
@@ -90,6 +93,10 @@ pub struct ModelVersion {
     queue: Mutex<Queue<Pending>>,
     /// What its sequences are told, where requests come in such.
     pub sequences: Option<Sequences>,
+    /// What is unusual about its batches; almost always nothing.
+    pub layout: Option<Box<Layout>>,
+    /// Whose turn it is to be answered, where the model promises to answer in the order of requests.
+    order: Option<Arc<Order>>,
     /// Who executes.
     pub drivers: Drivers,
     /// No worker is up, and the last start of one has failed.
@@ -152,6 +159,8 @@ impl ModelVersion {
             limited: None,
             load_time: OnceLock::new(),
             pace: Pace::default(),
+            layout: layout::of(&spec),
+            order: policy::keeps_order(&spec.scheduling).then(Arc::default),
             queue: Mutex::new(queue(&spec, &drivers)),
             sequences,
             drivers,
@@ -314,7 +323,7 @@ impl ModelVersion {
         if let Some(trace) = &pending.trace {
             trace.note(Moment::QueueStart, clock::now_ns());
         }
-        let pending = match &self.cache {
+        let mut pending = match &self.cache {
             None => pending,
             Some(cache) => match cache.answer(self, pending) {
                 Some(pending) => pending,
@@ -329,7 +338,12 @@ impl ModelVersion {
             }
             Drivers::Streaming(streaming) => return streaming.begin(self, pending),
         }
-        match self.with_queue(|queue, now| queue.submit(now, pending).map_err(Box::new)) {
+        let submit = |queue: &mut Queue<Pending>, now| {
+            // Under the queue's mutex, so that both orders are the same.
+            self.take_turn(&mut pending.responder);
+            queue.submit(now, pending).map_err(Box::new)
+        };
+        match self.with_queue(submit) {
             Ok(effect) => self.carry_out(effect),
             Err(refused) => {
                 let error = queueing::refusal(&self.name, refused.reason, &refused.work);
@@ -338,6 +352,13 @@ impl ModelVersion {
             }
         }
         Ok(())
+    }
+
+    /// Has a request answered behind all that came before it, where the model promises to answer in their order.
+    pub fn take_turn(&self, responder: &mut Responder) {
+        if let Some(order) = &self.order {
+            responder.keep_order(order);
+        }
     }
 
     /// Does what the queue asked for, now that its lock is released.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alipes_scheduler::{DynamicPolicy, Priorities, QueuePolicy, TimeoutAction};
 
-use crate::spec::{DynamicSpec, QueuePolicySpec};
+use crate::spec::{DynamicSpec, QueuePolicySpec, Scheduling};
 
 /// How batches of at most so many rows are formed.
 pub fn of(spec: &DynamicSpec, max_batch_size: u32) -> DynamicPolicy {
@@ -23,9 +23,14 @@ pub fn of(spec: &DynamicSpec, max_batch_size: u32) -> DynamicPolicy {
     }
 }
 
-/// Whether requests wait in the order of arrival, for as long as it takes, and are answered as they are ready.
+/// Whether answers leave in the order in which requests came.
+pub fn keeps_order(scheduling: &Scheduling) -> bool {
+    matches!(scheduling, Scheduling::Dynamic(dynamic) if dynamic.preserve_ordering)
+}
+
+/// Whether requests wait in the order of arrival, for as long as it takes.
 pub fn is_plain(spec: &DynamicSpec) -> bool {
-    !spec.preserve_ordering && spec.held_until == 0 && of(spec, 1).priorities.are_plain()
+    spec.held_until == 0 && of(spec, 1).priorities.are_plain()
 }
 
 fn queue_policy(spec: &QueuePolicySpec) -> QueuePolicy {

@@ -12,7 +12,6 @@ use alipes_scheduler::Work;
 use bytes::Bytes;
 
 use super::calls::{CallId, Receipt};
-use super::lanes::InFlight;
 use super::worker::{State, Worker};
 use super::{calls, clock};
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
@@ -450,10 +449,12 @@ pub fn withdraw(worker: &Arc<Worker>, lane: u32, ticket: u64) {
         link.cancel(lane, ticket);
         return;
     }
-    let Some(InFlight { arrived, turn, .. }) = state.lanes.take(lane, ticket) else { return };
-    let freed = end_of_turn(state, worker, turn);
+    let Some(request) = state.lanes.take(lane, ticket) else { return };
+    let freed = end_of_turn(state, worker, request.turn);
     drop(guard);
-    model.statistics.failed(FailureReason::Canceled, arrived.elapsed());
+    model.statistics.failed(FailureReason::Canceled, request.arrived.elapsed());
+    // Without the lock: others may have waited for their turn behind it, and be told now.
+    drop(request);
     if let Some(turn) = freed {
         model.drive(turn);
     }
