@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,12 @@ JSON = "json"
 #: Numbers with the digits of a float64, as ``json.dumps(array.tolist())`` writes a float32: ``0.4901960790157318``.
 JSON_DOUBLES = "json_doubles"
 BINARY = "binary"
+#: As `BINARY`, at the first priority level.
+URGENT = "urgent"
+#: As `BINARY`, the row as often as a batch may hold it.
+FULL = "full"
+#: The forms whose tensor follows a JSON header.
+BINARIES = (BINARY, URGENT, FULL)
 GRPC = "grpc"
 #: The tensor lies in memory that the server shares, in the region `REGION`; see `bench.rows.shared`.
 SHARED = "shared_memory"
@@ -88,8 +94,13 @@ class Work:
             return {"Content-Type": "application/json"}
         if self.is_grpc:
             return {"Content-Type": "application/grpc", "TE": "trailers"}
-        length = len(_binary_header(self.model))
+        length = len(self._binary_header)
         return {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(length)}
+
+    @property
+    def rows(self) -> int:
+        """Rows of the request."""
+        return max(self.model.max_batch_size, 1) if self.form == FULL else 1
 
     @cached_property
     def body(self) -> bytes:
@@ -97,11 +108,18 @@ class Work:
         row = self.model.row()
         if self.is_json:
             return _json_request(row, digits=str if self.form == JSON else _double_digits)
-        if self.form == BINARY:
-            return _binary_header(self.model) + row.tobytes()
+        if self.form in BINARIES:
+            return self._binary_header + row.tobytes() * self.rows
         if self.form == SHARED:
             return _shared_request(self.model)
         return struct.pack(">BI", 0, len(self.message)) + self.message
+
+    @cached_property
+    def _binary_header(self) -> bytes:
+        row = self.model.row()
+        parameters = {"priority": 1} if self.form == URGENT else {}
+        place = {"binary_data_size": row.nbytes * self.rows}
+        return _header((self.rows, *row.shape[1:]), place, parameters)
 
     @cached_property
     def message(self) -> bytes:
@@ -126,7 +144,7 @@ class Work:
         if self.is_json:
             outputs = [{**_tensor("y", values), "data": values.ravel().tolist()}]
             return json.dumps({**head, "outputs": outputs}, separators=(",", ":")).encode()
-        if self.form in (BINARY, SHARED):
+        if self.form in (*BINARIES, SHARED):
             return _binary_answer_header(self.model) + values.tobytes()
         response = service_pb2.ModelInferResponse(**head)
         response.outputs.add(**_tensor("y", values))
@@ -156,7 +174,7 @@ class Work:
         Raises:
             WrongAnswer: If it is malformed or its numbers are not the model's.
         """
-        expected = reference_answer(self.model).ravel()
+        expected = np.tile(reference_answer(self.model).ravel(), self.rows)
         try:
             values = self.values(body, headers)
         except Exception as error:
@@ -219,18 +237,15 @@ def _double_digits(value: np.float32) -> str:
     return repr(float(value))
 
 
-def _binary_header(model: Model) -> bytes:
-    return _header(model, {"binary_data_size": model.row().nbytes})
-
-
 def _shared_request(model: Model) -> bytes:
-    return _header(model, {"shared_memory_region": REGION, "shared_memory_byte_size": model.row().nbytes})
+    row = model.row()
+    return _header(row.shape, {"shared_memory_region": REGION, "shared_memory_byte_size": row.nbytes}, {})
 
 
-def _header(model: Model, place: dict[str, object]) -> bytes:
-    """JSON that says where the tensor is."""
-    inputs = [{**_tensor("x", model.row()), "parameters": place}]
-    return json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
+def _header(shape: tuple[int, ...], place: Mapping[str, object], parameters: Mapping[str, object]) -> bytes:
+    """JSON that says where the tensor is, and how the request is to be served."""
+    inputs = [{"name": "x", "datatype": "FP32", "shape": list(shape), "parameters": place}]
+    return json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True, **parameters}}).encode()
 
 
 def _binary_answer_header(model: Model) -> bytes:

@@ -64,6 +64,10 @@ class Model(ABC):
         """Further lines of the configuration."""
         return ()
 
+    def scheduler(self) -> str:
+        """The line of the configuration that chooses the scheduler, empty for none."""
+        return "" if self.max_batch_size == 0 else "dynamic_batching { }"
+
     def config_text(self, backend: str | None = None) -> str:
         """The model's `config.pbtxt`, for its own backend or for a stand-in that ``backend`` runs."""
         # A model without batching declares its whole shape.
@@ -75,8 +79,8 @@ class Model(ABC):
             input_dims=json.dumps(list(self.input_shape if whole else self.input_dims)),
             output_dims=json.dumps(list(self.output_shape if whole else self.output_dims)),
         )
-        lines = [*([] if backend else self.settings()), *([] if whole else ["dynamic_batching { }"])]
-        return text + "".join(f"{line}\n" for line in lines)
+        lines = [*([] if backend else self.settings()), self.scheduler()]
+        return text + "".join(f"{line}\n" for line in lines if line)
 
 
 def setting(key: str, value: str) -> str:

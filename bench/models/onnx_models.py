@@ -36,6 +36,15 @@ class OnnxModel(Model):
         return [setting("intra_op_thread_count", "1"), setting("inter_op_thread_count", "1")]
 
 
+@dataclass(frozen=True)
+class LevelsModel(OnnxModel):
+    """A model with two priority levels, whose requests have the second one unless they say otherwise."""
+
+    def scheduler(self) -> str:
+        """Batches as ever, the first level before the second."""
+        return "dynamic_batching { priority_levels: 2 default_priority_level: 2 }"
+
+
 def _mlp() -> onnx.ModelProto:
     return graphs.mlp()[0]
 
@@ -48,5 +57,6 @@ ONNX_MODELS = (
     OnnxModel("mlp", (graphs.MLP_WIDTHS[0],), (1,), 64, _mlp),
     OnnxModel("image", graphs.IMAGE_SHAPE, (graphs.IMAGE_CLASSES,), 8, _image),
     OnnxModel("conv", graphs.CONV_SHAPE, (10,), 8, graphs.conv),
+    LevelsModel("levels", graphs.CONV_SHAPE, (10,), 8, graphs.conv),
     OnnxModel("slow", (graphs.SLOW_WIDTH,), (1,), 0, graphs.slow),
 )

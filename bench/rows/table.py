@@ -8,6 +8,7 @@ from bench.rows.conv import ConvRow
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
 from bench.rows.many import ManyMemoryRow, ManyRow
+from bench.rows.priority import PriorityRow
 from bench.rows.python import python_rows
 from bench.rows.reload import ReloadRow
 from bench.rows.row import Better, Facts, Row, Target
@@ -47,6 +48,7 @@ def rows(soak_requests: int) -> list[Row]:
         IdleMemoryRow(),
         StartRow(),
         MemoryRow(soak_requests),
+        PriorityRow(),
         ReloadRow(),
         ManyRow(),
         ManyMemoryRow(),
