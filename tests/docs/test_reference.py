@@ -127,7 +127,7 @@ def _families(text: str) -> list[tuple[str, str]]:
 
 
 def test_further_metrics_are_there_where_they_are_asked_for(serve: Callable[..., ServerProcess]) -> None:
-    always, cache, more = tables("metrics.md")
+    always, more, cache, _ = tables("metrics.md")
     settings = ("summary_latencies=true", "histogram_latencies=true")
     flags = [f"--metrics-config={setting}" for setting in settings]
     server = serve(digits.REPOSITORY, "--cache-config=local,size=1000", *flags)

@@ -82,6 +82,6 @@ def test_a_load_request_loads_every_namespace_that_has_the_name(repositories: tu
     server = serve(repositories[0], *flags(repositories, "--model-namespacing=true", "--model-control-mode=explicit"))
     with http_client.InferenceServerClient(server.http) as client:
         client.load_model("both")
-        assert server.output.count("loading: both:1") == 2
+        server.wait_for_output("(?s)(loading: both:1.*){2}")
         client.unload_model("both")
         assert not client.is_model_ready("both")
