@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.servers import probe
 from bench.servers.endpoint import Endpoint
-from bench.servers.process import Process, StartFailed, free_port
+from bench.servers.process import Process, StartFailed, free_ports
 
 #: How often readiness is asked for; the start-up time is no finer than this.
 POLL_S = 0.002
@@ -35,7 +35,7 @@ def start(
     command = Path(sys.executable).parent / "alipes"
     if not command.exists():
         raise StartFailed(f"{command} does not exist: install alipes into this environment first")
-    http_port, grpc_port, metrics_port = free_port(), free_port(), free_port()
+    http_port, grpc_port, metrics_port = free_ports(3)
     ports = [f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}"]
     # Rows that share memory need the flag, and the others do not notice it.
     process = Process(name, [command, "serve", repository, *ports, "--allow-client-shm=true", *flags])

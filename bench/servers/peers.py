@@ -12,7 +12,7 @@ from bench.paths import BENCH, ENVIRONMENTS
 from bench.servers import triton
 from bench.servers.endpoint import Endpoint
 from bench.servers.probe import is_ready
-from bench.servers.process import Process, StartFailed, free_port
+from bench.servers.process import Process, StartFailed, free_ports
 
 PEERS = BENCH / "peers"
 MLP = "mlp"
@@ -50,7 +50,7 @@ def environment(peer: str) -> Path:
 
 
 def _start_fastapi(folder: Path) -> Endpoint:
-    port = free_port()
+    (port,) = free_ports(1)
     options = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log", "--log-level", "warning"]
     command: list[str | Path] = [folder / "bin" / "uvicorn", "app:app", "--app-dir", PEERS / "fastapi", *options]
     process = Process("fastapi", command, _model_path())
@@ -58,14 +58,14 @@ def _start_fastapi(folder: Path) -> Endpoint:
 
 
 def _start_mosec(folder: Path) -> Endpoint:
-    port = free_port()
+    (port,) = free_ports(1)
     options = ["--address", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
     process = Process("mosec", [folder / "bin" / "python", PEERS / "mosec" / "app.py", *options], _model_path())
     return _ready(process, Endpoint(process, http_port=port), "/")
 
 
 def _start_triton(folder: Path) -> Endpoint:
-    ports = free_port(), free_port()
+    ports = free_ports(2)
     process = Process("triton", triton.command(folder, *ports), triton.variables(folder))
     return _ready(process, Endpoint(process, *ports), "/v2/health/ready")
 
