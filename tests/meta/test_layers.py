@@ -19,6 +19,7 @@ ALLOWED = {
     "types": set(),
     "config": set(),
     "repository": {"config"},
+    "streaming": {"repository"},
     "backends": {"config", "repository"},
     "worker": set(),
     "server": {"config", "repository", "backends"},

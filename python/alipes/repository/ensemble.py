@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from alipes.config.schema import ModelConfig as Message
 from alipes.errors import ConfigError
 from alipes.repository.declare import Side, add_tensor, datatype_number
 from alipes.repository.edges import check_edge, narrow
 from alipes.repository.ensemble_config import LATEST, EnsembleConfig
 from alipes.repository.model import Model
+from alipes.repository.platform import Platform
 from alipes.repository.tensors import ExposedTensor, exposed, exposed_shape, put_shape
 
 __all__ = ["EnsembleModel"]
@@ -131,6 +134,93 @@ class EnsembleModel(Model):
         self._ensure(outbound.model, outbound_version).output_map[outbound.name] = name
         self._ensure(inbound.model, inbound_version).input_map[inbound.name] = name
 
+    def add_streaming_inputs(
+        self,
+        inputs: ExposedTensor | Sequence[ExposedTensor],
+        stream_size: int,
+        batch_size: int = 1,
+        name: str | None = None,
+        streams_per_gpu: int = 1,
+        *,
+        platform: Platform | str = Platform.SNAPSHOTTER,
+    ) -> ExposedTensor:
+        """Let requests bring what is new of a signal, and give these inputs their whole windows of it.
+
+        A snapshotter is added to the repository: see `alipes.streaming.make_streaming_input_model`. Each call adds one,
+        so inputs may have windows of different lengths, or different strides; a request then brings an update for each.
+
+        Args:
+            inputs: Inputs of models of the same repository, which take their channels of the update in this order.
+            stream_size: New samples of each window.
+            batch_size: Windows of a request.
+            name: What to call the snapshotter; `snapshotter` where left out. A name that is taken gets a number.
+            streams_per_gpu: Instances, and with them sequences at a time, of an exported snapshotter.
+            platform: `SNAPSHOTTER` for the server's own.
+
+        Returns:
+            The ensemble's input: `snapshot_update`, or `<snapshotter>.snapshot_update` where that is taken.
+
+        Raises:
+            ConfigError: If the sizes do not fit the inputs, or one of them is fed already. Nothing is changed then.
+        """
+        from alipes.repository.streaming.join import add_streaming_inputs
+
+        tensors = [inputs] if isinstance(inputs, ExposedTensor) else list(inputs)
+        for tensor in tensors:
+            self._check_end(tensor, "input")
+        sizes = (stream_size, batch_size)
+        return add_streaming_inputs(self, tensors, sizes, name, streams_per_gpu, Platform(platform))
+
+    def add_streaming_output(  # noqa: PLR0913 - scripts call it so
+        self,
+        output: ExposedTensor,
+        update_size: int,
+        num_updates: int,
+        batch_size: int | None = None,
+        name: str | None = None,
+        streams_per_gpu: int = 1,
+        *,
+        platform: Platform | str = Platform.AVERAGER,
+    ) -> ExposedTensor:
+        """Answer requests with the mean of an output's overlapping predictions.
+
+        An averager is added to the repository: see `alipes.streaming.make_streaming_output_model`.
+
+        Args:
+            output: An output of a model of the same repository.
+            update_size: Samples by which each prediction is ahead of the one before it.
+            num_updates: Predictions that make a mean.
+            batch_size: Predictions of a request; None for as many as the output says.
+            name: What to call the averager; `aggregator` where left out. A name that is taken gets a number.
+            streams_per_gpu: Instances, and with them sequences at a time, of an exported averager.
+            platform: `AVERAGER` for the server's own.
+
+        Returns:
+            The ensemble's output: `output_stream`, or `<averager>.output_stream` where that is taken.
+
+        Raises:
+            ConfigError: If the sizes do not fit the output. Nothing is changed then.
+        """
+        from alipes.repository.streaming.join import add_streaming_output
+
+        self._check_end(output, "output")
+        sizes = (update_size, num_updates, batch_size)
+        return add_streaming_output(self, output, sizes, name, streams_per_gpu, Platform(platform))
+
+    # --------------------------------------------------------------------------------- for what joins many at once
+
+    def check_unfed(self, tensor: ExposedTensor) -> None:
+        """Check that nothing feeds an input yet.
+
+        Raises:
+            ConfigError: With what feeds it.
+        """
+        self._check_not_fed(self._find(tensor.model, None), tensor, "", "a snapshot")
+
+    def is_taken(self, name: str) -> bool:
+        """Whether a tensor of the ensemble is called so."""
+        return self._producer(name) is not None or self._declared("input", name) is not None
+
     # -------------------------------------------------------------------------------------------------- the steps
 
     def _find(self, model: Model, version: int | None) -> Message | None:
@@ -181,8 +271,7 @@ class EnsembleModel(Model):
         return None
 
     def _free_name(self, tensor: ExposedTensor) -> str:
-        taken = self._producer(tensor.name) is not None or self._declared("input", tensor.name) is not None
-        return str(tensor) if taken else tensor.name
+        return str(tensor) if self.is_taken(tensor.name) else tensor.name
 
     def _check_free(self, name: str, tensor: ExposedTensor) -> None:
         other = self._producer(name)

@@ -22,6 +22,8 @@ class Platform(Enum):
     ENSEMBLE = "ensemble"
     PYTHON = "python"
     TORCHEXPORT = "pytorch_export"
+    SNAPSHOTTER = "snapshotter"
+    AVERAGER = "averager"
 
 
 conventions: Final[Mapping[Platform, str]] = MappingProxyType(
@@ -33,9 +35,11 @@ conventions: Final[Mapping[Platform, str]] = MappingProxyType(
         Platform.ENSEMBLE: "model.empty",
         Platform.PYTHON: "model.py",
         Platform.TORCHEXPORT: "model.pt2",
+        Platform.SNAPSHOTTER: "model.empty",
+        Platform.AVERAGER: "model.empty",
     }
 )
-"""Platform -> the file, or folder, that a version consists of."""
+"""Platform -> the file, or folder, that a version consists of; an empty one where the configuration says all."""
 
 BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType(
     {
@@ -45,10 +49,12 @@ BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType(
         Platform.TORCHSCRIPT: "pytorch",
         Platform.PYTHON: "python",
         Platform.TORCHEXPORT: "pytorch",
+        Platform.SNAPSHOTTER: "snapshotter",
+        Platform.AVERAGER: "averager",
     }
 )
 
-SERVED: Final = frozenset({Platform.ONNX, Platform.PYTHON, Platform.ENSEMBLE})
+SERVED: Final = frozenset({Platform.ONNX, Platform.PYTHON, Platform.ENSEMBLE, Platform.SNAPSHOTTER, Platform.AVERAGER})
 """What `alipes serve` runs; the rest is written for servers that run it."""
 
 _BACKEND_ONLY: Final = frozenset({Platform.PYTHON, Platform.TORCHEXPORT})

@@ -25,6 +25,7 @@ _HOMES: Final = (
     "tensorrt",
     "python_file",
     "python_function",
+    "streaming",
 )
 """Modules with the exporters that come with the package."""
 

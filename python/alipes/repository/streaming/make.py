@@ -1,0 +1,129 @@
+"""Makes models that stream: the server's own by default, or exported ones for servers that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from alipes.errors import ConfigError
+from alipes.repository.platform import Platform
+from alipes.repository.streaming.sizes import Means, Windows, means_of, windows_for
+from alipes.repository.tensors import ExposedTensor
+
+if TYPE_CHECKING:
+    from alipes.repository.model import Model
+    from alipes.repository.model_repository import ModelRepository
+
+__all__ = ["IDLE_US", "make_streaming_input_model", "make_streaming_output_model", "prepare_sequences"]
+
+IDLE_US: Final = 10_000_000
+"""Silence that ends a sequence, until the model's configuration is told otherwise."""
+
+
+def make_streaming_input_model(  # noqa: PLR0913 - scripts call it so
+    repository: ModelRepository,
+    inputs: ExposedTensor | Sequence[ExposedTensor],
+    stride_size: int,
+    batch_size: int = 1,
+    name: str | None = None,
+    streams_per_gpu: int = 1,
+    *,
+    platform: Platform | str = Platform.SNAPSHOTTER,
+) -> Model:
+    """Make a snapshotter: clients send what is new, the models behind it get their whole windows.
+
+    Its input is `snapshot_update`, `[1, channels, batch_size * stride_size]` with the channels of all inputs in the
+    order given. Its outputs are called `<model>.<input>_snapshot`. Each window ends with the newest stride and is bit
+    for bit what was sent, with zeros before the first sample. A stride may be as long as a window, or longer.
+
+    Args:
+        repository: Where to add it.
+        inputs: The inputs to feed: `(batch, channels, samples)` or `(batch, samples)`, with as many samples each.
+        stride_size: New samples of each window.
+        batch_size: Windows of a request.
+        name: Its name; `snapshotter` where left out. A name that is taken gets a number.
+        streams_per_gpu: Instances, and with them sequences at a time, of an exported model. The server's own has a slot
+            for every sequence.
+        platform: `SNAPSHOTTER` for the server's own.
+
+    Returns:
+        The model, exported as version 1.
+
+    Raises:
+        ConfigError: If a size or a shape is none that a snapshotter can have.
+    """
+    windows = windows_for([inputs] if isinstance(inputs, ExposedTensor) else list(inputs), stride_size, batch_size)
+    return _make(repository, windows, Platform(platform), name or "snapshotter", streams_per_gpu)
+
+
+def make_streaming_output_model(  # noqa: PLR0913, PLR0917 - likewise
+    repository: ModelRepository,
+    input: ExposedTensor,
+    update_size: int,
+    num_updates: int,
+    batch_size: int | None = None,
+    name: str | None = None,
+    streams_per_gpu: int = 1,
+    *,
+    platform: Platform | str = Platform.AVERAGER,
+) -> Model:
+    """Make an averager: overlapping predictions go in, and the mean of all that cover a sample comes out.
+
+    Its input is `update`, shaped as the predictions are; its output is `output_stream`, `[1, channels, batch_size *
+    update_size]`. It is `num_updates - 1` updates behind, and its first means lack predictions that never came.
+
+    Args:
+        repository: Where to add it.
+        input: The output whose predictions are averaged: `(batch, channels, samples)` or `(batch, samples)`. Of each
+            prediction the newest `num_updates * update_size` samples count.
+        update_size: Samples by which each prediction is ahead of the one before it.
+        num_updates: Predictions that make a mean.
+        batch_size: Predictions of a request; None for as many as the output says.
+        name: Its name; `aggregator` where left out. A name that is taken gets a number.
+        streams_per_gpu: As for a snapshotter.
+        platform: `AVERAGER` for the server's own.
+
+    Returns:
+        The model, exported as version 1.
+
+    Raises:
+        ConfigError: If a size or a shape is none that an averager can have.
+    """
+    means = means_of(input, update_size, num_updates, batch_size)
+    return _make(repository, means, Platform(platform), name or "aggregator", streams_per_gpu)
+
+
+def prepare_sequences(model: Model, streams: int) -> None:
+    """Give a model that has not been exported yet its sequences, and as many instances.
+
+    No kind of device is asked for: such a model runs where there is no GPU, too.
+    """
+    model.config.add_instance_group("auto", count=streams)
+    model.config.sequence_batching = {"direct": {}, "max_sequence_idle_microseconds": IDLE_US}
+
+
+def _make(
+    repository: ModelRepository, sizes: Windows | Means, platform: Platform, name: str, streams_per_gpu: int
+) -> Model:
+    native = Platform.SNAPSHOTTER if isinstance(sizes, Windows) else Platform.AVERAGER
+    if platform is not native:
+        raise _unknown(platform, native)
+    return add_prepared(repository, name, platform, streams_per_gpu, sizes)
+
+
+def add_prepared(
+    repository: ModelRepository, name: str, platform: Platform, streams: int, source: Any, **options: Any
+) -> Model:
+    """Add a model with sequences and export its first version; nothing is left of it where that fails."""
+    model = repository.add(name, platform, force=True)
+    try:
+        prepare_sequences(model, streams)
+        model.export_version(source, **options)
+    except BaseException:
+        repository.remove(model)
+        raise
+    return model
+
+
+def _unknown(platform: Platform, native: Platform) -> ConfigError:
+    return ConfigError(f"a streaming model cannot be {platform.name}; expected {native.name}", key="platform")

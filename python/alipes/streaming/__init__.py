@@ -1,0 +1,34 @@
+"""Models that keep in the server what their clients would send again and again.
+
+A *snapshotter* turns updates into overlapping windows, an *averager* overlapping predictions into their mean. Both are
+the server's own, which run many streams at a time without any file. `EnsembleModel.add_streaming_inputs` and
+`add_streaming_output` put them before and behind other models. Names are imported on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__all__ = ["make_streaming_input_model", "make_streaming_output_model"]
+
+if TYPE_CHECKING:
+    from alipes.repository.streaming.make import make_streaming_input_model, make_streaming_output_model
+
+_HOMES = {
+    "make_streaming_input_model": "make",
+    "make_streaming_output_model": "make",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"alipes.repository.streaming.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
