@@ -7,6 +7,7 @@
 #   make chaos        two minutes of trouble for the workers of Python models, under load
 #   make lint         formatting, lints, types
 #   make bench        ratios against the floors and the peers (see docs/benchmarks.md)
+#   make bench-queue  what one request costs a model's queue, in nanoseconds
 #   make docs         the generated reference pages
 #   make wheel        the wheel that users install, in dist/
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use crate::deadlines::Deadlines;
 use crate::line::Line;
 use crate::policy::{Priorities, QueuePolicy, TimeoutAction};
 use crate::work::{Reason, Refused, Waiting, Work};
@@ -30,11 +31,9 @@ pub(crate) struct Spot {
 pub(crate) struct Levels<W> {
     priorities: Priorities,
     levels: BTreeMap<u64, Level<W>>,
-    /// Of those that are not late yet, by their numbers; empty where no policy has a time-out.
-    deadlines: BTreeMap<(Instant, u64), Spot>,
+    /// Of those that are not late yet; empty where no policy has a time-out.
+    deadlines: Deadlines<Spot>,
     waiting: usize,
-    /// Requests that ever came.
-    came: u64,
 }
 
 #[derive(Debug)]
@@ -64,7 +63,7 @@ impl<W> Level<W> {
 
 impl<W: Work> Levels<W> {
     pub(crate) fn new(priorities: Priorities) -> Levels<W> {
-        Levels { priorities, levels: BTreeMap::new(), deadlines: BTreeMap::new(), waiting: 0, came: 0 }
+        Levels { priorities, levels: BTreeMap::new(), deadlines: Deadlines::default(), waiting: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -80,41 +79,30 @@ impl<W: Work> Levels<W> {
     /// Puts a request at the end of its line; tells which line that is.
     pub(crate) fn push_back(&mut self, now: Instant, mut work: W) -> Rank {
         let rank = self.rank_of(&work);
-        let number = self.number();
         let level = level(&mut self.levels, &self.priorities, rank.level);
         let deadline = level.policy.deadline(now, &work);
         if deadline.is_some() {
             work.set_deadline(deadline);
         }
-        let key = level.live.push_back(Waiting { entered: now, number, work });
-        self.watch(deadline, number, Spot { rank, key });
+        let spot = Spot { rank, key: level.live.next_key() };
+        let watch = deadline.map(|deadline| self.deadlines.watch(deadline, spot));
+        level.live.push_back(Waiting { entered: now, watch, work });
+        self.waiting += 1;
         rank
     }
 
     /// Puts a request that was in the queue before at the head of its line, with the deadline that it had.
     pub(crate) fn push_front(&mut self, entered: Instant, work: W) {
         let rank = self.rank_of(&work);
-        let number = self.number();
-        let deadline = work.deadline();
         let level = level(&mut self.levels, &self.priorities, rank.level);
-        let key = level.live.push_front(Waiting { entered, number, work });
-        self.watch(deadline, number, Spot { rank, key });
+        let spot = Spot { rank, key: level.live.next_key() };
+        let watch = work.deadline().map(|deadline| self.deadlines.watch(deadline, spot));
+        level.live.push_front(Waiting { entered, watch, work });
+        self.waiting += 1;
     }
 
     fn rank_of(&self, work: &W) -> Rank {
         Rank { level: self.priorities.level_of(work.priority()), late: false }
-    }
-
-    fn number(&mut self) -> u64 {
-        self.waiting += 1;
-        self.came += 1;
-        self.came
-    }
-
-    fn watch(&mut self, deadline: Option<Instant>, number: u64, spot: Spot) {
-        if let Some(deadline) = deadline {
-            self.deadlines.insert((deadline, number), spot);
-        }
     }
 
     /// Who goes first.
@@ -155,9 +143,9 @@ impl<W: Work> Levels<W> {
     pub(crate) fn remove(&mut self, spot: Spot) -> W {
         let Spot { rank, key } = spot;
         let level = level(&mut self.levels, &self.priorities, rank.level);
-        let Waiting { work, number, .. } = level.line_mut(rank.late).remove(key);
-        if let Some(deadline) = work.deadline().filter(|_| !rank.late) {
-            self.deadlines.remove(&(deadline, number));
+        let Waiting { work, watch, .. } = level.line_mut(rank.late).remove(key);
+        if let Some(watch) = watch {
+            self.deadlines.forget(watch);
         }
         self.waiting -= 1;
         if level.len() == 0 && self.levels.len() > KEPT_LEVELS {
@@ -184,22 +172,21 @@ impl<W: Work> Levels<W> {
 
     /// The first moment at which somebody has waited too long.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadlines.first_key_value().map(|((deadline, _), _)| *deadline)
+        self.deadlines.first().map(|(deadline, _)| deadline)
     }
 
     /// Does what the policies say with those who have waited too long; tells whether there were any.
     pub(crate) fn expire(&mut self, now: Instant, refused: &mut Vec<Refused<W>>) -> bool {
         let mut any = false;
-        while let Some(first) = self.deadlines.first_entry().filter(|first| first.key().0 <= now) {
-            let spot = *first.get();
+        while let Some((_, &spot)) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now) {
             any = true;
             match self.levels[&spot.rank.level].policy.timeout_action {
                 TimeoutAction::Reject => refused.push(Refused { work: self.remove(spot), reason: Reason::Expired }),
                 TimeoutAction::Delay => {
-                    self.deadlines.pop_first();
+                    self.deadlines.forget_first();
                     let level = level(&mut self.levels, &self.priorities, spot.rank.level);
                     let waiting = level.live.remove(spot.key);
-                    level.late.push_back(waiting);
+                    level.late.push_back(Waiting { watch: None, ..waiting });
                 }
             }
         }

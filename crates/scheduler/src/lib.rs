@@ -17,6 +17,7 @@
 //! - [`streams`] is the book of the live sequences of a model that keeps its own state.
 
 mod arbiter;
+mod deadlines;
 mod direct;
 mod dynamic;
 pub mod ensemble;

@@ -47,6 +47,11 @@ impl<W> Line<W> {
         &self.places[key].waiting
     }
 
+    /// The key that the next one to join will have.
+    pub(crate) fn next_key(&self) -> usize {
+        self.places.vacant_key()
+    }
+
     pub(crate) fn push_back(&mut self, waiting: Waiting<W>) -> usize {
         let before = self.tail;
         let key = self.places.insert(Place { waiting, before, behind: NOBODY });
@@ -96,7 +101,7 @@ mod tests {
     fn line(works: &[u32]) -> (Line<u32>, Vec<usize>) {
         let mut line = Line::default();
         let entered = Instant::now();
-        let keys = works.iter().map(|&work| line.push_back(Waiting { entered, number: 0, work })).collect();
+        let keys = works.iter().map(|&work| line.push_back(Waiting { entered, watch: None, work })).collect();
         (line, keys)
     }
 
@@ -117,8 +122,8 @@ mod tests {
             let (mut line, keys) = line(&[1, 2, 3]);
             let left = line.remove(keys[leaver]).work;
             assert_eq!(all(&line), [1, 2, 3].into_iter().filter(|&work| work != left).collect::<Vec<_>>());
-            line.push_back(Waiting { entered: Instant::now(), number: 0, work: 4 });
-            line.push_front(Waiting { entered: Instant::now(), number: 0, work: 0 });
+            line.push_back(Waiting { entered: Instant::now(), watch: None, work: 4 });
+            line.push_front(Waiting { entered: Instant::now(), watch: None, work: 0 });
             assert_eq!((all(&line)[0], all(&line)[3]), (0, 4));
         }
     }
@@ -128,7 +133,7 @@ mod tests {
         let (mut line, keys) = line(&[1]);
         line.remove(keys[0]);
         assert!(line.len() == 0 && line.first().is_none());
-        line.push_front(Waiting { entered: Instant::now(), number: 0, work: 2 });
+        line.push_front(Waiting { entered: Instant::now(), watch: None, work: 2 });
         assert_eq!(all(&line), [2]);
     }
 }

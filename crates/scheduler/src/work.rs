@@ -117,7 +117,7 @@ pub struct Refused<W> {
 #[derive(Debug)]
 pub(crate) struct Waiting<W> {
     pub(crate) entered: Instant,
-    /// Later than that of all who came before.
-    pub(crate) number: u64,
+    /// Where its deadline is watched, if it has one.
+    pub(crate) watch: Option<usize>,
     pub(crate) work: W,
 }

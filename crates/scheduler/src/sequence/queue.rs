@@ -105,7 +105,7 @@ impl<W: Work> SequenceQueue<W> {
         if let Place::Backlog(ticket) = &mut sequence.place {
             self.backlog.hurry(ticket, expires);
         }
-        sequence.waiting.push_back(Waiting { entered: now, number: 0, work });
+        sequence.waiting.push_back(Waiting { entered: now, watch: None, work });
         self.waiting += 1;
         if said.end {
             self.table.close(key);
@@ -472,7 +472,7 @@ impl<W: Work> SequenceQueue<W> {
             Lineup::Oldest(dynamic) => dynamic.put_back(now, std::iter::once(work)),
             Lineup::Direct(slots) => {
                 sequence.out = false;
-                sequence.waiting.push_front(Waiting { entered: now, number: 0, work });
+                sequence.waiting.push_front(Waiting { entered: now, watch: None, work });
                 slots.set(seat.slot);
             }
         }
