@@ -21,6 +21,7 @@ __all__ = [
     "ModelLoadError",
     "NoExporter",
     "NotFound",
+    "NotOffered",
     "NotReady",
     "Overloaded",
     "PermissionDenied",
@@ -154,6 +155,10 @@ class ModelLoadError(AlipesError):
 
 class ServerStartError(AlipesError):
     """The server cannot start: a port is in use, an address is not ours, a model must load and does not."""
+
+
+class NotOffered(AlipesError, NotImplementedError):
+    """A name that scripts may import has nothing behind it here; the message says what to do instead."""
 
 
 class TransportError(AlipesError):

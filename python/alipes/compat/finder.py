@@ -1,0 +1,102 @@
+"""Imports of other toolkits' names, answered last: whoever has such a package installed keeps it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import ClassVar
+
+from alipes.compat.absent import absent
+from alipes.compat.names import Absent, Row
+
+__all__ = ["AliasFinder", "AliasModule", "installed_elsewhere"]
+
+
+class AliasModule(ModuleType):
+    """A module whose names live elsewhere: each is looked up there when it is first asked for."""
+
+    _row: ClassVar[Row] = {}
+
+    def __getattr__(self, name: str) -> object:
+        """The name, out of its home; it stays here from then on."""
+        value = self._find(name)
+        self.__dict__[name] = value
+        return value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a name, unless a submodule would take the place of one that the package itself has.
+
+        A submodule is put into its package when it is imported. Where both have a name that is spelled the same
+        (`hermes.aeriel.serve.serve`), the package's stays, as it does in hermes.
+        """
+        if isinstance(value, AliasModule) and not isinstance(self._row, Absent) and name in self._row:
+            return
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        """What is here, and what would be found."""
+        row = self._row
+        return sorted({*self.__dict__, *(row.names if isinstance(row, Absent) else row)})
+
+    def _find(self, name: str) -> object:
+        row = self._row
+        if isinstance(row, Absent):
+            if name.startswith("_"):
+                raise AttributeError(f"module {self.__name__!r} has no name {name!r}")
+            return absent(self.__name__, name, row.reason)
+        home = row.get(name)
+        if home is None:
+            known = ", ".join(sorted(row)) or "no names of its own"
+            raise AttributeError(f"module {self.__name__!r} is answered by alipes and has no {name!r}; it has: {known}")
+        module, _, attribute = home.partition(":")
+        return getattr(import_module(module), attribute)
+
+
+class AliasFinder(MetaPathFinder, Loader):
+    """Finds and loads the modules of a table, and nothing below a package that somebody else has brought."""
+
+    def __init__(self, modules: Mapping[str, Row], roots: Collection[str]) -> None:
+        """Takes the table, and the packages that its modules are in."""
+        self._modules = modules
+        self._roots = roots
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The specification of a module of the table; None for all others."""
+        root = fullname.partition(".")[0]
+        if fullname not in self._modules or root not in self._roots:
+            return None
+        if fullname != root and not isinstance(sys.modules.get(root), AliasModule):
+            return None
+        # Each is a package, so that Python looks for what is below it; there is no folder to look in.
+        return ModuleSpec(fullname, self, origin="alipes.compat", is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """An empty module that answers to its row."""
+        module = AliasModule(spec.name, f"Answered by alipes: see alipes.compat. Stands for {spec.name}.")
+        object.__setattr__(module, "_row", self._modules[spec.name])
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: names come when they are asked for."""
+
+    def forget(self) -> None:
+        """Take the modules that were answered for out of `sys.modules`."""
+        for name in [name for name, module in sys.modules.items() if isinstance(module, AliasModule)]:
+            if name in self._modules:
+                del sys.modules[name]
+
+
+def installed_elsewhere(root: str) -> str | None:
+    """Where a package of this name is installed; None where it is not."""
+    if (loaded := sys.modules.get(root)) is not None:
+        return None if isinstance(loaded, AliasModule) else str(getattr(loaded, "__file__", None) or "this process")
+    spec = PathFinder.find_spec(root)
+    if spec is None:
+        return None
+    return spec.origin or next(iter(spec.submodule_search_locations or ()), "this environment")

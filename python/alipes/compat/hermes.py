@@ -1,0 +1,47 @@
+"""Answers to the import names of hermes, once called gravswell, in scripts that are to run unchanged.
+
+`import alipes.compat.hermes` at a script's top does it, or `python -m alipes.compat hermes script.py` for one that
+nobody may touch. It is asked for, never done by itself; and a hermes that is installed stays what it is, whether it was
+installed before or after.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from alipes.compat.finder import AliasFinder, installed_elsewhere
+from alipes.compat.names import MODULES, ROOTS
+
+__all__ = ["install", "uninstall"]
+
+_finder = AliasFinder(MODULES, ROOTS)
+
+
+def install() -> None:
+    """Answer to these names from now on, in this process. Importing this module does it.
+
+    Warns:
+        RuntimeWarning: If a package of one of the names is installed: it is the one that imports go on to find.
+    """
+    if _finder in sys.meta_path:
+        return
+    for root in sorted(ROOTS):
+        if (place := installed_elsewhere(root)) is not None:
+            warnings.warn(
+                f"a package '{root}' is installed ({place}): imports of it go there, not to alipes",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+    # Last: nothing that is installed is ever hidden.
+    sys.meta_path.append(_finder)
+
+
+def uninstall() -> None:
+    """No longer answer; what was imported stays with those who have it."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    _finder.forget()
+
+
+install()

@@ -1,0 +1,115 @@
+"""Which module names of hermes are answered to, and with what.
+
+One row a module: its names, each with where it is at home here, as `module:name`. A row of `Absent` is a module whose
+names can be imported and say on use why nothing is behind them. hermes was called gravswell before, so every module
+below `quiver` and `cloudbreak` has both names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+__all__ = ["MODULES", "ROOTS", "Absent", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Names that can be imported and not used.
+
+    Attributes:
+        names: They; any other public name of the module is answered to likewise.
+        reason: Why nothing is behind them, and what to do instead.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+
+
+Row: TypeAlias = Mapping[str, str] | Absent
+
+_CLUSTERS: Final = (
+    "alipes does not rent machines or clusters yet; start servers there with your own tools, on a repository in a "
+    "bucket, and give their addresses to InferenceClient and ServerMonitor"
+)
+_MOVED: Final = "it left hermes in 2022 and has nothing to do with serving; install the package `typeo` for it"
+_FRAMES: Final = "it left hermes in 2022 and has nothing to do with serving; read frame files with gwpy"
+
+
+def _from(module: str, *names: str, **renamed: str) -> dict[str, str]:
+    """The names of a row, from one module here; `theirs="ours"` where they differ."""
+    same = {name: f"alipes.{module}:{name}" for name in names}
+    return same | {theirs: f"alipes.{module}:{ours}" for theirs, ours in renamed.items()}
+
+
+_REPOSITORY: Final[dict[str, Row]] = {
+    "": _from("repository", "Platform", "conventions", "Model", "ModelConfig", "ModelRepository"),
+    ".model": _from("repository", "ExposedTensor", "Model", "EnsembleModel"),
+    ".model_config": _from("repository", "ModelConfig", "EnsembleConfig"),
+    ".model_repository": _from("repository", "ModelRepository"),
+    ".platform": _from("repository", "Platform", "conventions"),
+    ".types": _from("compat.quiver", "SHAPE_TYPE", "IO_TYPE", "EXPOSED_TYPE"),
+    ".exporters": {
+        **_from("repository", "Exporter"),
+        **_from("repository.export.ensemble", Ensemble="EnsembleExporter"),
+        **_from("repository.export.keras", "KerasSavedModel"),
+        **_from("repository.export.torch_onnx", "TorchOnnx"),
+        **_from("repository.export.tensorrt", TorchTensorRT="TensorRT"),
+        **_from("repository.export.torch_script", "TorchScript"),
+    },
+    ".exporters.exporter": _from("repository", "Exporter"),
+    ".exporters.ensemble": _from("repository.export.ensemble", Ensemble="EnsembleExporter"),
+    ".exporters.keras_savedmodel": _from("repository.export.keras", "KerasSavedModel"),
+    ".exporters.torch_onnx": _from("repository.export.torch_onnx", "TorchOnnx"),
+    ".exporters.torch_tensorrt": _from("repository.export.tensorrt", TorchTensorRT="TensorRT"),
+    ".exporters.torchscript": _from("repository.export.torch_script", "TorchScript"),
+    ".exporters.utils": {
+        **_from("repository.export.find", "find_exporter"),
+        **_from("compat.quiver", "get_input_names_from_torch_object"),
+    },
+    ".io": {
+        **_from("repository.store.base", FileSystem="Store"),
+        **_from("repository.store.local", "LocalFileSystem"),
+        **_from("compat.quiver", "GCSFileSystem"),
+    },
+    ".io.exceptions": _from("repository.store.base", "NoFilesFoundError"),
+}
+
+_GOOGLE: Final = Absent(
+    (
+        "Cluster",
+        "ClusterManager",
+        "NodePool",
+        "VMClient",
+        "VMInstance",
+        "VMManager",
+        "create_gpu_node_pool_config",
+        "make_simple_debian_instance_description",
+    ),
+    _CLUSTERS,
+)
+
+_HERMES: Final[dict[str, Row]] = {
+    "hermes": {},
+    **{f"hermes.quiver{name}": row for name, row in _REPOSITORY.items()},
+    "hermes.cloudbreak": {},
+    "hermes.cloudbreak.clouds": {},
+    "hermes.cloudbreak.clouds.google": _GOOGLE,
+    "hermes.typeo": Absent(("typeo", "spoof"), _MOVED),
+    "hermes.gwftools": Absent((), _FRAMES),
+}
+
+_GRAVSWELL: Final[dict[str, Row]] = {
+    "gravswell": {},
+    **{name.replace("hermes", "gravswell", 1): row for name, row in _HERMES.items() if ".quiver" in name},
+    "gravswell.cloudbreak": {},
+    "gravswell.cloudbreak.google": _GOOGLE,
+}
+
+MODULES: Final[Mapping[str, Row]] = MappingProxyType(_HERMES | _GRAVSWELL)
+"""Module name -> its row. Modules below one of them are packages' own rows here."""
+
+ROOTS: Final = frozenset({"hermes", "gravswell"})
+"""The packages that are answered for, where nobody else has them."""

@@ -1,0 +1,186 @@
+"""Scripts of hermes' users find the names that they import, and whoever has hermes keeps it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from alipes import repository
+from alipes.compat.finder import AliasModule
+from alipes.compat.names import MODULES, ROOTS, Absent
+from alipes.errors import NotOffered
+
+NAMES = [(module, name) for module, row in MODULES.items() for name in (row.names if isinstance(row, Absent) else row)]
+ABSENT = [(module, name) for module, name in NAMES if isinstance(MODULES[module], Absent)]
+
+
+@pytest.fixture
+def hermes() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compat = import_module("alipes.compat.hermes")
+        compat.install()
+    try:
+        yield
+    finally:
+        compat.uninstall()
+
+
+def run(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A script in a folder of its own, started by its path, or with `arguments` in front of it."""
+    script = folder / "script.py"
+    script.write_text(textwrap.dedent(code))
+    return subprocess.run(
+        [sys.executable, *arguments, str(script), "one", "two"], capture_output=True, text=True, check=False, cwd=folder
+    )
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=lambda value: value)
+def test_every_name_is_there(hermes: None, module: str, name: str) -> None:
+    assert getattr(import_module(module), name) is not None
+    assert name in dir(import_module(module))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_is_imported_the_way_scripts_do(hermes: None, module: str) -> None:
+    parent, _, last = module.rpartition(".")
+    space: dict[str, object] = {}
+    exec(f"from {parent} import {last}" if parent else f"import {last}", space)
+    assert last in space
+    assert not parent or parent in MODULES, "what is above a module must be answered to as well"
+
+
+def test_the_names_are_those_of_the_repository(hermes: None) -> None:
+    space: dict[str, object] = {}
+    exec("from hermes import quiver as qv; from gravswell import quiver as older", space)
+    qv, older = space["qv"], space["older"]
+    for name in ("ModelRepository", "Model", "Platform", "conventions", "ModelConfig"):
+        assert getattr(qv, name) is getattr(repository, name)
+        assert getattr(older, name) is getattr(repository, name)
+
+
+@pytest.mark.parametrize(("module", "name"), ABSENT, ids=lambda value: value)
+def test_what_is_not_offered_can_be_imported_and_says_so_on_use(hermes: None, module: str, name: str) -> None:
+    stand_in = getattr(import_module(module), name)
+    assert not isinstance("anything", stand_in)
+    with pytest.raises(NotOffered, match=rf"{module}\.{name} is not offered: .*(yet|left hermes)"):
+        stand_in(project="p", zone="z")
+    with pytest.raises(NotOffered):
+        stand_in.from_file("key.json")
+    assert issubclass(NotOffered, NotImplementedError)
+
+
+def test_an_unknown_name_says_what_there_is(hermes: None) -> None:
+    with pytest.raises(ImportError):
+        exec("from hermes.quiver import ModelRepositry")
+    with pytest.raises(
+        AttributeError, match=r"'hermes.quiver' is answered by alipes and has no 'nothing'; it has: Model"
+    ):
+        import_module("hermes.quiver").nothing  # noqa: B018
+    with pytest.raises(ModuleNotFoundError):
+        import_module("hermes.nothing")
+    with pytest.raises(AttributeError):
+        import_module("hermes.typeo").__wrapped__  # noqa: B018
+
+
+def test_nothing_is_answered_to_unless_asked(tmp_path: Path) -> None:
+    done = run("import alipes, alipes.compat, alipes.repository\nimport hermes", tmp_path)
+    assert done.returncode == 1
+    assert "No module named 'hermes'" in done.stderr
+
+
+def test_answering_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    done = run(
+        """
+        from alipes.compat import hermes
+        hermes.install()  # a second time does no more than the first
+        from hermes import quiver
+        hermes.uninstall()
+        print(quiver.Platform.ONNX.value)
+        import hermes
+        """,
+        tmp_path,
+    )
+    assert done.stdout == "onnxruntime_onnx\n"
+    assert "No module named 'hermes'" in done.stderr
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_an_installed_hermes_is_never_hidden(tmp_path: Path, order: str) -> None:
+    theirs = tmp_path / "site" / "hermes"
+    (theirs / "quiver").mkdir(parents=True)
+    (theirs / "__init__.py").write_text("who = 'theirs'\n")
+    (theirs / "quiver" / "__init__.py").write_text("who = 'theirs'\n")
+    path = f"import sys; sys.path.append({str(theirs.parent)!r})"
+    ours = "import alipes.compat.hermes"
+    first, second = (path, ours) if order == "before" else (ours, path)
+    done = run(
+        f"{first}\n{second}\nimport hermes.quiver\nprint(hermes.who, hermes.quiver.who)\nimport hermes.stillwater",
+        tmp_path,
+    )
+    assert done.stdout == "theirs theirs\n"
+    # Nor is what it lacks mixed with ours.
+    assert "No module named 'hermes.stillwater'" in done.stderr
+    assert (order == "before") == (
+        f"RuntimeWarning: a package 'hermes' is installed ({theirs / '__init__.py'}): imports of it go there"
+        in done.stderr
+    )
+
+
+def test_a_script_runs_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("value = 7\n")
+    code = """
+        import sys
+        from hermes import quiver as qv
+        from gravswell import quiver
+        import beside
+        if __name__ == "__main__":
+            print(qv.ModelRepository is quiver.ModelRepository, sys.argv[1:], beside.value)
+            raise SystemExit(3)
+    """
+    done = run(code, tmp_path, "-m", "alipes.compat", "hermes")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "True ['one', 'two'] 7\n", "")
+
+
+def test_a_module_runs_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "tool.py").write_text("import sys, hermes.quiver.model\nprint(sys.argv[1:], __name__)\n")
+    command = [sys.executable, "-m", "alipes.compat", "hermes", "-m", "tool", "one"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['one'] __main__\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ([], 2, "usage: python -m alipes.compat hermes SCRIPT"),
+        (["hermes"], 2, "usage:"),
+        (["hermes", "-m"], 2, "usage:"),
+        (["zeus", "script.py"], 2, "usage:"),
+        (["hermes", "no-such.py"], 2, "there is no script 'no-such.py'"),
+        (["--help"], 0, "usage:"),
+    ],
+)
+def test_the_command_says_how_it_is_used(tmp_path: Path, arguments: list[str], code: int, told: str) -> None:
+    command = [sys.executable, "-m", "alipes.compat", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == code
+    assert told in done.stdout + done.stderr
+
+
+def test_a_name_that_a_package_and_its_module_share_stays_the_package_s() -> None:
+    package = AliasModule("package")
+    object.__setattr__(package, "_row", {"serve": "os:sep"})
+    package.serve = AliasModule("package.serve")
+    package.other = AliasModule("package.other")
+    assert package.serve == "/"
+    assert isinstance(package.other, AliasModule)
+
+
+def test_the_roots_are_those_of_the_table() -> None:
+    assert {module.partition(".")[0] for module in MODULES} == ROOTS
