@@ -27,6 +27,8 @@ __all__ = [
     "PermissionDenied",
     "RepositoryError",
     "RepositoryUseError",
+    "ServeError",
+    "ServeTimeout",
     "ServerStartError",
     "TooLarge",
     "TransportError",
@@ -159,6 +161,14 @@ class ServerStartError(AlipesError):
 
 class NotOffered(AlipesError, NotImplementedError):
     """A name that scripts may import has nothing behind it here; the message says what to do instead."""
+
+
+class ServeError(ServerStartError, ValueError):
+    """A server that a script asked for cannot be started, or ended before it was ready."""
+
+
+class ServeTimeout(AlipesError, TimeoutError, RuntimeError):
+    """A server was not ready in the time that a script gave it; it may still become so."""
 
 
 class TransportError(AlipesError):

@@ -27,6 +27,11 @@ def test_importing_the_server_loads_no_heavy_package(statement: str) -> None:
     assert loaded_after(statement).isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("statement", ["from alipes.serve import serve", "import alipes.serve.child"])
+def test_importing_what_starts_servers_loads_no_heavy_package(statement: str) -> None:
+    assert loaded_after(statement).isdisjoint(HEAVY)
+
+
 def test_importing_the_repository_loads_no_framework() -> None:
     loaded = loaded_after("from alipes import repository as qv; qv.ModelRepository, qv.Platform, qv.EnsembleModel")
     assert loaded.isdisjoint({"numpy", "onnxruntime", "onnx", "torch", "tensorflow", "keras", "sklearn", "fsspec"})

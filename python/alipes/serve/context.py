@@ -1,0 +1,104 @@
+"""`with serve(repository) as instance:` - a server for as long as the block runs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from alipes.serve.doors import asked_doors, flag_words
+from alipes.serve.gpus import has_gpu, say_without_gpu, visible_devices
+from alipes.serve.instance import Instance
+from alipes.serve.keeper import Keeper
+from alipes.serve.recipe import Recipe, Runtime, find_image, repository_of
+
+__all__ = ["recipe", "serve"]
+
+_numbers = itertools.count(1)
+
+# Flags by which a server says less: its log may then lack the lines that tell of its doors.
+_QUIET = ("--log-info", "--log-file", "--allow-http=")
+
+
+@contextmanager
+def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that scripts use
+    model_repo_dir: str | os.PathLike[str],
+    image: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    gpus: int | Sequence[int] | None = None,
+    server_args: Sequence[str] | str | None = None,
+    log_file: str | os.PathLike[str] | None = None,
+    wait: bool = False,
+    *,
+    runtime: Runtime = "apptainer",
+) -> Iterator[Instance]:
+    """Serves a model repository while the block runs.
+
+    The doors are at the ports 8000, 8001 and 8002 where these are free. Where one is not, another is taken, and clients
+    and monitors of this process which ask for `localhost:8001` are led there; `instance.grpc` says where that is.
+
+    Args:
+        model_repo_dir: The repository: a folder, or the address of a bucket.
+        image: A container image with Triton; `None` runs our own server.
+        name: Name of the instance.
+        gpus: GPUs that the server may see. Without a GPU here this is said once, and the CPU is used.
+        server_args: Further flags of the server. A port that they name is the port: if it is taken, that is an error.
+        log_file: Where the server's output goes; `None` keeps it for as long as the block runs, `instance.log`.
+        wait: Whether to wait until the server is ready before the block begins.
+        runtime: What runs the image: `apptainer` (or its older name), `docker`, `podman`.
+
+    Raises:
+        ServeError: If the server cannot be started. It is a `ValueError`.
+
+    Units: the server is asked to finish within 10 seconds when the block ends, unless flags say otherwise.
+    """
+    plan = recipe(model_repo_dir, image, name, gpus, server_args, runtime)
+    folder = Path(tempfile.mkdtemp(prefix="alipes-serve-"))
+    try:
+        log = Path(log_file).absolute() if log_file is not None else folder / "server.log"
+        keeper = Keeper(plan, asked_doors(plan.flags), log)
+        keeper.start()
+        try:
+            instance = Instance(plan.name, keeper, log, announced=announced(plan))
+            if wait:
+                instance.wait_until_ready()
+            yield instance
+        finally:
+            keeper.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def recipe(
+    model_repo_dir: str | os.PathLike[str],
+    image: str | os.PathLike[str] | None,
+    name: str | None,
+    gpus: int | Sequence[int] | None,
+    server_args: Sequence[str] | str | None,
+    runtime: Runtime,
+) -> Recipe:
+    """How to start the server that a script asks for.
+
+    Raises:
+        ServeError: If something that it names is not there.
+    """
+    devices = visible_devices(gpus, os.environ)
+    say_without_gpu(gpus)
+    return Recipe(
+        name=name or f"alipes-{os.getpid()}-{next(_numbers)}",
+        repository=repository_of(model_repo_dir),
+        image=find_image(image, runtime),
+        runtime=runtime,
+        devices=devices,
+        gpu=has_gpu(),
+        flags=tuple(flag_words(server_args)),
+    )
+
+
+def announced(plan: Recipe) -> bool:
+    """Whether the output of a server will tell when its doors are open."""
+    return not any(word.startswith(_QUIET) for word in plan.flags)

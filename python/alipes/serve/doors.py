@@ -1,0 +1,141 @@
+"""The three doors of a server: which ports a script's flags ask for, and which ports there are."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from alipes.errors import ServeError
+
+__all__ = ["DEFAULT_PORTS", "Door", "DoorName", "Doors", "asked_doors", "choose_ports", "flag_words"]
+
+DoorName = Literal["http", "grpc", "metrics"]
+
+DEFAULT_PORTS: Final[dict[DoorName, int]] = {"http": 8000, "grpc": 8001, "metrics": 8002}
+"""Where servers are, and where scripts look for them."""
+
+_HIGHEST_PORT: Final = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """One door.
+
+    Attributes:
+        host: Address that it is bound to; empty for all of this machine.
+        asked: Port by which a script knows it.
+        port: Port that it is bound to.
+        fixed: Whether the script named the port itself, so that no other will do.
+    """
+
+    host: str
+    asked: int
+    port: int
+    fixed: bool
+
+    @property
+    def address(self) -> str:
+        """Where a client on this machine reaches it, `host:port`."""
+        host = "127.0.0.1" if self.host in ("", "0.0.0.0") else "[::1]" if self.host == "::" else self.host
+        return f"{host}:{self.port}"
+
+
+Doors = dict[DoorName, Door]
+
+
+def flag_words(server_args: Sequence[str] | str | None) -> list[str]:
+    """The flags as words of a command line. `"--flag value"` in one string is two words, as a shell would have it."""
+    if isinstance(server_args, str):
+        return shlex.split(server_args)
+    words: list[str] = []
+    for text in server_args or ():
+        name, space, _ = text.partition(" ")
+        several = name.startswith("--") and space and ("=" not in name or " --" in text)
+        words += shlex.split(text) if several else [text]
+    return words
+
+
+def asked_doors(words: Sequence[str]) -> Doors:
+    """What the flags say about the doors; a door that they close is left out.
+
+    Raises:
+        ServeError: If a port is none.
+    """
+    doors: Doors = {}
+    for name, default in DEFAULT_PORTS.items():
+        if (_flag(words, f"allow-{name}") or "true").lower() in ("false", "0"):
+            continue
+        text = _flag(words, f"{name}-port")
+        port = default if text is None else _port(text, f"--{name}-port")
+        host = _flag(words, f"{name}-address") or ""
+        # Port 0 says that any will do: scripts then know the door by its usual number.
+        doors[name] = Door(host, asked=port or default, port=port, fixed=bool(text) and port != 0)
+    return doors
+
+
+def choose_ports(doors: Doors, spoken_for: Collection[int] = ()) -> Doors:
+    """The doors on ports that nobody listens at: the asked ones where they are free, else any.
+
+    Args:
+        doors: What flags say about them.
+        spoken_for: Ports at which somebody will listen before long.
+
+    Raises:
+        ServeError: If the script named a port itself, and somebody listens there.
+    """
+    chosen: Doors = {}
+    for name, door in doors.items():
+        if door.host.startswith("unix:") or (door.port not in {0, *spoken_for} and is_free(door.host, door.port)):
+            chosen[name] = door
+        elif door.fixed:
+            raise ServeError(
+                f"port {door.port}, which --{name}-port names, is already in use: name another, or none, "
+                "and a free one is found and handed to the clients of this process"
+            )
+        else:
+            chosen[name] = Door(door.host, door.asked, free_port(door.host), fixed=False)
+    return chosen
+
+
+def is_free(host: str, port: int) -> bool:
+    """Whether nobody listens at a port. Somebody may before we do: who starts a server has to see whether it did."""
+    with _socket(host) as probe:
+        # What connections of the server before us left behind does not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+            probe.listen(1)
+        except OSError:
+            return False
+        return True
+
+
+def free_port(host: str) -> int:
+    """A port that the system says is free."""
+    with _socket(host) as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _socket(host: str) -> socket.socket:
+    return socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+
+
+def _flag(words: Sequence[str], name: str) -> str | None:
+    """The last value that the words give a flag."""
+    value = None
+    for index, word in enumerate(words):
+        flag, equals, text = word.partition("=")
+        if flag == f"--{name}":
+            value = text if equals else next(iter(words[index + 1 : index + 2]), "")
+    return value
+
+
+def _port(text: str, flag: str) -> int:
+    if not text.isdecimal() or int(text) > _HIGHEST_PORT:
+        raise ServeError(f"{flag} is {text!r}, which is no port: give a number from 0 to {_HIGHEST_PORT}")
+    return int(text)

@@ -1,0 +1,170 @@
+"""A server that runs for a script: where it is, whether it is ready, what it said."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import Final, Protocol
+
+from alipes.errors import ServeError, ServeTimeout
+from alipes.handover import resolve
+from alipes.serve.doors import DoorName, Doors
+from alipes.serve.readiness import State, announces, look, tail
+
+__all__ = ["Instance", "Source"]
+
+_FIRST_LOOK_S: Final = 0.02
+_LATER_LOOKS_S: Final = 0.25
+_log = logging.getLogger("alipes.serve")
+
+
+class Source(Protocol):
+    """Who holds the server's process for an instance."""
+
+    doors: Doors
+    ports: set[int]
+    """By which scripts may know its doors."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+
+    def how(self) -> str | None:
+        """How it ended, in words; `None` while it runs."""
+
+    def wait_for_end(self, timeout_s: float) -> bool:
+        """Whether it has ended, as soon as it has or when the time is up."""
+
+    def stop(self) -> None:
+        """Ends it."""
+
+
+class Instance:
+    """A running server.
+
+    Attributes:
+        name: Its name.
+        log_path: The file with what it wrote.
+    """
+
+    def __init__(self, name: str, source: Source, log_path: Path, *, announced: bool) -> None:
+        """Takes what runs.
+
+        Args:
+            name: Its name.
+            source: Who holds the process.
+            log_path: Where its output is.
+            announced: Whether its log will say when the doors are open.
+        """
+        self.name = name
+        self.log_path = log_path
+        self._source = source
+        self._closed = announced
+
+    def __repr__(self) -> str:
+        """Its name, its state and its gRPC door."""
+        return f"<Instance {self.name}: {self.status()}, gRPC at {self._known('grpc')}>"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server, or of what runs its container."""
+        return self._source.pid
+
+    @property
+    def http(self) -> str:
+        """Where HTTP requests go, `host:port`."""
+        return self._address("http")
+
+    @property
+    def grpc(self) -> str:
+        """Where gRPC requests go, `host:port`."""
+        return self._address("grpc")
+
+    @property
+    def metrics(self) -> str:
+        """Where metrics are told, `host:port`."""
+        return self._address("metrics")
+
+    @property
+    def log(self) -> str:
+        """The last lines of what the server wrote."""
+        return tail(self.log_path)
+
+    def status(self) -> str:
+        """`ready`, `starting`, or `ended`."""
+        if self._source.how() is not None:
+            return "ended"
+        return "ready" if self._look().ready else "starting"
+
+    def wait(
+        self, endpoint: str = "localhost:8001", timeout: float | None = None, log_interval: float | None = 10
+    ) -> None:
+        """Returns once the server and all of its models can answer.
+
+        Args:
+            endpoint: One of the server's doors, as a script knows it.
+            timeout: Longest wait in seconds; `None` and 0 wait without end.
+            log_interval: Seconds between two notes in the log (level DEBUG) that it is still waiting.
+
+        Raises:
+            ServeError: If the server ended, if a model cannot be loaded, or if the endpoint is none of its doors.
+            ServeTimeout: If the time is up; it is a `TimeoutError` and a `RuntimeError`.
+        """
+        self._check(endpoint)
+        self.wait_until_ready(timeout, log_interval)
+
+    def stop(self) -> None:
+        """Ends the server, after what it is doing. A second time does nothing."""
+        self._source.stop()
+
+    def wait_until_ready(self, timeout: float | None = None, log_interval: float | None = 10) -> None:
+        """The same as `wait`, at whichever doors the server has."""
+        begun = time.monotonic()
+        deadline = begun + timeout if timeout else None
+        noted, pause = begun, _FIRST_LOOK_S
+        while not (state := self._look()).ready:
+            self._raise_if_lost(state)
+            now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                raise ServeTimeout(
+                    f"the server {self.name} was not ready within {timeout:g} seconds; its log is {self.log_path}"
+                )
+            if log_interval and now - noted >= log_interval:
+                noted = now
+                _log.debug("waiting for the server %s since %.0f seconds", self.name, now - begun)
+            self._source.wait_for_end(pause if deadline is None else min(pause, max(0.0, deadline - now)))
+            pause = min(pause * 1.5, _LATER_LOOKS_S)
+
+    def _look(self) -> State:
+        if self._closed and not announces(self.log_path):
+            return State(live=False, ready=False)
+        self._closed = False
+        return look(self._address("http"))
+
+    def _raise_if_lost(self, state: State) -> None:
+        if (how := self._source.how()) is not None:
+            raise ServeError(f"the server {self.name} cannot be waited for: {how}; it wrote:\n{self.log}")
+        if state.failed:
+            raise ServeError(f"the server {self.name} runs and will not be ready: {'; '.join(state.failed)}")
+
+    def _check(self, endpoint: str) -> None:
+        """The endpoint names a door of this server.
+
+        Raises:
+            ServeError: If it does not.
+        """
+        named = {address.rpartition("/")[2].rpartition(":")[2] for address in (endpoint, resolve(endpoint))}
+        if named.isdisjoint(map(str, self._source.ports)):
+            there = ", ".join(f"{name} at {door.address}" for name, door in self._source.doors.items())
+            raise ServeError(f"{endpoint} is no door of the server {self.name}: it has {there}")
+
+    def _address(self, name: DoorName) -> str:
+        door = self._source.doors.get(name)
+        if door is None:
+            raise ServeError(f"the server {self.name} has no {name} door: its flags close it")
+        return door.address
+
+    def _known(self, name: DoorName) -> str:
+        door = self._source.doors.get(name)
+        return door.address if door is not None else "no door"

@@ -1,0 +1,168 @@
+"""Keeps the server of a `with` block: starts it, starts it again where its ports were taken meanwhile, sees its end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from alipes.errors import ServeError
+from alipes.handover import Handover, spoken_for
+from alipes.serve.doors import Doors, choose_ports
+from alipes.serve.readiness import in_use
+from alipes.serve.recipe import EXIT_TIMEOUT_S, Command, Recipe
+from alipes.serve.running import Child
+
+__all__ = ["Keeper", "end"]
+
+ATTEMPTS: Final = 5
+"""How often a server is started on other ports: between the look for free ones and its start others may take them."""
+
+_STOP_MARGIN_S: Final = 5.0
+_log = logging.getLogger("alipes.serve")
+
+
+class Keeper:
+    """One server as a child process.
+
+    A thread of its own starts the process and waits for it. The kernel ends a server whose starting thread is gone, and
+    this thread is gone when the process is, or when the interpreter is; the one that called `serve` may end before.
+    """
+
+    def __init__(self, recipe: Recipe, asked: Doors, log: Path) -> None:
+        """Starts nothing yet."""
+        self.doors: Doors = {}
+        self.ports: set[int] = set()
+        self.ended = threading.Event()
+        self._recipe = recipe
+        self._asked = asked
+        self._log_path = log
+        self._handover = Handover(next((door.host for door in asked.values()), ""))
+        self._lock = threading.Lock()
+        self._running: Child | None = None
+        self._stopping = False
+        self._begun = threading.Event()
+        self._error: BaseException | None = None
+
+    def start(self) -> None:
+        """Returns once the process was started.
+
+        Raises:
+            ServeError: If it cannot be.
+        """
+        threading.Thread(target=self._keep, name=f"alipes-serve-{self._recipe.name}", daemon=True).start()
+        self._begun.wait()
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server."""
+        return self._child().pid
+
+    def how(self) -> str | None:
+        """How the server ended, in words; `None` while it runs."""
+        return self._child().ended() if self.ended.is_set() else None
+
+    def wait_for_end(self, timeout_s: float) -> bool:
+        """Whether the server has ended, as soon as it has or when the time is up."""
+        return self.ended.wait(timeout_s)
+
+    def stop(self) -> None:
+        """Asks the server to finish and leave, and insists when its time is up. A second time does nothing."""
+        with self._lock:
+            self._stopping = True
+            running = self._running
+        self._handover.withdraw()
+        if running is not None:
+            command = self._recipe.command(self.doors)
+            end(running, command, exit_timeout_s(self._recipe.flags))
+            self.ended.wait()
+
+    def _keep(self) -> None:
+        try:
+            self._attempts()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._handover.withdraw()
+            self._begun.set()
+            self.ended.set()
+
+    def _attempts(self) -> None:
+        attempts = 0
+        while (child := self._start()) is not None:
+            child.wait(None)
+            attempts += 1
+            if self._stopping or attempts == ATTEMPTS or not in_use(self._log_path):
+                break
+        if child is not None and not self._stopping:
+            _log.error("the server %s has ended: %s; its log is %s", self._recipe.name, child.ended(), self._log_path)
+
+    def _start(self) -> Child | None:
+        """Starts the process; `None` if the block has ended meanwhile."""
+        with self._lock:
+            if self._stopping:
+                return None
+            self.doors = choose_ports(self._asked, spoken_for())
+            self.ports |= {port for door in self.doors.values() for port in (door.asked, door.port)}
+            command = self._recipe.command(self.doors)
+            self._running = child = Child(spawn(command, self._log_path))
+            self._handover.publish({door.asked: door.port for door in self.doors.values()})
+        self._begun.set()
+        return child
+
+    def _child(self) -> Child:
+        if self._running is None:
+            raise ServeError("the server was not started: use it in a `with` block")
+        return self._running
+
+
+def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
+    """Starts a command that ends with the calling thread, its output in a file.
+
+    Raises:
+        ServeError: If the log cannot be written.
+    """
+    launcher = (sys.executable, "-m", "alipes.serve.child", "with", str(os.getpid()))
+    try:
+        output = log.open("wb")
+    except OSError as error:
+        raise ServeError(f"the server's log {log} cannot be written: {error.strerror}") from error
+    with output:
+        return subprocess.Popen(
+            (*launcher, *command.words),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **_reachable(), **command.environment},
+            start_new_session=True,  # Ctrl-C reaches the script alone, which ends the server in its own order
+        )
+
+
+def end(running: Child, command: Command, timeout_s: float) -> None:
+    """Ends a server: a request, time to finish, then force; and what is left of a container."""
+    running.signal(signal.SIGTERM)
+    if not running.wait(timeout_s + _STOP_MARGIN_S):
+        running.signal(signal.SIGKILL)
+        if command.remove:
+            subprocess.run(command.remove, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+def exit_timeout_s(flags: tuple[str, ...]) -> float:
+    """How long a server may take to finish what is in."""
+    texts = [word.partition("=")[2] for word in flags if word.startswith("--exit-timeout-secs=")]
+    return float(texts[-1]) if texts and texts[-1].isdecimal() else float(EXIT_TIMEOUT_S)
+
+
+def _reachable() -> Mapping[str, str]:
+    """What lets the child find this package, where it was imported from a folder that only `sys.path` names."""
+    home = str(Path(__file__).parents[2])
+    known = os.environ.get("PYTHONPATH", "")
+    return {} if home in known.split(os.pathsep) else {"PYTHONPATH": os.pathsep.join(filter(None, (home, known)))}

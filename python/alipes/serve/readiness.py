@@ -1,0 +1,102 @@
+"""Whether a server can answer, asked at its HTTP door; and what its log says of its start."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["State", "announces", "in_use", "look", "tail"]
+
+_TIMEOUT_S: Final = 5.0
+_TAIL_BYTES: Final = 1 << 16
+_TAIL_LINES: Final = 40
+_LAST_WORDS: Final = 5
+
+# The lines by which a server announces its doors, Triton's words.
+_STARTED: Final = re.compile(rb"Started (?:HTTPService|GRPCInferenceService|Metrics Service) at ")
+_IN_USE: Final = re.compile(rb"already in use|Address already in use|Failed to bind", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a server says of itself.
+
+    Attributes:
+        live: Whether it answers at all.
+        ready: Whether every model that it should serve can answer.
+        failed: Models that could not be loaded, each with its reason, once no other model is still loading.
+    """
+
+    live: bool
+    ready: bool
+    failed: tuple[str, ...] = ()
+
+
+def look(address: str) -> State:
+    """Asks the server at an HTTP door."""
+    connection = HTTPConnection(address, timeout=_TIMEOUT_S)
+    try:
+        if _status(connection, "/v2/health/ready") == 200:
+            return State(live=True, ready=True)
+        if _status(connection, "/v2/health/live") != 200:
+            return State(live=False, ready=False)
+        return State(live=True, ready=False, failed=_failed(_index(connection)))
+    except (OSError, HTTPException, ValueError):
+        return State(live=False, ready=False)
+    finally:
+        connection.close()
+
+
+def announces(log: Path) -> bool:
+    """Whether the server whose log this is has opened its doors: whoever answers at its port before is another."""
+    try:
+        return _STARTED.search(log.read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def in_use(log: Path) -> bool:
+    """Whether the server whose log this is ended since somebody else has its port."""
+    return _IN_USE.search(b"\n".join(_end(log).splitlines()[-_LAST_WORDS:])) is not None
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log."""
+    lines = _end(log).decode(errors="replace").splitlines()
+    return "\n".join(lines[-_TAIL_LINES:])
+
+
+def _end(log: Path) -> bytes:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _status(connection: HTTPConnection, path: str) -> int:
+    connection.request("GET", path)
+    response = connection.getresponse()
+    response.read()
+    return response.status
+
+
+def _index(connection: HTTPConnection) -> list[dict[str, Any]]:
+    connection.request("POST", "/v2/repository/index", b"{}")
+    answer = json.loads(connection.getresponse().read())
+    return answer if isinstance(answer, list) else []
+
+
+def _failed(index: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Models that are not served for a reason; none while others may still be loading."""
+    if any(entry.get("state") in ("LOADING", "UNLOADING") for entry in index):
+        return ()
+    wrong = (
+        entry for entry in index if entry.get("state") == "UNAVAILABLE" and entry.get("reason") not in ("", "unloaded")
+    )
+    return tuple(f"{entry.get('name')} version {entry.get('version')}: {entry.get('reason')}" for entry in wrong)

@@ -1,0 +1,169 @@
+"""What has to be run to have a server: our own, or one inside a container image."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from alipes.errors import ServeError
+from alipes.serve.doors import DoorName, Doors
+from alipes.serve.gpus import VISIBLE
+
+__all__ = ["CVMFS", "TRITONSERVER", "Command", "Recipe", "Runtime", "find_image", "flags_of", "repository_of"]
+
+Runtime = Literal["apptainer", "docker", "podman"]
+
+CVMFS: Final = Path("/cvmfs/singularity.opensciencegrid.org/ml4gw")
+"""Where images are looked for that are not in the working folder."""
+
+TRITONSERVER: Final = "/opt/tritonserver/bin/tritonserver"
+"""The server inside an image."""
+
+EXIT_TIMEOUT_S: Final = 10
+"""How long a server may finish what is in when its block ends, unless flags say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A process to run.
+
+    Attributes:
+        words: The command line.
+        environment: What is added to the environment.
+        remove: A command line that makes sure that nothing of it is left, where ending the process may not.
+    """
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+    remove: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to start a server.
+
+    Attributes:
+        name: Name of the instance, and of the container where there is one.
+        repository: The model repository: a folder, or the address of a bucket.
+        image: A container image; `None` for our own server.
+        runtime: What runs the image.
+        devices: What `CUDA_VISIBLE_DEVICES` says; `None` for no word about GPUs.
+        gpu: Whether the machine has one.
+        flags: Flags of the server, ports among them.
+    """
+
+    name: str
+    repository: str
+    image: str | None
+    runtime: Runtime
+    devices: str | None
+    gpu: bool
+    flags: tuple[str, ...]
+
+    def command(self, doors: Doors) -> Command:
+        """The process that serves at these doors.
+
+        Raises:
+            ServeError: If what runs the image is not installed.
+        """
+        if self.image is None:
+            return self._own(doors)
+        return {"apptainer": self._apptainer, "docker": self._docker, "podman": self._docker}[self.runtime](doors)
+
+    def _own(self, doors: Doors) -> Command:
+        exit_timeout = () if _names(self.flags, "exit-timeout-secs") else (f"--exit-timeout-secs={EXIT_TIMEOUT_S}",)
+        words = (sys.executable, "-m", "alipes", "serve", *exit_timeout, *self._flags(doors))
+        return Command(words, {} if self.devices is None else {VISIBLE: self.devices})
+
+    def _apptainer(self, doors: Doors) -> Command:
+        program = _program("apptainer", "singularity")
+        # The variable is given to the very command that runs the server: what an instance was started with is not
+        # what a later `exec` in it sees.
+        visible = () if self.devices is None else ("--env", f"{VISIBLE}={self.devices}")
+        nv = ("--nv",) if self.gpu else ()
+        words = (program, "exec", *nv, *visible, *self._bound("--bind", "{0}:{0}"), str(self.image))
+        return Command((*words, TRITONSERVER, *self._flags(doors)), {})
+
+    def _docker(self, doors: Doors) -> Command:
+        program = _program(self.runtime)
+        gpus = _container_gpus(self.runtime, self.devices) if self.gpu else ()
+        # The network is the machine's own, so that ports mean the same inside and outside.
+        words = (program, "run", "--rm", "--init", "--name", self.name, "--network=host", *gpus)
+        inside = (*self._bound("--volume", "{0}:{0}"), str(self.image), TRITONSERVER, *self._flags(doors))
+        return Command((*words, *inside), {}, remove=(program, "rm", "--force", self.name))
+
+    def _bound(self, option: str, form: str) -> tuple[str, ...]:
+        """The option that shows the repository's folder to a container, at the same place."""
+        return (option, form.format(self.repository)) if "://" not in self.repository else ()
+
+    def _flags(self, doors: Doors) -> tuple[str, ...]:
+        return (f"--model-repository={self.repository}", *self.flags, *flags_of(doors))
+
+
+def flags_of(doors: Doors) -> tuple[str, ...]:
+    """The flags that put the doors where they are; they stand last, since the last one counts."""
+    names: dict[DoorName, str] = {name: f"--{name}-port={door.port}" for name, door in doors.items() if door.port}
+    return tuple(names.values())
+
+
+def repository_of(folder: str | os.PathLike[str]) -> str:
+    """The repository as the server is told: a folder by its whole path, a bucket by its address.
+
+    Raises:
+        ServeError: If the folder is not there.
+    """
+    text = os.fspath(folder)
+    if "://" in text:
+        return text
+    path = Path(text).absolute()
+    if not path.is_dir():
+        raise ServeError(f"there is no model repository at {path}: it has to be a folder, or the address of a bucket")
+    return str(path)
+
+
+def find_image(image: str | os.PathLike[str] | None, runtime: Runtime, shared: Path = CVMFS) -> str | None:
+    """The image to run.
+
+    For apptainer an absolute path has to be there; a relative one is looked for in the working folder, then below
+    `shared`. What has a scheme (`docker://...`), and whatever docker and podman run, is their own to find.
+
+    Raises:
+        ServeError: If there is no such file.
+    """
+    if image is None:
+        return None
+    text = os.fspath(image)
+    if runtime != "apptainer" or "://" in text:
+        return text
+    places = [Path(text)] if Path(text).is_absolute() else [Path.cwd() / text, shared / text]
+    for place in places:
+        if place.exists():
+            return str(place)
+    looked = " or ".join(str(place) for place in places)
+    raise ServeError(f"could not find the container image {text!r}: there is no {looked}")
+
+
+def _container_gpus(runtime: Runtime, devices: str | None) -> tuple[str, ...]:
+    if runtime == "podman":
+        names = ["all"] if devices is None else [name for name in devices.split(",") if name]
+        return tuple(f"--device=nvidia.com/gpu={name}" for name in names)
+    return ("--gpus", "all" if devices is None else f'"device={devices}"')
+
+
+def _program(*names: str, which: Callable[[str], str | None] = shutil.which) -> str:
+    for name in names:
+        if (found := which(name)) is not None:
+            return found
+    wanted = " or ".join(names)
+    raise ServeError(
+        f"{wanted} is not on the PATH, and a container image needs it; without `image` our own server runs"
+    )
+
+
+def _names(words: Sequence[str], flag: str) -> bool:
+    return any(word.partition("=")[0] == f"--{flag}" for word in words)

@@ -1,0 +1,277 @@
+"""`with serve(...)`: a server for as long as a block runs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from alipes.errors import ServeError, ServeTimeout
+from alipes.handover import resolve
+from alipes.serve import Instance, gpus, serve
+from support.containers import LOOPBACK, stand_in
+from support.models import add_model, times
+from support.processes import is_gone
+from support.waiting import PATIENCE_S, until
+
+
+@pytest.fixture
+def models(repository: Path) -> Path:
+    add_model(repository, "times", times())
+    return repository
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that comes first on the PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", os.pathsep.join([str(folder), os.environ["PATH"]]))
+    return folder
+
+
+@contextlib.contextmanager
+def somebody_at(port: int) -> Iterator[None]:
+    """Somebody listens at a port: we, or whoever was there before us."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            other.bind(("", port))
+            other.listen()
+        yield
+
+
+def ask(address: str, path: str) -> int:
+    with urlopen(f"http://{address}{path}", timeout=PATIENCE_S) as response:
+        status: int = response.status
+        return status
+
+
+def test_a_server_is_there_for_the_block_and_nothing_of_it_after(models: Path) -> None:
+    with serve(models, server_args=LOOPBACK) as instance:
+        instance.wait(timeout=PATIENCE_S)
+        assert ask(instance.http, "/v2/models/times/ready") == 200
+        assert ask(instance.metrics, "/metrics") == 200
+        assert instance.status() == "ready"
+        assert "Started HTTPService" in instance.log
+        pid, log = instance.pid, instance.log_path
+    assert is_gone(pid)
+    assert instance.status() == "ended"
+    assert not log.parent.exists()
+
+
+def test_a_wait_may_come_with_the_start(models: Path) -> None:
+    with serve(models, server_args=LOOPBACK, wait=True) as instance:
+        assert ask(instance.http, "/v2/health/ready") == 200
+
+
+def test_a_script_finds_the_server_at_the_usual_ports_even_where_somebody_else_has_them(models: Path) -> None:
+    flags = [flag for flag in LOOPBACK if "port" not in flag]
+    with somebody_at(8000), somebody_at(8001), somebody_at(8002), serve(models, server_args=flags) as instance:
+        instance.wait(timeout=PATIENCE_S)
+        assert not instance.http.endswith(":8000")
+        assert resolve("localhost:8000") == instance.http
+        assert resolve("localhost:8001") == instance.grpc
+        assert resolve("http://localhost:8002/metrics") == f"http://{instance.metrics}/metrics"
+        assert ask(resolve("localhost:8000"), "/v2/models/times/ready") == 200
+    assert resolve("localhost:8000") == "localhost:8000"
+
+
+def test_where_the_usual_ports_are_free_the_server_has_them(models: Path) -> None:
+    script = (
+        "import sys\nfrom alipes.serve import serve\n"
+        "with serve(sys.argv[1]) as instance:\n"
+        "    instance.wait()\n    print(instance.http, instance.grpc, instance.metrics)"
+    )
+    # A network of its own, whose loopback device has to be switched on.
+    up = (
+        "import fcntl, os, socket, struct, sys\n"
+        "with socket.socket() as s: fcntl.ioctl(s, 0x8914, struct.pack('16sH14x', b'lo', 1))\n"
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    alone = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this system gives no network of its own to a user")
+    done = subprocess.run(
+        [*alone, sys.executable, "-c", up, "-c", script, str(models)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.stdout.split(), done.stderr) == (["127.0.0.1:8000", "127.0.0.1:8001", "127.0.0.1:8002"], "")
+
+
+def test_several_servers_run_beside_each_other(models: Path) -> None:
+    together = threading.Barrier(3)
+
+    def one(found: list[str]) -> None:
+        together.wait(PATIENCE_S)
+        with serve(models, server_args=LOOPBACK) as instance:
+            instance.wait_until_ready(PATIENCE_S)
+            found.append(instance.grpc)
+            together.wait(PATIENCE_S)
+
+    addresses: list[str] = []
+    threads = [threading.Thread(target=one, args=(addresses,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert len(set(addresses)) == 3
+
+
+def test_the_older_of_two_servers_can_be_waited_for_by_the_usual_name(models: Path) -> None:
+    with serve(models, server_args=LOOPBACK) as older, serve(models, server_args=LOOPBACK) as newer:
+        older.wait(timeout=PATIENCE_S)
+        newer.wait(timeout=PATIENCE_S)
+        assert resolve("localhost:8001") == newer.grpc
+
+
+def test_a_server_whose_port_is_taken_at_the_last_moment_is_started_on_another(models: Path, programs: Path) -> None:
+    taken = "echo \"Socket '0.0.0.0:8001' already in use\"; exit 1"
+    calls = stand_in(programs, "apptainer", f"[ -e {programs}/again ] || {{ touch {programs}/again; {taken}; }}")
+    image = models / ".." / "image.sif"
+    image.touch()
+    with serve(models, image.resolve(), server_args=LOOPBACK) as instance:
+        instance.wait(timeout=PATIENCE_S)
+        assert resolve("localhost:8001") == instance.grpc
+    assert len(calls.read_text().splitlines()) >= 2
+
+
+@pytest.mark.parametrize("runtime", ["apptainer", "docker", "podman"])
+def test_an_image_is_run_by_what_runs_images(runtime: str, models: Path, programs: Path, tmp_path: Path) -> None:
+    calls = stand_in(programs, runtime)
+    image = tmp_path / "image.sif"
+    image.touch()
+    with serve(models, image, server_args=LOOPBACK, runtime=runtime) as instance:  # type: ignore[arg-type]
+        instance.wait(timeout=PATIENCE_S)
+        assert ask(instance.http, "/v2/models/times/ready") == 200
+        pid = instance.pid
+    assert is_gone(pid)
+    assert str(image) in calls.read_text()
+
+
+def test_a_server_that_ended_is_a_value_error_with_what_it_wrote(
+    models: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve(models, server_args=[*LOOPBACK, "--no-such-flag"]) as instance:
+        with pytest.raises(ValueError, match=r"exit status 1.*\n(.*\n)*.*no-such-flag"):
+            instance.wait()
+        assert instance.status() == "ended"
+    assert "has ended: it ended with exit status 1" in caplog.text
+
+
+def test_a_model_that_cannot_be_loaded_ends_the_wait_with_its_reason(models: Path) -> None:
+    (models / "times" / "1" / "model.onnx").write_bytes(b"no model")
+    with serve(models, server_args=LOOPBACK) as instance, pytest.raises(ServeError, match="times"):
+        instance.wait()
+
+
+def test_a_time_out_is_what_python_and_older_scripts_catch(models: Path, programs: Path) -> None:
+    stand_in(programs, "apptainer", "exec tail -f /dev/null")
+    image = models / ".." / "image.sif"
+    image.touch()
+    with serve(models, image.resolve()) as instance:
+        with pytest.raises(TimeoutError, match=r"was not ready within 0\.1 seconds"):
+            instance.wait(timeout=0.1)
+        with pytest.raises(RuntimeError):
+            instance.wait(timeout=0.1)
+        with pytest.raises(ServeTimeout):
+            instance.wait(timeout=0.1, log_interval=0.01)
+        assert instance.status() == "starting"
+
+
+def test_a_wait_for_a_door_of_another_server_says_which_doors_there_are(models: Path) -> None:
+    with (
+        serve(models, server_args=LOOPBACK) as instance,
+        pytest.raises(ServeError, match=r"is no door.*grpc at 127\.0"),
+    ):
+        instance.wait(endpoint="localhost:1")
+
+
+def test_the_log_goes_to_the_file_that_the_script_names(models: Path, tmp_path: Path) -> None:
+    log = tmp_path / "a folder" / "server.log"
+    log.parent.mkdir()
+    with serve(models, server_args=LOOPBACK, log_file=log, wait=True):
+        pass
+    assert "Started GRPCInferenceService" in log.read_text()
+
+
+def test_a_log_that_cannot_be_written_is_said_before_anything_runs(models: Path, tmp_path: Path) -> None:
+    with (
+        pytest.raises(ServeError, match=r"log .*server\.log cannot be written"),
+        serve(models, log_file=tmp_path / "none" / "server.log"),
+    ):
+        pass
+
+
+def test_a_server_that_says_little_is_still_waited_for(models: Path) -> None:
+    with serve(models, server_args=[*LOOPBACK, "--log-info=false"], wait=True) as instance:
+        assert ask(instance.http, "/v2/health/ready") == 200
+
+
+def test_a_missing_gpu_is_said_once_and_the_cpu_is_used(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(gpus, "_said", False)
+    monkeypatch.setattr(gpus, "has_gpu", lambda: False)
+    config = models / "times" / "config.pbtxt"
+    config.write_text("instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            with serve(models, gpus=[0], server_args=LOOPBACK, wait=True) as instance:
+                assert ask(instance.http, "/v2/models/times/ready") == 200
+    assert [record.message for record in caplog.records if "machine has none" in record.message] == [
+        f"gpus=[0] asks for a GPU and this machine has none: models run on the CPU (pid {os.getpid()})"
+    ]
+
+
+def test_the_gpus_of_a_script_reach_the_servers_own_environment(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    with serve(models, gpus=[1], server_args=LOOPBACK, wait=True) as instance:
+        environment = Path(f"/proc/{instance.pid}/environ").read_bytes().split(b"\0")
+    assert b"CUDA_VISIBLE_DEVICES=5" in environment
+
+
+def test_an_error_in_the_block_ends_the_server_and_is_not_changed(models: Path) -> None:
+    seen: list[Instance] = []
+    with pytest.raises(ZeroDivisionError), serve(models, server_args=LOOPBACK) as instance:
+        seen.append(instance)
+        1 / 0  # noqa: B018
+    assert seen[0].status() == "ended"
+
+
+def test_the_thread_that_started_a_server_may_end_before_it(models: Path) -> None:
+    block = serve(models, server_args=LOOPBACK, wait=True)
+    entered: list[Instance] = []
+    starter = threading.Thread(target=lambda: entered.append(block.__enter__()))
+    starter.start()
+    starter.join(PATIENCE_S)
+    try:
+        assert ask(entered[0].http, "/v2/health/ready") == 200
+        assert not is_gone(entered[0].pid)
+    finally:
+        block.__exit__(None, None, None)
+
+
+def test_a_script_that_is_killed_leaves_no_server(models: Path) -> None:
+    script = (
+        "import signal, sys\nfrom alipes.serve import serve\n"
+        "with serve(sys.argv[1], server_args=sys.argv[2:], wait=True) as instance:\n"
+        "    print(instance.pid, flush=True)\n    signal.pause()"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(models), *LOOPBACK], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+    until(lambda: is_gone(pid), "the server outlived the script that started it")

@@ -1,0 +1,79 @@
+"""Which address stands for the one that a script names."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from alipes.handover import Handover, is_ours, resolve
+
+# Ports below the range from which the system hands any out, which no server of these tests is asked for.
+ASKED, REAL, NEWER = 1001, 1002, 1003
+
+
+@pytest.fixture
+def server() -> Iterator[Handover]:
+    server = Handover()
+    server.publish({ASKED: REAL})
+    yield server
+    server.withdraw()
+
+
+def test_without_a_server_an_address_means_itself() -> None:
+    assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        (f"localhost:{ASKED}", f"localhost:{REAL}"),
+        (f"127.0.0.1:{ASKED}", f"127.0.0.1:{REAL}"),
+        (f"[::1]:{ASKED}", f"[::1]:{REAL}"),
+        (f"http://localhost:{ASKED}/metrics", f"http://localhost:{REAL}/metrics"),
+        (f"localhost:{REAL}", f"localhost:{REAL}"),
+        (f"192.0.2.1:{ASKED}", f"192.0.2.1:{ASKED}"),
+        ("localhost", "localhost"),
+        ("unix:/run/server", "unix:/run/server"),
+        ("", ""),
+    ],
+)
+def test_a_port_of_this_machine_leads_to_the_server_that_was_asked_for_it(named: str, found: str) -> None:
+    assert resolve(named) == found
+
+
+@pytest.mark.usefixtures("server")
+def test_this_machine_has_a_name_too() -> None:
+    assert resolve(f"{socket.gethostname()}:{ASKED}") == f"{socket.gethostname()}:{REAL}"
+
+
+def test_a_server_that_listens_at_one_address_is_asked_there() -> None:
+    server = Handover("127.0.0.7")
+    server.publish({ASKED: REAL})
+    assert resolve(f"localhost:{ASKED}") == f"127.0.0.7:{REAL}"
+    server.withdraw()
+
+
+def test_the_newest_server_comes_first_and_the_older_one_is_back_when_it_goes(server: Handover) -> None:
+    newer = Handover()
+    newer.publish({ASKED: NEWER})
+    assert resolve(f"localhost:{ASKED}") == f"localhost:{NEWER}"
+    newer.withdraw()
+    newer.withdraw()
+    assert resolve(f"localhost:{ASKED}") == f"localhost:{REAL}"
+    server.withdraw()
+    assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+
+
+def test_what_a_server_publishes_again_takes_the_place_of_what_it_had(server: Handover) -> None:
+    server.publish({ASKED: NEWER})
+    assert resolve(f"localhost:{ASKED}") == f"localhost:{NEWER}"
+    server.withdraw()
+    assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+
+
+def test_addresses_of_this_machine_are_told_from_others() -> None:
+    assert is_ours("127.0.0.1")
+    assert is_ours("127.1.2.3")
+    assert not is_ours("192.0.2.1")  # kept free for examples
