@@ -35,7 +35,9 @@ def test_importing_what_starts_servers_loads_no_heavy_package(statement: str) ->
 def test_importing_the_repository_loads_no_framework() -> None:
     loaded = loaded_after("from alipes import repository as qv; qv.ModelRepository, qv.Platform, qv.EnsembleModel")
     assert loaded.isdisjoint({"numpy", "onnxruntime", "onnx", "torch", "tensorflow", "keras", "sklearn", "fsspec"})
-    assert loaded_after("import alipes.repository").isdisjoint(HEAVY)
+    assert loaded_after("import alipes.repository, alipes.streaming").isdisjoint(HEAVY)
+    loaded = loaded_after("from alipes.streaming import add_streaming_model, make_streaming_input_model")
+    assert loaded.isdisjoint({"numpy", "onnxruntime", "onnx", "torch"})
 
 
 def test_serving_needs_no_package_of_the_command_line() -> None:

@@ -155,7 +155,7 @@ class EnsembleModel(Model):
             batch_size: Windows of a request.
             name: What to call the snapshotter; `snapshotter` where left out. A name that is taken gets a number.
             streams_per_gpu: Instances, and with them sequences at a time, of an exported snapshotter.
-            platform: `SNAPSHOTTER` for the server's own.
+            platform: `SNAPSHOTTER` for the server's own; `ONNX` or `TORCHSCRIPT` for one that other servers run.
 
         Returns:
             The ensemble's input: `snapshot_update`, or `<snapshotter>.snapshot_update` where that is taken.
@@ -193,7 +193,7 @@ class EnsembleModel(Model):
             batch_size: Predictions of a request; None for as many as the output says.
             name: What to call the averager; `aggregator` where left out. A name that is taken gets a number.
             streams_per_gpu: Instances, and with them sequences at a time, of an exported averager.
-            platform: `AVERAGER` for the server's own.
+            platform: `AVERAGER` for the server's own; `ONNX` or `TORCHSCRIPT` for one that other servers run.
 
         Returns:
             The ensemble's output: `output_stream`, or `<averager>.output_stream` where that is taken.

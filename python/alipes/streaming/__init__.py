@@ -1,8 +1,9 @@
 """Models that keep in the server what their clients would send again and again.
 
-A *snapshotter* turns updates into overlapping windows, an *averager* overlapping predictions into their mean. Both are
-the server's own, which run many streams at a time without any file. `EnsembleModel.add_streaming_inputs` and
-`add_streaming_output` put them before and behind other models. Names are imported on first use.
+A *snapshotter* turns updates into overlapping windows, an *averager* overlapping predictions into their mean. By
+default both are the server's own, which run many streams at a time without any file; `platform=` asks for exported
+ones, which give the same bits. `EnsembleModel.add_streaming_inputs` and `add_streaming_output` put them before and
+behind other models. Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -10,12 +11,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__all__ = ["make_streaming_input_model", "make_streaming_output_model"]
+__all__ = [
+    "OnlineAverager",
+    "Snapshotter",
+    "add_streaming_model",
+    "make_streaming_input_model",
+    "make_streaming_output_model",
+]
 
 if TYPE_CHECKING:
+    from alipes.repository.streaming.exported import add_streaming_model
+    from alipes.repository.streaming.layers import OnlineAverager, Snapshotter
     from alipes.repository.streaming.make import make_streaming_input_model, make_streaming_output_model
 
 _HOMES = {
+    "OnlineAverager": "layers",
+    "Snapshotter": "layers",
+    "add_streaming_model": "exported",
     "make_streaming_input_model": "make",
     "make_streaming_output_model": "make",
 }

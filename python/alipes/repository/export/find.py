@@ -26,6 +26,7 @@ _HOMES: Final = (
     "python_file",
     "python_function",
     "streaming",
+    "streaming_layer",
 )
 """Modules with the exporters that come with the package."""
 

@@ -93,7 +93,8 @@ def add_streaming_output(
         with _removed_if_it_fails(ensemble, model.name):
             ensemble.pipe(output, model.inputs["update"])
             key = _free_key(ensemble, "output_stream", model.name)
-            return ensemble.add_output(model.outputs["output_stream"], key=key)
+            (means,) = model.outputs.values()
+            return ensemble.add_output(means, key=key)
 
 
 def _check_batch(ensemble: EnsembleModel, tensor: ExposedTensor, batch: int) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from alipes.errors import ConfigError
 from alipes.repository.platform import Platform
+from alipes.repository.streaming.add import add_prepared
+from alipes.repository.streaming.exported import EXPORTED, layer_of
 from alipes.repository.streaming.sizes import Means, Windows, means_of, windows_for
 from alipes.repository.tensors import ExposedTensor
 
@@ -14,10 +16,7 @@ if TYPE_CHECKING:
     from alipes.repository.model import Model
     from alipes.repository.model_repository import ModelRepository
 
-__all__ = ["IDLE_US", "make_streaming_input_model", "make_streaming_output_model", "prepare_sequences"]
-
-IDLE_US: Final = 10_000_000
-"""Silence that ends a sequence, until the model's configuration is told otherwise."""
+__all__ = ["make_streaming_input_model", "make_streaming_output_model"]
 
 
 def make_streaming_input_model(  # noqa: PLR0913 - scripts call it so
@@ -44,7 +43,8 @@ def make_streaming_input_model(  # noqa: PLR0913 - scripts call it so
         name: Its name; `snapshotter` where left out. A name that is taken gets a number.
         streams_per_gpu: Instances, and with them sequences at a time, of an exported model. The server's own has a slot
             for every sequence.
-        platform: `SNAPSHOTTER` for the server's own.
+        platform: `SNAPSHOTTER` for the server's own; `ONNX` or `TORCHSCRIPT` for one that other servers run, which
+            needs PyTorch to be made.
 
     Returns:
         The model, exported as version 1.
@@ -81,7 +81,7 @@ def make_streaming_output_model(  # noqa: PLR0913, PLR0917 - likewise
         batch_size: Predictions of a request; None for as many as the output says.
         name: Its name; `aggregator` where left out. A name that is taken gets a number.
         streams_per_gpu: As for a snapshotter.
-        platform: `AVERAGER` for the server's own.
+        platform: `AVERAGER` for the server's own; `ONNX` or `TORCHSCRIPT` likewise.
 
     Returns:
         The model, exported as version 1.
@@ -93,37 +93,15 @@ def make_streaming_output_model(  # noqa: PLR0913, PLR0917 - likewise
     return _make(repository, means, Platform(platform), name or "aggregator", streams_per_gpu)
 
 
-def prepare_sequences(model: Model, streams: int) -> None:
-    """Give a model that has not been exported yet its sequences, and as many instances.
-
-    No kind of device is asked for: such a model runs where there is no GPU, too.
-    """
-    model.config.add_instance_group("auto", count=streams)
-    model.config.sequence_batching = {"direct": {}, "max_sequence_idle_microseconds": IDLE_US}
-
-
 def _make(
     repository: ModelRepository, sizes: Windows | Means, platform: Platform, name: str, streams_per_gpu: int
 ) -> Model:
     native = Platform.SNAPSHOTTER if isinstance(sizes, Windows) else Platform.AVERAGER
-    if platform is not native:
-        raise _unknown(platform, native)
-    return add_prepared(repository, name, platform, streams_per_gpu, sizes)
-
-
-def add_prepared(
-    repository: ModelRepository, name: str, platform: Platform, streams: int, source: Any, **options: Any
-) -> Model:
-    """Add a model with sequences and export its first version; nothing is left of it where that fails."""
-    model = repository.add(name, platform, force=True)
-    try:
-        prepare_sequences(model, streams)
-        model.export_version(source, **options)
-    except BaseException:
-        repository.remove(model)
-        raise
-    return model
-
-
-def _unknown(platform: Platform, native: Platform) -> ConfigError:
-    return ConfigError(f"a streaming model cannot be {platform.name}; expected {native.name}", key="platform")
+    if platform is native:
+        return add_prepared(repository, name, platform, streams_per_gpu, sizes)
+    if platform not in EXPORTED:
+        offered = ", ".join(one.name for one in (native, *EXPORTED))
+        raise ConfigError(f"'{name}' cannot be made as {platform.name}; expected {offered}", key="platform")
+    # What is exported is copies and sums: it needs no graph of torch.export.
+    options = {"dynamo": False} if platform is Platform.ONNX else {}
+    return add_prepared(repository, name, platform, streams_per_gpu, layer_of(sizes, platform), **options)

@@ -43,7 +43,7 @@ class Windows:
         return sum(max(one, 1) for one in self.channels)
 
     @property
-    def update_shape(self) -> Shape:
+    def update_shape(self) -> tuple[int, ...]:
         """What a request brings."""
         return (1, self.all_channels, self.batch * self.stride)
 
@@ -77,14 +77,19 @@ class Means:
     datatype: str = "FP32"
 
     @property
-    def update_shape(self) -> Shape:
-        """What a request brings."""
-        return (self.batch, *_axis(self.channels), self.kernel)
+    def axis(self) -> tuple[int, ...]:
+        """The axis of the channels, where there is one."""
+        return _axis(self.channels)
 
     @property
-    def output_shape(self) -> Shape:
+    def update_shape(self) -> tuple[int, ...]:
+        """What a request brings."""
+        return (self.batch, *self.axis, self.kernel)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
         """What it gets."""
-        return (1, *_axis(self.channels), self.batch * self.update)
+        return (1, *self.axis, self.batch * self.update)
 
     @property
     def sums(self) -> int:

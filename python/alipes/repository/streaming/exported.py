@@ -1,0 +1,105 @@
+"""Streaming models as files: for servers that keep the states of ONNX and TorchScript models, as ours does of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from alipes.errors import ConfigError, ExportError
+from alipes.repository.platform import Platform
+from alipes.repository.streaming.add import add_prepared
+from alipes.repository.streaming.sizes import Means, Windows
+
+if TYPE_CHECKING:
+    from alipes.repository.export.streaming_layer import StreamingLayer
+    from alipes.repository.model import Model
+    from alipes.repository.model_repository import ModelRepository
+
+__all__ = ["EXPORTED", "add_streaming_model", "layer_of"]
+
+EXPORTED: Final = (Platform.ONNX, Platform.TORCHSCRIPT)
+"""What streaming models can be exported as."""
+
+
+def add_streaming_model(  # noqa: PLR0913, PLR0917 - scripts call it so
+    repository: ModelRepository,
+    streaming_layer: Any,
+    name: str,
+    input_name: str,
+    input_shape: Sequence[int],
+    state_names: Sequence[str],
+    state_shapes: Sequence[Sequence[int]],
+    output_names: Sequence[str],
+    streams_per_gpu: int = 1,
+    *,
+    platform: Platform | str = Platform.ONNX,
+    datatype: object = "FP32",
+    **options: Any,
+) -> Model:
+    """Add a PyTorch module that keeps states between the requests of a sequence.
+
+    The server keeps them, as tensors `input_<state>` and `output_<state>` that no request sees; they begin as zeros.
+
+    Args:
+        repository: Where to add it.
+        streaming_layer: A module of the form `forward(input, *states) -> (*outputs, *new states)`.
+        name: The model's name. One that is taken gets a number.
+        input_name: Name of the input.
+        input_shape: Its sizes, all fixed.
+        state_names: Names of the states, in the order of the arguments.
+        state_shapes: Their sizes, all fixed.
+        output_names: Names of the outputs.
+        streams_per_gpu: Instances: each has one sequence at a time.
+        platform: `ONNX`, or `TORCHSCRIPT` for servers that run it.
+        datatype: Element type of input and states.
+        options: What `export_version` takes, such as `dynamo` for ONNX.
+
+    Returns:
+        The model, exported as version 1.
+
+    Raises:
+        ConfigError: If names and shapes do not fit each other.
+        ExportError: If the export fails, or a state changes its shape. Nothing is left of the model then.
+    """
+    from alipes.repository.export.streaming_layer import StreamingLayer
+
+    kind = Platform(platform)
+    if kind not in EXPORTED:
+        raise ConfigError(f"a layer cannot be exported as {kind.name}; expected ONNX or TORCHSCRIPT", key="platform")
+    if len(state_names) != len(state_shapes):
+        raise ConfigError(f"{len(state_names)} state names for {len(state_shapes)} state shapes", key="state_shapes")
+    states = {state: tuple(shape) for state, shape in zip(state_names, state_shapes, strict=True)}
+    if not states or len(states) < len(state_names):
+        raise ConfigError(f"a streaming model has states of different names, got {list(state_names)}", key="state")
+    for called, shape in {input_name: tuple(input_shape), **states}.items():
+        if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in shape):
+            raise ConfigError(f"'{called}' has shape {list(shape)}, expected fixed sizes", key="dims")
+    layer = StreamingLayer(streaming_layer, (input_name, tuple(input_shape)), states, tuple(output_names), datatype)
+    return add_prepared(repository, name, kind, streams_per_gpu, layer, **options)
+
+
+def layer_of(sizes: Windows | Means, platform: Platform) -> StreamingLayer:
+    """The module for a snapshotter or an averager.
+
+    Raises:
+        ExportError: If PyTorch is not installed.
+    """
+    try:
+        from alipes.repository.streaming.layers import OnlineAverager, Snapshotter
+    except ImportError as error:
+        raise ExportError(str(error)) from error
+    from alipes.repository.export.streaming_layer import StreamingLayer
+
+    def named(names: Sequence[str]) -> tuple[str, ...]:
+        """A server finds outputs of a script by their position, which their names tell."""
+        return tuple(f"{name}__{at}" if platform is Platform.TORCHSCRIPT else name for at, name in enumerate(names))
+
+    if isinstance(sizes, Windows):
+        module = Snapshotter(sizes.snapshot, sizes.stride, sizes.batch, sizes.channels)
+        states: dict[str, tuple[int, ...]] = {"snapshot": (1, sizes.all_channels, sizes.snapshot)}
+        return StreamingLayer(
+            module, ("snapshot_update", sizes.update_shape), states, named(sizes.names), sizes.datatype
+        )
+    module = OnlineAverager(sizes.update, sizes.batch, sizes.updates, sizes.channels)
+    states = {"online_average": (*sizes.axis, sizes.sums)}
+    return StreamingLayer(module, ("update", sizes.update_shape), states, named(["output_stream"]), sizes.datatype)
