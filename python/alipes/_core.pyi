@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, final, overload
 import numpy as np
 
 __all__ = [
+    "ClientStream",
     "Control",
     "InferenceRequest",
     "InferenceResponse",
@@ -126,6 +127,86 @@ class Control:
         """The request's parameters as the JSON text of an object."""
     def reply(self, code: str | None, message: str = "") -> None:
         """Answers the client, once: ``None`` for success, else Triton's name of the code, such as ``INVALID_ARG``."""
+
+@final
+class ClientStream:
+    """One stream of inference requests to a server over gRPC (``ModelStreamInfer``).
+
+    Requests of one or several threads go out in the order of `send`; responses come in the order in which the server
+    sends them. All work on the socket is done beside the interpreter, and each wake-up brings everything that is ready.
+    """
+
+    def __new__(
+        cls, address: str, timeout_s: float = 10.0, metadata: Sequence[tuple[str, str]] | None = None
+    ) -> ClientStream:
+        """Connects and opens the stream.
+
+        Args:
+            address: ``host:port`` of a server's gRPC door.
+            timeout_s: The longest time for the connection.
+            metadata: Headers of the call, such as ``("authorization", "...")``.
+
+        Raises:
+            TransportError: If nobody answers there.
+        """
+    def send(
+        self,
+        model: str,
+        version: str,
+        inputs: Sequence[tuple[str, str, Sequence[int], Any]],
+        outputs: Sequence[str] | None = None,
+        request_id: str = "",
+        sequence_id: int | str | None = None,
+        sequence_start: bool = False,
+        sequence_end: bool = False,
+        parameters: dict[str, bool | int | float | str] | None = None,
+        timeout_us: int = 0,
+        priority: int = 0,
+    ) -> None:
+        """Puts a request behind those that wait to be sent; its tensors are copied and may be changed at once.
+
+        Waits, without the interpreter, while more than `limits::CLIENT_OUTBOX_BYTES` wait for the server to take them.
+
+        Args:
+            model: The model's name.
+            version: Its version as text; empty leaves the choice to the server.
+            inputs: Name, datatype (``"FP32"``), shape and elements of each input. The elements are anything whose
+                memory lies row by row, such as a C-contiguous array; for ``BYTES`` an array of objects or byte strings,
+                or bytes that are serialized already.
+            outputs: Names of the wanted outputs; none asks for all.
+            request_id: Comes back with each response.
+            sequence_id: The sequence; 0, an empty text and ``None`` are none.
+            sequence_start: Whether it begins here.
+            sequence_end: Whether it ends here.
+            parameters: The model's own parameters.
+            timeout_us: The longest wait in the server's queue, in microseconds; 0 is none.
+            priority: 1 is highest; 0 is the model's default.
+
+        Raises:
+            TransportError: If the stream has ended, or was half-closed.
+            ValueError: If an input's memory does not fit its shape, or a value cannot be sent.
+        """
+    def receive(
+        self, most: int, timeout_s: float | None = None
+    ) -> list[tuple[str, dict[str, np.ndarray[Any, Any]] | None, str | None, bool]] | None:
+        """What has arrived, in order; waits for the first response without the interpreter.
+
+        Args:
+            most: Take no more than so many.
+            timeout_s: The longest wait for the first; ``None`` waits for good, 0 only looks.
+
+        Returns:
+            A tuple for each response: the request's id; its outputs by name (read-only arrays), or ``None``; the
+            error's text, or ``None``; and whether it is the request's last response, which only decoupled models say no
+            of. The list is empty when the time is up. ``None`` when the stream has ended and nothing is left: see
+            `status`.
+        """
+    def half_close(self) -> None:
+        """Says that nothing more will be sent: what was sent is answered, then the server ends the stream."""
+    def cancel(self) -> None:
+        """Ends the stream at once. Whoever waits in `send` or `receive` is woken; what has arrived can be received."""
+    def status(self) -> tuple[str, str] | None:
+        """Why the stream ended: gRPC's name of the code (``"OK"``) and a text; ``None`` while it is open."""
 
 @final
 class WorkerLink:

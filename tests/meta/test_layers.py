@@ -38,7 +38,8 @@ CRATES = {
     "engine": {"protocol"},
     "link": {"protocol"},
     "server": {"protocol", "scheduler", "engine", "link"},
-    "python": {"protocol", "scheduler", "engine", "link", "server"},
+    "client": {"protocol"},
+    "python": {"protocol", "scheduler", "engine", "link", "server", "client"},
 }
 
 

@@ -197,3 +197,20 @@ pub const BUDGET_FREE_BYTES: u64 = 4 << 10;
 /// Largest body in bytes that may use all of the bytes in flight; larger ones leave an eighth for those that are not,
 /// so that small requests pass while large ones are refused.
 pub const BUDGET_LARGE_BYTES: u64 = 1 << 18;
+
+/// Most bytes that wait to be sent on a stream of a client before who sends more has to wait: some hundred updates of a
+/// detector, enough to keep a connection busy while the sender is elsewhere.
+pub const CLIENT_OUTBOX_BYTES: usize = 4 << 20;
+
+/// Most bytes of responses that a client holds for whoever receives them; then the server is made to wait.
+pub const CLIENT_INBOX_BYTES: usize = 64 << 20;
+
+/// Window of HTTP/2 that a client opens, for a call and for a connection: a round trip of a long line stays filled, and
+/// what lies unread is bounded by it.
+pub const CLIENT_WINDOW_BYTES: u32 = 16 << 20;
+
+/// Largest frame of HTTP/2 that a client takes: a picture of 3x224x224 FP32 comes in one.
+pub const CLIENT_FRAME_BYTES: u32 = 1 << 20;
+
+/// Most bytes that a client hands to the HTTP/2 library before they have left.
+pub const CLIENT_SEND_BUFFER_BYTES: usize = 1 << 20;

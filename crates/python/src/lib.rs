@@ -1,5 +1,6 @@
 //! The binding: everything Python can see, on one screen.
 
+mod client;
 mod control;
 mod door;
 mod server;
@@ -18,6 +19,8 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::PyBytes;
 
+    #[pymodule_export]
+    use super::client::stream::ClientStream;
     #[pymodule_export]
     use super::control::Control;
     #[pymodule_export]

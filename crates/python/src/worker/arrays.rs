@@ -146,6 +146,24 @@ pub fn view<'py>(memory: &Memory, owner: Bound<'py, PyAny>) -> PyResult<Bound<'p
     if failed { Err(PyErr::fetch(py)) } else { Ok(array) }
 }
 
+/// An array with elements of its own: `bytes`, which are as many as datatype and shape say.
+pub fn of_bytes<'py>(py: Python<'py>, datatype: Datatype, shape: &[i64], bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let array = array(py, datatype, shape, null_mut())?;
+    let untyped = array.cast::<PyUntypedArray>()?;
+    assert_eq!(untyped.len() * element_size(untyped), bytes.len(), "an array is filled as a whole");
+    // SAFETY: a new array owns as many bytes as were just counted, and nobody else knows of it.
+    unsafe { (*fields(untyped)).data.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    Ok(array)
+}
+
+/// Has numpy refuse to write to an array that nobody else knows of yet.
+pub fn freeze(array: &Bound<'_, PyAny>) -> PyResult<()> {
+    let array = array.cast::<PyUntypedArray>()?;
+    // SAFETY: the array lives while the handle does, and the interpreter is held.
+    unsafe { (*fields(array)).flags &= !NPY_ARRAY_WRITEABLE };
+    Ok(())
+}
+
 /// An array of objects. There are as many as the shape says.
 pub fn of_objects<'py>(py: Python<'py>, shape: &[i64], objects: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let array = array(py, Datatype::Bytes, shape, null_mut())?;

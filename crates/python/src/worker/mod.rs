@@ -4,7 +4,7 @@
 //! object and its response senders; [`lease::Loan`] is the memory of its inputs, held by every tensor and array over it.
 
 mod answers;
-mod arrays;
+pub mod arrays;
 mod calls;
 pub mod context;
 mod dlpack;
@@ -21,6 +21,6 @@ mod reply;
 pub mod request;
 pub mod response;
 pub mod sender;
-mod strings;
+pub mod strings;
 pub mod tensor;
 pub mod worker_link;

@@ -1,16 +1,20 @@
 //! The messages of `proto/`, and their meaning.
 
+mod ask;
 mod contents;
 mod decode;
 mod locate;
 mod parameters;
 mod region;
+mod reply;
 mod split;
 mod weight;
 mod write;
 
+pub use ask::{AskedInput, AskedOutput, RequestMessage};
 pub use decode::decode_request;
 pub use locate::{first_raw_tensor, named_model};
+pub use reply::{Reply, StreamReply};
 pub use split::{Skeleton, Splitter, TensorSink};
 pub use weight::parsed_bytes;
 pub use write::{Pieces, ResponseMessage, StreamMessage};

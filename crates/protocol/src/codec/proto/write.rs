@@ -136,21 +136,21 @@ fn is_large(data: &Bytes) -> bool {
 }
 
 /// Bytes of a field whose content has so many; every field number here fits into one byte together with its type.
-fn nested_len(content: usize) -> usize {
+pub(super) fn nested_len(content: usize) -> usize {
     1 + encoded_len_varint(content as u64) + content
 }
 
 /// Bytes of a text field, which an empty text leaves out.
-fn text_len(text: &str) -> usize {
+pub(super) fn text_len(text: &str) -> usize {
     if text.is_empty() { 0 } else { nested_len(text.len()) }
 }
 
-fn entry_len(key: &str, value: &Parameter) -> usize {
+pub(super) fn entry_len(key: &str, value: &Parameter) -> usize {
     nested_len(key.len()) + nested_len(value_len(value))
 }
 
 /// Bytes of an `InferParameter`.
-fn value_len(value: &Parameter) -> usize {
+pub(super) fn value_len(value: &Parameter) -> usize {
     match value {
         Parameter::Bool(_) => 2,
         Parameter::Int64(value) => 1 + encoded_len_varint(*value as u64),
@@ -161,33 +161,43 @@ fn value_len(value: &Parameter) -> usize {
 
 /// Bytes of an `InferOutputTensor`.
 fn output_len(output: &Tensor) -> usize {
-    let shape = if output.shape.is_empty() { 0 } else { nested_len(shape_len(output)) };
-    text_len(&output.name) + text_len(output.datatype.name()) + shape
+    described_len(&output.name, output.datatype.name(), &output.shape)
 }
 
-fn shape_len(output: &Tensor) -> usize {
-    output.shape.iter().map(|&size| encoded_len_varint(size as u64)).sum()
+/// Bytes of what inputs and outputs say alike: name, datatype and shape.
+pub(super) fn described_len(name: &str, datatype: &str, shape: &[i64]) -> usize {
+    let sizes = if shape.is_empty() { 0 } else { nested_len(shape_len(shape)) };
+    text_len(name) + text_len(datatype) + sizes
 }
 
-fn begin_nested(field: u32, content: usize, buffer: &mut BytesMut) {
+fn shape_len(shape: &[i64]) -> usize {
+    shape.iter().map(|&size| encoded_len_varint(size as u64)).sum()
+}
+
+pub(super) fn begin_nested(field: u32, content: usize, buffer: &mut BytesMut) {
     encode_key(field, WireType::LengthDelimited, buffer);
     encode_varint(content as u64, buffer);
 }
 
-fn write_bytes(field: u32, bytes: &[u8], buffer: &mut BytesMut) {
+pub(super) fn write_bytes(field: u32, bytes: &[u8], buffer: &mut BytesMut) {
     begin_nested(field, bytes.len(), buffer);
     buffer.extend_from_slice(bytes);
 }
 
-fn write_text(field: u32, text: &str, buffer: &mut BytesMut) {
+pub(super) fn write_text(field: u32, text: &str, buffer: &mut BytesMut) {
     if !text.is_empty() {
         write_bytes(field, text.as_bytes(), buffer);
     }
 }
 
-/// An entry of `parameters`: a map is a repeated message of key and value.
+/// An entry of a message's `parameters`, whose number is nearly always 4.
 fn write_entry(key: &str, value: &Parameter, buffer: &mut BytesMut) {
-    begin_nested(4, entry_len(key, value), buffer);
+    write_entry_of(4, key, value, buffer);
+}
+
+/// An entry of the map `field`: a map is a repeated message of key and value.
+pub(super) fn write_entry_of(field: u32, key: &str, value: &Parameter, buffer: &mut BytesMut) {
+    begin_nested(field, entry_len(key, value), buffer);
     write_bytes(1, key.as_bytes(), buffer);
     begin_nested(2, value_len(value), buffer);
     match value {
@@ -209,11 +219,15 @@ fn write_entry(key: &str, value: &Parameter, buffer: &mut BytesMut) {
 
 fn write_output(output: &Tensor, buffer: &mut BytesMut) {
     begin_nested(5, output_len(output), buffer);
-    write_text(1, &output.name, buffer);
-    write_text(2, output.datatype.name(), buffer);
-    if !output.shape.is_empty() {
-        begin_nested(3, shape_len(output), buffer);
-        output.shape.iter().for_each(|&size| encode_varint(size as u64, buffer));
+    write_described(&output.name, output.datatype.name(), &output.shape, buffer);
+}
+
+pub(super) fn write_described(name: &str, datatype: &str, shape: &[i64], buffer: &mut BytesMut) {
+    write_text(1, name, buffer);
+    write_text(2, datatype, buffer);
+    if !shape.is_empty() {
+        begin_nested(3, shape_len(shape), buffer);
+        shape.iter().for_each(|&size| encode_varint(size as u64, buffer));
     }
 }
 

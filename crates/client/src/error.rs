@@ -1,0 +1,45 @@
+//! Why a call has no answer, in terms that say whether it may be repeated.
+
+use std::fmt;
+
+/// What failed: who was never reached can be asked again without a doubt, who may have begun cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No connection came about: nothing was sent.
+    Connect,
+    /// The connection broke, or what came over it makes no sense; the server may have worked.
+    Broken,
+    /// The caller's time was up.
+    Timeout,
+    /// The server answered with an error: number of the gRPC code.
+    Refused(i32),
+}
+
+/// A call without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientError {
+    /// What failed.
+    pub kind: Kind,
+    /// For people.
+    pub message: String,
+}
+
+impl ClientError {
+    /// An error of this kind.
+    pub fn new(kind: Kind, message: impl Into<String>) -> ClientError {
+        ClientError { kind, message: message.into() }
+    }
+
+    /// The connection broke.
+    pub fn broken(message: impl fmt::Display) -> ClientError {
+        ClientError::new(Kind::Broken, message.to_string())
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ClientError {}

@@ -1,0 +1,71 @@
+//! The one runtime of a process for what waits on sockets beside the caller: streams, and calls that are awaited.
+//!
+//! It begins with its first user, on a thread of its own. A forked process has none of its parent's threads, so it begins
+//! one afresh: what it inherits is recognised by the process id and left alone, for locks in it may be held for ever.
+
+use std::io;
+use std::mem;
+use std::sync::Arc;
+use std::thread;
+
+use arc_swap::ArcSwapOption;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+static SHARED: ArcSwapOption<Shared> = ArcSwapOption::const_empty();
+
+struct Shared {
+    process: u32,
+    handle: Handle,
+    /// Its end is the end of the thread: the runtime of whoever began second, at the same time, is given up.
+    _stop: oneshot::Sender<()>,
+}
+
+/// The runtime of this process.
+///
+/// # Errors
+/// If the system has no thread or descriptor left.
+pub fn handle() -> io::Result<Handle> {
+    loop {
+        let seen = SHARED.load_full();
+        if let Some(shared) = seen.as_ref().filter(|shared| shared.process == std::process::id()) {
+            return Ok(shared.handle.clone());
+        }
+        let previous = SHARED.compare_and_swap(&seen, Some(Arc::new(begin()?)));
+        let replaced = match (&*previous, &seen) {
+            (Some(previous), Some(seen)) => Arc::ptr_eq(previous, seen),
+            (previous, seen) => previous.is_none() && seen.is_none(),
+        };
+        if replaced {
+            // A parent's runtime, in a fork: dropping it would wake a thread that is not here.
+            mem::forget(seen);
+        }
+    }
+}
+
+fn begin() -> io::Result<Shared> {
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+    let handle = runtime.handle().clone();
+    let (stop, stopped) = oneshot::channel();
+    thread::Builder::new().name("alipes-client".to_owned()).spawn(move || {
+        // An error says that the other end is gone, which is the message.
+        let _ = runtime.block_on(stopped);
+        // What a resolver is busy with is nobody's any more.
+        runtime.shutdown_background();
+    })?;
+    Ok(Shared { process: std::process::id(), handle, _stop: stop })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_one_runtime_and_it_runs() {
+        let (first, second) = (handle().unwrap(), handle().unwrap());
+        assert_eq!(first.id(), second.id());
+        let (done, end) = std::sync::mpsc::channel();
+        first.spawn(async move { done.send(7).unwrap() });
+        assert_eq!(end.recv().unwrap(), 7);
+    }
+}

@@ -1,0 +1,131 @@
+//! A stream of inference requests.
+
+use std::time::Duration;
+
+use alipes_client::grpc::status;
+use alipes_client::{Put, Stream};
+use alipes_protocol::codec::proto::{AskedInput, AskedOutput, RequestMessage, StreamReply};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyDict, PyList, PySequence, PyTuple};
+
+use super::errors::exception;
+use super::parameters::Said;
+use super::waiting::{Deadline, wait};
+use super::{inputs, outputs};
+use crate::worker::arrays;
+
+/// One stream of inference requests to a server over gRPC.
+#[pyclass(frozen, module = "alipes._core")]
+pub struct ClientStream {
+    stream: Stream,
+}
+
+#[pymethods]
+impl ClientStream {
+    #[new]
+    #[pyo3(signature = (address, timeout_s = 10.0, metadata = None))]
+    fn new(
+        py: Python<'_>,
+        address: &str,
+        timeout_s: f64,
+        metadata: Option<Vec<(String, String)>>,
+    ) -> PyResult<ClientStream> {
+        arrays::prepare(py)?;
+        let metadata = metadata.unwrap_or_default();
+        let limit = Duration::try_from_secs_f64(timeout_s.max(0.0)).unwrap_or(Duration::MAX);
+        let stream = py.detach(|| Stream::open(address, limit, &metadata));
+        Ok(ClientStream { stream: stream.map_err(|error| exception(py, &error))? })
+    }
+
+    #[pyo3(signature = (
+        model, version, inputs, outputs = None, request_id = "", sequence_id = None, sequence_start = false,
+        sequence_end = false, parameters = None, timeout_us = 0, priority = 0
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "what a request of the protocol may say")]
+    fn send(
+        &self,
+        py: Python<'_>,
+        model: &str,
+        version: &str,
+        inputs: &Bound<'_, PySequence>,
+        outputs: Option<Vec<PyBackedStr>>,
+        request_id: &str,
+        sequence_id: Option<&Bound<'_, PyAny>>,
+        sequence_start: bool,
+        sequence_end: bool,
+        parameters: Option<&Bound<'_, PyDict>>,
+        timeout_us: u64,
+        priority: u64,
+    ) -> PyResult<()> {
+        let inputs = inputs::read(inputs)?;
+        let asked: Vec<AskedInput<'_>> = inputs.iter().map(inputs::Input::asked).collect();
+        let wanted = outputs.unwrap_or_default();
+        let wanted: Vec<AskedOutput<'_>> = wanted.iter().map(|name| AskedOutput { name, parameters: &[] }).collect();
+        let said = Said { sequence_id, sequence_start, sequence_end, parameters, timeout_us, priority };
+        let parameters = said.parameters()?;
+        let message = RequestMessage {
+            model_name: model,
+            model_version: version,
+            id: request_id,
+            parameters: &parameters,
+            inputs: &asked,
+            outputs: &wanted,
+        };
+        while self.stream.send(&message).map_err(|error| exception(py, &error))? == Put::Full {
+            wait(py, &Deadline::after(None), |slice| {
+                self.stream.wait_for_room(slice);
+                Some(())
+            })?;
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    #[pyo3(signature = (most, timeout_s = None))]
+    fn receive<'py>(
+        &self,
+        py: Python<'py>,
+        most: usize,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let received = wait(py, &Deadline::after(timeout_s), |slice| match self.stream.receive(most, slice) {
+            Ok(Some(replies)) if replies.is_empty() => None,
+            outcome => Some(outcome),
+        })?;
+        match received {
+            None => Ok(Some(PyList::empty(py))),
+            Some(outcome) => match outcome.map_err(|error| exception(py, &error))? {
+                None => Ok(None),
+                Some(replies) => {
+                    let tuples = replies.iter().map(|reply| response(py, reply)).collect::<PyResult<Vec<_>>>()?;
+                    PyList::new(py, tuples).map(Some)
+                }
+            },
+        }
+    }
+
+    fn half_close(&self) {
+        self.stream.half_close();
+    }
+
+    fn cancel(&self) {
+        self.stream.cancel();
+    }
+
+    fn status(&self) -> Option<(&'static str, String)> {
+        self.stream.status().map(|end| (status::name(end.code), end.message))
+    }
+}
+
+/// Request id, outputs, error, whether it is the last.
+fn response<'py>(py: Python<'py>, reply: &StreamReply) -> PyResult<Bound<'py, PyTuple>> {
+    let StreamReply { error, reply } = reply;
+    let last = reply.last.unwrap_or(true);
+    if error.is_empty() {
+        let outputs = outputs::dictionary(py, &reply.outputs)?;
+        (reply.id.as_str(), outputs, py.None(), last).into_pyobject(py)
+    } else {
+        (reply.id.as_str(), py.None(), error.as_str(), last).into_pyobject(py)
+    }
+}
