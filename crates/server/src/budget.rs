@@ -48,7 +48,7 @@ impl Budget {
     }
 
     /// Whether answers take more than there is.
-    fn is_overrun(&self) -> bool {
+    pub fn is_overrun(&self) -> bool {
         self.used() > self.limit
     }
 

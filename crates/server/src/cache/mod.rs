@@ -1,6 +1,7 @@
 //! Answers that are kept: a request that equals an earlier one is answered without its model.
 //!
 //! - `asked`: what makes two requests equal, and the key that stands for it.
+//! - `posted`: answers as they left, under the bodies that asked for them; for those who ask again in the same words.
 //! - `store`: what is kept, within a bound on its bytes; what was not asked for longest goes first.
 //! - here: the way of a request past the store, and of an answer into it.
 //!
@@ -9,11 +10,13 @@
 //! nobody who changes shared memory meanwhile can have a wrong answer kept for others.
 
 mod asked;
+mod posted;
 mod store;
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use alipes_protocol::codec::json::EncodedResponse;
 use alipes_protocol::copies;
 use alipes_protocol::trace::{Moment, Side};
 use bytes::Bytes;
@@ -23,6 +26,7 @@ use crate::model::check::Checked;
 use crate::model::{ModelVersion, Pending};
 use crate::workers::clock;
 use asked::{Asked, Key};
+pub use posted::{Encoded, Posted};
 pub use store::{ResponseCache, Usage};
 
 /// The cache as one version of a model uses it.
@@ -49,6 +53,26 @@ impl Cached {
             }
             None => Some(self.missed(model, pending, key, began)),
         }
+    }
+
+    /// A body that was posted to this version.
+    pub fn posted(&self, header_length: Option<usize>, body: &Bytes) -> Posted {
+        self.cache.posted(self.load, header_length, body)
+    }
+
+    /// The answer to a body that was posted before.
+    pub fn find_encoded(&self, posted: &Posted) -> Option<Encoded> {
+        self.cache.find_encoded(posted)
+    }
+
+    /// Whether the body came before, so that its answer is worth keeping as it will be encoded.
+    pub fn is_repeated(&self, posted: &Posted) -> bool {
+        self.cache.is_repeated(posted)
+    }
+
+    /// Keeps the answer to a body as it was encoded. Gone with the version, like all its answers.
+    pub fn keep_encoded(&self, posted: Posted, answer: &EncodedResponse) {
+        self.cache.insert_encoded(posted.copied(), Encoded::copy_of(answer));
     }
 
     /// Where only some outputs are asked for, an answer with all of them will do, and is given whole. Source: Triton

@@ -4,10 +4,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::asked::{Asked, Key, input_bytes, parameter_bytes};
+use super::posted::{Encoded, Posted, Seen};
 use crate::executor::answer::Reply;
 use crate::model::check::Checked;
 
@@ -19,6 +21,8 @@ pub struct ResponseCache {
     seed: u64,
     limit_bytes: usize,
     loads: AtomicU64,
+    /// Bodies that came lately.
+    seen: Seen,
     entries: Mutex<Entries>,
 }
 
@@ -29,9 +33,32 @@ struct Entries {
 }
 
 struct Entry {
-    asked: Asked,
-    reply: Reply,
+    /// Under which number its version was loaded.
+    load: u64,
+    kept: Kept,
     bytes: usize,
+}
+
+/// What is kept, with what it answers.
+enum Kept {
+    Reply(Asked, Reply),
+    Encoded(Posted, Encoded),
+}
+
+impl Kept {
+    fn load(&self) -> u64 {
+        match self {
+            Kept::Reply(asked, _) => asked.load,
+            Kept::Encoded(posted, _) => posted.load,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Kept::Reply(asked, reply) => asked.bytes() + reply_bytes(reply),
+            Kept::Encoded(posted, encoded) => posted.body.len() + encoded.bytes(),
+        }
+    }
 }
 
 /// How full the cache is.
@@ -53,7 +80,13 @@ impl ResponseCache {
         let entries = Entries { by_key: LruCache::unbounded(), bytes: 0, evictions: 0 };
         // Whatever the standard library finds random.
         let seed = RandomState::new().hash_one(0);
-        ResponseCache { seed, limit_bytes, loads: AtomicU64::new(0), entries: Mutex::new(entries) }
+        ResponseCache {
+            seed,
+            limit_bytes,
+            loads: AtomicU64::new(0),
+            seen: Seen::default(),
+            entries: Mutex::new(entries),
+        }
     }
 
     /// A number for a version that is being loaded, given once.
@@ -68,9 +101,36 @@ impl ResponseCache {
 
     /// The answer to a request, where there is one.
     pub fn find(&self, key: &Key, load: u64, checked: &Checked) -> Option<Reply> {
-        let found = self.entries.lock().by_key.get(key).map(Arc::clone)?;
-        // Compared without the lock: a picture takes as long as a hundred look-ups.
-        found.asked.is(load, checked).then(|| found.reply.clone())
+        let found = self.get(key)?;
+        match &found.kept {
+            Kept::Reply(asked, reply) => asked.is(load, checked).then(|| reply.clone()),
+            Kept::Encoded(..) => None,
+        }
+    }
+
+    /// A body that was posted to a version.
+    pub fn posted(&self, load: u64, header_length: Option<usize>, body: &Bytes) -> Posted {
+        Posted::new(self.seed, load, header_length, body.clone())
+    }
+
+    /// The answer to a body, as it was encoded, where there is one.
+    pub fn find_encoded(&self, posted: &Posted) -> Option<Encoded> {
+        let found = self.get(&posted.key())?;
+        match &found.kept {
+            Kept::Encoded(before, encoded) => (before == posted).then(|| encoded.clone()),
+            Kept::Reply(..) => None,
+        }
+    }
+
+    /// Whether the body came before, not long ago. From now on it did.
+    pub fn is_repeated(&self, posted: &Posted) -> bool {
+        self.seen.again(posted)
+    }
+
+    /// What is kept under a key. Whether it answers the same is for the caller to compare, without the lock: a picture takes
+    /// as long as a hundred look-ups.
+    fn get(&self, key: &Key) -> Option<Arc<Entry>> {
+        self.entries.lock().by_key.get(key).map(Arc::clone)
     }
 
     /// Whether a request might fit, whatever its answer.
@@ -80,11 +140,20 @@ impl ResponseCache {
 
     /// Keeps an answer, unless it alone is larger than all that may be kept. Others make room for it.
     pub fn insert(&self, key: Key, asked: Asked, reply: Reply) {
-        let bytes = ENTRY_BYTES + asked.bytes() + reply_bytes(&reply);
+        self.put(key, Kept::Reply(asked, reply));
+    }
+
+    /// Keeps an answer as it was encoded, likewise.
+    pub fn insert_encoded(&self, posted: Posted, encoded: Encoded) {
+        self.put(posted.key(), Kept::Encoded(posted, encoded));
+    }
+
+    fn put(&self, key: Key, kept: Kept) {
+        let bytes = ENTRY_BYTES + kept.bytes();
         if bytes > self.limit_bytes {
             return;
         }
-        let entry = Arc::new(Entry { asked, reply, bytes });
+        let entry = Arc::new(Entry { load: kept.load(), kept, bytes });
         let mut gone = Vec::new();
         let mut entries = self.entries.lock();
         entries.bytes += bytes;
@@ -109,7 +178,7 @@ impl ResponseCache {
         let mut gone = Vec::new();
         let mut entries = self.entries.lock();
         let keys: Vec<Key> =
-            entries.by_key.iter().filter(|(_, entry)| entry.asked.load == load).map(|(key, _)| key.clone()).collect();
+            entries.by_key.iter().filter(|(_, entry)| entry.load == load).map(|(key, _)| key.clone()).collect();
         for entry in keys.iter().filter_map(|key| entries.by_key.pop(key)).collect::<Vec<_>>() {
             entries.bytes -= entry.bytes;
             gone.push(entry);

@@ -1,13 +1,17 @@
 //! The way of one inference request.
 
+use std::mem;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, RequestedOutput, Tensor};
 
+use bytes::Bytes;
+
 use super::Service;
 use super::classification::best_classes;
-use crate::budget::count_answer;
+use crate::budget::{Budget, Charge, count_answer};
+use crate::cache::{Cached, Encoded, Posted};
 use crate::executor::answer::Reply;
 use crate::model::ModelVersion;
 use crate::regions::Held;
@@ -54,6 +58,34 @@ impl Service {
             outputs,
         })
     }
+
+    /// The answer to a body that was posted before, as it was encoded then; booked and told like any that the cache gives.
+    ///
+    /// None where there is none, and where there is more to be said than this answer: to a server that stops, to a model
+    /// that fails, or to too much in flight. Whoever goes the ordinary way then is told.
+    pub fn repeat(&self, model: &ModelVersion, cache: &Cached, posted: &Posted) -> Option<Encoded> {
+        let arrived = Instant::now();
+        let found = cache.find_encoded(posted)?;
+        let _inflight = self.inflight.enter().ok()?;
+        let counted = counted(&self.budget, found)?;
+        let spent = arrived.elapsed();
+        model.statistics.cache_hit(Duration::ZERO, spent, spent);
+        self.log_request(model, "", spent, None);
+        Some(counted)
+    }
+}
+
+/// The answer, whose binary outputs are counted until they are sent; the rest is counted as it is sent.
+fn counted(budget: &Arc<Budget>, mut answer: Encoded) -> Option<Encoded> {
+    if budget.is_overrun() {
+        return None;
+    }
+    let bytes: usize = answer.tail.iter().map(Bytes::len).sum();
+    let charge = Charge::of_answer(budget, bytes as u64).ok()?;
+    if let Some(largest) = answer.tail.iter_mut().max_by_key(|slice| slice.len()) {
+        *largest = charge.over(mem::take(largest));
+    }
+    Some(answer)
 }
 
 fn no_answer(model: &ModelVersion) -> InferError {

@@ -361,6 +361,12 @@ impl ModelVersion {
         }
     }
 
+    /// The cache, where an answer that it has can be given at once: whoever asks does not wait for those who came before, and
+    /// the model has not failed.
+    pub fn ready_answers(&self) -> Option<&Cached> {
+        self.cache.as_ref().filter(|_| self.order.is_none() && !self.failing.load(Ordering::Acquire))
+    }
+
     /// Does what the queue asked for, now that its lock is released.
     pub fn carry_out(self: &Arc<Self>, effect: Effect) {
         match effect {

@@ -12,9 +12,11 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 
 use super::body::{self, Body, Expected, Received};
 use super::compression::{self, Coding};
+use super::repeated::Repeated;
 use super::reply::{self, Reply};
 use super::spelling::Spelling;
 use crate::budget::{Budget, Charge};
+use crate::cache::Encoded;
 use crate::handlers::Service;
 use crate::regions::Finder;
 use crate::wire::connection::Incoming;
@@ -91,11 +93,17 @@ async fn answer(
     if let Some(trace) = trace {
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
+    let repeated = Repeated::of(&model, &body, header_length, trace.is_some(), &forwarded);
+    if let Some(answer) = repeated.as_ref().and_then(|repeated| repeated.answer(service, &model)) {
+        asked.reached = true;
+        return Ok(respond(answer, Coding::of_answer(headers), &service.budget).await);
+    }
     let mut finder = Finder::new(&service.regions);
     let mut request = decode(body, header_length, name, max_input_bytes, &mut finder)?;
     charge.ride(&service.budget, &mut request, &finder.held)?;
     request.parameters.extend(forwarded?);
     request.trace = trace.cloned();
+    let repeated = repeated.and_then(|repeated| repeated.worth_keeping(&request, !finder.held.is_empty()));
     // The answer's form is the request's choice; the rest of the request moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
     asked.reached = true;
@@ -103,7 +111,10 @@ async fn answer(
     let encoded =
         json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
     drop(response);
-    Ok(respond(encoded, Coding::of_answer(headers), &service.budget).await)
+    if let Some(repeated) = repeated {
+        repeated.keep(&encoded);
+    }
+    Ok(respond(encoded.into(), Coding::of_answer(headers), &service.budget).await)
 }
 
 /// The headers that the model is to see. To be called before the body is read: later the spelling is no longer known.
@@ -147,10 +158,10 @@ fn raw(body: Bytes) -> InferRequest {
     InferRequest { inputs: vec![tensor], raw: true, binary_by_default: true, ..InferRequest::default() }
 }
 
-async fn respond(encoded: json::EncodedResponse, coding: Coding, budget: &Arc<Budget>) -> Response<Reply> {
+async fn respond(encoded: Encoded, coding: Coding, budget: &Arc<Budget>) -> Response<Reply> {
     let (binary, length) = (encoded.binary, encoded.head.len());
     // In the place of tensors that are no longer needed; those behind it are counted already.
-    let head = Charge::of_taken(budget, length as u64).over(Bytes::from(encoded.head));
+    let head = Charge::of_taken(budget, length as u64).over(encoded.head);
     let slices = std::iter::once(head).chain(encoded.tail);
     let content_type = if binary { reply::OCTETS } else { reply::JSON };
     let mut response = match coding {

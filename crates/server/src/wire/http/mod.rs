@@ -9,6 +9,7 @@ mod h2c;
 mod infer;
 mod logging;
 pub mod metrics;
+mod repeated;
 mod reply;
 mod route;
 mod shared_memory;
