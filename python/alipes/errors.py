@@ -171,20 +171,22 @@ class ServeTimeout(AlipesError, TimeoutError, RuntimeError):
     """A server was not ready in the time that a script gave it; it may still become so."""
 
 
-class TransportError(AlipesError):
+class TransportError(AlipesError, RuntimeError):
     """The connection failed rather than the request: connect, read timeout, or a broken protocol."""
 
 
-class InferError(AlipesError):
+class InferError(AlipesError, RuntimeError):
     """One request was not answered.
 
     Attributes:
         code: Stable name of the kind, the class's own.
         model: Name of the model, where known.
         request_id: The request's id, where it had one.
+        sequence_id: The sequence that the request belonged to, where it was one of a stream.
     """
 
     code: ClassVar[str] = "Unknown"
+    sequence_id: int | str | None = None
 
     def __init__(self, message: str, *, model: str | None = None, request_id: str | None = None) -> None:
         """Takes the message and what is known of its cause."""
@@ -194,7 +196,7 @@ class InferError(AlipesError):
         self.request_id = request_id
 
 
-class InvalidArgument(InferError):
+class InvalidArgument(InferError, ValueError):
     """Malformed body, wrong shape, unknown input."""
 
     code = "InvalidArgument"

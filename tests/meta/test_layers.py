@@ -26,6 +26,7 @@ ALLOWED = {
     "quickstart": {"config"},
     "compat": {"repository"},
     "handover": set(),
+    "client": {"config", "handover"},
     "serve": {"handover"},
 }
 EVERYBODY = {"errors", "types", "_core"}

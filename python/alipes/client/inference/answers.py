@@ -1,0 +1,136 @@
+"""Answers that nobody has taken yet, and the ways to take them: at once, in a while, or in an event loop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["Answers", "Raised"]
+
+_NAP_S: Final = 0.0005
+"""Who asks again and again for what is not there sleeps so long: the thread that brings it needs the interpreter."""
+
+
+class Raised:
+    """An exception in the place of an answer: it is raised for who takes it."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        """Takes the exception."""
+        self.error = error
+
+
+class Answers:
+    """A queue of answers and exceptions."""
+
+    def __init__(self) -> None:
+        """Starts empty."""
+        self._waiting: deque[Any] = deque()
+        self._changed = threading.Condition(threading.Lock())
+        self._takers = 0
+        self._listeners: list[Callable[[], None]] = []
+        self._asked_in_vain = False
+
+    def __len__(self) -> int:
+        """Number of answers that nobody has taken."""
+        return len(self._waiting)
+
+    def put(self, answer: Any) -> None:
+        """Adds an answer."""
+        self._waiting.append(answer)
+        if self._takers:
+            self.wake()
+
+    def wake(self) -> None:
+        """Wakes who waits, so that they look again."""
+        with self._changed:
+            self._changed.notify_all()
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener()
+
+    def take(self) -> Any:
+        """The next answer, or `None`; an exception is raised. Whoever asks in vain again and again sleeps a little."""
+        try:
+            answer = self._waiting.popleft()
+        except IndexError:
+            if self._asked_in_vain:
+                return self.wait(_NAP_S)
+            self._asked_in_vain = True
+            return None
+        self._asked_in_vain = False
+        return _opened(answer)
+
+    def take_all(self) -> list[Any]:
+        """Everything that is there. What came before an exception is given first, the exception at the next call."""
+        taken: list[Any] = []
+        while self._waiting:
+            answer = self._waiting.popleft()
+            if isinstance(answer, Raised) and taken:
+                self._waiting.appendleft(answer)
+                break
+            taken.append(_opened(answer))
+        if not taken and self.take_nothing():
+            return self.take_all()
+        return taken
+
+    def take_nothing(self) -> bool:
+        """Sleeps a little where a caller asks in vain again; returns whether something came."""
+        if not self._asked_in_vain:
+            self._asked_in_vain = True
+            return False
+        return self._wait_for_one(_NAP_S)
+
+    def wait(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> Any:
+        """The next answer, or `None` when the time is up or `until` holds; whoever makes it hold calls `wake`."""
+        if self._wait_for_one(timeout_s, until):
+            try:
+                answer = self._waiting.popleft()
+            except IndexError:  # somebody else was quicker
+                return None
+            return _opened(answer)
+        return None
+
+    def asked(self) -> None:
+        """Notes that a request was sent: looking once more is not in vain then."""
+        self._asked_in_vain = False
+
+    def clear(self) -> None:
+        """Throws everything away."""
+        self._waiting.clear()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Calls `listener` for each answer, from the thread that brings it."""
+        with self._changed:
+            self._listeners.append(listener)
+            self._takers += 1
+
+    def unlisten(self, listener: Callable[[], None]) -> None:
+        """Ends that."""
+        with self._changed:
+            self._listeners.remove(listener)
+            self._takers -= 1
+
+    def _wait_for_one(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> bool:
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            self._takers += 1
+            try:
+                while not self._waiting and not until():
+                    left_s = None if deadline_s is None else deadline_s - time.monotonic()
+                    if left_s is not None and left_s <= 0:
+                        break
+                    self._changed.wait(left_s)
+            finally:
+                self._takers -= 1
+            return bool(self._waiting)
+
+
+def _opened(answer: Any) -> Any:
+    if isinstance(answer, Raised):
+        raise answer.error
+    return answer

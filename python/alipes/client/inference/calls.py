@@ -1,0 +1,31 @@
+"""What a client asks a server beside inference: is it there, what does a model look like, can it be loaded."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from alipes.client.inference.signature import Document
+
+__all__ = ["Calls"]
+
+
+class Calls(Protocol):
+    """Questions to one server; each raises `TransportError` where nobody answers."""
+
+    def is_live(self) -> bool:
+        """Whether the server runs."""
+
+    def is_ready(self, model: str, version: str) -> bool:
+        """Whether a version can answer."""
+
+    def metadata(self, model: str, version: str) -> Document:
+        """Names, datatypes and shapes."""
+
+    def config(self, model: str, version: str) -> Document:
+        """The configuration."""
+
+    def load(self, model: str) -> None:
+        """Loads a model, or raises what the server says."""
+
+    def close(self) -> None:
+        """Ends the connection."""

@@ -1,0 +1,449 @@
+"""`InferenceClient`: asks a model again and again, and gives its answers in the order of the questions."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import itertools
+import os
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import as_completed as _as_completed
+from types import TracebackType
+from typing import Any, Final, Self
+
+from alipes.client.inference.answers import Answers, Raised
+from alipes.client.inference.backoff import Backoff
+from alipes.client.inference.calls import Calls
+from alipes.client.inference.clock import ProfilerClock
+from alipes.client.inference.discovery import find_model
+from alipes.client.inference.lines import Asked, Line, SequenceId
+from alipes.client.inference.link import Link, Patience
+from alipes.client.inference.pace import Pace
+from alipes.client.inference.reader import Given, Reader
+from alipes.client.inference.stream import Stream, Target
+from alipes.client.inference.transport import open_calls, open_stream, resolve
+from alipes.client.inference.window import Window
+from alipes.errors import AlipesError, InferError, InvalidArgument, NotReady, TransportError
+
+__all__ = ["InferenceClient"]
+
+_CONNECT_S: Final = 10.0
+"""The longest time for a connection, and for a question about the model."""
+
+_MOST_UNDER_WAY: Final = 1024
+"""Requests under way before whoever sends has to wait: more than any server works on at once."""
+
+_CLIENTS: Final[weakref.WeakSet[InferenceClient]] = weakref.WeakSet()
+
+
+class InferenceClient:
+    """Asks one model of one server for inference, many requests at a time.
+
+    Requests go out as they are given, on one stream. What comes back goes to the callback if there is one, and else
+    into a queue that `get` reads; requests that `submit` sends have a future instead. Answers come in the order of the
+    requests of their sequence.
+
+    Inputs whose state the server keeps are found by themselves: an update is given in their place, with the id of its
+    sequence. Requests may be sent by several threads at once. Use as a context manager: leaving waits for all answers.
+
+    Attributes:
+        address: The server's gRPC door, `host:port`.
+        model_name: The model.
+        model_version: Its version; the latest one's number where -1 was asked for.
+        inputs: Plain inputs, by name.
+        states: Inputs that are streams.
+        num_states: Number of the named parts that updates are made of.
+        config: The model's configuration, as a document.
+        metadata: The model's metadata, as a document.
+        callback: What is called with each answer.
+        clock: Latencies, where they were asked for.
+        callback_q: Answers that nobody has taken yet.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is an option of its own
+        self,
+        address: str,
+        model_name: str,
+        model_version: int = -1,
+        batch_size: int = 1,
+        callback: Callable[[Any, Any, Any], Any] | None = None,
+        profile: bool = False,
+        *,
+        ordered: bool = True,
+        max_in_flight: int | None = _MOST_UNDER_WAY,
+        rate: float | None = None,
+        timeout_s: float | None = None,
+        retries: int = 0,
+        reconnect_s: float = 30.0,
+        backoff: Backoff | None = None,
+        checkpoint: bool | int = False,
+        cast: bool = False,
+        pad: bool = True,
+        connect_timeout_s: float = _CONNECT_S,
+    ) -> None:
+        """Connects, loads the model where it is not loaded, and finds out what it takes.
+
+        Args:
+            address: `host:port` of a server's gRPC door.
+            model_name: The model; an ensemble, or any other.
+            model_version: Its version; -1 is the latest that is served.
+            batch_size: What stands for sizes that the server leaves open.
+            callback: Called with `(y, request_id, sequence_id)` for each answer, on a thread of the client's own. What
+                it returns is queued instead of the answer, unless it is `None`; what it raises is raised by `get`.
+            profile: Whether `clock` counts latencies.
+            ordered: Whether answers are held back until those of earlier requests of their sequence are there.
+            max_in_flight: Requests under way at any time: who sends more waits. `None` is no limit.
+            rate: Requests per second at most; they are spread evenly.
+            timeout_s: A request that is not answered so many seconds after it was sent fails.
+            retries: How often a request that belongs to no sequence is sent again, when the server is too busy or the
+                connection breaks.
+            reconnect_s: How long a broken connection is tried again.
+            backoff: The pauses between.
+            checkpoint: Whether the client keeps the last updates of each sequence, and brings its state back with them
+                when the server has lost it: the answers go on as if nothing had happened. A number says how many
+                updates are kept, for models whose state the client does not know.
+            cast: Whether arrays of another type are converted.
+            pad: Whether batches that are too short, and the last update of a sequence, are filled with zeros, and the
+                answers cut accordingly.
+            connect_timeout_s: The longest time for a connection, in seconds.
+
+        Raises:
+            TransportError: If the server cannot be reached or is not live; a `RuntimeError`.
+            NotReady: If the model is not there, or cannot be loaded; a `RuntimeError`.
+            ValueError: If an argument is out of range, or nobody can say how many updates a checkpoint takes.
+        """
+        self.address = address
+        self.model_name = model_name
+        self.callback = callback
+        self._connect_timeout_s = connect_timeout_s
+        self.client: Calls = open_calls(resolve(address), connect_timeout_s)
+        try:
+            found = find_model(self.client, address, model_name, model_version, batch_size)
+            signature = found.signature
+            keep = _updates_kept(checkpoint, signature.memory if signature.stateful else 0, model_name)
+        except BaseException:
+            self.client.close()
+            raise
+        self.model_version, self.metadata, self.config = found.version, found.metadata, found.config
+        self.inputs = {spec.name: spec for spec in signature.inputs}
+        self.states = list(signature.states)
+        self.num_states = signature.streams
+        self.clock = ProfilerClock() if profile else None
+        self.callback_q = Answers()
+        self._outputs = signature.outputs
+        self._single = len(signature.outputs) == 1
+        self._stateful = signature.stateful
+        self._reader = Reader(model_name, signature, cast=cast, pad=pad)
+        self._keep, self._ordered, self._timeout_s = keep, ordered, timeout_s
+        self._window = Window(max_in_flight)
+        self._pace = None if rate is None else Pace(rate)
+        self._ids = itertools.count()
+        self._lines: dict[SequenceId | None, Line] = {}
+        patience = Patience(retries, reconnect_s, backoff or Backoff())
+        target = Target(model_name, str(self.model_version))
+        self._link = Link(address, target, self._open_stream, self._deliver, patience)
+        _CLIENTS.add(self)
+
+    def __enter__(self) -> Self:
+        """Opens the stream."""
+        self._link.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Waits until everything is answered; after an exception, drops what is under way."""
+        if error is None:
+            self.close()
+        else:
+            self.cancel()
+
+    def infer(
+        self,
+        x: Given,
+        request_id: SequenceId | None = None,
+        sequence_id: SequenceId | None = None,
+        sequence_start: bool = False,
+        sequence_end: bool = False,
+        *,
+        timeout_s: float | None = None,
+    ) -> None:
+        """Sends a request and does not wait for its answer, which goes to the callback or to `get`.
+
+        Args:
+            x: One array, or an array by name: inputs by their names, streams by `model/input`.
+            request_id: Comes back with the answer; a number that counts up where it is not given.
+            sequence_id: The sequence that an update belongs to.
+            sequence_start: Whether it begins here.
+            sequence_end: Whether it ends here.
+            timeout_s: The request fails when it is not answered in so many seconds.
+
+        Raises:
+            ValueError: If something is missing or does not fit.
+            TransportError: If the server cannot be reached, or the state of the sequence is lost; a `RuntimeError`.
+        """
+        self._send(x, request_id, sequence_id, sequence_start, sequence_end, timeout_s, None)
+
+    def submit(
+        self,
+        x: Given,
+        request_id: SequenceId | None = None,
+        sequence_id: SequenceId | None = None,
+        sequence_start: bool = False,
+        sequence_end: bool = False,
+        *,
+        timeout_s: float | None = None,
+    ) -> Future[Any]:
+        """Sends a request as `infer` does; its answer goes to the future that is returned, and nowhere else.
+
+        The future has `request_id` and `sequence_id` as attributes. `asyncio.wrap_future` makes it awaitable.
+        """
+        future: Future[Any] = Future()
+        self._send(x, request_id, sequence_id, sequence_start, sequence_end, timeout_s, future)
+        return future
+
+    async def ask(self, x: Given, **how: Any) -> Any:
+        """The answer to a request, for event loops; takes what `submit` takes."""
+        loop = asyncio.get_running_loop()
+        return await asyncio.wrap_future(await loop.run_in_executor(None, lambda: self.submit(x, **how)))
+
+    @staticmethod
+    def as_completed(futures: Iterable[Future[Any]], timeout_s: float | None = None) -> Iterator[Future[Any]]:
+        """The futures of `submit`, each as soon as it is done."""
+        return _as_completed(futures, timeout_s)
+
+    def get(self, until_empty: bool = False, timeout_s: float | None = 0.0) -> Any:
+        """The next answer.
+
+        Args:
+            until_empty: Whether everything that is there is wanted, as a list.
+            timeout_s: How long to wait for an answer, in seconds; `None` waits until there is one, or until nothing is
+                under way that could bring one.
+
+        Returns:
+            `(y, request_id, sequence_id)`, or what the callback has returned; `None` where there is nothing.
+
+        Raises:
+            AlipesError: If a request has failed; what else was there stays.
+        """
+        answers = self.callback_q
+        if timeout_s == 0.0:
+            return answers.take_all() if until_empty else answers.take()
+        first = answers.wait(timeout_s, self._idle)
+        if not until_empty:
+            return first
+        return [] if first is None else [first, *answers.take_all()]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Answers as they come, until everything that was sent is answered."""
+        while (answer := self.get(timeout_s=None)) is not None or not self._idle():
+            if answer is not None:
+                yield answer
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """Answers as they come, for event loops, until everything that was sent is answered."""
+        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(arrived.set)
+
+        self.callback_q.listen(wake)
+        try:
+            while True:
+                arrived.clear()
+                while len(self.callback_q):
+                    yield self.callback_q.take()
+                if self._idle() and not len(self.callback_q):
+                    return
+                await arrived.wait()
+        finally:
+            self.callback_q.unlisten(wake)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are not answered yet."""
+        return self._window.count
+
+    def drain(self, timeout_s: float | None = None) -> None:
+        """Returns once everything that was sent is answered.
+
+        Raises:
+            DeadlineExceeded: If the time is up before.
+        """
+        self._window.wait_empty(timeout_s)
+
+    def close(self) -> None:
+        """Waits for all answers, then ends the stream; what `get` has not taken can still be taken."""
+        self._window.wait_empty(None)
+        self._link.close()
+        self._lines.clear()
+
+    def cancel(self) -> None:
+        """Ends the stream at once: what is under way is not answered, and what nobody has taken is thrown away."""
+        self._link.drop()
+        self._window = self._window.emptied()
+        self._lines.clear()
+        self.callback_q.clear()
+        self.callback_q.wake()
+
+    def _send(  # noqa: PLR0913, PLR0917 - what `infer` takes
+        self,
+        x: Given,
+        request_id: SequenceId | None,
+        sequence_id: SequenceId | None,
+        start: bool,
+        end: bool,
+        timeout_s: float | None,
+        future: Future[Any] | None,
+    ) -> None:
+        line = self._line(sequence_id, start, end)
+        tensors, crop = self._reader.read(x, end)
+        if request_id is None:
+            request_id = next(self._ids)
+        if line.keeps:
+            tensors = tuple((name, kind, shape, array.copy()) for name, kind, shape, array in tensors)
+        asked = Asked(request_id, line, tensors, start=start, end=end, future=future, crop=crop)
+        if future is not None:
+            future.request_id, future.sequence_id = request_id, sequence_id  # type: ignore[attr-defined]
+        if self._pace is not None:
+            self._pace.wait()
+        self._window.enter(wait=not self._link.receiving)
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
+        if timeout_s is not None:
+            asked.deadline_s = time.monotonic() + timeout_s
+            # To a sequence this would be the wait for a slot, and lose an update in its midst.
+            asked.timeout_us = round(timeout_s * 1e6) if sequence_id is None else 0
+        self.callback_q.asked()
+        try:
+            self._link.send(asked)
+        except BaseException:
+            self._window.leave(1)
+            raise
+
+    def _line(self, sequence_id: SequenceId | None, start: bool, end: bool) -> Line:
+        """The line that a request stands in."""
+        if self._stateful != (sequence_id is not None):
+            raise InvalidArgument(
+                f'model "{self.model_name}" keeps the state of sequences: give the sequence_id of each request'
+                if self._stateful
+                else f'model "{self.model_name}" keeps no state: it takes no sequence_id, got {sequence_id!r}',
+                model=self.model_name,
+            )
+        line = self._lines.get(sequence_id)
+        if line is None:
+            line = self._lines[sequence_id] = Line(sequence_id, self._keep, ordered=self._ordered)
+        if end:
+            self._lines.pop(sequence_id, None)
+        return line
+
+    def _open_stream(self) -> Stream:
+        """A stream to a server that can answer."""
+        address = resolve(self.address)
+        stream = open_stream(address, self._connect_timeout_s)
+        try:
+            calls = open_calls(address, self._connect_timeout_s)
+            try:
+                ready = calls.is_ready(self.model_name, str(self.model_version))
+            finally:
+                calls.close()
+        except AlipesError as error:
+            stream.cancel()
+            if isinstance(error, TransportError):
+                raise
+            raise NotReady(str(error), model=self.model_name) from error
+        if not ready:
+            stream.cancel()
+            raise NotReady(f'model "{self.model_name}" is not ready at {self.address}', model=self.model_name)
+        return stream
+
+    def _idle(self) -> bool:
+        return not self._window.count
+
+    def _deliver(self, leaving: list[Asked]) -> None:
+        """Gives answers to whoever waits for them; runs on the link's thread."""
+        for asked in leaving:
+            if asked.future is not None:
+                self._resolve(asked, asked.future)
+            elif asked.error is not None:
+                self.callback_q.put(Raised(_told(asked)))
+            else:
+                for outputs in asked.answers:
+                    self._queue(self._y(asked, outputs), asked)
+            if self.clock is not None and asked.error is None:
+                self.clock.note(asked.line.sequence_id, time.monotonic() - asked.sent_s)
+        self._window.leave(len(leaving))
+        if not self._window.count:
+            self.callback_q.wake()
+
+    def _y(self, asked: Asked, outputs: dict[str, Any]) -> Any:
+        if asked.crop is not None:
+            outputs = asked.crop.apply(outputs)
+        return next(iter(outputs.values())) if self._single else outputs
+
+    def _queue(self, y: Any, asked: Asked) -> None:
+        sequence_id = asked.line.sequence_id
+        if self.callback is None:
+            self.callback_q.put((y, asked.request_id, sequence_id))
+            return
+        try:
+            result = self.callback(y, asked.request_id, sequence_id)
+        except BaseException as error:
+            self.callback_q.put(Raised(error))
+        else:
+            if result is not None:
+                self.callback_q.put(result)
+
+    def _resolve(self, asked: Asked, future: Future[Any]) -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        if asked.error is not None:
+            future.set_exception(_told(asked))
+        else:
+            answers = [self._y(asked, outputs) for outputs in asked.answers]
+            future.set_result(answers[0] if len(answers) == 1 else answers)
+
+    def _forked(self) -> None:
+        """In a child process: the connections are the parent's."""
+        self._link.forget()
+        self._window = self._window.emptied()
+        self._lines.clear()
+        self.callback_q = Answers()
+
+
+def _told(asked: Asked) -> AlipesError:
+    """The error of a request, with what is known of the request."""
+    error = asked.error
+    assert error is not None
+    if isinstance(error, InferError):
+        error.request_id, error.sequence_id = str(asked.request_id), asked.line.sequence_id
+    return error
+
+
+def _updates_kept(checkpoint: bool | int, memory: int | None, model: str) -> int:
+    if not isinstance(checkpoint, bool):
+        if checkpoint < 0:
+            raise ValueError(f"checkpoint must be True, False or a number of updates, got {checkpoint}")
+        return checkpoint
+    if checkpoint and memory is None:
+        raise ValueError(
+            f'nobody can tell how many updates the state of model "{model}" depends on: say so, as checkpoint=<updates>'
+        )
+    return (memory or 0) if checkpoint else 0
+
+
+def _drop_all() -> None:
+    """At the interpreter's end: no thread is left waiting for a server."""
+    for client in list(_CLIENTS):
+        client._link.drop()
+
+
+def _after_fork() -> None:
+    for client in list(_CLIENTS):
+        client._forked()
+
+
+atexit.register(_drop_all)
+os.register_at_fork(after_in_child=_after_fork)

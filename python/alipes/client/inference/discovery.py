@@ -1,0 +1,102 @@
+"""Finds the model on the server: live, loaded if need be, and what it takes."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from alipes.client.inference.calls import Calls
+from alipes.client.inference.signature import Document, Signature, read_signature
+from alipes.errors import AlipesError, NotReady, TransportError
+
+__all__ = ["Found", "find_model"]
+
+_POLLING: Final = "polling is enabled"
+"""The end of what a server says that looks after its repository itself."""
+
+
+class Found(NamedTuple):
+    """A model that can answer."""
+
+    version: int
+    metadata: Document
+    config: Document
+    signature: Signature
+
+
+def find_model(calls: Calls, address: str, model: str, version: int, batch_size: int) -> Found:
+    """Tell what is known of a model that answers, loading it where it is not loaded.
+
+    Args:
+        calls: Asks the server.
+        address: The server's, for messages.
+        model: The model's name.
+        version: Its version; -1 is the latest that is served.
+        batch_size: What stands for sizes that the server leaves open.
+
+    Raises:
+        TransportError: If the server cannot be reached or is not live; a `RuntimeError`.
+        NotReady: If the model cannot be loaded, or has no such version; a `RuntimeError`.
+    """
+    _check_live(calls, address)
+    wanted = "" if version == -1 else str(version)
+    refusal = None if _is_ready(calls, model, wanted) else _load(calls, address, model)
+    if not _is_ready(calls, model, wanted):
+        raise NotReady(_why(calls, address, model, version, refusal), model=model)
+    metadata = calls.metadata(model, wanted)
+    if version == -1:
+        version = max(int(one) for one in metadata["versions"])
+    config = calls.config(model, str(version))
+
+    def lookup(name: str, number: int) -> Document:
+        return calls.config(name, "" if number == -1 else str(number))
+
+    return Found(version, metadata, config, read_signature(metadata, config, lookup, batch_size))
+
+
+def _check_live(calls: Calls, address: str) -> None:
+    try:
+        live = calls.is_live()
+    except TransportError as error:
+        raise TransportError(f"Couldn't connect to server at {address}: {error}") from error
+    if not live:
+        raise TransportError(f"Server at url {address} isn't live")
+
+
+def _is_ready(calls: Calls, model: str, version: str) -> bool:
+    try:
+        return calls.is_ready(model, version)
+    except TransportError:
+        raise
+    except AlipesError:  # a version that is not there is an error to some servers
+        return False
+
+
+def _load(calls: Calls, address: str, model: str) -> AlipesError | None:
+    """Asks the server to load the model; returns why it did not."""
+    try:
+        calls.load(model)
+    except TransportError as error:
+        if _POLLING not in str(error):
+            raise
+        refusal: AlipesError = error
+    except AlipesError as error:
+        refusal = error
+    else:
+        return None
+    if _POLLING in str(refusal) or "explicit" in str(refusal):
+        raise NotReady(
+            f'Model "{model}" is not ready at {address}, and the server loads no models when asked ({refusal}): '
+            "start it with --model-control-mode=explicit, or wait until it has loaded the model",
+            model=model,
+        ) from refusal
+    return refusal
+
+
+def _why(calls: Calls, address: str, model: str, version: int, refusal: AlipesError | None) -> str:
+    if refusal is not None:
+        return f'Model "{model}" could not be loaded at {address}: {refusal}'
+    try:
+        versions = ", ".join(str(one) for one in calls.metadata(model, "")["versions"])
+    except AlipesError as error:
+        return f'Model "{model}" is not ready at {address}: {error}'
+    return f'Model "{model}" is available but not version {version}: the server at {address} has {versions}'

@@ -1,0 +1,68 @@
+"""Errors of a server as exceptions that a caller can act on. On a stream a server sends texts alone."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from alipes.errors import (
+    AlipesError,
+    Cancelled,
+    DeadlineExceeded,
+    InferError,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    NotReady,
+    Overloaded,
+    PermissionDenied,
+    TransportError,
+    Unauthenticated,
+    Unsupported,
+)
+
+__all__ = ["LOST_STATE", "may_repeat", "of_status", "of_text"]
+
+LOST_STATE: Final = re.compile(r"must specify the START flag")
+"""What a server says to an update of a sequence that it does not know: it idled, or the server is a new one."""
+
+_TEXTS: Final[tuple[tuple[re.Pattern[str], type[InferError]], ...]] = (
+    (re.compile(r"[Ee]xceeds maximum queue size|request queue is full|[Oo]verloaded|too many"), Overloaded),
+    (re.compile(r"[Tt]imeout expired|timeout of the corresponding sequence|[Dd]eadline"), DeadlineExceeded),
+    (re.compile(r"unknown model|is not found|version .* is not available"), NotFound),
+    (re.compile(r"is not ready|no available versions|unloading|shutting down|[Uu]navailable"), NotReady),
+    (re.compile(r"[Cc]ancelled"), Cancelled),
+    (re.compile(r"not supported|[Uu]nsupported|not implemented"), Unsupported),
+    (re.compile(r"START flag|correlation ID|[Uu]nexpected|expected|expects|shape|missing|invalid"), InvalidArgument),
+)
+"""Words of a text, and the kind of error that it is of; the first that fits counts."""
+
+_STATUSES: Final[dict[str, type[InferError]]] = {
+    "INVALID_ARGUMENT": InvalidArgument,
+    "NOT_FOUND": NotFound,
+    "RESOURCE_EXHAUSTED": Overloaded,
+    "DEADLINE_EXCEEDED": DeadlineExceeded,
+    "CANCELLED": Cancelled,
+    "UNIMPLEMENTED": Unsupported,
+    "UNAUTHENTICATED": Unauthenticated,
+    "PERMISSION_DENIED": PermissionDenied,
+    "INTERNAL": Internal,
+}
+
+
+def of_text(text: str, model: str, request_id: str) -> InferError:
+    """The exception for the text of an error on a stream."""
+    kind = next((kind for pattern, kind in _TEXTS if pattern.search(text)), Internal)
+    return kind(text, model=model, request_id=request_id)
+
+
+def of_status(code: str, text: str) -> AlipesError:
+    """The exception for a call's status."""
+    if code in {"UNAVAILABLE", "OK", "UNKNOWN"} or code not in _STATUSES:
+        return TransportError(f"{code}: {text}")
+    return _STATUSES[code](text)
+
+
+def may_repeat(error: AlipesError) -> bool:
+    """Whether a request that belongs to no sequence may be sent again after a while."""
+    return isinstance(error, (Overloaded, NotReady, TransportError))

@@ -1,0 +1,205 @@
+"""What a model takes and gives, as a client has to know it: its inputs, its streams, and how far back its state goes.
+
+Configurations and metadata are documents as the server's JSON has them, so that nothing here talks to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from alipes.client.inference.memory import memory_of, state_of
+
+__all__ = ["Document", "Part", "Signature", "StateInput", "TensorSpec", "read_signature"]
+
+Document: TypeAlias = Mapping[str, Any]
+"""A configuration or metadata, as JSON has it."""
+
+Lookup: TypeAlias = Callable[[str, int], Document]
+"""Gives the configuration of a model and a version; -1 is the latest."""
+
+_MAX_NESTING: Final = 16
+"""Ensembles inside ensembles that are looked into: a server refuses circles, and nobody nests as deep."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """An input as the server declares it.
+
+    Attributes:
+        name: Its name.
+        datatype: Its datatype in the protocol's words, such as `FP32`.
+        shape: Its sizes; those that the server leaves open are the client's batch size.
+        open_batch: Whether the server leaves the first size open, so that a shorter batch is as good.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    open_batch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Channels of an update that go into one window.
+
+    Attributes:
+        keys: What a caller may call it: `model/input` of each step that reads the window.
+        channels: Their number.
+    """
+
+    keys: tuple[str, ...]
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateInput:
+    """An input whose tensors are updates of a state that the server keeps.
+
+    Attributes:
+        tensor: The input itself.
+        parts: What an update is made of, along axis 1.
+        windows: Windows that an update makes: its last axis is as many strides.
+    """
+
+    tensor: TensorSpec
+    parts: tuple[Part, ...]
+    windows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a client knows of a model.
+
+    Attributes:
+        inputs: Plain inputs.
+        states: Inputs that are streams.
+        outputs: Names of the outputs.
+        stateful: Whether requests belong to sequences.
+        memory: Updates after which a state no longer depends on what was before; `None` where nobody can tell.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    states: tuple[StateInput, ...]
+    outputs: tuple[str, ...]
+    stateful: bool
+    memory: int | None
+
+    @property
+    def streams(self) -> int:
+        """Number of the named parts that updates are made of."""
+        return sum(len(state.parts) for state in self.states)
+
+
+def read_signature(metadata: Document, config: Document, lookup: Lookup, batch_size: int) -> Signature:
+    """Tell what a model takes.
+
+    Args:
+        metadata: The model's.
+        config: The model's.
+        lookup: Gives the configurations of an ensemble's steps.
+        batch_size: What stands for sizes that the server leaves open.
+    """
+    graph = _Graph(config, lookup)
+    plain, states = [], []
+    for document in metadata.get("inputs", ()):
+        tensor = _tensor(document, batch_size)
+        keeper = graph.keeper_of(tensor.name)
+        if keeper is None:
+            plain.append(tensor)
+        else:
+            states.append(_state(tensor, *keeper))
+    outputs = tuple(str(output["name"]) for output in metadata.get("outputs", ()))
+    return Signature(tuple(plain), tuple(states), outputs, graph.stateful(), graph.memory())
+
+
+def _tensor(document: Document, batch_size: int) -> TensorSpec:
+    sizes = [int(size) for size in document.get("shape", ())]
+    shape = tuple(size if size > 0 else batch_size for size in sizes)
+    return TensorSpec(str(document["name"]), str(document["datatype"]), shape, bool(sizes) and sizes[0] <= 0)
+
+
+def _state(tensor: TensorSpec, config: Document, readers: Mapping[str, tuple[str, ...]]) -> StateInput:
+    """The parts are the outputs of the model that keeps the state, in its order, where their channels add up."""
+    outputs = [(str(output["name"]), [int(size) for size in output.get("dims", ())]) for output in config["output"]]
+    parts = tuple(Part(readers.get(name, ()), dims[1] if len(dims) > 2 else 1) for name, dims in outputs)
+    windows = outputs[0][1][0] if outputs and outputs[0][1] else 1
+    channels = tensor.shape[1] if len(tensor.shape) > 1 else 1
+    if sum(part.channels for part in parts) != channels:
+        parts = (Part(tuple(key for part in parts for key in part.keys), channels),)
+    return StateInput(tensor, parts, windows if _splits(tensor, windows) else 1)
+
+
+def _splits(tensor: TensorSpec, windows: int) -> bool:
+    return windows > 0 and bool(tensor.shape) and tensor.shape[-1] % windows == 0
+
+
+class _Graph:
+    """The steps of an ensemble, or the one model that is none."""
+
+    def __init__(self, config: Document, lookup: Lookup, depth: int = 0) -> None:
+        self._config = config
+        self._lookup = lookup
+        self._depth = depth
+        scheduling = config.get("ensemble_scheduling") or {}
+        self.steps: list[Document] = list(scheduling.get("step", ())) if depth < _MAX_NESTING else []
+        self._known: dict[tuple[str, int], Document] = {}
+
+    def stateful(self) -> bool:
+        """Whether anything in here keeps a state."""
+        if not self.steps:
+            return state_of(self._config)
+        return any(self._inside(step).stateful() for step in self.steps)
+
+    def keeper_of(self, tensor: str) -> tuple[Document, dict[str, tuple[str, ...]]] | None:
+        """The model that keeps the state that a tensor updates, and the readers of each of its outputs.
+
+        An ensemble's input is a stream where a step keeps a state and takes nothing else.
+        """
+        if not self.steps:
+            inputs = self._config.get("input", ())
+            return (self._config, {}) if state_of(self._config) and len(inputs) == 1 else None
+        for step in self.steps:
+            inputs = step.get("input_map", {})
+            if len(inputs) != 1 or next(iter(inputs.values())) != tensor:
+                continue
+            inside = self._inside(step)
+            found = inside.keeper_of(next(iter(inputs)))
+            if found is not None:
+                return found[0], found[1] if inside.steps else self._readers(step)
+        return None
+
+    def memory(self) -> int | None:
+        """Updates that the longest way through here goes back; `None` where a step does not tell."""
+        if not self.steps:
+            return memory_of(self._config) if state_of(self._config) else 0
+        behind: dict[str, int] = {}
+        own = [self._inside(step).memory() for step in self.steps]
+        if any(one is None for one in own):
+            return None
+        for _ in self.steps:  # each round settles at least the next step of every way
+            for step, one in zip(self.steps, own, strict=True):
+                before = max((behind.get(tensor, 0) for tensor in step.get("input_map", {}).values()), default=0)
+                behind.update(dict.fromkeys(step.get("output_map", {}).values(), before + (one or 0)))
+        return max(behind.values(), default=0)
+
+    def _readers(self, step: Document) -> dict[str, tuple[str, ...]]:
+        """For each output of a step: `model/input` of the steps that it feeds."""
+        return {
+            output: tuple(self._reading(tensor) or (tensor,)) for output, tensor in step.get("output_map", {}).items()
+        }
+
+    def _reading(self, tensor: str) -> Iterable[str]:
+        return tuple(
+            f"{step['model_name']}/{name}"
+            for step in self.steps
+            for name, source in step.get("input_map", {}).items()
+            if source == tensor
+        )
+
+    def _inside(self, step: Document) -> _Graph:
+        key = str(step["model_name"]), int(step.get("model_version", -1))
+        if key not in self._known:
+            self._known[key] = self._lookup(*key)
+        return _Graph(self._known[key], self._lookup, self._depth + 1)

@@ -1,0 +1,101 @@
+"""A server that is killed in the midst of streams: with a checkpoint nobody can tell from the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alipes.client import InferenceClient
+from alipes.errors import TransportError
+from support.models import add_model
+from support.sequences import Samples, add_chain, add_streaming, halves, means, windows
+from support.server import PATIENCE_S, ServerProcess
+from support.switch import Switch
+
+Serve = Callable[..., ServerProcess]
+
+CHANNELS, STRIDE, LENGTH, UPDATES = 2, 8, 32, 3
+COUNT = 60
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    repository = tmp_path / "models"
+    for name, batch in (("one", 1), ("four", 4)):
+        dims = [1, CHANNELS, STRIDE * batch]
+        snapshot = {"stride_size": STRIDE, "snapshot_size": LENGTH, "channels": f"w:{CHANNELS}", "batch_size": batch}
+        mean = {"update_size": STRIDE, "num_updates": UPDATES, "kernel_size": LENGTH, "channels": CHANNELS}
+        add_streaming(repository, f"windows_{name}", "snapshotter", **snapshot)
+        add_streaming(repository, f"mean_{name}", "averager", **mean, batch_size=batch)
+        steps = [(f"windows_{name}", "snapshot_update", "w"), ("net", "X", "Y")]
+        add_chain(repository, f"chain_{name}", [*steps, (f"mean_{name}", "update", "output_stream")], dims, dims)
+    add_model(repository, "net", halves(CHANNELS, LENGTH))
+    return repository
+
+
+def noise(seed: int, updates: int, batch: int) -> list[Samples]:
+    samples = np.random.default_rng(seed).standard_normal((CHANNELS, updates * STRIDE * batch), np.float32)
+    return np.split(samples, updates, axis=1)
+
+
+def expected(updates: list[Samples]) -> bytes:
+    return means(windows(np.concatenate(updates, axis=1), STRIDE, LENGTH) / np.float32(2), STRIDE, UPDATES).tobytes()
+
+
+@pytest.mark.parametrize(("size", "batch"), [("one", 1), ("four", 4)])
+def test_streams_go_on_bit_for_bit_when_the_server_is_killed_and_another_takes_its_place(
+    serve: Serve, models: Path, size: str, batch: int
+) -> None:
+    data = {11: noise(1, COUNT, batch), 12: noise(2, COUNT, batch)}
+    first = serve(models)
+    with Switch(first.grpc) as switch:
+        with InferenceClient(switch.address, f"chain_{size}", checkpoint=True, reconnect_s=PATIENCE_S) as client:
+            for number in range(COUNT):
+                if number == COUNT // 2:
+                    first.kill()
+                    switch.lead(serve(models).grpc)
+                for sequence, updates in data.items():
+                    client.infer(updates[number], number, sequence, number == 0, number == COUNT - 1)
+                if number == 3:  # some of the first are answered before the server dies
+                    client.drain(PATIENCE_S)
+        answers = client.get(until_empty=True)
+    for sequence, updates in data.items():
+        own = [(request_id, y[0]) for y, request_id, one in answers if one == sequence]
+        assert [request_id for request_id, _ in own] == list(range(COUNT))
+        assert np.concatenate([y for _, y in own], axis=1).tobytes() == expected(updates)
+
+
+def test_streams_go_on_bit_for_bit_when_the_connection_breaks_again_and_again(serve: Serve, models: Path) -> None:
+    updates = noise(3, COUNT, 1)
+    with Switch(serve(models).grpc) as switch:
+        with InferenceClient(switch.address, "chain_one", checkpoint=True, reconnect_s=PATIENCE_S) as client:
+            for number, update in enumerate(updates):
+                if number % 20 == 10:
+                    switch.cut()
+                client.infer(update, number, 5, number == 0, number == COUNT - 1)
+        answers = client.get(until_empty=True)
+    assert [request_id for _, request_id, _ in answers] == list(range(COUNT))
+    assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(updates)
+
+
+def test_without_a_checkpoint_the_client_says_what_happened_and_begins_anew_when_told(
+    serve: Serve, models: Path
+) -> None:
+    updates = noise(4, 8, 1)
+    first = serve(models)
+    with Switch(first.grpc) as switch, InferenceClient(switch.address, "chain_one") as client:
+        for number in range(4):
+            client.infer(updates[number], number, 5, number == 0)
+        client.drain(PATIENCE_S)
+        first.kill()
+        switch.lead(serve(models).grpc)
+        # The update may be refused by the new server, which knows nothing of the sequence, or be lost on its way.
+        with pytest.raises((TransportError, RuntimeError), match=r"START flag|of sequence 5, 4 updates were answered"):
+            client.submit(updates[4], 4, 5).result(PATIENCE_S)
+        client.get(until_empty=True)
+        for number, update in enumerate(updates):
+            client.infer(update, number, 5, number == 0)
+        got = [client.get(timeout_s=PATIENCE_S)[0][0] for _ in updates]
+    assert np.concatenate(got, axis=1).tobytes() == expected(updates)

@@ -1,0 +1,167 @@
+"""The parts of the inference client that talk to nobody: lines, windows, answers, pace and pauses."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from alipes.client.inference.answers import Answers, Raised
+from alipes.client.inference.backoff import Backoff
+from alipes.client.inference.failures import may_repeat, of_status, of_text
+from alipes.client.inference.lines import Asked, Line
+from alipes.client.inference.pace import Pace
+from alipes.client.inference.window import Window
+from alipes.errors import DeadlineExceeded, Internal, InvalidArgument, NotReady, Overloaded, TransportError
+
+
+def waiting(line: Line, count: int) -> list[Asked]:
+    line.waiting.extend(Asked(number, line, ()) for number in range(count))
+    return list(line.waiting)
+
+
+def leave(line: Line, asked: Asked) -> list[object]:
+    asked.done = True
+    return [one.request_id for one in line.leave(asked)]
+
+
+def test_answers_leave_a_line_in_the_order_of_its_requests() -> None:
+    line = Line(None)
+    first, second, third = waiting(line, 3)
+    assert leave(line, third) == []
+    assert leave(line, first) == [0]
+    assert leave(line, second) == [1, 2]
+
+
+def test_answers_leave_as_they_come_where_no_order_is_kept() -> None:
+    line = Line(None, ordered=False)
+    first, second = waiting(line, 2)
+    assert leave(line, second) == [1]
+    assert leave(line, first) == [0]
+
+
+def test_a_line_keeps_the_last_updates_of_its_sequence_and_replays_them_from_a_start() -> None:
+    line = Line(7, keep=2)
+    for number in range(5):
+        line.note_answered(Asked(number, line, ((f"{number}", "FP32", (), None),), start=number == 1))  # type: ignore[arg-type]
+    replay = line.replay()
+    assert [asked.tensors[0][0] for asked in replay] == ["3", "4"]
+    assert [asked.start for asked in replay] == [True, False]
+    assert line.answered == 4
+
+
+def test_a_full_window_lets_the_next_in_when_one_has_left() -> None:
+    window, entered = Window(2), threading.Event()
+    window.enter()
+    window.enter()
+    window.enter(wait=False)  # who must not wait is let in beyond
+    thread = threading.Thread(target=lambda: (window.enter(), entered.set()))
+    thread.start()
+    window.leave(1)
+    assert not entered.is_set()
+    window.leave(1)
+    assert entered.wait(60)
+    thread.join()
+    assert window.count == 2
+
+
+def test_an_empty_window_is_waited_for() -> None:
+    window = Window(None)
+    window.wait_empty(0)
+    window.enter()
+    with pytest.raises(DeadlineExceeded, match="1 requests are not answered"):
+        window.wait_empty(0)
+
+
+def test_requests_keep_their_distance_and_lost_time_is_not_made_up_for() -> None:
+    now = [0.0]
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(round(seconds, 6))
+        now[0] += seconds
+
+    pace = Pace(10, lambda: now[0], sleep)
+    for _ in range(3):
+        pace.wait()
+    assert slept == [0.1, 0.1]
+    now[0] += 10
+    for _ in range(4):
+        pace.wait()
+    assert slept == [0.1, 0.1, 0.1, 0.1]
+
+
+def test_a_rate_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="rate must be a positive number"):
+        Pace(0)
+
+
+def test_pauses_double_and_are_never_shorter_than_the_server_asked_for() -> None:
+    backoff = Backoff(0.1, 1.0, jitter=0)
+    assert [backoff.pause_s(attempt) for attempt in (1, 2, 3, 9, 5000)] == [0.1, 0.2, 0.4, 1.0, 1.0]
+    assert backoff.pause_s(1, 5) == 5
+
+
+def test_an_exception_is_raised_in_its_place_and_what_was_before_it_is_not_lost() -> None:
+    answers = Answers()
+    for one in (1, 2, Raised(KeyError("x")), 3):
+        answers.put(one)
+    assert answers.take_all() == [1, 2]
+    with pytest.raises(KeyError):
+        answers.take_all()
+    assert answers.take_all() == [3]
+    assert answers.take_all() == []
+    assert answers.take() is None
+
+
+def test_three_values_whose_middle_is_an_exception_are_an_answer_like_any_other() -> None:
+    answers = Answers()
+    answers.put((1, ValueError(), 2))
+    assert answers.take()[0] == 1
+
+
+def test_an_answer_wakes_who_waits_for_it() -> None:
+    answers = Answers()
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(answers.wait, 60)
+        answers.put("here")
+        assert waits.result() == "here"
+
+
+def test_who_waits_for_nothing_that_can_come_is_let_go() -> None:
+    answers, over = Answers(), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(answers.wait, None, over.is_set)
+        over.set()
+        answers.wake()
+        assert waits.result() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[request id: 1] Exceeds maximum queue size", Overloaded),
+        ("Request timeout expired", DeadlineExceeded),
+        ("Request for unknown model: 'm' is not found", "NotFound"),
+        ("Request for unknown model: 'm' has no available versions", "NotFound"),
+        (
+            "inference request for sequence 5 to model 'm' must specify the START flag on the first request",
+            "InvalidArg",
+        ),
+        ("onnx runtime error 2: something broke", Internal),
+    ],
+)
+def test_the_text_of_an_error_tells_its_kind(text: str, kind: type | str) -> None:
+    error = of_text(text, "m", "1")
+    assert type(error).__name__.startswith(kind if isinstance(kind, str) else kind.__name__)
+    assert (str(error), error.model, error.request_id) == (text, "m", "1")
+    assert isinstance(error, RuntimeError)
+
+
+def test_what_a_busy_or_vanished_server_says_may_be_asked_again() -> None:
+    assert may_repeat(Overloaded("x"))
+    assert may_repeat(NotReady("x"))
+    assert may_repeat(of_status("UNAVAILABLE", "x"))
+    assert not may_repeat(InvalidArgument("x"))
+    assert not may_repeat(of_status("INVALID_ARGUMENT", "x"))
+    assert isinstance(of_status("UNAVAILABLE", "x"), TransportError)
