@@ -19,6 +19,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "ModelLoadError",
+    "MonitorError",
     "NoExporter",
     "NotFound",
     "NotOffered",
@@ -169,6 +170,10 @@ class ServeError(ServerStartError, ValueError):
 
 class ServeTimeout(AlipesError, TimeoutError, RuntimeError):
     """A server was not ready in the time that a script gave it; it may still become so."""
+
+
+class MonitorError(AlipesError, ValueError):
+    """What servers do cannot be watched or recorded as it was asked for."""
 
 
 class TransportError(AlipesError, RuntimeError):

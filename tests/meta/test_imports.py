@@ -27,8 +27,11 @@ def test_importing_the_server_loads_no_heavy_package(statement: str) -> None:
     assert loaded_after(statement).isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("statement", ["from alipes.serve import serve", "import alipes.serve.child"])
-def test_importing_what_starts_servers_loads_no_heavy_package(statement: str) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    ["from alipes.serve import serve", "import alipes.serve.child", "from alipes.monitor import ServerMonitor"],
+)
+def test_importing_what_starts_and_watches_servers_loads_no_heavy_package(statement: str) -> None:
     assert loaded_after(statement).isdisjoint(HEAVY)
 
 

@@ -1,0 +1,283 @@
+"""`with ServerMonitor(...)`: what servers did while a block ran, as rows in a file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, NoReturn
+
+from alipes.errors import MonitorError
+from alipes.monitor.columns import chosen
+from alipes.monitor.judge import Tally, Verdict
+from alipes.monitor.ledger import Row
+from alipes.monitor.pipeline import Pipeline, PipelineProcess
+from alipes.monitor.servers import LATEST, agreed, involved, place
+
+__all__ = ["ServerMonitor"]
+
+KEPT_ROWS: Final = 100_000
+"""Rows that wait for somebody who iterates; the oldest go first, for most scripts read the file instead."""
+
+_log = logging.getLogger("alipes.monitor")
+
+
+class ServerMonitor(PipelineProcess):
+    """Watches servers from a process of its own and writes a row for each model and interval in which it executed.
+
+    A context manager: the first look at the servers is before the block begins, the last one after it. Iterate over it
+    for rows as they come. A server that ceases to answer is told in the log and asked on; one that never answers, and
+    whatever else goes wrong, is raised where the block ends.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  # the names and the order are those that scripts use
+        self,
+        model_name: str,
+        ips: str | Sequence[str],
+        filename: str | os.PathLike[str],
+        model_version: int = LATEST,
+        max_request_rate: float = 10,
+        name: str = "monitor",
+        rate: float | None = None,
+        join_timeout: float = 10,
+        *,
+        columns: Sequence[str] | Literal["all"] = (),
+        http_port: int = 8000,
+        metrics_port: int = 8002,
+        include_ensemble: bool = False,
+    ) -> None:
+        """Asks the servers which models answer for this one.
+
+        Args:
+            model_name: The model. For an ensemble those of its steps are watched.
+            ips: The servers: names or addresses, each with the port of its metrics or without.
+            filename: Where rows are written, as comma-separated values.
+            model_version: Version of the model; -1 for the latest.
+            max_request_rate: Looks a second at each server.
+            name: Name of the monitor.
+            rate: Taken for the sake of older scripts; `max_request_rate` is what counts.
+            join_timeout: Seconds that the process has to end by itself.
+            columns: Further columns, or `all`. Those of GPUs are there where a server has one.
+            http_port: Where servers are asked about models.
+            metrics_port: Where their counters are.
+            include_ensemble: Whether an ensemble has rows of its own.
+
+        Raises:
+            MonitorError: If a server has no such model, or the servers have different ones; it is a `ValueError`.
+            TransportError: If a server does not answer.
+        """
+        del rate
+        super().__init__(name, None, join_timeout)
+        if not max_request_rate > 0:
+            raise MonitorError(f"max_request_rate is {max_request_rate}: it has to be more than 0 looks a second")
+        named = [ips] if isinstance(ips, str) else list(ips)
+        if not named:
+            raise MonitorError("there is no server to watch: ips is empty")
+        self.filename = Path(filename)
+        self.out_q = queue.Queue(KEPT_ROWS)
+        self.tally = Tally()
+        self._places = [place(ip, http_port, metrics_port) for ip in named]
+        self._columns = chosen(columns)
+        self.models = agreed(
+            {one.ip: involved(one, model_name, model_version, itself=include_ensemble) for one in self._places}
+        )
+        self._interval_s = 1 / max_request_rate
+        self._begun = threading.Event()
+        self._reader: threading.Thread | None = None
+        self._error: str | None = None
+        self._trace = ""
+        self._silent: list[str] = []
+
+    def start(self) -> None:
+        """Starts the process; returns once it has looked at every server.
+
+        Raises:
+            MonitorError: If it cannot write its file.
+        """
+        self._process = _Child(self._job(), self.name)
+        self._reader = threading.Thread(target=self._read, name=f"{self.name}-reader", daemon=True)
+        self._reader.start()
+        self._begun.wait()
+        if self._error is not None:
+            self._finish()
+            self._fail()
+
+    def stop(self) -> None:
+        """Lets it look for the last time and end.
+
+        Raises:
+            MonitorError: If something went wrong meanwhile, or a server has never answered.
+        """
+        if self._process is None or self._reader is None:
+            return
+        self._finish()
+        if self._error is not None:
+            self._fail()
+        if self._silent:
+            raise MonitorError(
+                f"the metrics of {', '.join(self._silent)} have never answered: nothing of them is recorded"
+            )
+
+    def verdict(self) -> Verdict:
+        """What held the work up so far."""
+        return self.tally.verdict()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stops it. What went wrong with it is only logged where the block itself has raised something."""
+        try:
+            self.stop()
+        except MonitorError as problem:
+            if error is None:
+                raise
+            _log.error("%s", problem)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Rows as they come, until the monitor stops."""
+        return self
+
+    def __next__(self) -> Row:
+        """The next row."""
+        row = self.out_q.get()
+        if isinstance(row, Row):
+            return row
+        self.out_q.put(row)  # for whoever else iterates
+        if self._error is not None:
+            self._fail()
+        raise StopIteration
+
+    def __rshift__(self, other: object) -> Pipeline:
+        """A monitor hands rows to who iterates over it, and not to processes.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError("a ServerMonitor cannot be part of a pipeline: iterate over it for its rows, or read its file")
+
+    def _job(self) -> dict[str, object]:
+        return {
+            "places": [asdict(one) for one in self._places],
+            "keys": self.models,
+            "columns": [column.name for column in self._columns],
+            "filename": str(self.filename.absolute()),
+            "interval_s": self._interval_s,
+        }
+
+    def _finish(self) -> None:
+        try:
+            super().stop()
+        finally:
+            if self._reader is not None:
+                self._reader.join()
+                self._reader = None
+
+    def _fail(self) -> NoReturn:
+        problem = MonitorError(f"the monitor {self.name} has failed: {self._error}")
+        problem.add_note(self._trace)
+        raise problem
+
+    def _read(self) -> None:
+        """Takes what the process says, until it says no more."""
+        ended = False
+        for line in self._process.lines():
+            said = json.loads(line)
+            ended = ended or "ended" in said or "error" in said
+            self._hear(said)
+        if not ended:
+            self._error = "its process has ended before it was told to"
+        self._begun.set()
+        self._put(None)
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        if "rows" in said:
+            for fields in said["rows"]:
+                row = Row(*fields)
+                self.tally.add(row)
+                self._put(row)
+        elif "trouble" in said:
+            if said["trouble"] is None:
+                _log.warning("the monitor %s: %s answers again", self.name, said["ip"])
+            else:
+                _log.warning("the monitor %s: %s; it is asked on", self.name, said["trouble"])
+        elif "error" in said:
+            self._error, self._trace = said["error"], said["trace"]
+            _log.error("the monitor %s has failed: %s", self.name, self._error)
+        elif "ended" in said:
+            self._silent = said["ended"]
+        else:
+            self._begun.set()
+
+    def _put(self, row: Row | None) -> None:
+        while True:
+            try:
+                self.out_q.put_nowait(row)
+                return
+            except queue.Full:
+                self.out_q.get_nowait()
+
+
+class _Child:
+    """The monitor's process, with the methods that one of `multiprocessing` has."""
+
+    def __init__(self, job: dict[str, object], name: str) -> None:
+        home = str(Path(__file__).parents[2])
+        known = os.environ.get("PYTHONPATH", "")
+        self.name = name
+        self._closed = False
+        self._process = subprocess.Popen(
+            (sys.executable, "-m", "alipes.monitor.child"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (home, known)))},
+            start_new_session=True,  # Ctrl-C reaches the script alone
+            text=True,
+        )
+        self._write(json.dumps(job))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exitcode(self) -> int | None:
+        return self._process.poll()
+
+    def lines(self) -> Iterator[str]:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            yield from output
+
+    def is_alive(self) -> bool:
+        if self._closed:
+            raise ValueError("process object is closed")
+        return self._process.poll() is None
+
+    def join(self, timeout: float | None = None) -> None:
+        self._write("stop")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout)
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended
+            self._process.stdin.close()
+        self._closed = True
+
+    def _write(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and its output says why
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()

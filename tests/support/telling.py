@@ -1,0 +1,76 @@
+"""A server that tells of models what a test wants to be told: for what a real one cannot be brought to say."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from alipes.monitor.columns import COUNT, DURATIONS
+
+
+class Telling:
+    """One server, for both questions about models and metrics. A context manager.
+
+    Attributes:
+        metrics: The page of metrics.
+        status: The HTTP status of it.
+        models: The versions of each model, and its configuration.
+        asked: Is set each time that the metrics are asked for.
+    """
+
+    def __init__(self, models: Mapping[str, tuple[list[int], dict[str, Any]]]) -> None:
+        self.metrics = ""
+        self.status = 200
+        self.models = models
+        self.asked = threading.Semaphore(0)
+        telling = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                telling._answer(self)
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_address[1]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        status, body = 404, b"{}"
+        parts = request.path.strip("/").split("/")
+        if request.path == "/metrics":
+            status, body = self.status, self.metrics.encode()
+        elif parts[:2] == ["v2", "models"] and parts[2] in self.models:
+            versions, config = self.models[parts[2]]
+            answer = config if parts[-1] == "config" else {"name": parts[2], "versions": list(map(str, versions))}
+            status, body = 200, json.dumps(answer).encode()
+        request.send_response(status)
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+        if request.path == "/metrics":
+            self.asked.release()
+
+
+def counters(model: str, count: float, microseconds: float = 0, version: int = 1) -> str:
+    """The lines of a model's counters."""
+    told = {COUNT: count, **dict.fromkeys(DURATIONS.values(), microseconds)}
+    return "".join(f'{name}{{version="{version}",model="{model}"}} {value:f}\n' for name, value in told.items())
