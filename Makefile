@@ -5,6 +5,7 @@
 #   make test-extras  the tests of what is installed on request
 #   make clients      fetches perf_analyzer and the KServe SDK, whose tests are skipped without
 #   make chaos        two minutes of trouble for the workers of Python models, under load
+#   make soak         the long forms of tests that `make test` runs short
 #   make lint         formatting, lints, types
 #   make bench        ratios against the floors and the peers (see docs/benchmarks.md)
 #   make bench-queue  what one request costs a model's queue, in nanoseconds
@@ -23,7 +24,7 @@ BIN := $(VENV)/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates proto python -type f \
 	-not -name '*.pyc' -not -name '*.so' -not -path '*/target/*' 2>/dev/null | sed 's/ /\\ /g')
 
-.PHONY: help quickstart test test-rust test-python test-extras clients chaos lint docs wheel venv clean
+.PHONY: help quickstart test test-rust test-python test-extras clients chaos soak lint docs wheel venv clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -92,6 +93,12 @@ clients: $(VENV)/made
 chaos: $(VENV)/tests
 	@tools/say "troubling workers"
 	@ALIPES_CHAOS_SECONDS=$(or $(FOR),120) $(BIN)/python -m pytest -q tests/e2e/workers/test_chaos.py $(ARGS)
+
+# Those that need PyTorch are left out where it is not at hand.
+soak: $(VENV)/tests
+	@tools/say "streaming for long"
+	@ALIPES_SOAK=1 $(BIN)/python -m pytest -q tests/e2e/streaming/test_many_sequences.py $(ARGS)
+	@ALIPES_SOAK=1 tools/test-torch tests/e2e/notebooks
 
 lint: $(VENV)/tests
 	@tools/say "formatting and lints"

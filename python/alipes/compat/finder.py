@@ -52,6 +52,8 @@ class AliasModule(ModuleType):
         if home is None:
             known = ", ".join(sorted(row)) or "no names of its own"
             raise AttributeError(f"module {self.__name__!r} is answered by alipes and has no {name!r}; it has: {known}")
+        if isinstance(home, Absent):
+            return absent(self.__name__, name, home.reason)
         module, _, attribute = home.partition(":")
         return getattr(import_module(module), attribute)
 

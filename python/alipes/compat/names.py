@@ -1,8 +1,8 @@
 """Which module names of hermes are answered to, and with what.
 
-One row a module: its names, each with where it is at home here, as `module:name`. A row of `Absent` is a module whose
-names can be imported and say on use why nothing is behind them. hermes was called gravswell before, so every module
-below `quiver` and `cloudbreak` has both names.
+One row a module: its names, each with where it is at home here, as `module:name`. `Absent` in the place of a home, or
+of a whole row, stands for names that can be imported and say on use why nothing is behind them. hermes was called
+gravswell before, so every module below `quiver` and `cloudbreak` has both names.
 """
 
 from __future__ import annotations
@@ -28,20 +28,26 @@ class Absent:
     reason: str
 
 
-Row: TypeAlias = Mapping[str, str] | Absent
+Row: TypeAlias = Mapping[str, str | Absent] | Absent
 
 _CLUSTERS: Final = (
     "alipes does not rent machines or clusters yet; start servers there with your own tools, on a repository in a "
     "bucket, and give their addresses to InferenceClient and ServerMonitor"
 )
 _MOVED: Final = "it left hermes in 2022 and has nothing to do with serving; install the package `typeo` for it"
+_INSIDE: Final = "it was a part of how servers were started there; `serve` starts one and gives what waits for it"
 _FRAMES: Final = "it left hermes in 2022 and has nothing to do with serving; read frame files with gwpy"
 
 
-def _from(module: str, *names: str, **renamed: str) -> dict[str, str]:
+def _from(module: str, *names: str, **renamed: str) -> dict[str, str | Absent]:
     """The names of a row, from one module here; `theirs="ours"` where they differ."""
-    same = {name: f"alipes.{module}:{name}" for name in names}
+    same: dict[str, str | Absent] = {name: f"alipes.{module}:{name}" for name in names}
     return same | {theirs: f"alipes.{module}:{ours}" for theirs, ours in renamed.items()}
+
+
+def _without(reason: str, *names: str) -> dict[str, str | Absent]:
+    """Names in a row that nothing is behind."""
+    return dict.fromkeys(names, Absent((), reason))
 
 
 _REPOSITORY: Final[dict[str, Row]] = {
@@ -75,6 +81,10 @@ _REPOSITORY: Final[dict[str, Row]] = {
         **_from("compat.quiver", "GCSFileSystem"),
     },
     ".io.exceptions": _from("repository.store.base", "NoFilesFoundError"),
+    ".streaming": _from("streaming", "make_streaming_input_model", "make_streaming_output_model"),
+    ".streaming.utils": _from("streaming", "add_streaming_model"),
+    ".streaming.streaming_input": _from("streaming", "Snapshotter", "make_streaming_input_model"),
+    ".streaming.streaming_output": _from("streaming", "OnlineAverager", "make_streaming_output_model"),
 }
 
 _GOOGLE: Final = Absent(
@@ -91,8 +101,18 @@ _GOOGLE: Final = Absent(
     _CLUSTERS,
 )
 
+_SERVE: Final = _from("serve", "serve")
+
 _HERMES: Final[dict[str, Row]] = {
     "hermes": {},
+    "hermes.aeriel": {},
+    "hermes.aeriel.client": _from("client", "InferenceClient"),
+    "hermes.aeriel.client.client": {
+        **_from("client", "InferenceClient"),
+        **_from("client.inference.clock", "ProfilerClock"),
+    },
+    "hermes.aeriel.serve": _SERVE,
+    "hermes.aeriel.serve.serve": {**_SERVE, **_without(_INSIDE, "get_wait", "target", "Timer")},
     **{f"hermes.quiver{name}": row for name, row in _REPOSITORY.items()},
     "hermes.cloudbreak": {},
     "hermes.cloudbreak.clouds": {},
