@@ -16,6 +16,7 @@ from bench.rows.shared import SharedRow
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
 from bench.rows.streaming import streaming_rows
+from bench.rows.updates import updates_rows
 from bench.work import BINARY, GRPC, JSON, JSON_DOUBLES, STREAM_ONE, work
 
 IMAGE = "3x224x224 FP32"
@@ -54,6 +55,7 @@ def rows(soak_requests: int) -> list[Row]:
         ManyMemoryRow(),
         *python_rows(),
         *streaming_rows(),
+        *updates_rows(),
     ]
 
 

@@ -35,6 +35,11 @@ def test_importing_what_starts_and_watches_servers_loads_no_heavy_package(statem
     assert loaded_after(statement).isdisjoint(HEAVY)
 
 
+def test_importing_clients_loads_no_package_but_what_holds_arrays() -> None:
+    assert loaded_after("import alipes.client").isdisjoint(HEAVY)
+    assert loaded_after("from alipes.client import InferenceClient").isdisjoint({*HEAVY} - {"numpy"})
+
+
 def test_importing_the_repository_loads_no_framework() -> None:
     loaded = loaded_after("from alipes import repository as qv; qv.ModelRepository, qv.Platform, qv.EnsembleModel")
     assert loaded.isdisjoint({"numpy", "onnxruntime", "onnx", "torch", "tensorflow", "keras", "sklearn", "fsspec"})

@@ -339,3 +339,24 @@ def test_a_checkpoint_of_a_state_that_nobody_knows_needs_a_number(serve: Serve, 
     with pytest.raises(ValueError, match="checkpoint=<updates>"):
         InferenceClient(server.grpc, "counts", checkpoint=True)
     InferenceClient(server.grpc, "counts", checkpoint=3)
+
+
+@pytest.mark.parametrize("sequences", [1, 3])
+@pytest.mark.parametrize(("model", "batch"), [("chain", 1), ("chain_four", 4)])
+def test_a_whole_stream_is_answered_alike_by_one_sequence_and_by_several_side_by_side(
+    server: ServerProcess, model: str, batch: int, sequences: int
+) -> None:
+    samples = noise(8, 61)  # the last update of four is short
+    with InferenceClient(server.grpc, model, max_in_flight=16) as client:
+        answers = list(client.stream(samples, 5001, sequences=sequences, ahead=8))
+    assert np.concatenate([y[0] for y in answers], axis=1).tobytes() == expected(samples)
+    assert len(answers) == -(-61 // batch)
+
+
+def test_a_first_request_of_zeros_leaves_no_trace_in_the_streams_behind_it(server: ServerProcess) -> None:
+    samples = noise(9, 10)
+    with InferenceClient(server.grpc, "chain") as client:
+        client.warm_up(PATIENCE_S)
+        stream(client, samples)
+    answers = client.get(until_empty=True)
+    assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(samples)

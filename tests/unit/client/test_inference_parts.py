@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from alipes.client.inference.answers import Answers, Raised
 from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.failures import may_repeat, of_status, of_text
 from alipes.client.inference.lines import Asked, Line
 from alipes.client.inference.pace import Pace
+from alipes.client.inference.splitting import cut, spans
 from alipes.client.inference.window import Window
 from alipes.errors import DeadlineExceeded, Internal, InvalidArgument, NotReady, Overloaded, TransportError
 
@@ -165,3 +167,18 @@ def test_what_a_busy_or_vanished_server_says_may_be_asked_again() -> None:
     assert not may_repeat(InvalidArgument("x"))
     assert not may_repeat(of_status("INVALID_ARGUMENT", "x"))
     assert isinstance(of_status("UNAVAILABLE", "x"), TransportError)
+
+
+@pytest.mark.parametrize(("count", "sequences", "overlap"), [(10, 1, 3), (10, 3, 3), (2, 5, 0), (7, 7, 100)])
+def test_the_updates_of_a_stream_are_each_answered_for_once_and_begin_early_enough(
+    count: int, sequences: int, overlap: int
+) -> None:
+    divided = spans(count, sequences, overlap)
+    assert [number for span in divided for number in range(span.start, span.stop)] == list(range(count))
+    assert all(span.first == max(0, span.start - overlap) for span in divided)
+
+
+def test_a_stream_is_cut_into_updates_and_its_end_may_be_short() -> None:
+    assert [piece.shape for piece in cut(np.zeros((2, 10)), 4)] == [(2, 4), (2, 4), (2, 2)]
+    with pytest.raises(InvalidArgument, match="needs samples"):
+        cut(np.zeros((2, 0)), 4)

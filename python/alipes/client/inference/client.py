@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import itertools
 import os
+import random
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -14,15 +14,19 @@ from concurrent.futures import as_completed as _as_completed
 from types import TracebackType
 from typing import Any, Final, Self
 
+import numpy as np
+
 from alipes.client.inference.answers import Answers, Raised
 from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.clock import ProfilerClock
+from alipes.client.inference.datatypes import numpy_type
 from alipes.client.inference.discovery import find_model
 from alipes.client.inference.lines import Asked, Line, SequenceId
 from alipes.client.inference.link import Link, Patience
 from alipes.client.inference.pace import Pace
 from alipes.client.inference.reader import Given, Reader
+from alipes.client.inference.splitting import cut, spans, stream
 from alipes.client.inference.stream import Stream, Target
 from alipes.client.inference.transport import open_calls, open_stream, resolve
 from alipes.client.inference.window import Window
@@ -133,7 +137,7 @@ class InferenceClient:
         self.num_states = signature.streams
         self.clock = ProfilerClock() if profile else None
         self.callback_q = Answers()
-        self._outputs = signature.outputs
+        self._memory = signature.memory
         self._single = len(signature.outputs) == 1
         self._stateful = signature.stateful
         self._reader = Reader(model_name, signature, cast=cast, pad=pad)
@@ -207,8 +211,59 @@ class InferenceClient:
 
     async def ask(self, x: Given, **how: Any) -> Any:
         """The answer to a request, for event loops; takes what `submit` takes."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         return await asyncio.wrap_future(await loop.run_in_executor(None, lambda: self.submit(x, **how)))
+
+    def stream(
+        self,
+        x: Any,
+        sequence_id: int = 1001,
+        *,
+        sequences: int = 1,
+        overlap: int | None = None,
+        ahead: int = 64,
+    ) -> Iterator[Any]:
+        """The answers to a whole stream, in the order of its updates.
+
+        Several sequences at a time are served side by side. Each is given some updates before its own, so that the
+        answers are those of a single sequence, bit for bit; what these updates answer is dropped.
+
+        Args:
+            x: Samples along the last axis, of any length; or a list of what `infer` takes, an update each.
+            sequence_id: The first sequence; the others have the numbers behind it.
+            sequences: Among how many sequences the stream is divided. Answers of all but the first wait until it is
+                their turn.
+            overlap: Updates that each sequence is given before its own; as many as the state depends on where this is
+                known.
+            ahead: Updates of each sequence that are under way at a time.
+
+        Raises:
+            ValueError: If nobody can say how far sequences have to overlap.
+        """
+        updates = cut(x, self.states[0].tensor.shape[-1]) if isinstance(x, np.ndarray) and self.states else list(x)
+        overlap = self._memory if overlap is None else overlap
+        if overlap is None and sequences > 1:
+            raise InvalidArgument(f'nobody can tell how far the state of model "{self.model_name}" goes: give overlap')
+        ids = itertools.count()
+
+        def send(update: Any, number: int, start: bool, end: bool) -> Future[Any]:
+            if not self._stateful:
+                return self.submit(update, next(ids))
+            return self.submit(update, next(ids), sequence_id + number, start, end)
+
+        return stream(updates, spans(len(updates), sequences, overlap or 0), send, ahead)
+
+    def warm_up(self, timeout_s: float | None = None) -> None:
+        """Has one request of zeros answered: a model's first execution may take seconds, and others need not wait.
+
+        A model of sequences is given one of its own for that, which ends at once.
+        """
+        specs = [*self.inputs.values(), *(state.tensor for state in self.states)]
+        zeros = {spec.name: np.zeros(spec.shape, numpy_type(spec.datatype) or object) for spec in specs}
+        sequence_id = random.getrandbits(62) + 1 if self._stateful else None
+        self.submit(zeros, "warm-up", sequence_id, self._stateful, self._stateful).result(timeout_s)
 
     @staticmethod
     def as_completed(futures: Iterable[Future[Any]], timeout_s: float | None = None) -> Iterator[Future[Any]]:
@@ -245,6 +300,8 @@ class InferenceClient:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         """Answers as they come, for event loops, until everything that was sent is answered."""
+        import asyncio
+
         loop, arrived = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:

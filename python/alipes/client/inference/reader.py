@@ -28,6 +28,15 @@ class Reading(NamedTuple):
     crop: Crop | None
 
 
+class _Usual(NamedTuple):
+    """What most requests of a model with one input look like: nothing else has to be looked at."""
+
+    name: str
+    datatype: str
+    kind: np.dtype[Any]
+    shapes: tuple[tuple[int, ...], ...]
+
+
 class Reader:
     """Reads what callers give for one model."""
 
@@ -45,6 +54,7 @@ class Reader:
         self._states = signature.states
         self._cast = cast
         self._pad = pad
+        self._usual = _usual(signature)
         self._alone = len(signature.inputs) + signature.streams == 1
         self._names = [spec.name for spec in signature.inputs]
         self._names += [_key(state, part) for state in signature.states for part in state.parts]
@@ -59,6 +69,9 @@ class Reader:
         Raises:
             InvalidArgument: If an array is missing, or of another type or shape than the model takes; a `ValueError`.
         """
+        usual = self._usual
+        if usual is not None and type(x) is np.ndarray and x.dtype == usual.kind and x.shape in usual.shapes:
+            return Reading(((usual.name, usual.datatype, usual.shapes[0], np.ascontiguousarray(x)),), None)
         if not isinstance(x, Mapping):
             return self._read_alone(x, last)
         crops = _Crops()
@@ -174,6 +187,15 @@ class _Crops:
         if self.found is not None and self.found != crop:
             raise InvalidArgument(f"inputs of one request hold {self.found.valid} and {crop.valid} rows")
         self.found = crop
+
+
+def _usual(signature: Signature) -> _Usual | None:
+    if len(signature.inputs) + len(signature.states) != 1 or signature.streams > 1:
+        return None
+    spec = signature.states[0].tensor if signature.states else signature.inputs[0]
+    kind = numpy_type(spec.datatype)
+    shapes = (spec.shape, spec.shape[1:]) if signature.states and spec.shape[:1] == (1,) else (spec.shape,)
+    return None if kind is None else _Usual(spec.name, spec.datatype, kind, shapes)
 
 
 def _key(state: StateInput, part: Part) -> str:
