@@ -16,6 +16,7 @@ from alipes.errors import DeadlineExceeded, InferError, InvalidArgument, NotRead
 from support.models import add_model, counts_up, times
 from support.sequences import Samples, add_chain, add_streaming, halves, means, windows
 from support.server import PATIENCE_S, ServerProcess
+from support.switch import Switch
 
 Serve = Callable[..., ServerProcess]
 
@@ -360,3 +361,32 @@ def test_a_first_request_of_zeros_leaves_no_trace_in_the_streams_behind_it(serve
         stream(client, samples)
     answers = client.get(until_empty=True)
     assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(samples)
+
+
+def test_a_script_may_use_its_array_again_at_once_though_the_request_is_repeated(server: ServerProcess) -> None:
+    x = np.zeros((1, 2), np.float32)
+    with Switch(server.grpc) as switch:
+        with InferenceClient(switch.address, "twice", retries=8, reconnect_s=PATIENCE_S) as client:
+            for number in range(60):
+                if number == 30:
+                    switch.cut()
+                x[:] = number
+                client.infer(x, number)
+        answers = client.get(until_empty=True)
+    assert [(y[0, 0], request_id) for y, request_id, _ in answers] == [(2 * number, number) for number in range(60)]
+
+
+def test_what_scripts_say_to_tritonclient_is_taken_with_a_word_and_anything_else_is_not(server: ServerProcess) -> None:
+    with pytest.warns(UserWarning, match="verbose: options of tritonclient, without effect here"):
+        InferenceClient(server.grpc, "twice", verbose=True, channel_args=None)
+    with pytest.raises(TypeError, match="takes no argument verbos"):
+        InferenceClient(server.grpc, "twice", verbos=True)
+    with pytest.raises(ValueError, match="no encrypted connections"):
+        InferenceClient(server.grpc, "twice", ssl=True)
+
+
+def test_a_callback_may_not_wait_for_all_answers(server: ServerProcess) -> None:
+    with InferenceClient(server.grpc, "twice", callback=lambda *_: client.close()) as client:
+        client.infer(np.ones((1, 2), np.float32))
+    with pytest.raises(RuntimeError, match="which no callback may"):
+        client.get()

@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import time
+import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -39,6 +40,20 @@ _CONNECT_S: Final = 10.0
 
 _MOST_UNDER_WAY: Final = 1024
 """Requests under way before whoever sends has to wait: more than any server works on at once."""
+
+_TRITONCLIENT_OPTIONS: Final = frozenset(
+    {
+        "certificate_chain",
+        "channel_args",
+        "creds",
+        "keepalive_options",
+        "private_key",
+        "root_certificates",
+        "ssl",
+        "verbose",
+    }
+)
+"""What scripts may say to the client that hermes is built on."""
 
 _CLIENTS: Final[weakref.WeakSet[InferenceClient]] = weakref.WeakSet()
 
@@ -87,6 +102,7 @@ class InferenceClient:
         cast: bool = False,
         pad: bool = True,
         connect_timeout_s: float = _CONNECT_S,
+        **tritonclient_options: Any,
     ) -> None:
         """Connects, loads the model where it is not loaded, and finds out what it takes.
 
@@ -113,12 +129,14 @@ class InferenceClient:
             pad: Whether batches that are too short, and the last update of a sequence, are filled with zeros, and the
                 answers cut accordingly.
             connect_timeout_s: The longest time for a connection, in seconds.
+            tritonclient_options: What scripts say to `tritonclient`: taken, and without effect; a warning says so.
 
         Raises:
             TransportError: If the server cannot be reached or is not live; a `RuntimeError`.
             NotReady: If the model is not there, or cannot be loaded; a `RuntimeError`.
             ValueError: If an argument is out of range, or nobody can say how many updates a checkpoint takes.
         """
+        _check_options(tritonclient_options)
         self.address = address
         self.model_name = model_name
         self.callback = callback
@@ -333,7 +351,13 @@ class InferenceClient:
         self._window.wait_empty(timeout_s)
 
     def close(self) -> None:
-        """Waits for all answers, then ends the stream; what `get` has not taken can still be taken."""
+        """Waits for all answers, then ends the stream; what `get` has not taken can still be taken.
+
+        Raises:
+            RuntimeError: In a callback, which answers would wait for.
+        """
+        if self._link.receiving:
+            raise RuntimeError("close() waits for all answers, which no callback may: call it elsewhere, or cancel()")
         self._window.wait_empty(None)
         self._link.close()
         self._lines.clear()
@@ -360,8 +384,6 @@ class InferenceClient:
         tensors, crop = self._reader.read(x, end)
         if request_id is None:
             request_id = next(self._ids)
-        if line.keeps:
-            tensors = tuple((name, kind, shape, array.copy()) for name, kind, shape, array in tensors)
         asked = Asked(request_id, line, tensors, start=start, end=end, future=future, crop=crop)
         if future is not None:
             future.request_id, future.sequence_id = request_id, sequence_id  # type: ignore[attr-defined]
@@ -477,6 +499,16 @@ def _told(asked: Asked) -> AlipesError:
     if isinstance(error, InferError):
         error.request_id, error.sequence_id = str(asked.request_id), asked.line.sequence_id
     return error
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    unknown = options.keys() - _TRITONCLIENT_OPTIONS
+    if unknown:
+        raise TypeError(f"InferenceClient takes no argument {', '.join(sorted(unknown))}")
+    if options.get("ssl") or options.get("creds"):
+        raise ValueError("this client has no encrypted connections: lead it to the server through a tunnel or a proxy")
+    if said := sorted(name for name, value in options.items() if value):
+        warnings.warn(f"{', '.join(said)}: options of tritonclient, without effect here", stacklevel=4)
 
 
 def _updates_kept(checkpoint: bool | int, memory: int | None, model: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from alipes import _core
 from alipes.client.inference.failures import of_status
 from alipes.client.inference.signature import Document
 from alipes.config.schema import pool
@@ -38,7 +39,9 @@ class GrpcCalls:
 
     def __init__(self, address: str, timeout_s: float) -> None:
         """Connects with the first call, to `host:port`."""
-        self._channel = channel(address)
+        native = getattr(_core, "ClientLink", None)
+        self._link = None if native is None else native(address, "grpc", timeout_s)
+        self._channel = channel(address) if native is None else None
         self._timeout_s = timeout_s
 
     def is_live(self) -> bool:
@@ -64,7 +67,10 @@ class GrpcCalls:
 
     def close(self) -> None:
         """Ends the connection."""
-        self._channel.close()
+        if self._channel is not None:
+            self._channel.close()
+        if self._link is not None:
+            self._link.close()
 
     def _document(self, answer: Any) -> Document:
         from google.protobuf.json_format import MessageToDict
@@ -73,9 +79,13 @@ class GrpcCalls:
         return document
 
     def _call(self, method: str, **fields: Any) -> Any:
+        request, response = message(f"{method}Request"), message(f"{method}Response")
+        if self._link is not None:
+            sent = request(**fields).SerializeToString()
+            return response.FromString(self._link.call(method, sent, self._timeout_s))
         import grpc
 
-        request, response = message(f"{method}Request"), message(f"{method}Response")
+        assert self._channel is not None
         call = self._channel.unary_unary(
             _SERVICE + method, request_serializer=request.SerializeToString, response_deserializer=response.FromString
         )

@@ -88,6 +88,10 @@ class Asked:
         self.error: AlipesError | None = None
         self.done = False
 
+    def own_tensors(self) -> None:
+        """Copies the tensors: the caller may change them once the request is sent, and it may have to be sent again."""
+        self.tensors = tuple((name, kind, shape, array.copy()) for name, kind, shape, array in self.tensors)
+
 
 class Line:
     """The requests of one sequence, or those that belong to none, in the order in which they were sent.

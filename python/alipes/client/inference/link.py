@@ -123,10 +123,13 @@ class Link:
                     raise _again_of(line.lost)
                 line.lost = None
             if line.returning or self._again:
+                asked.own_tensors()
                 line.waiting.append(asked)
                 (line.held if line.returning else self._again).append(asked)
                 return
             stream = self._opened()
+            if line.keeps or (line.sequence_id is None and self._patience.retries):
+                asked.own_tensors()
             line.waiting.append(asked)
             try:
                 self._post(stream, asked)
@@ -178,6 +181,8 @@ class Link:
         self._lines.clear()
         self._ending.clear()
         self._dropped = False
+        with self._lock:
+            self._lock.notify_all()
 
     # What follows is called with the lock held.
 
@@ -339,7 +344,7 @@ class Link:
         """Sends again what is due, and fails what is late."""
         now_s = time.monotonic()
         late: list[Asked] = []
-        while self._deadlines and self._deadlines[0][0] <= now_s:
+        while self._deadlines and (self._deadlines[0][0] <= now_s or self._deadlines[0][2].done):
             asked = heapq.heappop(self._deadlines)[2]
             if not asked.done:
                 text = f"no answer within {asked.deadline_s and asked.deadline_s - asked.sent_s:.3g} s"

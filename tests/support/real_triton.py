@@ -1,0 +1,114 @@
+"""NVIDIA's own server, out of the `nvidia-pytriton` wheel in the environment that the bench makes for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sysconfig
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Self
+
+ENVIRONMENT = Path(os.environ.get("ALIPES_TRITON_ENV") or Path(__file__).parents[2] / "bench" / ".envs" / "triton")
+MISSING = "the real Triton is not there: `make bench ROWS=grpc PEERS=triton` brings it"
+
+_ATTEMPTS = 3
+_PATIENCE_S = 120.0
+_LOOK_S = 0.1
+
+
+def is_there() -> bool:
+    """Whether it can be started."""
+    return bool(list(ENVIRONMENT.glob("lib/python3.*/site-packages/pytriton/tritonserver/bin/tritonserver")))
+
+
+class RealTriton:
+    """A running server with Python models. A context manager."""
+
+    def __init__(self, repository: Path, folder: Path) -> None:
+        """Starts it on ports that are free; `folder` is its own for what it needs."""
+        packages = next(ENVIRONMENT.glob("lib/python3.*/site-packages"))
+        self._server = packages / "pytriton" / "tritonserver"
+        backends = _backends(self._server, folder, packages.parent.name.removeprefix("python"))
+        self._log = folder / "triton.log"
+        libraries = [packages / "nvidia_pytriton.libs", Path(str(sysconfig.get_config_var("LIBDIR")))]
+        self._environment = os.environ | {
+            "LD_LIBRARY_PATH": ":".join(map(str, libraries)),
+            "PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}",
+        }
+        # Its own Python must find its own packages, not ours.
+        self._environment.pop("PYTHONPATH", None)
+        self._flags = [f"--model-repository={repository}", f"--backend-directory={backends}", "--allow-metrics=false"]
+        for attempt in range(1, _ATTEMPTS + 1):
+            self._http, self.port = _free_ports()
+            with self._log.open("wb") as log:
+                self.process = subprocess.Popen(
+                    [self._server / "bin" / "tritonserver", *self._flags, *self._doors()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=self._environment,
+                )
+            if self._wait():
+                return
+            if attempt == _ATTEMPTS:  # the ports may have been taken meanwhile; hardly three times
+                raise RuntimeError(self._log.read_text(errors="replace")[-4000:])
+
+    @property
+    def grpc(self) -> str:
+        """Address of the gRPC endpoint, ``host:port``."""
+        return f"127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends it, and what it has started."""
+        self.process.terminate()
+        try:
+            self.process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _doors(self) -> list[str]:
+        return [
+            "--http-address=127.0.0.1",
+            "--grpc-address=127.0.0.1",
+            f"--http-port={self._http}",
+            f"--grpc-port={self.port}",
+        ]
+
+    def _wait(self) -> bool:
+        """Whether it became ready; it has no other way to say so than to be asked."""
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < deadline_s and self.process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self._http}/v2/health/ready", timeout=5):
+                    return True
+            except (OSError, urllib.error.URLError):
+                time.sleep(_LOOK_S)
+        self.stop()
+        return False
+
+
+def _backends(server: Path, folder: Path, version: str) -> Path:
+    """The backend folder, with the stub for the environment's Python beside the backend."""
+    backend = folder / "backends" / "python"
+    shutil.copytree(server / "backends" / "python", backend)
+    stub = backend / "triton_python_backend_stub"
+    shutil.copy(server / "python_backend_stubs" / version / stub.name, stub)
+    stub.chmod(0o755)
+    return backend.parent
+
+
+def _free_ports() -> tuple[int, int]:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        return one.getsockname()[1], other.getsockname()[1]
