@@ -36,6 +36,7 @@ _CLUSTERS: Final = (
 )
 _MOVED: Final = "it left hermes in 2022 and has nothing to do with serving; install the package `typeo` for it"
 _INSIDE: Final = "it was a part of how servers were started there; `serve` starts one and gives what waits for it"
+_PROCESS: Final = "the client that was a process went in 2022; hermes.aeriel.client.InferenceClient took its place"
 _FRAMES: Final = "it left hermes in 2022 and has nothing to do with serving; read frame files with gwpy"
 
 
@@ -102,6 +103,7 @@ _GOOGLE: Final = Absent(
 )
 
 _SERVE: Final = _from("serve", "serve")
+_MONITOR: Final = _from("monitor", "ServerMonitor", "Pipeline", "PipelineProcess", "ExceptionWrapper")
 
 _HERMES: Final[dict[str, Row]] = {
     "hermes": {},
@@ -114,6 +116,11 @@ _HERMES: Final[dict[str, Row]] = {
     "hermes.aeriel.serve": _SERVE,
     "hermes.aeriel.serve.serve": {**_SERVE, **_without(_INSIDE, "get_wait", "target", "Timer")},
     **{f"hermes.quiver{name}": row for name, row in _REPOSITORY.items()},
+    "hermes.aeriel.monitor": _MONITOR,
+    "hermes.aeriel.monitor.monitor": _from("monitor", "ServerMonitor"),
+    "hermes.aeriel.monitor.process": _from("monitor", "Pipeline", "PipelineProcess"),
+    "hermes.aeriel.monitor.utils": _from("monitor", "ExceptionWrapper", "Throttle"),
+    "hermes.stillwater": {**_MONITOR, **_without(_PROCESS, "InferenceClient", "Package")},
     "hermes.cloudbreak": {},
     "hermes.cloudbreak.clouds": {},
     "hermes.cloudbreak.clouds.google": _GOOGLE,
