@@ -81,6 +81,7 @@ test-extras: $(VENV)/tests
 	@tools/test-extra examples tests/e2e/test_digits_example.py tests/e2e/test_serving_lab.py
 	@tools/test-extra sklearn tests/e2e/test_export_sklearn.py
 	@tools/test-extra keras tests/e2e/test_export_keras.py
+	@tools/test-extra plots tests/unit/plots
 	@tools/test-extra buckets tests/e2e/test_export_buckets.py tests/e2e/test_serve_buckets.py
 	@tools/test-torch
 
