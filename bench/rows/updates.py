@@ -17,7 +17,7 @@ OURS = "alipes.client.InferenceClient"
 THEIRS = "the same loop with tritonclient"
 WRK = "wrk, HTTP JSON to a small model"
 MODEL = "stream"
-IN_FLIGHT = 256
+IN_FLIGHT = 1024
 CONNECTIONS = 64
 
 

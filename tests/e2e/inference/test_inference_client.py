@@ -53,6 +53,20 @@ class TritonPythonModel:
 """
 
 
+COUNTS = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for number in range(int(pb_utils.get_input_tensor_by_name(request, "X").as_numpy()[0])):
+                sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.array([number], np.int32))]))
+            sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+"""
+
+
 def write(repository: Path) -> Path:
     snapshot = {"stride_size": STRIDE, "snapshot_size": LENGTH}
     mean = {"update_size": STRIDE, "num_updates": UPDATES, "kernel_size": LENGTH, "channels": CHANNELS}
@@ -75,6 +89,12 @@ def write(repository: Path) -> Path:
     (repository / "waits" / "1" / "model.py").write_text(WAITS)
     (repository / "waits" / "config.pbtxt").write_text(
         'input { name: "X" data_type: TYPE_BOOL dims: [ 1 ] } output { name: "Y" data_type: TYPE_BOOL dims: [ 1 ] }'
+    )
+    (repository / "counts" / "1").mkdir(parents=True)
+    (repository / "counts" / "1" / "model.py").write_text(COUNTS)
+    (repository / "counts" / "config.pbtxt").write_text(
+        'input { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } output { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] } '
+        "model_transaction_policy { decoupled: true }"
     )
     return repository
 
@@ -390,3 +410,18 @@ def test_a_callback_may_not_wait_for_all_answers(server: ServerProcess) -> None:
         client.infer(np.ones((1, 2), np.float32))
     with pytest.raises(RuntimeError, match="which no callback may"):
         client.get()
+
+
+def test_every_response_of_a_decoupled_model_is_given_in_order(server: ServerProcess) -> None:
+    with InferenceClient(server.grpc, "counts") as client:
+        for count in (3, 0, 2):
+            client.infer(np.array([count], np.int32), count)
+        several = client.submit(np.array([4], np.int32)).result(PATIENCE_S)
+    assert [(int(y[0]), request_id) for y, request_id, _ in client.get(until_empty=True)] == [
+        (0, 3),
+        (1, 3),
+        (2, 3),
+        (0, 2),
+        (1, 2),
+    ]
+    assert [int(y[0]) for y in several] == [0, 1, 2, 3]

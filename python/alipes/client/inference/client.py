@@ -41,6 +41,9 @@ _CONNECT_S: Final = 10.0
 _MOST_UNDER_WAY: Final = 1024
 """Requests under way before whoever sends has to wait: more than any server works on at once."""
 
+_LAST_IS_MARKED: Final[dict[str, bool | int | float | str]] = {"triton_enable_empty_final_response": True}
+"""Asks a server to say which response of a request is its last one."""
+
 _TRITONCLIENT_OPTIONS: Final = frozenset(
     {
         "certificate_chain",
@@ -165,7 +168,7 @@ class InferenceClient:
         self._ids = itertools.count()
         self._lines: dict[SequenceId | None, Line] = {}
         patience = Patience(retries, reconnect_s, backoff or Backoff())
-        target = Target(model_name, str(self.model_version))
+        target = Target(model_name, str(self.model_version), _LAST_IS_MARKED if signature.decoupled else None)
         self._link = Link(address, target, self._open_stream, self._deliver, patience)
         _CLIENTS.add(self)
 

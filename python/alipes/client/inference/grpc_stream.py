@@ -70,6 +70,8 @@ class GrpcStream:
             setattr(request.parameters["sequence_id"], kind, sequence_id)
             request.parameters["sequence_start"].bool_param = sequence_start
             request.parameters["sequence_end"].bool_param = sequence_end
+        for name, value in (parameters or {}).items():
+            request.parameters[name].bool_param = value
         if timeout_us:
             request.parameters["timeout"].int64_param = timeout_us
         self._requests.put(request)

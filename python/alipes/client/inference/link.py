@@ -217,7 +217,7 @@ class Link:
                 line.sequence_id,
                 asked.start,
                 asked.end,
-                None,
+                self._target.parameters,
                 asked.timeout_us,
             )
         except TransportError:
@@ -280,7 +280,7 @@ class Link:
             asked = flying.get(wire_id) or (next(iter(flying.values()), None) if text and not wire_id else None)
             if asked is None:
                 continue
-            if outputs is not None and not asked.replay:
+            if outputs and not asked.replay:
                 asked.answers.append(outputs)
             if text is None and not last:
                 continue

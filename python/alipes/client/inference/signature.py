@@ -77,6 +77,7 @@ class Signature:
         states: Inputs that are streams.
         outputs: Names of the outputs.
         stateful: Whether requests belong to sequences.
+        decoupled: Whether a request may have any number of responses.
         memory: Updates after which a state no longer depends on what was before; `None` where nobody can tell.
     """
 
@@ -85,6 +86,7 @@ class Signature:
     outputs: tuple[str, ...]
     stateful: bool
     memory: int | None
+    decoupled: bool = False
 
     @property
     def streams(self) -> int:
@@ -111,7 +113,7 @@ def read_signature(metadata: Document, config: Document, lookup: Lookup, batch_s
         else:
             states.append(_state(tensor, *keeper))
     outputs = tuple(str(output["name"]) for output in metadata.get("outputs", ()))
-    return Signature(tuple(plain), tuple(states), outputs, graph.stateful(), graph.memory())
+    return Signature(tuple(plain), tuple(states), outputs, graph.stateful(), graph.memory(), graph.decoupled())
 
 
 def _tensor(document: Document, batch_size: int) -> TensorSpec:
@@ -151,6 +153,11 @@ class _Graph:
         if not self.steps:
             return state_of(self._config)
         return any(self._inside(step).stateful() for step in self.steps)
+
+    def decoupled(self) -> bool:
+        """Whether anything in here gives as many responses as it likes."""
+        policy = self._config.get("model_transaction_policy") or {}
+        return bool(policy.get("decoupled")) or any(self._inside(step).decoupled() for step in self.steps)
 
     def keeper_of(self, tensor: str) -> tuple[Document, dict[str, tuple[str, ...]]] | None:
         """The model that keeps the state that a tensor updates, and the readers of each of its outputs.

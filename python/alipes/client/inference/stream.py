@@ -12,10 +12,11 @@ Response: TypeAlias = "tuple[str, dict[str, Any] | None, str | None, bool]"
 
 
 class Target(NamedTuple):
-    """What is asked: a model, and a version as text, which is empty where the server chooses."""
+    """What is asked: a model, a version as text, and what every request says besides."""
 
     model: str
     version: str
+    parameters: dict[str, bool | int | float | str] | None = None
 
 
 class Stream(Protocol):
