@@ -19,7 +19,7 @@ ALLOWED = {
     "types": set(),
     "config": set(),
     "repository": {"config"},
-    "streaming": {"repository"},
+    "streaming": {"repository", "handover"},
     "backends": {"config", "repository"},
     "worker": set(),
     "server": {"config", "repository", "backends"},

@@ -138,10 +138,13 @@ def windows(samples: Samples, stride: int, length: int) -> Samples:
     return np.stack([known[:, end - length : end] for end in ends])
 
 
-def means(kernels: Samples, update: int, updates: int) -> Samples:
+def means(kernels: Samples, update: int, updates: int, *, unbiased: bool = False) -> Samples:
     """What an averager makes of the predictions ``[predictions, channels, samples]``: ``[channels, samples]``."""
     count, channels, _ = kernels.shape
     sums = np.zeros((channels, (count + updates - 1) * update), np.float32)
     for number, kernel in enumerate(kernels):
         sums[:, number * update : (number + updates) * update] += kernel[:, -update * updates :] / np.float32(updates)
+    if unbiased:
+        for number in range(min(updates, count)):
+            sums[:, number * update : (number + 1) * update] *= np.float32(updates) / np.float32(number + 1)
     return sums[:, : count * update]

@@ -20,7 +20,7 @@ fn snapshotter(stride: usize, snapshot: usize, batch: usize, channels: &[usize])
 }
 
 fn averager(update: usize, updates: usize, batch: usize, channels: usize, kernel: usize) -> StreamingModel {
-    let shape = AveragerShape { datatype: Datatype::Fp32, update, updates, batch, channels, kernel };
+    let shape = AveragerShape { datatype: Datatype::Fp32, update, updates, batch, channels, kernel, unbiased: false };
     StreamingModel::Averager(Averager::new(shape).unwrap())
 }
 
@@ -90,6 +90,62 @@ fn predictions_of_one_update_are_added_one_after_the_other() {
 }
 
 #[test]
+fn the_first_means_of_an_unbiased_averager_are_those_of_the_predictions_there_are() {
+    let shape = AveragerShape {
+        datatype: Datatype::Fp32,
+        update: 1,
+        updates: 4,
+        batch: 2,
+        channels: 0,
+        kernel: 4,
+        unbiased: true,
+    };
+    let model = StreamingModel::Averager(Averager::new(shape.clone()).unwrap());
+    let constant = vec![vec![8.; 8]; 3];
+    assert_eq!(play_one(&model, &constant), [[8., 8.], [8., 8.], [8., 8.]]);
+    let biased = StreamingModel::Averager(Averager::new(AveragerShape { unbiased: false, ..shape }).unwrap());
+    assert_eq!(play_one(&biased, &constant), [[2., 4.], [6., 8.], [8., 8.]]);
+}
+
+/// The model's answers where its state has gone through bytes after each update.
+fn play_moved(model: &StreamingModel, updates: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let mut state = State::default();
+    let answer = |update: &Vec<f32>| {
+        let mut outputs = Vec::new();
+        let kept = model.checkpoint(&state);
+        assert_eq!(kept.len(), model.checkpoint_bytes());
+        state = model.restore(&kept).unwrap();
+        model.run(&mut state, &bytes(update), &mut outputs).unwrap();
+        numbers(&outputs[0])
+    };
+    updates.iter().map(answer).collect()
+}
+
+#[test]
+fn a_state_of_another_model_is_refused() {
+    let (windows, means) = (snapshotter(2, 4, 1, &[1]), averager(2, 2, 1, 0, 4));
+    let state = windows.checkpoint(&State::default());
+    let refusal = |model: &StreamingModel, bytes: &[u8]| model.restore(bytes).unwrap_err().message;
+    assert_eq!(
+        refusal(&means, &state),
+        "the state is one of snapshotter FP32 [1, 4], expected averager FP32 [1, 4], means of 2 with updates of 2"
+    );
+    assert_eq!(
+        refusal(&snapshotter(2, 8, 1, &[1]), &state),
+        "the state is one of snapshotter FP32 [1, 4], expected snapshotter FP32 [1, 8]"
+    );
+    assert!(snapshotter(3, 4, 5, &[0]).restore(&state).is_ok(), "other strides make the same windows");
+    assert_eq!(refusal(&windows, &state[..79]), "the state has 79 bytes, expected 80");
+    assert_eq!(refusal(&windows, &[&state[..], &[0]].concat()), "the state has 81 bytes, expected 80");
+    let none = "64 bytes that do not begin with ALIPSEQ1 are no state of a sequence";
+    assert_eq!(refusal(&windows, &[0; 64]), none);
+    assert!(windows.restore(b"").is_err());
+    let mut seen_too_much = means.checkpoint(&State::default()).to_vec();
+    seen_too_much[44] = 3;
+    assert!(means.restore(&seen_too_much).is_err());
+}
+
+#[test]
 fn a_mean_of_one_prediction_is_its_newest_part() {
     assert_eq!(play_one(&averager(2, 1, 1, 0, 3), &[vec![1., 2., 3.], vec![4., 5., 6.]]), [vec![2., 3.], vec![5., 6.]]);
 }
@@ -111,7 +167,8 @@ fn a_shape_that_cannot_be_is_refused() {
     }
     assert!(Snapshotter::new(SnapshotterShape { datatype: Datatype::Bytes, ..shape(1, 4, 1, &[1]) }).is_err());
     let mean = |datatype, updates, kernel| {
-        Averager::new(AveragerShape { datatype, update: 2, updates, batch: 1, channels: 0, kernel }).map(drop)
+        Averager::new(AveragerShape { datatype, update: 2, updates, batch: 1, channels: 0, kernel, unbiased: false })
+            .map(drop)
     };
     assert!(mean(Datatype::Fp32, 2, 3).unwrap_err().message.starts_with("Not enough data"));
     assert!(mean(Datatype::Int32, 1, 3).unwrap_err().message.contains("INT32"));
@@ -145,7 +202,10 @@ proptest! {
                 (Just(stride), Just(snapshot), Just(batch), Just(channels), updates(all * batch * stride))
             })
     ) {
-        let answers = play(&snapshotter(stride, snapshot, batch, &channels), &updates);
+        let model = snapshotter(stride, snapshot, batch, &channels);
+        let answers = play(&model, &updates);
+        let firsts: Vec<_> = answers.iter().map(|outputs| outputs[0].clone()).collect();
+        prop_assert_eq!(play_moved(&model, &updates), firsts);
         let all: usize = channels.iter().map(|&channels| channels.max(1)).sum();
         let mut came = vec![vec![0.; snapshot]; all];
         for (update, outputs) in updates.iter().zip(answers) {
@@ -175,7 +235,9 @@ proptest! {
             })
     ) {
         let kernel = update * updates + more;
-        let answers = play_one(&averager(update, updates, batch, channels, kernel), &kernels);
+        let model = averager(update, updates, batch, channels, kernel);
+        let answers = play_one(&model, &kernels);
+        prop_assert_eq!(&play_moved(&model, &kernels), &answers);
         let rows = channels.max(1);
         let mut sums = vec![vec![0_f32; update * (updates + batch * (kernels.len() + 1))]; rows];
         for (request, (kernels, answer)) in kernels.iter().zip(answers).enumerate() {

@@ -32,6 +32,26 @@ pub enum Refusal {
     Full,
 }
 
+/// What somebody finds who asks for a state without sending a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found<'a, S> {
+    /// The state that the requests so far have left.
+    State(&'a S),
+    /// A request has its turn, or waits for it.
+    Busy,
+    /// There is no such sequence.
+    None,
+}
+
+/// Why a state was not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotPut {
+    /// A request of the sequence has its turn, or waits for it.
+    Busy,
+    /// All slots are taken.
+    Full,
+}
+
 /// A request whose turn it is, and all that it needs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Turn<S, W> {
@@ -65,6 +85,8 @@ struct Slot<K, S, W> {
     line: VecDeque<(Flags, W)>,
     /// Somebody drives it.
     driven: bool,
+    /// The state is with a request that has its turn.
+    away: bool,
     /// The newest request has not closed the sequence.
     open: bool,
     touched: Instant,
@@ -129,6 +151,7 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
             return None;
         };
         self.waiting -= 1;
+        slot.away = true;
         let kept = std::mem::take(&mut slot.state);
         Some(Turn { state: if flags.start { S::default() } else { kept }, work })
     }
@@ -137,7 +160,37 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
     pub fn give_back(&mut self, now: Instant, place: usize, state: S) {
         let slot = &mut self.slots[place];
         slot.state = state;
+        slot.away = false;
         slot.touched = now;
+    }
+
+    /// The state of a sequence between its requests. Asking for it is no request: silence goes on.
+    pub fn find(&self, now: Instant, key: &K) -> Found<'_, S> {
+        match self.places.get(key) {
+            Some(&place) if self.is_busy(place) => Found::Busy,
+            Some(&place) if self.slots[place].open && !self.is_over(place, now) => {
+                Found::State(&self.slots[place].state)
+            }
+            _ => Found::None,
+        }
+    }
+
+    /// Has a sequence go on from a state, be it live or not; gives back what the state replaces.
+    ///
+    /// # Errors
+    ///
+    /// The state comes back where its sequence is at work, or has no slot and gets none.
+    pub fn put(&mut self, now: Instant, key: K, state: S) -> Result<S, (NotPut, S)> {
+        let place = match self.places.get(&key).copied() {
+            Some(place) if self.is_busy(place) => return Err((NotPut::Busy, state)),
+            Some(place) => place,
+            None if self.has_room(now) => self.open(now, key),
+            None => return Err((NotPut::Full, state)),
+        };
+        let slot = &mut self.slots[place];
+        slot.open = true;
+        slot.touched = now;
+        Ok(std::mem::replace(&mut slot.state, state))
     }
 
     /// Moves the states of the sequences whose time is over into `gone`, and tells when to look again; none where no
@@ -170,6 +223,11 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
         self.waiting
     }
 
+    fn is_busy(&self, place: usize) -> bool {
+        let slot = &self.slots[place];
+        slot.away || !slot.line.is_empty()
+    }
+
     fn is_over(&self, place: usize, now: Instant) -> bool {
         let slot = &self.slots[place];
         !slot.driven && now.saturating_duration_since(slot.touched) >= self.idle_time
@@ -191,6 +249,7 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
             state: S::default(),
             line: VecDeque::new(),
             driven: false,
+            away: false,
             open: true,
             touched: now,
         };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use alipes_scheduler::streams::{Flags, Refusal, Streams, Turn};
+use alipes_scheduler::streams::{Flags, Found, NotPut, Refusal, Streams, Turn};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -166,6 +166,60 @@ fn a_sequence_is_not_silent_while_a_request_has_its_turn() {
     stage.streams.give_back(stage.now, place, state);
     assert_eq!(stage.streams.take(place), None);
     assert_eq!(stage.run(7, GO_ON, 2), Ok(vec![]));
+}
+
+#[test]
+fn a_state_is_found_between_the_requests_of_a_sequence() {
+    let mut stage = Stage::new(10);
+    assert_eq!(stage.streams.find(stage.now, &1), Found::None);
+    let place = stage.enter(1, START, 10).unwrap().unwrap();
+    assert_eq!(stage.streams.find(stage.now, &1), Found::Busy, "a request waits");
+    let turn = stage.streams.take(place).unwrap();
+    assert_eq!(stage.streams.find(stage.now, &1), Found::Busy, "the state is away");
+    stage.streams.give_back(stage.now, place, [turn.state, vec![10]].concat());
+    assert_eq!(stage.streams.find(stage.now, &1), Found::State(&vec![10]));
+    assert_eq!(stage.streams.take(place), None);
+    assert_eq!(stage.streams.find(stage.now, &1), Found::State(&vec![10]));
+    stage.now += IDLE;
+    assert_eq!(stage.streams.find(stage.now, &1), Found::None, "it has gone silent");
+}
+
+#[test]
+fn a_sequence_that_has_ended_has_no_state() {
+    let mut stage = Stage::new(10);
+    let place = stage.enter(1, Flags { start: true, end: true }, 10).unwrap().unwrap();
+    stage.step(place).unwrap();
+    assert_eq!(stage.streams.find(stage.now, &1), Found::None);
+}
+
+#[test]
+fn a_sequence_goes_on_from_a_state_that_was_put() {
+    let mut stage = Stage::new(1);
+    assert_eq!(stage.streams.put(stage.now, 1, vec![7]), Ok(vec![]), "it need not be live");
+    assert_eq!(stage.run(1, GO_ON, 10), Ok(vec![7]));
+    assert_eq!(stage.streams.put(stage.now, 1, vec![8]), Ok(vec![7, 10]));
+    assert_eq!(stage.run(1, GO_ON, 11), Ok(vec![8]));
+    assert_eq!(stage.streams.put(stage.now, 2, vec![9]), Err((NotPut::Full, vec![9])));
+    let place = stage.enter(1, GO_ON, 12).unwrap().unwrap();
+    assert_eq!(stage.streams.put(stage.now, 1, vec![9]), Err((NotPut::Busy, vec![9])));
+    stage.step(place).unwrap();
+    assert_eq!(stage.step(place), None);
+    stage.now += IDLE;
+    assert_eq!(stage.streams.put(stage.now, 2, vec![9]), Ok(vec![]), "the silent one makes room");
+    stage.now += IDLE / 2;
+    assert_eq!(stage.run(2, GO_ON, 13), Ok(vec![9]), "what was put is no silence");
+    stage.now += IDLE;
+    assert_eq!(stage.reap(), (1, None));
+}
+
+#[test]
+fn a_sequence_that_ends_while_its_slot_is_driven_goes_on_where_a_state_is_put() {
+    let mut stage = Stage::new(10);
+    let place = stage.enter(1, Flags { start: true, end: true }, 10).unwrap().unwrap();
+    stage.step(place).unwrap();
+    assert_eq!(stage.streams.put(stage.now, 1, vec![7]), Ok(vec![10]));
+    assert_eq!(stage.step(place), None);
+    assert_eq!(stage.run(1, GO_ON, 11), Ok(vec![7]));
 }
 
 #[test]

@@ -445,6 +445,9 @@ pub enum Update {
         channels: usize,
         /// Samples of a prediction.
         kernel: usize,
+        /// The first means are those of the predictions that there are.
+        #[serde(default)]
+        unbiased: bool,
     },
 }
 

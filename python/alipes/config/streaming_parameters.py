@@ -39,6 +39,12 @@ AVERAGER_PARAMETERS: Final[tuple[Parameter, ...]] = (
     Parameter("batch_size", "count", "works", f"Predictions {_BATCH}"),
     Parameter("kernel_size", "count", "works", "Samples of a prediction. Not needed where the input is listed."),
     Parameter("channels", "count", "works", "Channels of a prediction; without it there is no axis for them."),
+    Parameter(
+        "unbiased_start",
+        "switch",
+        "works",
+        "1 makes the first means those of the predictions that there are; else those that never came count as zero.",
+    ),
 )
 
 
@@ -47,7 +53,7 @@ class StreamingParameters:
     """What a model's parameters say.
 
     Attributes:
-        sizes: Key to number.
+        sizes: Key to number; a switch is 0 or 1.
         texts: Key to text, of those that are no numbers.
         notices: One line for each parameter that nobody knows.
     """
@@ -71,7 +77,12 @@ def read_streaming_parameters(
         ConfigError: If a size is no positive number.
     """
     known = {row.key: row for row in rows}
-    sizes = {key: _size(key, text, name) for key, text in parameters.items() if _kind(known, key) == "count"}
+    bounds = {"count": (1, _MAX_SAMPLES), "switch": (0, 1)}
+    sizes = {
+        key: _number(key, text, name, *bounds[_kind(known, key)])
+        for key, text in parameters.items()
+        if _kind(known, key) in bounds
+    }
     texts = {key: text for key, text in parameters.items() if _kind(known, key) == "text"}
     unknown = (key for key in sorted(parameters) if key not in known)
     notices = (f"parameter '{key}' of model '{name}' is ignored: the backend knows no such key" for key in unknown)
@@ -82,11 +93,11 @@ def _kind(known: Mapping[str, Parameter], key: str) -> str:
     return known[key].kind if key in known else ""
 
 
-def _size(key: str, text: str, name: str) -> int:
-    value = read_int(text, 1, _MAX_SAMPLES)
+def _number(key: str, text: str, name: str, low: int, high: int) -> int:
+    value = read_int(text, low, high)
     if value is None:
         raise ConfigError(
-            f"parameter '{key}' of model '{name}' must be an integer from 1 to {_MAX_SAMPLES}, got '{text}'",
+            f"parameter '{key}' of model '{name}' must be an integer from {low} to {high}, got '{text}'",
             key=f"parameters.{key}",
         )
     return value

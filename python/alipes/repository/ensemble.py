@@ -181,6 +181,7 @@ class EnsembleModel(Model):
         streams_per_gpu: int = 1,
         *,
         platform: Platform | str = Platform.AVERAGER,
+        unbiased_start: bool = False,
     ) -> ExposedTensor:
         """Answer requests with the mean of an output's overlapping predictions.
 
@@ -194,6 +195,8 @@ class EnsembleModel(Model):
             name: What to call the averager; `aggregator` where left out. A name that is taken gets a number.
             streams_per_gpu: Instances, and with them sequences at a time, of an exported averager.
             platform: `AVERAGER` for the server's own; `ONNX` or `TORCHSCRIPT` for one that other servers run.
+            unbiased_start: Whether the first means are those of the predictions that there are; otherwise those that
+                never came count as zero.
 
         Returns:
             The ensemble's output: `output_stream`, or `<averager>.output_stream` where that is taken.
@@ -205,7 +208,9 @@ class EnsembleModel(Model):
 
         self._check_end(output, "output")
         sizes = (update_size, num_updates, batch_size)
-        return add_streaming_output(self, output, sizes, name, streams_per_gpu, Platform(platform))
+        return add_streaming_output(
+            self, output, sizes, name, streams_per_gpu, Platform(platform), unbiased_start=unbiased_start
+        )
 
     # --------------------------------------------------------------------------------- for what joins many at once
 

@@ -3,7 +3,8 @@
 A *snapshotter* turns updates into overlapping windows, an *averager* overlapping predictions into their mean. By
 default both are the server's own, which run many streams at a time without any file; `platform=` asks for exported
 ones, which give the same bits. `EnsembleModel.add_streaming_inputs` and `add_streaming_output` put them before and
-behind other models. Names are imported on first use.
+behind other models. `take_states` and `put_states` move a live sequence from one server to another. Names are imported
+on first use.
 """
 
 from __future__ import annotations
@@ -17,19 +18,24 @@ __all__ = [
     "add_streaming_model",
     "make_streaming_input_model",
     "make_streaming_output_model",
+    "put_states",
+    "take_states",
 ]
 
 if TYPE_CHECKING:
     from alipes.repository.streaming.exported import add_streaming_model
     from alipes.repository.streaming.layers import OnlineAverager, Snapshotter
     from alipes.repository.streaming.make import make_streaming_input_model, make_streaming_output_model
+    from alipes.streaming.states import put_states, take_states
 
 _HOMES = {
-    "OnlineAverager": "layers",
-    "Snapshotter": "layers",
-    "add_streaming_model": "exported",
-    "make_streaming_input_model": "make",
-    "make_streaming_output_model": "make",
+    "OnlineAverager": "alipes.repository.streaming.layers",
+    "Snapshotter": "alipes.repository.streaming.layers",
+    "add_streaming_model": "alipes.repository.streaming.exported",
+    "make_streaming_input_model": "alipes.repository.streaming.make",
+    "make_streaming_output_model": "alipes.repository.streaming.make",
+    "put_states": "alipes.streaming.states",
+    "take_states": "alipes.streaming.states",
 }
 
 
@@ -37,7 +43,7 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"alipes.repository.streaming.{home}"), name)
+    value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -30,12 +30,15 @@ WINDOWS = {
     "whole": ((1,), 8, 8, 3),
     "gaps": ((2,), 11, 8, 2),
 }
-# Samples of an update, predictions of a mean, samples of a prediction, predictions of a request, channels.
+# Samples of an update, predictions of a mean, samples of a prediction, predictions of a request, channels, and whether
+# the first means are those of the predictions that there are.
 MEANS = {
-    "one": (2, 3, 7, 1, 2),
-    "many": (2, 3, 8, 16, 2),
-    "flat": (3, 5, 15, 4, 0),
-    "plain": (4, 1, 4, 2, 1),
+    "one": (2, 3, 7, 1, 2, False),
+    "many": (2, 3, 8, 16, 2, False),
+    "flat": (3, 5, 15, 4, 0, False),
+    "plain": (4, 1, 4, 2, 1, False),
+    "unbiased": (2, 5, 11, 1, 2, True),
+    "unbiased-many": (2, 7, 14, 3, 0, True),
 }
 
 
@@ -59,11 +62,19 @@ def add_windows(repo: qv.ModelRepository, case: str) -> dict[str, qv.Model]:
 
 
 def add_means(repo: qv.ModelRepository, case: str) -> dict[str, qv.Model]:
-    update, updates, kernel, batch, channels = MEANS[case]
+    update, updates, kernel, batch, channels, unbiased = MEANS[case]
     output = exposed(repo, f"means-{case}", (None, channels, kernel) if channels else (None, kernel))
     return {
         kind.name: streaming.make_streaming_output_model(
-            repo, output, update, updates, batch, f"means-{case}-{kind.name}", SEQUENCES, platform=kind
+            repo,
+            output,
+            update,
+            updates,
+            batch,
+            f"means-{case}-{kind.name}",
+            SEQUENCES,
+            platform=kind,
+            unbiased_start=unbiased,
         )
         for kind in (qv.Platform.AVERAGER, qv.Platform.ONNX, qv.Platform.TORCHSCRIPT)
     }
@@ -149,10 +160,10 @@ def test_every_kind_of_averager_gives_the_same_means(
 ) -> None:
     kinds = models[f"means-{case}"]
     updates = noise(kinds)
-    update, count, *_ = MEANS[case]
+    update, count, *_, unbiased = MEANS[case]
     kernels = [np.concatenate(list(one)) for one in updates]
     kernels = [one if one.ndim > 2 else one[:, None] for one in kernels]
-    expected = [means(one, update, count) for one in kernels]
+    expected = [means(one, update, count, unbiased=unbiased) for one in kernels]
 
     def joined(answers: Sequence[Samples]) -> bytes:
         return np.concatenate([one.reshape(len(expected[0]), -1) for one in answers], axis=1).tobytes()

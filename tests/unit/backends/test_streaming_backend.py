@@ -77,7 +77,12 @@ def test_the_parameters_of_a_snapshotter_say_all(prepare: Prepare) -> None:
 def test_an_averager_is_told_by_its_tensors_and_the_number_of_updates(prepare: Prepare) -> None:
     plan = prepare(AVERAGER, KERNELS, MEANS, parameters(num_updates=3))
     expected = {"kind": "averager", "update": 3, "updates": 3, "batch": 2, "channels": 0, "kernel": 10}
+    expected["unbiased"] = False
     assert engine(plan)["update"] == expected
+    plan = prepare(AVERAGER, KERNELS, MEANS, parameters(num_updates=3, unbiased_start=1))
+    assert engine(plan)["update"] == {**expected, "unbiased": True}
+    with pytest.raises(ConfigError, match="'unbiased_start' of model 'm' must be an integer from 0 to 1, got '2'"):
+        prepare(AVERAGER, KERNELS, MEANS, parameters(num_updates=3, unbiased_start=2))
     sizes = parameters(update_size=3, num_updates=3, batch_size=2, kernel_size=10, channels=4)
     made = prepare(AVERAGER, sizes)
     assert engine(made)["update"] == {**expected, "channels": 4}

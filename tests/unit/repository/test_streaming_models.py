@@ -67,6 +67,9 @@ def test_an_averager_says_how_many_predictions_make_a_mean(repo: qv.ModelReposit
     assert tensors(model.inputs) == {"update": (4, 2, 8)}
     assert tensors(model.outputs) == {"output_stream": (1, 2, 8)}
     assert model.config.parameters["num_updates"].string_value == "3"
+    assert "unbiased_start" not in model.config.parameters
+    other = streaming.make_streaming_output_model(repo, repo.models["net"].outputs["y"], 2, 3, 4, unbiased_start=True)
+    assert other.config.parameters["unbiased_start"].string_value == "1"
 
 
 def test_the_batch_of_an_averager_is_that_of_the_predictions_where_it_is_fixed(repo: qv.ModelRepository) -> None:

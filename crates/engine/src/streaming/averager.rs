@@ -2,6 +2,7 @@
 
 use alipes_protocol::{Datatype, Shape};
 
+use super::checkpoint::Layout;
 use super::{Kept, State, elements, wrong_length};
 use crate::{EngineError, OutputTensor};
 
@@ -20,12 +21,15 @@ pub struct AveragerShape {
     pub channels: usize,
     /// Samples of a prediction, of which the newest `updates * update` count.
     pub kernel: usize,
+    /// The first means are those of the predictions that there are.
+    pub unbiased: bool,
 }
 
 /// The mean of the predictions that cover a sample.
 ///
 /// The predictions are `[batch, channels, kernel]`, the output is `[1, channels, batch * update]`: the samples that no
-/// later prediction covers. The first `updates - 1` of them lack predictions that never came, which count as zero.
+/// later prediction covers. The first `updates - 1` of them lack predictions that never came: these count as zero, or,
+/// where it is unbiased, do not count.
 #[derive(Clone, Debug)]
 pub struct Averager {
     shape: AveragerShape,
@@ -40,7 +44,7 @@ impl Averager {
     /// `InvalidArgument` where a size is zero, or so large that no message carries the predictions, where these are
     /// shorter than what counts of them, or where they are no floating-point numbers of 32 or 64 bits.
     pub fn new(shape: AveragerShape) -> Result<Averager, EngineError> {
-        let AveragerShape { datatype, update, updates, batch, channels, kernel } = shape;
+        let AveragerShape { datatype, update, updates, batch, channels, kernel, .. } = shape;
         if !matches!(datatype, Datatype::Fp32 | Datatype::Fp64) {
             return Err(EngineError::invalid(format!(
                 "means of {datatype} are not offered, those of FP32 and FP64 are"
@@ -65,7 +69,7 @@ impl Averager {
 
     pub(super) fn run(
         &self,
-        State(kept): &mut State,
+        State { kept, seen }: &mut State,
         update: &[u8],
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<(), EngineError> {
@@ -80,24 +84,32 @@ impl Averager {
                 *kept = Kept::Doubles(Vec::new());
             }
             let Kept::Doubles(sums) = kept else { unreachable!("it was made so above") };
-            self.average(sums, update, &mut data);
+            self.average(sums, *seen, update, &mut data);
         } else {
             if !matches!(kept, Kept::Singles(_)) {
                 *kept = Kept::Singles(Vec::new());
             }
             let Kept::Singles(sums) = kept else { unreachable!("it was made so above") };
-            self.average(sums, update, &mut data);
+            self.average(sums, *seen, update, &mut data);
         }
+        *seen = (*seen + batch).min(self.shape.updates);
         outputs.push(OutputTensor { index: 0, datatype, shape: self.output.clone(), data: data.into() });
         Ok(())
+    }
+
+    /// A state holds the sums that are not complete, of as many predictions as a request brings.
+    pub(super) fn layout(&self) -> Layout {
+        let AveragerShape { datatype, update, updates, batch, channels, .. } = self.shape;
+        let samples = update * (updates + batch - 1);
+        Layout { kind: "averager", datatype, channels: channels.max(1), samples, update, updates }
     }
 
     /// Adds the predictions to the sums, one after the other, and gives the sums that are complete.
     ///
     /// The order of the additions is a part of the contract: an exported model that adds in this order gives the same
     /// bits.
-    fn average<T: Float>(&self, sums: &mut Vec<T>, predictions: &[u8], into: &mut Vec<u8>) {
-        let AveragerShape { update, updates, batch, channels, kernel, .. } = self.shape;
+    fn average<T: Float>(&self, sums: &mut Vec<T>, seen: usize, predictions: &[u8], into: &mut Vec<u8>) {
+        let AveragerShape { update, updates, batch, channels, kernel, unbiased, .. } = self.shape;
         let channels = channels.max(1);
         let length = update * (updates + batch - 1);
         // All zeros at the start; of this length ever after.
@@ -113,7 +125,14 @@ impl Averager {
                 }
             }
             let complete = batch * update;
-            sums[..complete].iter().for_each(|sum| sum.write(into));
+            for (number, sums) in (seen + 1..).zip(sums[..complete].chunks_exact(update)) {
+                if unbiased && number < updates {
+                    let weight = divisor.over(T::from_count(number));
+                    sums.iter().for_each(|sum| sum.times(weight).write(into));
+                } else {
+                    sums.iter().for_each(|sum| sum.write(into));
+                }
+            }
             sums.copy_within(complete.., 0);
             sums[length - complete..].fill(T::ZERO);
         }
@@ -130,6 +149,7 @@ trait Float: Copy {
     fn write(self, into: &mut Vec<u8>);
     fn plus(self, other: Self) -> Self;
     fn over(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
 }
 
 macro_rules! float {
@@ -158,6 +178,10 @@ macro_rules! float {
 
             fn over(self, other: Self) -> Self {
                 self / other
+            }
+
+            fn times(self, other: Self) -> Self {
+                self * other
             }
         }
     };

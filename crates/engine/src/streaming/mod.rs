@@ -4,6 +4,7 @@
 //! [`State`] is whatever one sequence has left behind.
 
 mod averager;
+mod checkpoint;
 mod snapshotter;
 
 use alipes_protocol::Datatype;
@@ -19,7 +20,11 @@ const MAX_OUTPUT_BYTES: usize = i32::MAX as usize;
 
 /// What a sequence has left behind; the default is that of a sequence that has just begun, all zeros.
 #[derive(Clone, Debug, Default)]
-pub struct State(Kept);
+pub struct State {
+    kept: Kept,
+    /// Predictions that an averager has seen, up to as many as make a mean.
+    seen: usize,
+}
 
 #[derive(Clone, Debug, Default)]
 enum Kept {

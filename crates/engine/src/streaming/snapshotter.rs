@@ -5,6 +5,7 @@ use std::ops::Range;
 use alipes_protocol::{Datatype, Shape, copies};
 use bytes::Bytes;
 
+use super::checkpoint::Layout;
 use super::{Kept, State, elements, wrong_length};
 use crate::{EngineError, OutputTensor};
 
@@ -74,9 +75,16 @@ impl Snapshotter {
         self.batch * self.channels * self.snapshot
     }
 
+    /// A state holds the newest window, whatever the strides that it is made of.
+    pub(super) fn layout(&self) -> Layout {
+        let samples = self.snapshot / self.datatype.size().unwrap_or(1);
+        let datatype = self.datatype;
+        Layout { kind: "snapshotter", datatype, channels: self.channels, samples, update: 0, updates: 0 }
+    }
+
     pub(super) fn run(
         &self,
-        State(kept): &mut State,
+        State { kept, .. }: &mut State,
         update: &[u8],
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<(), EngineError> {

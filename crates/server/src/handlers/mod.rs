@@ -7,6 +7,7 @@ mod infer;
 mod log;
 mod metadata;
 mod repository;
+mod sequences;
 mod shared_memory;
 mod statistics;
 pub mod stream;

@@ -4,6 +4,7 @@
 //! the same sequence has its turn. That one is then followed by it. Only where an update writes so much that a network
 //! thread would be held up does a helper of the pool drive the slot.
 
+mod checkpoint;
 mod reaper;
 
 use std::collections::VecDeque;
@@ -74,7 +75,7 @@ impl Streaming {
                     channels,
                 })?)
             }
-            Update::Averager { update, updates, batch, channels, kernel } => {
+            Update::Averager { update, updates, batch, channels, kernel, unbiased } => {
                 StreamingModel::Averager(Averager::new(AveragerShape {
                     datatype,
                     update,
@@ -82,6 +83,7 @@ impl Streaming {
                     batch,
                     channels,
                     kernel,
+                    unbiased,
                 })?)
             }
         };
@@ -234,17 +236,21 @@ impl Streaming {
     fn refused(&self, model: &ModelVersion, id: &CorrelationId, refusal: Refusal) -> InferError {
         let name = &model.name;
         match (refusal, id) {
-            (Refusal::Full, _) => InferError::new(
-                Code::Unavailable,
-                format!(
-                    "model '{name}' has {} live sequences and takes no more; end some, or start the server with a \
-                     larger --streaming-max-sequences",
-                    self.limit
-                ),
-            ),
+            (Refusal::Full, _) => self.full(name),
             (Refusal::NotStarted, CorrelationId::Number(id)) => not_started(name, id),
             (Refusal::NotStarted, CorrelationId::Text(id)) => not_started(name, id),
         }
+    }
+}
+
+impl Streaming {
+    fn full(&self, model: &str) -> InferError {
+        let text = format!(
+            "model '{model}' has {} live sequences and takes no more; end some, or start the server with a larger \
+             --streaming-max-sequences",
+            self.limit
+        );
+        InferError::new(Code::Unavailable, text)
     }
 }
 

@@ -46,6 +46,8 @@ class AveragerExporter(Exporter):
         declare(request.config._proto, "input", {"update": source.update_shape}, [source.datatype])
         declare(request.config._proto, "output", {"output_stream": source.output_shape}, [source.datatype])
         request.config.parameters["num_updates"].string_value = str(source.updates)
+        if source.unbiased:
+            request.config.parameters["unbiased_start"].string_value = "1"
         _leave_file(request)
 
 

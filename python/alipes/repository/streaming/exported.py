@@ -85,7 +85,7 @@ def layer_of(sizes: Windows | Means, platform: Platform) -> StreamingLayer:
         ExportError: If PyTorch is not installed.
     """
     try:
-        from alipes.repository.streaming.layers import OnlineAverager, Snapshotter
+        from alipes.repository.streaming.layers import OnlineAverager, Snapshotter, UnbiasedAverager
     except ImportError as error:
         raise ExportError(str(error)) from error
     from alipes.repository.export.streaming_layer import StreamingLayer
@@ -100,6 +100,7 @@ def layer_of(sizes: Windows | Means, platform: Platform) -> StreamingLayer:
         return StreamingLayer(
             module, ("snapshot_update", sizes.update_shape), states, named(sizes.names), sizes.datatype
         )
-    module = OnlineAverager(sizes.update, sizes.batch, sizes.updates, sizes.channels)
-    states = {"online_average": (*sizes.axis, sizes.sums)}
+    kind = UnbiasedAverager if sizes.unbiased else OnlineAverager
+    module = kind(sizes.update, sizes.batch, sizes.updates, sizes.channels)
+    states = {"online_average": (*sizes.axis, sizes.sums), **({"seen": (1,)} if sizes.unbiased else {})}
     return StreamingLayer(module, ("update", sizes.update_shape), states, named(["output_stream"]), sizes.datatype)

@@ -63,13 +63,15 @@ def add_streaming_inputs(
     return update
 
 
-def add_streaming_output(
+def add_streaming_output(  # noqa: PLR0913 - what the method takes
     ensemble: EnsembleModel,
     output: ExposedTensor,
     sizes: tuple[int, int, int | None],
     name: str | None,
     streams_per_gpu: int,
     platform: Platform,
+    *,
+    unbiased_start: bool,
 ) -> ExposedTensor:
     """Make an averager for an output of one of an ensemble's models, and answer requests with its means.
 
@@ -80,6 +82,7 @@ def add_streaming_output(
         name: What to call the averager.
         streams_per_gpu: Instances of an exported one.
         platform: What to make it as.
+        unbiased_start: Whether the first means are those of the predictions that there are.
 
     Returns:
         The ensemble's output.
@@ -88,7 +91,15 @@ def add_streaming_output(
     _check_batch(ensemble, output, means_of(output, update, updates, batch).batch)
     with _undone_if_it_fails(ensemble):
         model = make_streaming_output_model(
-            ensemble.repository, output, update, updates, batch, name, streams_per_gpu, platform=platform
+            ensemble.repository,
+            output,
+            update,
+            updates,
+            batch,
+            name,
+            streams_per_gpu,
+            platform=platform,
+            unbiased_start=unbiased_start,
         )
         with _removed_if_it_fails(ensemble, model.name):
             ensemble.pipe(output, model.inputs["update"])

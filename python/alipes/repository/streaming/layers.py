@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["OnlineAverager", "Snapshotter"]
+__all__ = ["OnlineAverager", "Snapshotter", "UnbiasedAverager"]
 
 try:
     torch: Any = import_module("torch")
@@ -57,8 +57,8 @@ class Snapshotter(torch.nn.Module):  # type: ignore[misc]
         return (*outputs, samples[:, :, self.batch * self.stride :])
 
 
-class OnlineAverager(torch.nn.Module):  # type: ignore[misc]
-    """The mean of overlapping predictions, added in the order in which these come."""
+class _Sums(torch.nn.Module):  # type: ignore[misc]
+    """Sums of overlapping predictions, added in the order in which these come."""
 
     def __init__(self, update_size: int, batch_size: int, num_updates: int, num_channels: int = 0) -> None:
         """Sizes in samples.
@@ -72,8 +72,8 @@ class OnlineAverager(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         self.update, self.batch, self.updates, self.channels = update_size, batch_size, num_updates, num_channels
 
-    def forward(self, update: Any, input_online_average: Any) -> tuple[Any, ...]:
-        """From predictions and incomplete sums to means, and the sums that are incomplete then."""
+    def add(self, update: Any, input_online_average: Any) -> tuple[Any, Any]:
+        """The sums that are complete, and those that are not, channel by channel."""
         channels, done = max(self.channels, 1), self.batch * self.update
         newest = update[..., -self.updates * self.update :]
         shares = newest.reshape(self.batch, channels, self.updates, self.update) / self.updates
@@ -84,8 +84,32 @@ class OnlineAverager(torch.nn.Module):  # type: ignore[misc]
             parts = shares[:, :, part].permute(1, 0, 2).reshape(channels, done)
             behind = (self.updates - 1 - part) * self.update
             sums = sums + torch.nn.functional.pad(parts, (part * self.update, behind))
-        rest = torch.nn.functional.pad(sums[:, done:], (0, done))
-        means = sums[:, :done]
-        if self.channels:
-            return means[None], rest
-        return means, rest[0]
+        return sums[:, :done], torch.nn.functional.pad(sums[:, done:], (0, done))
+
+    def shaped(self, means: Any) -> Any:
+        """Means as the model gives them."""
+        return means[None] if self.channels else means
+
+
+class OnlineAverager(_Sums):
+    """The mean of overlapping predictions; those that never came count as zero."""
+
+    def forward(self, update: Any, input_online_average: Any) -> tuple[Any, ...]:
+        """From predictions and incomplete sums to means, and the sums that are incomplete then."""
+        means, rest = self.add(update, input_online_average)
+        return self.shaped(means), rest if self.channels else rest[0]
+
+
+class UnbiasedAverager(_Sums):
+    """An averager whose first means are those of the predictions that there are."""
+
+    def forward(self, update: Any, input_online_average: Any, input_seen: Any) -> tuple[Any, ...]:
+        """The same, from and to the number of predictions seen, which counts up to as many as make a mean."""
+        sums, rest = self.add(update, input_online_average)
+        first = torch.arange(1, self.batch + 1, dtype=input_seen.dtype)
+        counts = torch.clamp(input_seen + first, max=self.updates)
+        # A number divided by a tensor would be multiplied by its reciprocal, which rounds twice.
+        weights = torch.full_like(counts, self.updates) / counts
+        means = (sums.reshape(-1, self.batch, self.update) * weights[None, :, None]).reshape(sums.shape)
+        seen = torch.clamp(input_seen + self.batch, max=self.updates)
+        return self.shaped(means), rest if self.channels else rest[0], seen

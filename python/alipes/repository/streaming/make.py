@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from alipes.errors import ConfigError
@@ -66,11 +67,13 @@ def make_streaming_output_model(  # noqa: PLR0913, PLR0917 - likewise
     streams_per_gpu: int = 1,
     *,
     platform: Platform | str = Platform.AVERAGER,
+    unbiased_start: bool = False,
 ) -> Model:
     """Make an averager: overlapping predictions go in, and the mean of all that cover a sample comes out.
 
     Its input is `update`, shaped as the predictions are; its output is `output_stream`, `[1, channels, batch_size *
-    update_size]`. It is `num_updates - 1` updates behind, and its first means lack predictions that never came.
+    update_size]`. It is `num_updates - 1` updates behind, and its first means lack predictions that never
+    came: these count as zero, unless `unbiased_start` says that they do not count.
 
     Args:
         repository: Where to add it.
@@ -82,6 +85,7 @@ def make_streaming_output_model(  # noqa: PLR0913, PLR0917 - likewise
         name: Its name; `aggregator` where left out. A name that is taken gets a number.
         streams_per_gpu: As for a snapshotter.
         platform: `AVERAGER` for the server's own; `ONNX` or `TORCHSCRIPT` likewise.
+        unbiased_start: Whether the first means are those of the predictions that there are.
 
     Returns:
         The model, exported as version 1.
@@ -89,7 +93,7 @@ def make_streaming_output_model(  # noqa: PLR0913, PLR0917 - likewise
     Raises:
         ConfigError: If a size or a shape is none that an averager can have.
     """
-    means = means_of(input, update_size, num_updates, batch_size)
+    means = replace(means_of(input, update_size, num_updates, batch_size), unbiased=unbiased_start)
     return _make(repository, means, Platform(platform), name or "aggregator", streams_per_gpu)
 
 

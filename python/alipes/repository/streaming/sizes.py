@@ -67,6 +67,7 @@ class Means:
         batch: Predictions of a request.
         channels: Channels of a prediction; 0 for one channel without an axis for it.
         datatype: Element type, as the V2 protocol names it.
+        unbiased: Whether the first means are those of the predictions that there are.
     """
 
     update: int
@@ -75,6 +76,7 @@ class Means:
     batch: int = 1
     channels: int = 0
     datatype: str = "FP32"
+    unbiased: bool = False
 
     @property
     def axis(self) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ use crate::spec::{ModelSpec, Port};
 
 mod sequence;
 
-pub use sequence::has_id;
+pub use sequence::{check_id, has_id};
 
 /// Name that Triton gives to the only input of a raw request in its error texts.
 const RAW_INPUT: &str = "raw_input";
@@ -93,7 +93,7 @@ pub struct RequestContext {
 ///
 /// `InvalidArgument` with Triton's text for the first thing that does not fit.
 pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Checked, InferError> {
-    sequence::check_id(&request.sequence)?;
+    check_id(&request.sequence)?;
     let asked = Asked { model, id: &request.id };
     let mut tensors = request.inputs;
     if request.raw {

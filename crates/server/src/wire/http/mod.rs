@@ -12,6 +12,7 @@ pub mod metrics;
 mod repeated;
 mod reply;
 mod route;
+mod sequences;
 mod shared_memory;
 pub mod spelling;
 mod statistics;
@@ -181,6 +182,11 @@ async fn answer(service: &Service, request: Request<Incoming>, spelling: Option<
         Route::ModelConfig { model, version } => control::model_config(service, model, version),
         Route::Statistics { model, version } => statistics::statistics(service, model, version),
         Route::Explain { model, version } => reply::json_or(service.explain(model, version)),
+        Route::SequenceState { model, version, id } => sequences::state(service, model, version, id),
+        Route::RestoreSequence { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::restore(service, &model, &version, &id, request.into_body()).await
+        }
         Route::Index => control::index(service, request.into_body()).await,
         Route::Load { model } => {
             let model = model.to_owned();

@@ -34,6 +34,18 @@ pub enum Route<'a> {
         model: &'a str,
         version: &'a str,
     },
+    /// What a live sequence has left, which only this server tells.
+    SequenceState {
+        model: &'a str,
+        version: &'a str,
+        id: &'a str,
+    },
+    /// A sequence is to go on from a state.
+    RestoreSequence {
+        model: &'a str,
+        version: &'a str,
+        id: &'a str,
+    },
     /// `events`: any number of responses, as server-sent events.
     Generate {
         model: &'a str,
@@ -134,6 +146,12 @@ impl<'a> Route<'a> {
             ["explain"] => get(method, false, Route::Explain { model, version }),
             ["generate"] => post(method, false, Route::Generate { model, version, events: false }),
             ["generate_stream"] => post(method, false, Route::Generate { model, version, events: true }),
+            ["sequences", id, "state"] if !id.is_empty() && method == Method::PUT => {
+                Route::RestoreSequence { model, version, id }
+            }
+            ["sequences", id, "state"] if !id.is_empty() => {
+                get(method, false, Route::SequenceState { model, version, id })
+            }
             ["trace", "setting"] if version.is_empty() => {
                 setting(method, Route::TraceSettings { model }, Route::ChangeTracing { model })
             }
@@ -264,6 +282,22 @@ mod tests {
         assert_eq!(get_route("/v2/models/m/explain"), Route::Explain { model: "m", version: "" });
         assert_eq!(get_route("/v2/models/m/versions/2/explain"), Route::Explain { model: "m", version: "2" });
         assert_eq!(Route::of(&Method::POST, "/v2/models/m/explain"), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn the_state_of_a_sequence_is_taken_with_get_and_put_with_put() {
+        let path = "/v2/models/m/versions/2/sequences/7/state";
+        assert_eq!(get_route(path), Route::SequenceState { model: "m", version: "2", id: "7" });
+        let put = |path| Route::of(&Method::PUT, path);
+        assert_eq!(put(path), Route::RestoreSequence { model: "m", version: "2", id: "7" });
+        assert_eq!(
+            put("/v2/models/m/sequences/a%20b/state"),
+            Route::RestoreSequence { model: "m", version: "", id: "a%20b" }
+        );
+        assert_eq!(Route::of(&Method::POST, path), Route::WrongMethod { plain: false });
+        for path in ["sequences", "sequences/7", "sequences//state", "sequences/7/state/"] {
+            assert_eq!(get_route(&format!("/v2/models/m/{path}")), Route::Unknown, "{path}");
+        }
     }
 
     #[test]

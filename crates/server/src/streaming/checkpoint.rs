@@ -1,0 +1,71 @@
+//! The state of a live sequence, taken out between its requests and put in elsewhere.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use alipes_engine::streaming::State;
+use alipes_protocol::{Code, CorrelationId, InferError};
+use alipes_scheduler::streams::{Found, NotPut};
+use bytes::Bytes;
+
+use super::{Streaming, reaper};
+use crate::model::ModelVersion;
+
+impl Streaming {
+    /// The state of a sequence as bytes.
+    ///
+    /// # Errors
+    ///
+    /// The sequence is not live, or a request of it has its turn.
+    pub fn checkpoint(&self, model: &ModelVersion, id: &CorrelationId) -> Result<Bytes, InferError> {
+        let state: State = match self.sequences.lock().streams.find(Instant::now(), id) {
+            // Windows are shared, sums are copied: the bytes are written without the lock.
+            Found::State(state) => state.clone(),
+            Found::Busy => return Err(busy(model, id)),
+            Found::None => {
+                let text = format!("model '{}' has no live sequence {}", model.name, named(id));
+                return Err(InferError::new(Code::NotFound, text));
+            }
+        };
+        Ok(self.model.checkpoint(&state))
+    }
+
+    /// Has a sequence go on from such bytes: its next request needs no START.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no state of such a model, a request of the sequence has its turn, or there is no slot for it.
+    pub fn restore(&self, model: &Arc<ModelVersion>, id: CorrelationId, bytes: &[u8]) -> Result<(), InferError> {
+        let state = self.model.restore(bytes)?;
+        if !self.reaping.load(Ordering::Relaxed) {
+            reaper::start(self, model);
+        }
+        let outcome = self.sequences.lock().streams.put(Instant::now(), id.clone(), state);
+        // What was replaced is given back without the lock.
+        match outcome.map_err(|(why, _)| why) {
+            Ok(_replaced) => {
+                self.changed.notify_one();
+                Ok(())
+            }
+            Err(NotPut::Busy) => Err(busy(model, &id)),
+            Err(NotPut::Full) => Err(self.full(&model.name)),
+        }
+    }
+}
+
+fn busy(model: &ModelVersion, id: &CorrelationId) -> InferError {
+    let text = format!(
+        "sequence {} of model '{}' has requests under way; ask again once they are answered",
+        named(id),
+        model.name
+    );
+    InferError::new(Code::Unavailable, text)
+}
+
+fn named(id: &CorrelationId) -> String {
+    match id {
+        CorrelationId::Number(id) => id.to_string(),
+        CorrelationId::Text(id) => format!("'{id}'"),
+    }
+}

@@ -1,0 +1,160 @@
+"""Takes the states of a live sequence out of a server and puts them into another, so that a stream goes on there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Final
+from urllib.parse import quote
+
+from alipes.errors import InferError, Internal, InvalidArgument, NotFound, NotReady, TransportError, Unsupported
+from alipes.handover import resolve
+
+__all__ = ["put_states", "take_states"]
+
+_TIMEOUT_S: Final = 60.0
+"""Longest wait for a server that has nothing to compute."""
+
+_MAX_STEPS: Final = 1024
+"""Most models of an ensemble, and of those within it: a server that names more is no server of ours."""
+
+_MAX_ANSWER_BYTES: Final = 2**31 - 1
+"""Largest answer that is read: no state is larger, since no tensor is."""
+
+_NATIVE: Final = frozenset({"snapshotter", "averager"})
+
+_ERRORS: Final[Mapping[int, type[InferError]]] = {
+    400: InvalidArgument,
+    404: NotFound,
+    501: Unsupported,
+    503: NotReady,
+}
+
+
+def take_states(address: str, model: str, sequence: int | str, *, timeout_s: float = _TIMEOUT_S) -> dict[str, bytes]:
+    """Take what a live sequence has left in a model, or in all models of an ensemble that keep states.
+
+    Call it between the requests of the sequence: while one is under way the server refuses.
+
+    Args:
+        address: The server's HTTP door, `host:port`.
+        model: A snapshotter, an averager, or an ensemble of such among others.
+        sequence: The sequence, by the number or text that its requests carry.
+        timeout_s: Longest wait for an answer.
+
+    Returns:
+        States by model, as bytes that are written to a file as they are. The sequence lives on in the server.
+
+    Raises:
+        NotFound: If there is no such model or sequence.
+        NotReady: If a request of the sequence is under way.
+        Unsupported: If a model keeps states that no server gives away.
+        TransportError: If the server cannot be reached.
+    """
+    door = _Door(address, timeout_s)
+    return {path: door.ask("GET", _state_path(path, sequence)) for path in _keepers(door, model)}
+
+
+def put_states(
+    address: str, model: str, sequence: int | str, states: Mapping[str, bytes], *, timeout_s: float = _TIMEOUT_S
+) -> None:
+    """Have a sequence go on from states that were taken: its next request needs no START.
+
+    Args:
+        address: The server's HTTP door, `host:port`.
+        model: The model, or the ensemble.
+        sequence: The sequence; it need not be called as it was, and need not be live.
+        states: What `take_states` gave for a model of the same name.
+        timeout_s: Longest wait for an answer.
+
+    Raises:
+        InvalidArgument: If a state is missing, or is none of its model. States that were put before it stay.
+        NotReady: If a request of the sequence is under way, or there is no slot left.
+        TransportError: If the server cannot be reached.
+    """
+    door = _Door(address, timeout_s)
+    keepers = list(_keepers(door, model))
+    if set(keepers) != set(states):
+        raise InvalidArgument(
+            f"model '{model}' keeps states in {_listed(keepers)}, but those given are of {_listed(states)}", model=model
+        )
+    for path in keepers:
+        door.ask("PUT", _state_path(path, sequence), states[path])
+
+
+def _keepers(door: _Door, model: str) -> Iterator[str]:
+    """Paths of the models that keep states, each once: `name`, or `name/versions/2` where an ensemble says so."""
+    waiting, seen = [model], {model}
+    found = 0
+    while waiting:
+        path = waiting.pop(0)
+        config: dict[str, Any] = json.loads(door.ask("GET", f"{_model_path(path)}/config"))
+        steps = config.get("ensemble_scheduling", {}).get("step", [])
+        for step in steps:
+            version = int(step.get("model_version", -1))
+            name = step["model_name"] if version < 0 else f"{step['model_name']}/versions/{version}"
+            if name not in seen:
+                seen.add(name)
+                waiting.append(name)
+        if len(seen) > _MAX_STEPS:
+            raise Internal(f"ensemble '{model}' has more than {_MAX_STEPS} models", model=model)
+        if config.get("backend") in _NATIVE:
+            found += 1
+            yield path
+        elif "sequence_batching" in config:
+            raise Unsupported(
+                f"model '{path}' keeps states that no server gives away: only the server's own snapshotters and "
+                "averagers do",
+                model=path,
+            )
+    if not found:
+        raise Unsupported(f"model '{model}' keeps no states", model=model)
+
+
+def _model_path(path: str) -> str:
+    return f"/v2/models/{path}"
+
+
+def _state_path(path: str, sequence: int | str) -> str:
+    named = str(sequence) if isinstance(sequence, int) else f'"{sequence}"'
+    return f"{_model_path(path)}/sequences/{quote(named, safe='')}/state"
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names)) or "none"
+
+
+class _Door:
+    """The HTTP door of a server, asked one thing after the other."""
+
+    def __init__(self, address: str, timeout_s: float) -> None:
+        """Connects to nothing yet."""
+        self._address, self._timeout_s = resolve(address), timeout_s
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """The body of the answer.
+
+        Raises:
+            InferError: Of the kind that the server's refusal is.
+            TransportError: If there is no answer.
+        """
+        connection = HTTPConnection(self._address, timeout=self._timeout_s)
+        try:
+            connection.request(method, path, body)
+            answer = connection.getresponse()
+            content = answer.read(_MAX_ANSWER_BYTES)
+        except (OSError, HTTPException) as error:
+            raise TransportError(f"cannot ask the server at {self._address}: {error}") from error
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise _ERRORS.get(answer.status, Internal)(_message(answer.status, content))
+        return content
+
+
+def _message(status: int, content: bytes) -> str:
+    try:
+        return str(json.loads(content)["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"the server answered with status {status}"
