@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from alipes.client.inference.backoff import Backoff
 from alipes.errors import InferError, Overloaded, TransportError
 from support.scripted import ScriptedServer, each, refused, twice
 from support.server import PATIENCE_S
+from support.waiting import until
 
 SOON = Backoff(0.01, 0.05)
 
@@ -224,3 +226,33 @@ def test_a_server_that_does_not_come_back_fails_what_waits_for_it() -> None:
     with pytest.raises(TransportError):
         client.infer(number(2), 2, 5)
     client.close()
+
+
+def test_what_is_sent_while_a_lost_sequence_is_coming_back_stays_behind_what_was_sent_before() -> None:
+    sent = threading.Event()
+
+    def script(requests: Iterator[Any]) -> Iterator[Any]:
+        yield twice(next(requests))
+        lost = list(itertools.islice(requests, 3))
+        for count, request in enumerate(lost):
+            yield refused(request, "m must specify the START flag on the first request")
+            if not count:
+                sent.wait(PATIENCE_S)
+        yield from each(requests)
+
+    with ScriptedServer(script, stateful=True) as server:
+        with InferenceClient(server.address, "m", checkpoint=2) as client:
+            for n in range(4):
+                client.infer(number(n), n, 5, sequence_start=n == 0)
+            until(lambda: client._lines[5].returning)
+            client.infer(number(4), 4, 5, sequence_end=True)
+            sent.set()
+        answers = client.get(until_empty=True)
+    assert [(y[0, 0], request_id) for y, request_id, _ in answers] == [(2.0 * n, n) for n in range(5)]
+    assert [np.frombuffer(request.raw_input_contents[0], np.float32)[0] for request in server.requests[4:]] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]

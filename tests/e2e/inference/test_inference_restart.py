@@ -10,9 +10,11 @@ import pytest
 from alipes.client import InferenceClient
 from alipes.errors import TransportError
 from support.models import add_model
+from support.processes import metric
 from support.sequences import Samples, add_chain, add_streaming, halves, means, windows
 from support.server import PATIENCE_S, ServerProcess
 from support.switch import Switch
+from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
 
@@ -99,3 +101,20 @@ def test_without_a_checkpoint_the_client_says_what_happened_and_begins_anew_when
             client.infer(update, number, 5, number == 0)
         got = [client.get(timeout_s=PATIENCE_S)[0][0] for _ in updates]
     assert np.concatenate(got, axis=1).tobytes() == expected(updates)
+
+
+def test_a_stream_that_was_idle_for_too_long_goes_on_bit_for_bit(serve: Serve, models: Path) -> None:
+    idle = "sequence_batching { max_sequence_idle_microseconds: 250000 }"
+    for name in ("windows_one", "mean_one"):
+        config = models / name / "config.pbtxt"
+        config.write_text(f"{config.read_text()}\n{idle}\n")
+    server, updates = serve(models), noise(5, 30, 1)
+    with InferenceClient(server.grpc, "chain_one", checkpoint=True) as client:
+        for number, update in enumerate(updates):
+            if number in {3, 20}:
+                client.drain(PATIENCE_S)
+                until(lambda: metric(server, "alipes_live_sequences") == 0)
+            client.infer(update, number, 5, number == 0, number == 29)
+    answers = client.get(until_empty=True)
+    assert [request_id for _, request_id, _ in answers] == list(range(30))
+    assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(updates)

@@ -24,6 +24,7 @@ class Asked:
         request_id: As its caller gave it.
         wire_id: The id that the server knows it by; no other request under way has it.
         line: Where it stands.
+        number: Counts up in the order in which requests were sent.
         tensors: Its tensors, as long as it may have to be sent again.
         start: Whether its sequence begins here.
         end: Whether its sequence ends here.
@@ -48,6 +49,7 @@ class Asked:
         "error",
         "future",
         "line",
+        "number",
         "replay",
         "request_id",
         "sent_s",
@@ -74,6 +76,7 @@ class Asked:
         self.request_id = request_id
         self.wire_id = ""
         self.line = line
+        self.number = 0
         self.tensors = tensors
         self.start = start
         self.end = end

@@ -118,6 +118,7 @@ class Link:
         with self._lock:
             while self._again and not self.receiving:
                 self._lock.wait()
+            asked.number = next(self._numbers)
             if line.lost is not None:
                 if not asked.start:
                     raise _again_of(line.lost)
@@ -293,7 +294,8 @@ class Link:
         """Decides what an answer means: sent again, or done."""
         line = asked.line
         if asked.replay:
-            if error is not None and line.lost is None:
+            # Lost again on the way: then what follows is refused likewise, and is brought back from the start.
+            if error is not None and line.lost is None and not LOST_STATE.search(str(error)):
                 line.lost = self._not_back(line, error)
             return
         if asked.done:  # its deadline has passed, but the server's state holds it
@@ -338,7 +340,8 @@ class Link:
 
     def _bring_back(self, line: Line, unanswered: Iterable[Asked]) -> None:
         self._again.extend(line.replay())
-        self._again.extend(unanswered)
+        # Some were held back as soon as the loss was known, before others came back that had been sent earlier.
+        self._again.extend(sorted(unanswered, key=lambda asked: asked.number))
 
     def _look_at_time(self, stream: Stream | None) -> None:
         """Sends again what is due, and fails what is late."""
