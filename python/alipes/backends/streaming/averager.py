@@ -57,14 +57,8 @@ class AveragerBackend(StreamingBackend):
         channels = axis[0] if axis else 0
         told = {"update_size": update, "batch_size": batch, "kernel_size": kernel}
         self.check_sizes({**told, "channels": channels} if channels else told)
-        return {
-            "update": update,
-            "updates": updates,
-            "batch": batch,
-            "channels": channels,
-            "kernel": kernel,
-            "unbiased": self.size("unbiased_start", 0) == 1,
-        }
+        sizes = {"update": update, "updates": updates, "batch": batch, "channels": channels, "kernel": kernel}
+        return {**sizes, "unbiased": True} if self.size("unbiased_start", 0) else sizes
 
     def _predictions(self) -> list[int]:
         tensor = one_tensor(self, "input")
