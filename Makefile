@@ -1,6 +1,7 @@
 # Every command a person types. Each does all its own set-up and is fast the second time.
 #
 #   make quickstart   a model served and asked, in one command
+#   make gravitational-waves   inspirals in the noise of two detectors, streamed, found and drawn
 #   make test         everything that `.ci/run` tests first: Rust, then Python on each interpreter found
 #   make test-extras  the tests of what is installed on request
 #   make clients      fetches perf_analyzer and the KServe SDK, whose tests are skipped without
@@ -24,7 +25,7 @@ BIN := $(VENV)/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates proto python -type f \
 	-not -name '*.pyc' -not -name '*.so' -not -path '*/target/*' 2>/dev/null | sed 's/ /\\ /g')
 
-.PHONY: help quickstart test test-rust test-python test-extras clients chaos soak lint docs wheel venv clean
+.PHONY: help quickstart gravitational-waves test test-rust test-python test-extras clients chaos soak lint docs wheel venv clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -61,6 +62,11 @@ wheel: dist/made
 quickstart: $(VENV)/installed
 	@$(BIN)/alipes quickstart $(ARGS)
 
+gravitational-waves: $(VENV)/installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		"$$(ls dist/*.whl)[plots]" "onnx>=1.16,<2"
+	@$(BIN)/python examples/gravitational-waves/run.py $(ARGS)
+
 # ---------------------------------------------------------------------------------------------------------- proofs
 
 test: test-rust test-python
@@ -81,7 +87,7 @@ test-extras: $(VENV)/tests
 	@tools/test-extra examples tests/e2e/test_digits_example.py tests/e2e/test_serving_lab.py
 	@tools/test-extra sklearn tests/e2e/test_export_sklearn.py
 	@tools/test-extra keras tests/e2e/test_export_keras.py
-	@tools/test-extra plots tests/unit/plots
+	@tools/test-extra plots tests/unit/plots tests/e2e/test_gravitational_waves.py
 	@tools/test-extra buckets tests/e2e/test_export_buckets.py tests/e2e/test_serve_buckets.py
 	@tools/test-torch
 
