@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -55,11 +56,16 @@ def cache_books(door: HttpDoor, model: str) -> tuple[int, int, int]:
     return tallies["cache_hit"]["count"], tallies["cache_miss"]["count"], books["execution_count"]
 
 
-def metric(server: ServerProcess, name: str) -> float:
+def exposition(server: ServerProcess) -> str:
     connection = HTTPConnection(server.metrics)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
     connection.close()
+    return text
+
+
+def metric(server: ServerProcess, name: str) -> float:
+    text = exposition(server)
     found = re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
     assert found, text
     return float(found[1])
@@ -176,6 +182,41 @@ def test_an_ensemble_and_its_step_keep_answers_each(repository: Path, serve: Ser
         assert door.ask("counts", {"X": [5]})["N"].tolist() == [1]
         assert cache_books(door, "chain")[:2] == (2, 1)
         assert cache_books(door, "counts") == (1, 1, 1)
+
+
+def test_an_ensemble_around_state_is_asked_every_time(repository: Path, serve: Serve) -> None:
+    add_python_model(
+        repository, "counts", COUNTS, signature=SIGNATURE, config="max_batch_size: 1 sequence_batching { oldest { } }"
+    )
+    (repository / "chain" / "1").mkdir(parents=True)
+    (repository / "chain" / "config.pbtxt").write_text(
+        """
+        platform: "ensemble" max_batch_size: 1
+        input { name: "A" data_type: TYPE_INT32 dims: -1 }
+        output { name: "C" data_type: TYPE_INT32 dims: 1 }
+        ensemble_scheduling { step { model_name: "counts" model_version: -1
+            input_map { key: "X" value: "A" } output_map { key: "N" value: "C" } } }
+        """
+        + CACHED
+    )
+    with HttpDoor(serve(repository, LOCAL)) as door:
+        a = {"name": "A", "datatype": "INT32", "shape": [1, 1], "data": [5]}
+        body = json.dumps({"inputs": [a], "parameters": {"sequence_id": 5, "sequence_start": True}}).encode()
+        answers = [json.loads(door.call("POST", "/v2/models/chain/infer", body)[1]) for _ in range(3)]
+        assert [answer["outputs"][0]["data"] for answer in answers] == [[1], [2], [3]]
+        assert cache_books(door, "chain")[:2] == (0, 0)
+
+
+def test_quantiles_of_searches_stand_where_triton_has_them(repository: Path, serve: Serve) -> None:
+    add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
+    server = serve(repository, LOCAL, "--metrics-config=summary_latencies=true")
+    with HttpDoor(server) as door:
+        for _ in range(3):
+            door.ask("counts", {"X": [1]}, request_id="r")
+    assert metric(server, "nv_cache_hit_summary_per_model_count") == 2
+    assert metric(server, "nv_cache_miss_summary_per_model_count") == 1
+    assert metric(server, "nv_inference_queue_summary_us_count") == 3
+    assert "nv_inference_request_summary_us" not in exposition(server), "as in Triton, where answers are kept"
 
 
 def test_what_a_client_changes_in_its_memory_changes_no_kept_answer(server: ServerProcess, door: HttpDoor) -> None:

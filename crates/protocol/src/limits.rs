@@ -214,3 +214,7 @@ pub const CLIENT_FRAME_BYTES: u32 = 1 << 20;
 
 /// Most bytes that a client hands to the HTTP/2 library before they have left.
 pub const CLIENT_SEND_BUFFER_BYTES: usize = 1 << 20;
+
+/// How long a call of an ensemble's step waits for room where `max_inflight_requests` bounds them; then it goes on without, so
+/// that calls that never end do not hold up all others. Source: Triton waits as long.
+pub const ENSEMBLE_STEP_PATIENCE: Duration = Duration::from_secs(300);

@@ -58,7 +58,7 @@ pub fn build(service: &Arc<Service>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     if let Some(limiter) = &service.limiter {
         model.limited = Limited::new(limiter, &model.spec.limits)?;
     }
-    model.cache = service.cache.as_ref().filter(|_| model.spec.response_cache).map(Cached::new);
+    model.cache = cached(service, &model.spec);
     let model = Arc::new(model);
     match &model.drivers {
         Drivers::Native(slots) => slots.warm_up(&model)?,
@@ -69,6 +69,13 @@ pub fn build(service: &Arc<Service>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     }
     let _ = model.load_time.set(began.elapsed());
     Ok(model)
+}
+
+/// The cache, where the model wants its answers kept and each request has one. A model whose own configuration says that
+/// requests have several was refused; an ensemble follows its models.
+fn cached(service: &Service, spec: &ModelSpec) -> Option<Cached> {
+    let cache = service.cache.as_ref().filter(|_| spec.response_cache && !spec.decoupled)?;
+    Some(Cached::new(cache, spec))
 }
 
 /// What is kept of the model beyond the books of every model.

@@ -24,7 +24,7 @@ pub struct ModelRow {
     /// Times to the first response, where they are counted.
     pub first_responses: Option<Exposed>,
     /// Quantiles of latencies, where they are kept.
-    pub summaries: Option<[Shown; 5]>,
+    pub summaries: Option<[Shown; 7]>,
 }
 
 /// What of it all is shown.
@@ -102,13 +102,25 @@ const CACHE_DURATIONS: [(&str, &str, Reading); 2] = [
 ];
 
 /// Families of quantiles, in the order in which the statistics give them.
-const SUMMARIES: [(&str, &str); 5] = [
-    ("nv_inference_request_summary_us", "Summary of inference request duration in microseconds"),
-    ("nv_inference_queue_summary_us", "Summary of inference queuing duration in microseconds"),
-    ("nv_inference_compute_input_summary_us", "Summary of compute input duration in microseconds"),
-    ("nv_inference_compute_infer_summary_us", "Summary of compute inference duration in microseconds"),
-    ("nv_inference_compute_output_summary_us", "Summary of inference compute output duration in microseconds"),
+const SUMMARIES: [(&str, &str, Shows); 7] = [
+    ("nv_inference_request_summary_us", "Summary of inference request duration in microseconds", |row| !row.cached),
+    ("nv_inference_queue_summary_us", "Summary of inference queuing duration in microseconds", |_| true),
+    ("nv_inference_compute_input_summary_us", "Summary of compute input duration in microseconds", |_| true),
+    ("nv_inference_compute_infer_summary_us", "Summary of compute inference duration in microseconds", |_| true),
+    ("nv_inference_compute_output_summary_us", "Summary of inference compute output duration in microseconds", |_| {
+        true
+    }),
+    ("nv_cache_hit_summary_per_model", "Summary of cache hit counts/durations per model, in microseconds.", |row| {
+        row.cached
+    }),
+    ("nv_cache_miss_summary_per_model", "Summary of cache miss counts/durations per model, in microseconds.", |row| {
+        row.cached
+    }),
 ];
+
+/// Whether a family is shown of a model. Source: of one whose answers are kept, Triton shows how long it took to find them, and
+/// not the requests.
+type Shows = fn(&ModelRow) -> bool;
 
 /// Triton's one histogram; shown where it is asked for, as there.
 pub const FIRST_RESPONSE: &str = "nv_inference_first_response_histogram_ms";
@@ -278,12 +290,13 @@ fn histograms(
 }
 
 fn summaries(text: &mut String, rows: &[ModelRow], quantiles: &[f64]) {
-    if rows.iter().all(|row| row.summaries.is_none()) {
-        return;
-    }
-    for (index, (name, help)) in SUMMARIES.into_iter().enumerate() {
-        family(text, name, help, "summary");
-        for (labels, shown) in rows.iter().filter_map(|row| Some((&row.labels, &row.summaries.as_ref()?[index]))) {
+    for (index, (name, help, shows)) in SUMMARIES.into_iter().enumerate() {
+        let shown = rows.iter().filter(|row| shows(row));
+        let mut shown = shown.filter_map(|row| Some((&row.labels, &row.summaries.as_ref()?[index]))).peekable();
+        if shown.peek().is_some() {
+            family(text, name, help, "summary");
+        }
+        for (labels, shown) in shown {
             for (quantile, value) in quantiles.iter().zip(&shown.quantiles) {
                 let _ = writeln!(text, "{name}{{{labels},quantile=\"{quantile}\"}} {value}");
             }
@@ -381,7 +394,7 @@ mod tests {
         let shown = Shown { quantiles: vec![f64::NAN, 12.0], sum: 20, count: 2 };
         let mut histogram = Histogram::new(vec![100.0]);
         histogram.add(200.0);
-        let summaries = Some([&shown; 5].map(Clone::clone));
+        let summaries = Some([&shown; 7].map(Clone::clone));
         let row = ModelRow { summaries, first_responses: Some(histogram.exposed()), ..row() };
         let text = exposition(&[row], None, &PLAIN);
         for line in [
@@ -395,5 +408,17 @@ mod tests {
         ] {
             assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
         }
+    }
+
+    #[test]
+    fn of_a_cached_model_the_searches_are_shown_and_the_requests_are_not() {
+        let shown = Shown { quantiles: vec![1.0, 2.0], sum: 20, count: 2 };
+        let summaries = Some([&shown; 7].map(Clone::clone));
+        let families = |cached| {
+            let text = exposition(&[ModelRow { summaries: summaries.clone(), cached, ..row() }], None, &PLAIN);
+            ["nv_inference_request_summary_us", "nv_cache_hit_summary_per_model", "nv_cache_miss_summary_per_model"]
+                .map(|name| text.contains(&format!("# TYPE {name} summary\n")))
+        };
+        assert_eq!((families(false), families(true)), ([true, false, false], [false, true, true]));
     }
 }

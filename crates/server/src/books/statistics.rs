@@ -172,12 +172,22 @@ struct Summaries {
     compute_input: Summary,
     compute_infer: Summary,
     compute_output: Summary,
+    cache_hit: Summary,
+    cache_miss: Summary,
 }
 
 impl Summaries {
     fn new(now: Instant) -> Summaries {
         let new = || Summary::new(now);
-        Summaries { request: new(), queue: new(), compute_input: new(), compute_infer: new(), compute_output: new() }
+        Summaries {
+            request: new(),
+            queue: new(),
+            compute_input: new(),
+            compute_infer: new(),
+            compute_output: new(),
+            cache_hit: new(),
+            cache_miss: new(),
+        }
     }
 
     fn executed(&mut self, now: Instant, Execution { requests, times, .. }: &Execution) {
@@ -257,6 +267,11 @@ impl Statistics {
     /// Books a request that the response cache answered: how long it waited before, how long its answer was looked for, and
     /// the time from its arrival to its answer.
     pub fn cache_hit(&self, waited: Duration, looked: Duration, spent: Duration) {
+        if let Some(summaries) = &self.summaries {
+            let (mut summaries, now) = (summaries.lock(), Instant::now());
+            summaries.queue.observe(now, waited);
+            summaries.cache_hit.observe(now, looked);
+        }
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mut books = self.inner.lock();
         books.last_inference_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
@@ -268,6 +283,9 @@ impl Statistics {
 
     /// Books that the response cache keeps an answer, and what that took.
     pub fn cache_miss(&self, took: Duration) {
+        if let Some(summaries) = &self.summaries {
+            summaries.lock().cache_miss.observe(Instant::now(), took);
+        }
         self.inner.lock().cache_miss.add(1, took);
     }
 
@@ -310,11 +328,13 @@ impl Statistics {
         self.first_responses.as_ref().map(|histogram| histogram.lock().exposed())
     }
 
-    /// Quantiles of the latencies in the order of [`SUMMARIES`], where they are kept.
-    pub fn summaries(&self, now: Instant, quantiles: &[f64]) -> Option<[Shown; 5]> {
+    /// Quantiles of the latencies, in the order of their metrics, where they are kept.
+    pub fn summaries(&self, now: Instant, quantiles: &[f64]) -> Option<[Shown; 7]> {
         let mut guard = self.summaries.as_ref()?.lock();
-        let Summaries { request, queue, compute_input, compute_infer, compute_output } = &mut *guard;
-        Some([request, queue, compute_input, compute_infer, compute_output].map(|one| one.show(now, quantiles)))
+        let Summaries { request, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss } =
+            &mut *guard;
+        let all = [request, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss];
+        Some(all.map(|one| one.show(now, quantiles)))
     }
 
     /// What happened so far.
@@ -355,10 +375,23 @@ mod tests {
         statistics.succeeded(Duration::from_micros(50));
         statistics.first_response(Duration::from_millis(600));
         let shown = statistics.summaries(now, &[0.0, 1.0]).unwrap();
-        assert_eq!(shown.each_ref().map(|one| one.count), [2, 2, 2, 2, 2]);
-        assert_eq!(shown.each_ref().map(|one| one.sum), [90, 10, 0, 60, 0]);
+        assert_eq!(shown.each_ref().map(|one| one.count), [2, 2, 2, 2, 2, 0, 0]);
+        assert_eq!(shown.each_ref().map(|one| one.sum), [90, 10, 0, 60, 0, 0, 0]);
         assert_eq!(shown[0].quantiles, [40.0, 50.0]);
         assert_eq!(statistics.first_responses().unwrap().buckets[..3], [(100.0, 0), (500.0, 0), (2000.0, 1)]);
+    }
+
+    #[test]
+    fn hits_and_misses_have_quantiles_of_their_own() {
+        let now = Instant::now();
+        let statistics = Statistics::new(Extras { summaries: true, ..Extras::default() });
+        let micros = Duration::from_micros;
+        statistics.cache_miss(micros(9));
+        [2, 4].into_iter().for_each(|looked| statistics.cache_hit(micros(1), micros(looked), micros(7)));
+        let shown = statistics.summaries(now, &[1.0]).unwrap();
+        assert_eq!(shown.each_ref().map(|one| (one.count, one.sum))[1], (2, 2));
+        assert_eq!(shown.each_ref().map(|one| (one.count, one.sum))[5..], [(2, 6), (1, 9)]);
+        assert_eq!((shown[5].quantiles[0], shown[6].quantiles[0]), (4.0, 9.0));
     }
 
     #[test]

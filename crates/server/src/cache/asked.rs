@@ -73,7 +73,7 @@ impl Hasher {
 }
 
 /// A request as an answer to it is kept: enough to tell it from any other that has the same key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Asked {
     /// Under which number its version was loaded.
     pub load: u64,

@@ -3,29 +3,36 @@
 //! - `asked`: what makes two requests equal, and the key that stands for it.
 //! - `posted`: answers as they left, under the bodies that asked for them; for those who ask again in the same words.
 //! - `store`: what is kept, within a bound on its bytes; what was not asked for longest goes first.
-//! - here: the way of a request past the store, and of an answer into it.
+//! - `flight`: equal requests that come while the first of them is computed.
+//! - `keep`: the way of an answer into the store, and to those who wait for it.
+//! - here: the way of a request past the store.
 //!
 //! What is kept is a copy, of the request as of the answer: their bytes lie in buffers that others share, in memory that
 //! clients may write to, or in that of a worker. A model executes the very copy that its answer is kept under, so that
 //! nobody who changes shared memory meanwhile can have a wrong answer kept for others.
 
 mod asked;
+mod flight;
+mod keep;
 mod posted;
 mod store;
 
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use alipes_protocol::codec::json::EncodedResponse;
 use alipes_protocol::copies;
 use alipes_protocol::trace::{Moment, Side};
 use bytes::Bytes;
 
-use crate::executor::answer::{Parcels, Reply};
+use crate::executor::answer::{Parcels, Reply, Responder};
 use crate::model::check::Checked;
-use crate::model::{ModelVersion, Pending};
+use crate::model::{ModelVersion, Pending, policy};
+use crate::spec::ModelSpec;
 use crate::workers::clock;
 use asked::{Asked, Key};
+use flight::Flights;
+pub use keep::Keep;
 pub use posted::{Encoded, Posted};
 pub use store::{ResponseCache, Usage};
 
@@ -34,25 +41,53 @@ pub struct Cached {
     cache: Arc<ResponseCache>,
     /// Tells its answers from those of every other version, also of the one that had its number before a reload.
     load: u64,
+    /// Requests that are computed now, and those who wait for the same; none where requests have an order to keep, or
+    /// times and numbers that limit their waiting, which they would escape.
+    flights: Option<Arc<Flights>>,
 }
 
 impl Cached {
     /// A use of the cache by a version that has just been loaded.
-    pub fn new(cache: &Arc<ResponseCache>) -> Cached {
-        Cached { cache: Arc::clone(cache), load: cache.next_load() }
+    pub fn new(cache: &Arc<ResponseCache>, spec: &ModelSpec) -> Cached {
+        let flights = policy::waits_freely(&spec.scheduling).then(Arc::default);
+        Cached { cache: Arc::clone(cache), load: cache.next_load(), flights }
     }
 
-    /// Answers a request whose answer is known. Any other comes back, its answer to be kept.
+    /// Requests that wait for the answer to one like them.
+    pub fn waiting(&self) -> usize {
+        self.flights.as_ref().map_or(0, |flights| flights.waiting())
+    }
+
+    /// Answers a request whose answer is known, or has it wait for one like it that is computed now. Any other comes back,
+    /// its answer to be kept.
     pub fn answer(&self, model: &Arc<ModelVersion>, pending: Pending) -> Option<Pending> {
         let began = Instant::now();
         let key = self.cache.key(self.load, &pending.checked);
-        match self.find(key.clone(), model, &pending.checked) {
-            Some(reply) => {
-                hit(model, pending, reply, began);
-                None
-            }
-            None => Some(self.missed(model, pending, key, began)),
+        let pending = self.give(&key, model, pending, began)?;
+        // What a model sent never waits for another request, which might wait for that model in turn.
+        let flights = self.flights.as_ref().filter(|_| pending.chain.is_none());
+        let mut pending = match flights {
+            Some(flights) => flights.board(&key, self.load, pending)?,
+            None => pending,
+        };
+        let Some(mut keep) = self.keep(model, &mut pending, key.clone(), began) else { return Some(pending) };
+        if flights.is_some_and(|flights| keep.lead(flights)) {
+            // One like it may have ended since it was looked for.
+            pending = self.give(&key, model, pending, began)?;
         }
+        pending.responder.keep(keep);
+        Some(pending)
+    }
+
+    /// Answers a request whose answer is known. Any other comes back, its answer to be kept; it waits for nobody.
+    pub fn answer_alone(&self, model: &Arc<ModelVersion>, pending: Pending) -> Option<Pending> {
+        let began = Instant::now();
+        let key = self.cache.key(self.load, &pending.checked);
+        let mut pending = self.give(&key, model, pending, began)?;
+        if let Some(keep) = self.keep(model, &mut pending, key, began) {
+            pending.responder.keep(keep);
+        }
+        Some(pending)
     }
 
     /// A body that was posted to this version.
@@ -75,6 +110,17 @@ impl Cached {
         self.cache.insert_encoded(posted.copied(), Encoded::copy_of(answer));
     }
 
+    /// Gives a request its answer, where that is known; else gives the request back.
+    fn give(&self, key: &Key, model: &Arc<ModelVersion>, pending: Pending, began: Instant) -> Option<Pending> {
+        let Some(reply) = self.find(key.clone(), model, &pending.checked) else { return Some(pending) };
+        let mut responder = book_hit(model, pending, &reply, began);
+        model.take_turn(&mut responder);
+        let mut parcels = Parcels::default();
+        parcels.add(responder, Ok(reply));
+        parcels.send();
+        None
+    }
+
     /// Where only some outputs are asked for, an answer with all of them will do, and is given whole. Source: Triton
     /// gives whatever outputs it has.
     fn find(&self, key: Key, model: &ModelVersion, checked: &Checked) -> Option<Reply> {
@@ -83,20 +129,17 @@ impl Cached {
         [Some(key), whole].into_iter().flatten().find_map(|key| self.cache.find(&key, self.load, checked))
     }
 
-    fn missed(&self, model: &Arc<ModelVersion>, mut pending: Pending, key: Key, began: Instant) -> Pending {
-        if self.cache.has_room_for(&pending.checked) {
-            for input in &mut pending.checked.inputs {
-                input.data = copy(&input.data);
-            }
-            pending.responder.keep(Keep {
-                cache: Arc::clone(&self.cache),
-                model: Arc::downgrade(model),
-                key,
-                asked: Asked::new(self.load, &pending.checked),
-                looked: began.elapsed(),
-            });
+    /// Has a request own its bytes, and says how its answer is kept; none where there is no room for it.
+    fn keep(&self, model: &Arc<ModelVersion>, pending: &mut Pending, key: Key, began: Instant) -> Option<Keep> {
+        if !self.cache.has_room_for(&pending.checked) {
+            return None;
         }
-        pending
+        for input in &mut pending.checked.inputs {
+            input.data = copy(&input.data);
+        }
+        let asked = Asked::new(self.load, &pending.checked);
+        self.cache.charge(&mut pending.checked.inputs);
+        Some(Keep::new(&self.cache, model, key, asked, began.elapsed()))
     }
 }
 
@@ -106,44 +149,18 @@ impl Drop for Cached {
     }
 }
 
-fn hit(model: &ModelVersion, pending: Pending, reply: Reply, began: Instant) {
-    let Pending { mut responder, arrived, trace, .. } = pending;
-    model.take_turn(&mut responder);
+/// Books a request that is answered without the model, and gives the obligation to answer it. Booked before the answer
+/// leaves: who asks for statistics after it finds it in them.
+fn book_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Instant) -> Responder {
+    let Pending { responder, arrived, trace, .. } = pending;
     let now = Instant::now();
-    // Booked before the answer leaves: who asks for statistics after it finds it in them.
     model.statistics.cache_hit(began.duration_since(arrived), now.duration_since(began), now.duration_since(arrived));
     if let Some(trace) = trace {
         trace.note_tensors(Side::BackendOutput, &reply.outputs);
         trace.note(Moment::InferResponseComplete, clock::ns(now));
         trace.note(Moment::RequestEnd, clock::ns(now));
     }
-    let mut parcels = Parcels::default();
-    parcels.add(responder, Ok(reply));
-    parcels.send();
-}
-
-/// Keeps the answer to a request once it is there.
-pub struct Keep {
-    cache: Arc<ResponseCache>,
-    model: Weak<ModelVersion>,
-    key: Key,
-    asked: Asked,
-    /// How long it took to find that there was no answer.
-    looked: Duration,
-}
-
-impl Keep {
-    /// Keeps this answer, the only one to its request.
-    pub fn keep(self, reply: &Reply) {
-        let Some(model) = self.model.upgrade() else { return };
-        let began = Instant::now();
-        let mut kept = reply.clone();
-        for output in &mut kept.outputs {
-            output.data = copy(&output.data);
-        }
-        self.cache.insert(self.key, self.asked, kept);
-        model.statistics.cache_miss(self.looked + began.elapsed());
-    }
+    responder
 }
 
 fn copy(data: &Bytes) -> Bytes {

@@ -105,7 +105,7 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::ResponseCache;
+    use super::super::store::tests::cache_of;
     use super::*;
 
     fn encoded(text: &'static str) -> Encoded {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_same_body_finds_the_same_answer_and_no_other_does() {
-        let cache = ResponseCache::new(1 << 20);
+        let cache = cache_of(1 << 20);
         let kept = posted(1, Some(2), "{}12");
         cache.insert_encoded(kept.clone(), encoded("answer"));
         assert_eq!(cache.find_encoded(&kept), Some(encoded("answer")));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn it_goes_with_its_version_and_counts_among_the_bytes() {
-        let cache = ResponseCache::new(1 << 20);
+        let cache = cache_of(1 << 20);
         cache.insert_encoded(posted(1, None, "{}"), encoded("one"));
         let one = cache.usage().bytes;
         cache.insert_encoded(posted(2, None, "{}"), encoded("one and seven"));

@@ -1,6 +1,7 @@
 //! What is kept, within a bound on its bytes.
 
 use std::hash::{BuildHasher, RandomState};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,8 +11,9 @@ use parking_lot::Mutex;
 
 use super::asked::{Asked, Key, input_bytes, parameter_bytes};
 use super::posted::{Encoded, Posted, Seen};
+use crate::budget::{Budget, Charge};
 use crate::executor::answer::Reply;
-use crate::model::check::Checked;
+use crate::model::check::{Checked, CheckedInput};
 
 /// What an entry takes besides what it holds: its places in the table and in the list, and its head.
 const ENTRY_BYTES: usize = 256;
@@ -20,6 +22,8 @@ const ENTRY_BYTES: usize = 256;
 pub struct ResponseCache {
     seed: u64,
     limit_bytes: usize,
+    /// What requests take until they are answered, copies included.
+    budget: Arc<Budget>,
     loads: AtomicU64,
     /// Bodies that came lately.
     seen: Seen,
@@ -75,14 +79,15 @@ pub struct Usage {
 }
 
 impl ResponseCache {
-    /// An empty one that holds so many bytes at most.
-    pub fn new(limit_bytes: usize) -> ResponseCache {
+    /// An empty one that holds so many bytes at most. What is copied for a request counts in the budget until its answer.
+    pub fn new(limit_bytes: usize, budget: &Arc<Budget>) -> ResponseCache {
         let entries = Entries { by_key: LruCache::unbounded(), bytes: 0, evictions: 0 };
         // Whatever the standard library finds random.
         let seed = RandomState::new().hash_one(0);
         ResponseCache {
             seed,
             limit_bytes,
+            budget: Arc::clone(budget),
             loads: AtomicU64::new(0),
             seen: Seen::default(),
             entries: Mutex::new(entries),
@@ -131,6 +136,15 @@ impl ResponseCache {
     /// as long as a hundred look-ups.
     fn get(&self, key: &Key) -> Option<Arc<Entry>> {
         self.entries.lock().by_key.get(key).map(Arc::clone)
+    }
+
+    /// Counts the copied inputs of a request until the request is done with them.
+    pub fn charge(&self, inputs: &mut [CheckedInput]) {
+        let bytes: usize = inputs.iter().map(|input| input.data.len()).sum();
+        let charge = Charge::of_taken(&self.budget, bytes as u64);
+        if let Some(largest) = inputs.iter_mut().max_by_key(|input| input.data.len()) {
+            largest.data = charge.over(mem::take(&mut largest.data));
+        }
     }
 
     /// Whether a request might fit, whatever its answer.
@@ -204,13 +218,17 @@ fn reply_bytes(reply: &Reply) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use alipes_protocol::{Datatype, Tensor};
 
     use super::super::asked::tests::checked;
     use super::*;
 
     const REQUESTS: [&[u8]; 4] = [&[1; 100], &[2; 100], &[3; 100], &[4; 100]];
+
+    pub fn cache_of(limit_bytes: usize) -> ResponseCache {
+        ResponseCache::new(limit_bytes, &Budget::new(1 << 20))
+    }
 
     fn reply(bytes: usize) -> Reply {
         let shape = [1].into_iter().collect();
@@ -229,14 +247,14 @@ mod tests {
     }
 
     fn size_of_one(bytes: usize) -> usize {
-        let cache = ResponseCache::new(1 << 20);
+        let cache = cache_of(1 << 20);
         insert(&cache, 0, 0, bytes);
         cache.usage().bytes
     }
 
     #[test]
     fn what_was_not_asked_for_longest_makes_room() {
-        let cache = ResponseCache::new(3 * size_of_one(1000));
+        let cache = cache_of(3 * size_of_one(1000));
         (0..3).for_each(|request| insert(&cache, 0, request, 1000));
         assert_eq!(cache.usage().bytes, cache.usage().limit_bytes);
         assert!(holds(&cache, 0, 0));
@@ -248,7 +266,7 @@ mod tests {
     #[test]
     fn an_answer_larger_than_the_cache_is_not_kept_and_sends_nothing_away() {
         let limit = size_of_one(1000);
-        let cache = ResponseCache::new(limit);
+        let cache = cache_of(limit);
         insert(&cache, 0, 0, 1000);
         insert(&cache, 0, 1, 1001);
         assert!(holds(&cache, 0, 0) && !holds(&cache, 0, 1));
@@ -257,7 +275,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_given_again_takes_the_place_of_the_first() {
-        let cache = ResponseCache::new(1 << 20);
+        let cache = cache_of(1 << 20);
         insert(&cache, 0, 0, 1000);
         insert(&cache, 0, 0, 10);
         assert_eq!((cache.usage().entries, cache.usage().bytes), (1, size_of_one(10)));
@@ -265,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_version_that_goes_takes_its_answers_with_it_and_no_others() {
-        let cache = ResponseCache::new(1 << 20);
+        let cache = cache_of(1 << 20);
         for (load, request) in [(0, 0), (0, 1), (1, 0)] {
             insert(&cache, load, request, 1000);
         }
@@ -276,7 +294,7 @@ mod tests {
 
     #[test]
     fn two_requests_with_one_key_are_told_apart() {
-        let cache = ResponseCache::new(1 << 20);
+        let cache = cache_of(1 << 20);
         let (one, other) = (checked(REQUESTS[0], &[100]), checked(REQUESTS[1], &[100]));
         let key = cache.key(0, &one);
         cache.insert(key.clone(), Asked::new(0, &one), reply(10));

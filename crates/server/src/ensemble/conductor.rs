@@ -15,6 +15,7 @@ use super::run::{self, Event, Run};
 use super::step::{self, Prepared, Value};
 use super::{Ensemble, Members};
 use crate::books::statistics::{Execution, FailureReason, Shares};
+use crate::executor::alarm;
 use crate::executor::answer::{Answer, Parcels, Reply, Responder};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Response};
 use crate::executor::reshape::wire_shape;
@@ -191,9 +192,12 @@ impl Conductor {
         }
         let pass = match &self.ensemble.steps[step].gate {
             None => None,
-            Some(gate) => match gate.enter(&self.itself, call) {
-                Some(pass) => Some(pass),
-                None => return self.held_back.push(HeldBack { call, step, inputs }),
+            Some(gate) => match gate.enter(&self.itself, call, Instant::now()) {
+                Ok(pass) => Some(pass),
+                Err(deadline) => {
+                    self.held_back.push(HeldBack { call, step, inputs });
+                    return alarm::set(&self.request.model, deadline);
+                }
             },
         };
         self.begin(call, step, inputs, pass);

@@ -15,15 +15,19 @@ mod step;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
+use alipes_protocol::limits::ENSEMBLE_STEP_PATIENCE;
 use alipes_protocol::{Code, CorrelationId, InferError, RequestedOutput, SequenceInfo};
 use alipes_scheduler::ensemble::{Graph, GraphError, StepShape, Ticket, Turns};
 use compact_str::CompactString;
-use gate::Gate;
+use gate::{Gate, Overdue};
 use parking_lot::Mutex;
 use run::Run;
 use smallvec::SmallVec;
 
+use crate::events::Event;
+use crate::executor::alarm;
 use crate::handlers::Service;
 use crate::model::{ModelVersion, Pending, Readiness};
 use crate::spec::{EnsembleSpec, ModelSpec, StepSpec};
@@ -110,6 +114,25 @@ impl Ensemble {
     /// Calls that wait for room at their step.
     pub fn held_back(&self) -> usize {
         self.steps.iter().filter_map(|step| step.gate.as_ref()).map(|gate| gate.waiting()).sum()
+    }
+
+    /// Lets calls go on that have waited too long for room at their step. Source: Triton waits as long, and says so.
+    pub fn expire(&self, model: &Arc<ModelVersion>, now: Instant) {
+        for step in &self.steps {
+            let Some(gate) = &step.gate else { continue };
+            let Overdue { calls, next } = gate.admit_overdue(now);
+            if let (1.., Some(service)) = (calls, self.service.upgrade()) {
+                let (name, member, waited) = (&model.name, &self.members[step.member].name, ENSEMBLE_STEP_PATIENCE);
+                let text = format!(
+                    "ensemble '{name}': {calls} calls of '{member}' go on though max_inflight_requests of them are under way, \
+                     none of which ended within {waited:?}"
+                );
+                service.events.tell(Event::Notice { level: 0, text });
+            }
+            if let Some(moment) = next {
+                alarm::set(model, moment);
+            }
+        }
     }
 
     /// Asks its models whether they are ready; none where none of them has a say in it.

@@ -166,11 +166,12 @@ pub enum Delivery {
 }
 
 impl Delivery {
-    /// Keeps the answer for others, if it is one.
+    /// Keeps the answer for others, if it is one; those who wait for it already are given.
     #[cold]
-    fn keep(&self, keep: Keep) {
-        if let Delivery::One(_, Ok(reply)) | Delivery::Last(_, Some(Ok(reply))) = self {
-            keep.keep(reply);
+    fn keep(&self, keep: Keep) -> Vec<(Responder, Reply)> {
+        match self {
+            Delivery::One(_, Ok(reply)) | Delivery::Last(_, Some(Ok(reply))) => keep.keep(reply),
+            _ => Vec::new(),
         }
     }
 
@@ -256,7 +257,7 @@ impl Parcels {
             Way::Nobody => return,
         };
         if let Some(keep) = responder.keep {
-            delivery.keep(*keep);
+            delivery.keep(*keep).into_iter().for_each(|(other, reply)| self.end(other, Some(Ok(reply))));
         }
         match responder.place {
             None => self.dispatch(responder.home, delivery),

@@ -77,12 +77,14 @@ impl Service {
     pub fn new(config: ServerConfig) -> Service {
         let regions = Arc::new(Regions::new(config.shared_memory_max_regions));
         let events = Arc::default();
+        let budget = Budget::new(config.inflight_bytes);
+        let cache = || Arc::new(ResponseCache::new(config.response_cache_bytes, &budget));
         Service {
-            cache: (config.response_cache_bytes > 0).then(|| Arc::new(ResponseCache::new(config.response_cache_bytes))),
+            cache: (config.response_cache_bytes > 0).then(cache),
             limiter: config.rate_limit.as_ref().map(|limits| Arc::new(Limiter::new(limits))),
             log: Log::new(config.log.clone()),
             traces: Traces::new(&config.trace, &events),
-            budget: Budget::new(config.inflight_bytes),
+            budget,
             config,
             regions,
             registry: Registry::default(),

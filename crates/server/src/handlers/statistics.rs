@@ -9,6 +9,7 @@ use alipes_protocol::InferError;
 use super::Service;
 use crate::books::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
 use crate::books::statistics::Snapshot;
+use crate::cache::Cached;
 use crate::model::ModelVersion;
 use crate::workers::worker::Worker;
 
@@ -66,7 +67,7 @@ impl Service {
             .map(|version| ModelRow {
                 labels: version.labels.clone(),
                 books: version.statistics.snapshot(),
-                waiting: version.waiting(),
+                waiting: version.waiting() + version.cache.as_ref().map_or(0, Cached::waiting),
                 cached: version.cache.is_some(),
                 load_s: version.load_time.get().copied().unwrap_or_default().as_secs_f64(),
                 first_responses: version.statistics.first_responses(),

@@ -19,7 +19,7 @@ use alipes_engine::Engine;
 use alipes_engine::batch::Layout;
 use alipes_link::RequestArena;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
-use alipes_protocol::{Code, InferError, InferRequest};
+use alipes_protocol::{Code, InferError, InferRequest, Origin};
 use alipes_scheduler::sequence::SequenceQueue;
 use alipes_scheduler::{Effect, ModelQueue, Queue, Scheduler};
 use arc_swap::ArcSwap;
@@ -31,7 +31,7 @@ use crate::books::metrics;
 use crate::books::statistics::{Shares, Statistics};
 use crate::cache::Cached;
 use crate::ensemble::Ensemble;
-use crate::executor::answer::{Answer, Responder};
+use crate::executor::answer::{Answer, Responder, answer_one};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::nap::Nap;
 use crate::executor::order::Order;
@@ -323,20 +323,41 @@ impl ModelVersion {
         if let Some(trace) = &pending.trace {
             trace.note(Moment::QueueStart, clock::now_ns());
         }
-        let mut pending = match &self.cache {
+        let pending = match self.cache() {
             None => pending,
             Some(cache) => match cache.answer(self, pending) {
                 Some(pending) => pending,
                 None => return Ok(()),
             },
         };
+        self.schedule(pending).map_err(|(error, responder)| {
+            responder.dismiss();
+            error
+        })
+    }
+
+    /// Has a request computed that waited for the answer to another, and was not given one.
+    pub fn compute(self: &Arc<Self>, pending: Pending) {
+        let pending = match self.cache() {
+            None => Some(pending),
+            Some(cache) => cache.answer_alone(self, pending),
+        };
+        if let Some(Err((error, responder))) = pending.map(|pending| self.schedule(pending)) {
+            answer_one(responder, Err(error.at(Origin::Model)));
+        }
+    }
+
+    /// Hands a request to whoever answers it; refused, its responder comes back.
+    fn schedule(self: &Arc<Self>, mut pending: Pending) -> Result<(), (InferError, Responder)> {
         match &self.drivers {
             Drivers::Native(_) | Drivers::Workers(_) => {}
             Drivers::Ensemble(ensemble) => {
                 ensemble.begin(self, pending);
                 return Ok(());
             }
-            Drivers::Streaming(streaming) => return streaming.begin(self, pending),
+            Drivers::Streaming(streaming) => {
+                return streaming.begin(self, pending).map_err(|error| (error, Responder::nobody()));
+            }
         }
         let submit = |queue: &mut Queue<Pending>, now| {
             // Under the queue's mutex, so that both orders are the same.
@@ -344,14 +365,15 @@ impl ModelVersion {
             queue.submit(now, pending).map_err(Box::new)
         };
         match self.with_queue(submit) {
-            Ok(effect) => self.carry_out(effect),
+            Ok(effect) => {
+                self.carry_out(effect);
+                Ok(())
+            }
             Err(refused) => {
                 let error = queueing::refusal(&self.name, refused.reason, &refused.work);
-                refused.work.responder.dismiss();
-                return Err(error);
+                Err((error, refused.work.responder))
             }
         }
-        Ok(())
     }
 
     /// Has a request answered behind all that came before it, where the model promises to answer in their order.
@@ -364,7 +386,17 @@ impl ModelVersion {
     /// The cache, where an answer that it has can be given at once: whoever asks does not wait for those who came before, and
     /// the model has not failed.
     pub fn ready_answers(&self) -> Option<&Cached> {
-        self.cache.as_ref().filter(|_| self.order.is_none() && !self.failing.load(Ordering::Acquire))
+        self.cache().filter(|_| self.order.is_none() && !self.failing.load(Ordering::Acquire))
+    }
+
+    /// The cache, where an answer depends on its request alone: what an ensemble answers depends on the state of its models,
+    /// which may come and go. A model that keeps a state itself has no cache.
+    fn cache(&self) -> Option<&Cached> {
+        let cache = self.cache.as_ref()?;
+        match &self.drivers {
+            Drivers::Ensemble(ensemble) if ensemble.keeps_state() => None,
+            _ => Some(cache),
+        }
     }
 
     /// Does what the queue asked for, now that its lock is released.

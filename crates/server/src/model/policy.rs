@@ -28,6 +28,16 @@ pub fn keeps_order(scheduling: &Scheduling) -> bool {
     matches!(scheduling, Scheduling::Dynamic(dynamic) if dynamic.preserve_ordering)
 }
 
+/// Whether a request may wait elsewhere than in the queue: nothing counts how many wait or for how long, and no answer waits
+/// for those before it.
+pub fn waits_freely(scheduling: &Scheduling) -> bool {
+    match scheduling {
+        Scheduling::Direct {} => true,
+        Scheduling::Dynamic(dynamic) => is_plain(dynamic) && !dynamic.preserve_ordering,
+        Scheduling::Sequence(_) => false,
+    }
+}
+
 /// Whether requests wait in the order of arrival, for as long as it takes.
 pub fn is_plain(spec: &DynamicSpec) -> bool {
     spec.held_until == 0 && of(spec, 1).priorities.are_plain()

@@ -9,7 +9,7 @@ use alipes_scheduler::{Aftermath, Membership, Queue, Reason, Refused, Seat, Sequ
 use parking_lot::MutexGuard;
 
 use super::check::has_id;
-use super::{ModelVersion, Pending};
+use super::{Drivers, ModelVersion, Pending};
 use crate::books::statistics::FailureReason;
 use crate::executor::alarm;
 use crate::executor::answer::Parcels;
@@ -107,6 +107,9 @@ impl ModelVersion {
 
     /// The alarm has gone off.
     pub fn expire(self: &Arc<Self>) {
+        if let Drivers::Ensemble(ensemble) = &self.drivers {
+            return ensemble.expire(self, Instant::now());
+        }
         let effect = self.with_queue(Queue::expire);
         self.carry_out(effect);
     }
