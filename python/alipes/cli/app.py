@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import typer
 
+from alipes.cli.detached import launch, status, stop
+from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
 from alipes.cli.waiting import explain_model
 
@@ -67,3 +69,7 @@ def explain(context: typer.Context) -> int:
 
 app.command()(quickstart)
 app.command("explain")(explain_model)
+app.command()(monitor)
+app.command(context_settings={**FLAGS_FOLLOW, "help_option_names": ["--help"]})(launch)
+app.command()(status)
+app.command()(stop)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
 import queue
-import subprocess
-import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from alipes.errors import MonitorError
+from alipes.monitor.board import Board
 from alipes.monitor.columns import chosen
 from alipes.monitor.judge import Tally, Verdict
 from alipes.monitor.ledger import Row
 from alipes.monitor.pipeline import Pipeline, PipelineProcess
 from alipes.monitor.servers import LATEST, agreed, involved, place
+from alipes.monitor.watcher import Watcher
+
+if TYPE_CHECKING:
+    from alipes.monitor.screen import Screen
 
 __all__ = ["ServerMonitor"]
 
@@ -54,6 +57,7 @@ class ServerMonitor(PipelineProcess):
         http_port: int = 8000,
         metrics_port: int = 8002,
         include_ensemble: bool = False,
+        live: bool = False,
     ) -> None:
         """Asks the servers which models answer for this one.
 
@@ -70,6 +74,7 @@ class ServerMonitor(PipelineProcess):
             http_port: Where servers are asked about models.
             metrics_port: Where their counters are.
             include_ensemble: Whether an ensemble has rows of its own.
+            live: Whether to show what happens while it does, in the terminal or the notebook.
 
         Raises:
             MonitorError: If a server has no such model, or the servers have different ones; it is a `ValueError`.
@@ -91,6 +96,8 @@ class ServerMonitor(PipelineProcess):
             {one.ip: involved(one, model_name, model_version, itself=include_ensemble) for one in self._places}
         )
         self._interval_s = 1 / max_request_rate
+        self._board = Board(time.time())
+        self._screen = self._opened() if live else None
         self._begun = threading.Event()
         self._reader: threading.Thread | None = None
         self._error: str | None = None
@@ -103,13 +110,15 @@ class ServerMonitor(PipelineProcess):
         Raises:
             MonitorError: If it cannot write its file.
         """
-        self._process = _Child(self._job(), self.name)
+        self._process = Watcher(self._job())
         self._reader = threading.Thread(target=self._read, name=f"{self.name}-reader", daemon=True)
         self._reader.start()
         self._begun.wait()
         if self._error is not None:
             self._finish()
             self._fail()
+        if self._screen is not None:
+            self._screen.__enter__()
 
     def stop(self) -> None:
         """Lets it look for the last time and end.
@@ -180,6 +189,13 @@ class ServerMonitor(PipelineProcess):
             if self._reader is not None:
                 self._reader.join()
                 self._reader = None
+            if self._screen is not None:
+                self._screen.__exit__(None, None, None)
+
+    def _opened(self) -> Screen:
+        from alipes.monitor.screen import Screen  # what draws it is not for those who want a file alone
+
+        return Screen(self._board, self.verdict)
 
     def _fail(self) -> NoReturn:
         problem = MonitorError(f"the monitor {self.name} has failed: {self._error}")
@@ -200,8 +216,9 @@ class ServerMonitor(PipelineProcess):
 
     def _hear(self, said: dict[str, Any]) -> None:
         if "rows" in said:
-            for fields in said["rows"]:
-                row = Row(*fields)
+            rows = [Row(*fields) for fields in said["rows"]]
+            self._board.add(rows)
+            for row in rows:
                 self.tally.add(row)
                 self._put(row)
         elif "trouble" in said:
@@ -224,60 +241,3 @@ class ServerMonitor(PipelineProcess):
                 return
             except queue.Full:
                 self.out_q.get_nowait()
-
-
-class _Child:
-    """The monitor's process, with the methods that one of `multiprocessing` has."""
-
-    def __init__(self, job: dict[str, object], name: str) -> None:
-        home = str(Path(__file__).parents[2])
-        known = os.environ.get("PYTHONPATH", "")
-        self.name = name
-        self._closed = False
-        self._process = subprocess.Popen(
-            (sys.executable, "-m", "alipes.monitor.child"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (home, known)))},
-            start_new_session=True,  # Ctrl-C reaches the script alone
-            text=True,
-        )
-        self._write(json.dumps(job))
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def exitcode(self) -> int | None:
-        return self._process.poll()
-
-    def lines(self) -> Iterator[str]:
-        assert self._process.stdout is not None
-        with self._process.stdout as output:
-            yield from output
-
-    def is_alive(self) -> bool:
-        if self._closed:
-            raise ValueError("process object is closed")
-        return self._process.poll() is None
-
-    def join(self, timeout: float | None = None) -> None:
-        self._write("stop")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout)
-
-    def terminate(self) -> None:
-        self._process.terminate()
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended
-            self._process.stdin.close()
-        self._closed = True
-
-    def _write(self, line: str) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, and its output says why
-            self._process.stdin.write(line + "\n")
-            self._process.stdin.flush()

@@ -9,13 +9,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__all__ = ["Instance", "serve"]
+__all__ = ["Detached", "Instance", "attach", "launch", "serve"]
 
 if TYPE_CHECKING:
     from alipes.serve.context import serve
+    from alipes.serve.detached import Detached, attach, launch
     from alipes.serve.instance import Instance
 
-_HOMES = {"Instance": "instance", "serve": "context"}
+_HOMES = {
+    "Detached": "detached",
+    "Instance": "instance",
+    "attach": "detached",
+    "launch": "detached",
+    "serve": "context",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -17,9 +17,9 @@ from alipes.handover import Handover, spoken_for
 from alipes.serve.doors import Doors, choose_ports
 from alipes.serve.readiness import in_use
 from alipes.serve.recipe import EXIT_TIMEOUT_S, Command, Recipe
-from alipes.serve.running import Child
+from alipes.serve.running import Child, Running
 
-__all__ = ["Keeper", "end"]
+__all__ = ["ATTEMPTS", "Keeper", "end", "environment", "exit_timeout_s"]
 
 ATTEMPTS: Final = 5
 """How often a server is started on other ports: between the look for free ones and its start others may take them."""
@@ -141,12 +141,12 @@ def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **_reachable(), **command.environment},
+            env=environment(command),
             start_new_session=True,  # Ctrl-C reaches the script alone, which ends the server in its own order
         )
 
 
-def end(running: Child, command: Command, timeout_s: float) -> None:
+def end(running: Running, command: Command, timeout_s: float) -> None:
     """Ends a server: a request, time to finish, then force; and what is left of a container."""
     running.signal(signal.SIGTERM)
     if not running.wait(timeout_s + _STOP_MARGIN_S):
@@ -159,6 +159,11 @@ def exit_timeout_s(flags: tuple[str, ...]) -> float:
     """How long a server may take to finish what is in."""
     texts = [word.partition("=")[2] for word in flags if word.startswith("--exit-timeout-secs=")]
     return float(texts[-1]) if texts and texts[-1].isdecimal() else float(EXIT_TIMEOUT_S)
+
+
+def environment(command: Command) -> dict[str, str]:
+    """The environment of a command."""
+    return {**os.environ, **_reachable(), **command.environment}
 
 
 def _reachable() -> Mapping[str, str]:

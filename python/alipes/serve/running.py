@@ -12,6 +12,8 @@ from typing import Protocol
 
 __all__ = ["Apart", "Child", "Running", "started_at"]
 
+_GONE = -1
+
 
 class Running(Protocol):
     """What can be done with a server's process."""
@@ -88,7 +90,8 @@ class Apart:
 
     def ended(self) -> str | None:
         """How it ended, in words; `None` while it runs."""
-        return None if started_at(self._pid) == self._started else "it is gone"
+        now = started_at(self._pid)
+        return None if now == self._started and now != _GONE else "it is gone"
 
     def signal(self, number: int) -> None:
         """Sends a signal; one that has ended gets none."""
@@ -109,9 +112,9 @@ def started_at(pid: int) -> int:
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return -1
+        return _GONE
     fields = status.rpartition(")")[2].split()  # the name before it may hold anything
-    return -1 if fields[0] in "ZX" else int(fields[19])
+    return _GONE if fields[0] in "ZX" else int(fields[19])
 
 
 def _in_words(status: int) -> str:

@@ -243,3 +243,33 @@ def test_a_script_that_is_killed_leaves_no_monitor(instance: Instance, tmp_path:
 def test_what_cannot_be_watched_is_refused(ips: list[str], rate: float, tmp_path: Path) -> None:
     with pytest.raises(MonitorError):
         ServerMonitor("first", ips, tmp_path / "stats.csv", max_request_rate=rate)
+
+
+def test_a_monitor_can_be_looked_at(instance: Instance, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ServerMonitor("first", "localhost", tmp_path / "stats.csv", live=True) as monitor:
+        ask(instance, "first", 3)
+        next(monitor)
+    assert "first" in capsys.readouterr().out
+
+
+def test_the_command_line_watches_a_server_and_writes_a_record(instance: Instance, tmp_path: Path) -> None:
+    file = tmp_path / "stats.csv"
+    command = [sys.executable, "-m", "alipes", "monitor", "--model=chain", f"--output={file}", "--columns=version"]
+    ports = [f"--http-port={instance.http.rpartition(':')[2]}", f"--metrics-port={instance.metrics.rpartition(':')[2]}"]
+    with subprocess.Popen([*command, *ports], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: file.exists() and file.read_text().startswith(NINE))
+        ask(instance, "chain", 2)
+        process.send_signal(signal.SIGINT)
+        printed, error = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, error) == (0, "")
+    assert "second" in printed
+    assert {row.model for row in read_rows(file)} == {"second", "first"}
+
+
+@pytest.mark.parametrize("flags", [["--metrics-port=1"], ["--http-port=1", "--model=m"], ["--columns=speed"]])
+def test_the_command_line_says_what_cannot_be_watched(flags: list[str]) -> None:
+    words = [sys.executable, "-m", "alipes", "monitor", "127.0.0.1", "--seconds=0", *flags]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 1
+    assert "error: " in done.stderr
+    assert "Traceback" not in done.stderr

@@ -14,7 +14,10 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"alipes {alipes.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["serve", "explain", "config", "version", "quickstart"])
+@pytest.mark.parametrize(
+    "command",
+    ["serve", "launch", "status", "stop", "monitor", "explain", "config", "version", "quickstart"],
+)
 def test_every_command_is_on_the_help_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert command in capsys.readouterr().out

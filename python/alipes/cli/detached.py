@@ -1,0 +1,68 @@
+"""`alipes launch`, `status` and `stop`: servers that outlive the terminal they were started in."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from alipes.errors import AlipesError
+from alipes.serve.detached import Detached, attach
+from alipes.serve.detached import launch as launch_server
+
+HandleFile = Annotated[Path, typer.Argument(metavar="HANDLE", help="The file that `alipes launch` wrote.")]
+
+
+def launch(
+    context: typer.Context,
+    repository: Annotated[str, typer.Argument(metavar="REPOSITORY", help="A folder, or the address of a bucket.")],
+    handle: Annotated[Path, typer.Option(help="File by which the server is found again.")] = Path("alipes-server.json"),
+    log_file: Annotated[Path | None, typer.Option(help="Where its output goes; beside the handle by default.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0.1, help="Longest wait in seconds until it is ready.")] = None,
+) -> int:
+    """Start a server that goes on running, and return once it is ready. Further flags are those of `alipes serve`."""
+    return _told(
+        lambda: launch_server(repository, handle, server_args=context.args, log_file=log_file, timeout=timeout), _show
+    )
+
+
+def status(handle: HandleFile = Path("alipes-server.json")) -> int:
+    """Tell whether the server of a handle is ready, and where it is. Succeeds where it is ready."""
+    return _told(lambda: attach(handle), _show)
+
+
+def stop(handle: HandleFile = Path("alipes-server.json")) -> int:
+    """Stop the server of a handle, after what it is doing."""
+    return _told(lambda: attach(handle), _stop)
+
+
+def _show(server: Detached) -> int:
+    state = server.status()
+    print(f"{server.name} (process {server.pid}) is {state}")
+    for door in ("http", "grpc", "metrics"):
+        try:
+            print(f"  {door:8}{getattr(server, door)}")
+        except AlipesError:  # its flags close this door
+            continue
+    print(f"  {'log':8}{server.log_path}")
+    return 0 if state == "ready" else 1
+
+
+def _stop(server: Detached) -> int:
+    server.stop()
+    print(f"{server.name} has ended")
+    return 0
+
+
+def _told(find: Callable[[], Detached], then: Callable[[Detached], int]) -> int:
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    try:
+        with find() as server:
+            return then(server)
+    except AlipesError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
