@@ -119,6 +119,7 @@ _HERMES: Final[dict[str, Row]] = {
     "hermes.aeriel.monitor": _MONITOR,
     "hermes.aeriel.monitor.monitor": _from("monitor", "ServerMonitor"),
     "hermes.aeriel.monitor.process": _from("monitor", "Pipeline", "PipelineProcess"),
+    "hermes.aeriel.monitor.logging": {},
     "hermes.aeriel.monitor.utils": _from("monitor", "ExceptionWrapper", "Throttle"),
     "hermes.stillwater": {**_MONITOR, **_without(_PROCESS, "InferenceClient", "Package")},
     "hermes.cloudbreak": {},
