@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,3 +119,38 @@ def test_a_stream_that_was_idle_for_too_long_goes_on_bit_for_bit(serve: Serve, m
     answers = client.get(until_empty=True)
     assert [request_id for _, request_id, _ in answers] == list(range(30))
     assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(updates)
+
+
+def test_many_streams_of_many_threads_survive_a_connection_that_breaks_at_every_turn(
+    serve: Serve, models: Path
+) -> None:
+    data = {100 + number: noise(number, 80, 1) for number in range(8)}
+    answers: dict[int, list[tuple[int, Samples]]] = {sequence: [] for sequence in data}
+    breaks = iter(range(50, 640, 70))
+    due = [next(breaks)]
+
+    with Switch(serve(models).grpc) as switch:
+
+        def note(y: Samples, request_id: int, sequence_id: int) -> None:
+            answers[sequence_id].append((request_id, y[0]))
+            if sum(map(len, answers.values())) == due[0]:
+                due[0] = next(breaks, 0)
+                switch.cut()
+
+        def feed(sequences: list[int]) -> None:
+            for number in range(80):
+                for sequence in sequences:
+                    client.infer(data[sequence][number], number, sequence, number == 0, number == 79)
+
+        with InferenceClient(
+            switch.address, "chain_one", callback=note, checkpoint=True, reconnect_s=PATIENCE_S, max_in_flight=100
+        ) as client:
+            threads = [threading.Thread(target=feed, args=([*data][start::4],)) for start in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    assert client.get(until_empty=True) == []
+    for sequence, updates in data.items():
+        assert [request_id for request_id, _ in answers[sequence]] == list(range(80))
+        assert np.concatenate([y for _, y in answers[sequence]], axis=1).tobytes() == expected(updates)
