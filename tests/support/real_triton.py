@@ -1,4 +1,4 @@
-"""NVIDIA's own server, out of the `nvidia-pytriton` wheel in the environment that the bench makes for it."""
+"""NVIDIA's own server, out of the `nvidia-pytriton` wheel in an environment of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ import urllib.request
 from pathlib import Path
 from typing import Self
 
-ENVIRONMENT = Path(os.environ.get("ALIPES_TRITON_ENV") or Path(__file__).parents[2] / "bench" / ".envs" / "triton")
-MISSING = "the real Triton is not there: `make bench ROWS=grpc PEERS=triton` brings it"
+_ROOT = Path(__file__).parents[2]
+_SERVER = "lib/python3.*/site-packages/pytriton/tritonserver/bin/tritonserver"
+# The bench has one too, and a path may be said.
+_PLACES = [_ROOT / "tests" / ".envs" / "triton", _ROOT / "bench" / ".envs" / "triton"]
+ENVIRONMENT = Path(
+    os.environ.get("ALIPES_TRITON_ENV") or next((one for one in _PLACES if [*one.glob(_SERVER)]), _PLACES[0])
+)
+MISSING = "the real Triton is not there: `make clients` brings it"
 
 _ATTEMPTS = 3
 _PATIENCE_S = 120.0
@@ -23,7 +29,7 @@ _LOOK_S = 0.1
 
 def is_there() -> bool:
     """Whether it can be started."""
-    return bool(list(ENVIRONMENT.glob("lib/python3.*/site-packages/pytriton/tritonserver/bin/tritonserver")))
+    return any(ENVIRONMENT.glob(_SERVER))
 
 
 class RealTriton:
