@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from alipes import repository as qv
 from alipes import streaming
@@ -201,6 +202,14 @@ def test_a_batch_is_no_larger_than_the_model_behind_takes(repo: qv.ModelReposito
     with pytest.raises(ConfigError, match=r"net\.x takes batches up to 4, not 16"):
         ensemble.add_streaming_inputs(repo.models["net"].inputs["x"], stream_size=2, batch_size=16)
     ensemble.add_streaming_inputs(repo.models["net"].inputs["x"], stream_size=2, batch_size=4)
+
+
+def test_sizes_may_be_whole_numbers_of_numpy(repo: qv.ModelRepository) -> None:
+    net = repo.models["net"]
+    windows = streaming.make_streaming_input_model(repo, net.inputs["x"], np.int64(2), np.int32(3))  # type: ignore[arg-type]
+    assert tensors(windows.inputs) == {"snapshot_update": (1, 2, 6)}
+    means = streaming.make_streaming_output_model(repo, net.outputs["y"], np.int64(2), np.int64(3), np.int64(1))  # type: ignore[arg-type]
+    assert means.config.parameters["num_updates"].string_value == "3"
 
 
 def test_a_stride_may_be_as_long_as_a_window_or_longer(repo: qv.ModelRepository) -> None:

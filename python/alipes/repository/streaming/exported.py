@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from operator import index
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from alipes.errors import ConfigError, ExportError
 from alipes.repository.platform import Platform
@@ -26,9 +27,9 @@ def add_streaming_model(  # noqa: PLR0913, PLR0917 - scripts call it so
     streaming_layer: Any,
     name: str,
     input_name: str,
-    input_shape: Sequence[int],
+    input_shape: Sequence[SupportsIndex],
     state_names: Sequence[str],
-    state_shapes: Sequence[Sequence[int]],
+    state_shapes: Sequence[Sequence[SupportsIndex]],
     output_names: Sequence[str],
     streams_per_gpu: int = 1,
     *,
@@ -68,14 +69,23 @@ def add_streaming_model(  # noqa: PLR0913, PLR0917 - scripts call it so
         raise ConfigError(f"a layer cannot be exported as {kind.name}; expected ONNX or TORCHSCRIPT", key="platform")
     if len(state_names) != len(state_shapes):
         raise ConfigError(f"{len(state_names)} state names for {len(state_shapes)} state shapes", key="state_shapes")
-    states = {state: tuple(shape) for state, shape in zip(state_names, state_shapes, strict=True)}
+    states = {state: _sizes(state, shape) for state, shape in zip(state_names, state_shapes, strict=True)}
     if not states or len(states) < len(state_names):
         raise ConfigError(f"a streaming model has states of different names, got {list(state_names)}", key="state")
-    for called, shape in {input_name: tuple(input_shape), **states}.items():
-        if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in shape):
-            raise ConfigError(f"'{called}' has shape {list(shape)}, expected fixed sizes", key="dims")
-    layer = StreamingLayer(streaming_layer, (input_name, tuple(input_shape)), states, tuple(output_names), datatype)
+    taken = (input_name, _sizes(input_name, input_shape))
+    layer = StreamingLayer(streaming_layer, taken, states, tuple(output_names), datatype)
     return add_prepared(repository, name, kind, streams_per_gpu, layer, **options)
+
+
+def _sizes(name: str, shape: Sequence[SupportsIndex]) -> tuple[int, ...]:
+    """Sizes as numbers: whole numbers of numpy and torch are such, too."""
+    try:
+        sizes = tuple(index(size) for size in shape)
+    except TypeError:
+        sizes = (0,)
+    if min(sizes, default=1) < 1:
+        raise ConfigError(f"'{name}' has shape {list(shape)}, expected fixed sizes", key="dims")
+    return sizes
 
 
 def layer_of(sizes: Windows | Means, platform: Platform) -> StreamingLayer:

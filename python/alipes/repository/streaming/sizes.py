@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from operator import index
+from typing import Final, SupportsIndex
 
 from alipes.errors import ConfigError
 from alipes.repository.tensors import ExposedTensor, Shape, describe_shape
@@ -105,7 +106,7 @@ def windows_for(inputs: Sequence[ExposedTensor], stride: int, batch: int) -> Win
     Raises:
         ConfigError: If a size is no positive number, or no snapshotter gives all of them what they take.
     """
-    _check_positive(stride_size=stride, batch_size=batch)
+    stride, batch = _positive("stride_size", stride), _positive("batch_size", batch)
     if not inputs:
         raise ConfigError("a snapshotter needs at least one input to feed, got none", key="inputs")
     for tensor in inputs:
@@ -149,7 +150,8 @@ def means_of(output: ExposedTensor, update: int, updates: int, batch: int | None
     Raises:
         ConfigError: If a size is no positive number, or no averager takes such predictions.
     """
-    _check_positive(update_size=update, num_updates=updates, **({} if batch is None else {"batch_size": batch}))
+    update, updates = _positive("update_size", update), _positive("num_updates", updates)
+    batch = None if batch is None else _positive("batch_size", batch)
     _check_axes(output, "(batch, channels, samples) or (batch, samples)")
     rows, kernel = output.shape[0], int(output.shape[-1] or 0)
     if batch is None and rows is None:
@@ -169,10 +171,15 @@ def means_of(output: ExposedTensor, update: int, updates: int, batch: int | None
     return Means(update, updates, kernel, int(batch or rows or 1), _channels(output), output.datatype)
 
 
-def _check_positive(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ConfigError(f"{name} is {size!r}, expected a whole number from 1 on", key=name)
+def _positive(name: str, size: SupportsIndex) -> int:
+    """A size as a number: whole numbers of numpy and torch are such, too."""
+    try:
+        number = 0 if isinstance(size, bool) else index(size)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise ConfigError(f"{name} is {size!r}, expected a whole number from 1 on", key=name)
+    return number
 
 
 def _check_axes(tensor: ExposedTensor, expected: str) -> None:
