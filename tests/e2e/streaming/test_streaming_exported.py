@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from alipes import repository as qv
 from alipes import streaming
+from alipes.client import InferenceClient
 from alipes.errors import ConfigError, ExportError
 from support.sequences import Samples, SequenceStream, halves, means, windows
 from support.server import ServerProcess
@@ -203,12 +204,16 @@ def test_an_ensemble_of_exported_models_gives_the_bits_of_native_ones(tmp_path: 
     for name, (before, behind) in kinds.items():
         ensemble = repo.add(name, qv.Platform.ENSEMBLE)
         assert isinstance(ensemble, qv.EnsembleModel)
-        ensemble.add_streaming_inputs(net.inputs["X"], 8, 4, platform=before)
-        ensemble.add_streaming_output(net.outputs["Y"], 8, 3, 4, platform=behind)
+        ensemble.add_streaming_inputs(net.inputs["X"], 8, 4, streams_per_gpu=SEQUENCES, platform=before)
+        ensemble.add_streaming_output(net.outputs["Y"], 8, 3, 4, platform=behind, streams_per_gpu=SEQUENCES)
         ensemble.export_version(None)
     server = serve(tmp_path)
-    updates = np.random.default_rng(1).standard_normal((1, REQUESTS, 1, 2, 32), np.float32)
-    found = [bits(ask(server, repo.models[name], updates)[0]) for name in kinds]
+    signal = np.random.default_rng(1).standard_normal((2, 9 * REQUESTS * 32), np.float32)
+    found = []
+    for name in kinds:
+        with InferenceClient(server.grpc, name) as client:
+            # Among as many sequences as an exported model has instances for.
+            found.append(bits(list(client.stream(signal, sequences=SEQUENCES))))
     assert found[0] == found[1]
 
 

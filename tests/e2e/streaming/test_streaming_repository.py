@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from alipes import repository as qv
+from alipes.client import InferenceClient
 from support.sequences import Samples, SequenceStream, halves, means, windows
 from support.server import ServerProcess
 
@@ -35,6 +34,16 @@ def add_stream(repo: qv.ModelRepository, batch: int) -> None:
     averaged.export_version(None)
 
 
+def add_unbiased(repo: qv.ModelRepository) -> None:
+    """Means whose first ones are those of the predictions that there are."""
+    net = repo.models["net"]
+    ensemble = repo.add("unbiased", qv.Platform.ENSEMBLE)
+    assert isinstance(ensemble, qv.EnsembleModel)
+    ensemble.add_streaming_inputs(net.inputs["X"], stream_size=STRIDE)
+    ensemble.add_streaming_output(net.outputs["Y"], STRIDE, UPDATES, batch_size=1, unbiased_start=True)
+    ensemble.export_version(None)
+
+
 def add_two_rates(repo: qv.ModelRepository) -> None:
     """Two networks, each with windows of a signal of its own rate."""
     fast, slow = repo.models["net"], repo.models["slow"]
@@ -55,6 +64,7 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ser
     repo.add("slow", qv.Platform.ONNX).export_version(halves(1, LENGTH))
     for batch in BATCHES:
         add_stream(repo, batch)
+    add_unbiased(repo)
     add_two_rates(repo)
     return serve_module(folder)
 
@@ -105,26 +115,23 @@ def test_signals_of_two_rates_stream_side_by_side(server: ServerProcess) -> None
     noise = np.random.default_rng(7)
     fast = noise.standard_normal((CHANNELS, REQUESTS * STRIDE), np.float32)
     slow = noise.standard_normal((1, REQUESTS * SLOW_STRIDE), np.float32)
-    found: dict[str, list[Samples]] = {"fast": [], "slow": []}
     pairs = zip(updates(fast, STRIDE), updates(slow, SLOW_STRIDE), strict=True)
-    for at, (one, other) in enumerate(pairs):
-        inputs = [("snapshot_update", one), ("slow-windows.snapshot_update", other)]
-        flags = {"sequence_id": 5, "sequence_start": at == 0, "sequence_end": at == REQUESTS - 1}
-        for name, values in infer(server, "two-rates", inputs, flags).items():
-            found[name].append(values)
-    assert np.concatenate(found["fast"]).tobytes() == (windows(fast, STRIDE, LENGTH) / np.float32(2)).tobytes()
-    assert np.concatenate(found["slow"]).tobytes() == (windows(slow, SLOW_STRIDE, LENGTH) / np.float32(2)).tobytes()
+    with InferenceClient(server.grpc, "two-rates") as client:
+        found = list(client.stream([{"net/X": one, "slow/X": other} for one, other in pairs]))
+    assert np.concatenate([one["fast"] for one in found]).tobytes() == halved(fast, STRIDE)
+    assert np.concatenate([one["slow"] for one in found]).tobytes() == halved(slow, SLOW_STRIDE)
 
 
-def infer(
-    server: ServerProcess, model: str, inputs: list[tuple[str, Samples]], parameters: dict[str, int | bool]
-) -> dict[str, Samples]:
-    """One request over HTTP."""
-    tensors = [
-        {"name": name, "datatype": "FP32", "shape": values.shape, "data": values.ravel().tolist()}
-        for name, values in inputs
-    ]
-    body = json.dumps({"inputs": tensors, "parameters": parameters}).encode()
-    with urllib.request.urlopen(f"http://{server.http}/v2/models/{model}/infer", body, timeout=60) as answer:
-        outputs = json.load(answer)["outputs"]
-    return {one["name"]: np.array(one["data"], np.float32).reshape(one["shape"]) for one in outputs}
+def halved(signal: Samples, stride: int) -> bytes:
+    """What the network makes of the windows of a signal."""
+    return (windows(signal, stride, LENGTH) / np.float32(2)).tobytes()
+
+
+@pytest.mark.parametrize("model", [*(f"means-{batch}" for batch in BATCHES), "unbiased"])
+def test_a_stream_divided_among_sequences_gives_the_bits_of_one(server: ServerProcess, model: str) -> None:
+    batch = 16 if model == "means-16" else 1
+    signal = np.random.default_rng(8).standard_normal((CHANNELS, 3 * REQUESTS * batch * STRIDE), np.float32)
+    with InferenceClient(server.grpc, model) as client:
+        found = np.concatenate([one[0] for one in client.stream(signal, sequences=3)], axis=1)
+    kernels = windows(signal, STRIDE, LENGTH) / np.float32(2)
+    assert found.tobytes() == means(kernels, STRIDE, UPDATES, unbiased=model == "unbiased").tobytes()
