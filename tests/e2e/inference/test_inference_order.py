@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from alipes.client import InferenceClient
 from alipes.client.inference.backoff import Backoff
-from alipes.errors import InferError, Overloaded, TransportError
+from alipes.errors import DeadlineExceeded, InferError, Overloaded, TransportError
 from support.scripted import ScriptedServer, each, refused, twice
 from support.server import PATIENCE_S
 from support.waiting import until
@@ -256,3 +257,34 @@ def test_what_is_sent_while_a_lost_sequence_is_coming_back_stays_behind_what_was
         3,
         4,
     ]
+
+
+def test_those_behind_a_request_that_is_late_are_answered_and_the_late_answer_is_dropped() -> None:
+    over = threading.Event()
+
+    def script(requests: Iterator[Any]) -> Iterator[Any]:
+        late = next(requests)
+        yield from map(twice, itertools.islice(requests, 3))
+        over.wait(PATIENCE_S)
+        yield twice(late)
+        yield from each(requests)
+
+    with ScriptedServer(script) as server, InferenceClient(server.address, "m") as client:
+        client.infer(number(9), 9, timeout_s=0.2)
+        for n in range(3):
+            client.infer(number(n), n)
+        with pytest.raises(DeadlineExceeded):
+            client.get(timeout_s=PATIENCE_S)
+        assert [client.get(timeout_s=PATIENCE_S)[1] for _ in range(3)] == [0, 1, 2]
+        over.set()
+        client.infer(number(4), 4)
+        assert client.get(timeout_s=PATIENCE_S)[1] == 4
+
+
+def test_requests_are_sent_no_faster_than_was_asked_for() -> None:
+    with ScriptedServer(each) as server, InferenceClient(server.address, "m", rate=100) as client:
+        began_s = time.monotonic()
+        for n in range(20):
+            client.infer(number(n))
+        # The first is sent at once, and of two moments of one clock the later is never the smaller.
+        assert time.monotonic() - began_s >= 18 / 100

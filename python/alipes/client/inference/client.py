@@ -395,7 +395,7 @@ class InferenceClient:
         self._window.enter(wait=not self._link.receiving)
         timeout_s = self._timeout_s if timeout_s is None else timeout_s
         if timeout_s is not None:
-            asked.deadline_s = time.monotonic() + timeout_s
+            asked.limit_s, asked.deadline_s = timeout_s, time.monotonic() + timeout_s
             # To a sequence this would be the wait for a slot, and lose an update in its midst.
             asked.timeout_us = round(timeout_s * 1e6) if sequence_id is None else 0
         self.callback_q.asked()

@@ -33,6 +33,7 @@ class Asked:
         crop: What of its answer counts.
         sent_s: When it was sent first, on the monotonic clock.
         deadline_s: When it has to be answered.
+        limit_s: The seconds that its caller gave it, for messages.
         timeout_us: The longest wait in the server's queue; 0 is none.
         tries: How often it was sent.
         answers: Its outputs so far: one, or none or several from a decoupled model.
@@ -48,6 +49,7 @@ class Asked:
         "end",
         "error",
         "future",
+        "limit_s",
         "line",
         "number",
         "replay",
@@ -85,6 +87,7 @@ class Asked:
         self.crop = crop
         self.sent_s = 0.0
         self.deadline_s: float | None = None
+        self.limit_s = 0.0
         self.timeout_us = 0
         self.tries = 0
         self.answers: list[Outputs] = []

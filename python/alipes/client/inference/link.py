@@ -350,7 +350,7 @@ class Link:
         while self._deadlines and (self._deadlines[0][0] <= now_s or self._deadlines[0][2].done):
             asked = heapq.heappop(self._deadlines)[2]
             if not asked.done:
-                text = f"no answer within {asked.deadline_s and asked.deadline_s - asked.sent_s:.3g} s"
+                text = f"no answer within {asked.limit_s:g} s"
                 error = DeadlineExceeded(text, model=self._target.model, request_id=str(asked.request_id))
                 self._finish(asked, error, late)
         self._hand_over(late)
