@@ -47,6 +47,10 @@ def export(folder: Path) -> None:
     streaming.add_streaming_inputs(search.inputs["strain"], stream_size=STRIDE, batch_size=STRIDES_PER_SECOND)
     streaming.add_output(search.outputs["snr"])
     streaming.export_version(None)
+    # A stream that is silent for so long is forgotten; a laptop may be busy for a while.
+    snapshotter = repo.models["snapshotter"]
+    snapshotter.config.sequence_batching.max_sequence_idle_microseconds = 60_000_000
+    snapshotter.config.write()
 
 
 class Collected:

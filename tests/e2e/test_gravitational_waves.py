@@ -35,7 +35,8 @@ def test_every_inspiral_is_heard_and_nothing_else(tmp_path: Path) -> None:
     full = WINDOW // STRIDE - 1
     for stride in (full, full + 1, 200, len(snr) - 1):
         window = np.ascontiguousarray(strain[None, :, (stride + 1) * STRIDE - WINDOW : (stride + 1) * STRIDE])
-        assert snr[stride] == session.run(None, {"strain": window})[0][0, 0], "streamed and single windows are the same"
+        # Another session may share its work among threads in another way, and round differently.
+        np.testing.assert_allclose(snr[stride], session.run(None, {"strain": window})[0][0, 0], rtol=1e-5)
 
     with (tmp_path / "out" / "server-stats.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

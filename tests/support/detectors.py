@@ -28,7 +28,16 @@ def write_repository(folder: Path, batch: int = BATCH) -> None:
     ensemble = repo.add("detectors", platform=qv.Platform.ENSEMBLE)
     ensemble.add_streaming_inputs(network.inputs["strain"], stream_size=STRIDE, batch_size=batch)
     ensemble.add_streaming_output(network.outputs["cleaned"], STRIDE, UPDATES, batch_size=batch)
+    be_patient(repo)
     ensemble.export_version(None)
+
+
+def be_patient(repo: qv.ModelRepository) -> None:
+    """Sequences are not forgotten while a busy machine has no time for their clients."""
+    for model in repo.models.values():
+        if model.name.startswith(("snapshotter", "aggregator")):
+            model.config.sequence_batching.max_sequence_idle_microseconds = 600_000_000
+            model.config.write()
 
 
 def strain(start: int, samples: int) -> Strain:

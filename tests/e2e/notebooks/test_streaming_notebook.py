@@ -1,6 +1,6 @@
 """The notebook that introduces streaming inference, cell by cell: with other import lines, and without any change.
 
-Short, it analyses minutes of data; with `ALIPES_SOAK=1` the half hour that stands there.
+Short, it analyses a minute of data; with `ALIPES_SOAK=1` the half hour that stands there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OTHER_IMPORTS = {
 }
 LENGTH = "INFERENCE_DATA_LENGTH = 2048  # amount of data to analyze at inference time"
 SOAK = bool(os.environ.get("ALIPES_SOAK"))
-SHORTER = {} if SOAK else {LENGTH: "INFERENCE_DATA_LENGTH = 128"}
+SHORTER = {} if SOAK else {LENGTH: "INFERENCE_DATA_LENGTH = 64"}
 
 # What the notebook shows below its cells.
 SHOWN = {

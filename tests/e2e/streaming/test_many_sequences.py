@@ -17,6 +17,7 @@ import pytest
 from alipes import repository as qv
 from alipes.client import InferenceClient
 from onnx import TensorProto, helper
+from support.detectors import be_patient
 from support.processes import metric
 from support.server import ServerProcess
 
@@ -40,6 +41,7 @@ def write_repository(folder: Path) -> None:
     summing.export_version(made)
     ensemble = repo.add("sums", platform=qv.Platform.ENSEMBLE)
     ensemble.add_streaming_inputs(summing.inputs["window"], stream_size=1, batch_size=1)
+    be_patient(repo)
     ensemble.add_output(summing.outputs["sum"])
     ensemble.export_version(None)
 
@@ -79,7 +81,7 @@ class Sums:
 def run_client(address: str, number: int, until_s: float) -> int:
     """One client, from beginning to end; gives how many sums it has checked."""
     sums, rounds = Sums(number), 0
-    with InferenceClient(address, "sums", callback=sums, max_in_flight=256) as client:
+    with InferenceClient(address, "sums", callback=sums, max_in_flight=SEQUENCES) as client:
         while rounds < ROUNDS or time.monotonic() < until_s:
             rounds += 1
             for x, how in sums.updates(last=False):
