@@ -133,6 +133,26 @@ def test_a_state_is_a_header_and_the_numbers_of_each_channel(server: ServerProce
     assert state[64:] == window.tobytes()
 
 
+def test_a_state_that_is_taken_meanwhile_is_one_between_two_requests(server: ServerProcess) -> None:
+    count, size = 200, STRIDE * BATCH
+    signal = np.random.default_rng(3).standard_normal((CHANNELS, count * size), np.float32)
+    known = windows(signal, STRIDE, LENGTH)[BATCH - 1 :: BATCH]
+    allowed = {window.tobytes() for window in known}
+    with SequenceStream(server) as stream:
+        stream.send("windows", "snapshot_update", signal[None, :, :size], 55, start=True)
+        stream.receive()
+        for at in range(1, count):
+            stream.send("windows", "snapshot_update", signal[None, :, at * size : (at + 1) * size], 55)
+        for _ in range(20):
+            status, state = ask(server, "GET", "windows", "55")
+            assert status == 503 or state[64:] in allowed
+            if status == 503:
+                assert b"sequence 55 of model 'windows' has requests under way" in state
+        list(stream.receive_all(count - 1))
+        status, state = ask(server, "GET", "windows", "55")
+    assert (status, state[64:]) == (200, known[-1].tobytes())
+
+
 def test_what_is_no_state_of_the_model_is_refused(server: ServerProcess) -> None:
     with SequenceStream(server) as stream:
         stream.send("windows", "snapshot_update", np.ones((1, CHANNELS, STRIDE * BATCH), np.float32), 3, start=True)
