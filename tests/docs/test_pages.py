@@ -21,6 +21,7 @@ def _name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_every_block_of_a_page_works_as_printed(page: Path, tmp_path: Path) -> None:
     if page.is_relative_to(ROOT / "examples"):
