@@ -3,6 +3,7 @@
 from bench.fleet import ALIPES, CACHING, ENCRYPTED, FLOOR
 from bench.load.h2load import Streams
 from bench.rows.books import BooksRow
+from bench.rows.calls import calls_rows
 from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
 from bench.rows.conv import ConvRow
 from bench.rows.idle import IdleMemoryRow, IdleRow
@@ -56,6 +57,7 @@ def rows(soak_requests: int) -> list[Row]:
         *python_rows(),
         *streaming_rows(),
         *updates_rows(),
+        *calls_rows(),
     ]
 
 

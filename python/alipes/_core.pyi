@@ -10,7 +10,10 @@ from typing import Any, ClassVar, Literal, final, overload
 import numpy as np
 
 __all__ = [
+    "ClientLink",
+    "ClientMailbox",
     "ClientStream",
+    "ClientTask",
     "Control",
     "InferenceRequest",
     "InferenceResponse",
@@ -127,6 +130,109 @@ class Control:
         """The request's parameters as the JSON text of an object."""
     def reply(self, code: str | None, message: str = "") -> None:
         """Answers the client, once: ``None`` for success, else Triton's name of the code, such as ``INVALID_ARG``."""
+
+_Reply = tuple[
+    dict[str, np.ndarray[Any, Any] | tuple[str, tuple[int, ...]]], str, str, dict[str, bool | int | float | str]
+]
+
+@final
+class ClientLink:
+    """The calls to one server, from any thread; it connects when it is first used, and again where it has to.
+
+    Who waits for a call drives its socket itself. A process that was forked begins connections of its own.
+    """
+
+    def __new__(
+        cls,
+        address: str,
+        wire: str,
+        connect_timeout_s: float = 10.0,
+        headers: Sequence[tuple[str, str]] | None = None,
+    ) -> ClientLink:
+        """Takes the address ``host:port`` (over HTTP also ``host:port/prefix``) and ``"grpc"`` or ``"http"``.
+
+        Raises:
+            TransportError: If the address is none.
+        """
+    def infer(
+        self,
+        model: str,
+        version: str,
+        inputs: Sequence[tuple[Any, ...]],
+        outputs: Sequence[str | tuple[str, dict[str, Any]]] | None = None,
+        request_id: str = "",
+        parameters: dict[str, bool | int | float | str] | None = None,
+        timeout_s: float | None = None,
+    ) -> _Reply:
+        """Asks for an inference and waits for the answer, without the interpreter.
+
+        Args:
+            model: The model's name.
+            version: Its version as text; empty leaves the choice to the server.
+            inputs: As `ClientStream.send` has them. Large ones are sent from where they lie. Where the elements are
+                ``None``, a fifth item holds the parameters that tell in which shared memory they lie.
+            outputs: Names of the wanted outputs, or tuples of a name and the parameters of its place.
+            request_id: Comes back with the response.
+            parameters: The model's own, and those of the protocol: ``sequence_id``, ``sequence_start``, ``priority``...
+            timeout_s: The longest wait; ``None`` waits for good.
+
+        Returns:
+            Outputs by name (read-only arrays; datatype and shape of what lies in shared memory), the version, the
+            request's id, the parameters of the response.
+
+        Raises:
+            InferError: What the server says; its class tells the code.
+            TransportError: If the server cannot be reached, or the connection breaks.
+            DeadlineExceeded: If the time is up.
+            ValueError: If the request cannot be sent.
+        """
+    def call(self, path: str, body: bytes | None = None, timeout_s: float | None = None) -> bytes:
+        """Asks for anything else and waits.
+
+        Args:
+            path: gRPC: the method. HTTP: the path.
+            body: gRPC: the serialized message. HTTP: what is posted; ``None`` gets.
+            timeout_s: The longest wait.
+
+        Returns:
+            gRPC: the serialized response. HTTP: the body.
+        """
+    def begin_infer(
+        self,
+        mailbox: ClientMailbox,
+        number: int,
+        model: str,
+        version: str,
+        inputs: Sequence[tuple[Any, ...]],
+        outputs: Sequence[str | tuple[str, dict[str, Any]]] | None = None,
+        request_id: str = "",
+        parameters: dict[str, bool | int | float | str] | None = None,
+        timeout_s: float | None = None,
+    ) -> ClientTask:
+        """As `infer`, but the answer goes to a mailbox under a number. Large inputs stay unchanged until then."""
+    def begin_call(
+        self, mailbox: ClientMailbox, number: int, path: str, body: bytes | None = None, timeout_s: float | None = None
+    ) -> ClientTask:
+        """As `call`, but the answer goes to a mailbox under a number."""
+    def close(self) -> None:
+        """Closes the connections that no call uses now; later calls open new ones."""
+
+@final
+class ClientMailbox:
+    """Answers of calls that were begun, for an event loop: it watches the descriptor and takes all that is there."""
+
+    def __new__(cls) -> ClientMailbox: ...
+    def fileno(self) -> int:
+        """A descriptor that is readable while answers lie here."""
+    def take(self) -> list[tuple[int, Any]]:
+        """Each call's number, and its answer or an exception."""
+
+@final
+class ClientTask:
+    """A call that was begun."""
+
+    def cancel(self) -> None:
+        """Withdraws the call; its answer comes no more, if it is not there yet."""
 
 @final
 class ClientStream:

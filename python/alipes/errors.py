@@ -177,7 +177,13 @@ class MonitorError(AlipesError, ValueError):
 
 
 class TransportError(AlipesError, RuntimeError):
-    """The connection failed rather than the request: connect, read timeout, or a broken protocol."""
+    """The connection failed rather than the request: connect, read timeout, or a broken protocol.
+
+    Attributes:
+        reached: Whether the server may have had the request. False: nothing was sent, so it can be asked again.
+    """
+
+    reached: bool = True
 
 
 class InferError(AlipesError, RuntimeError):

@@ -69,6 +69,11 @@ class RealTriton:
         """Address of the gRPC endpoint, ``host:port``."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def http(self) -> str:
+        """Address of the HTTP endpoint, ``host:port``."""
+        return f"127.0.0.1:{self._http}"
+
     def __enter__(self) -> Self:
         return self
 

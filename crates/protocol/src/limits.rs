@@ -218,3 +218,16 @@ pub const CLIENT_SEND_BUFFER_BYTES: usize = 1 << 20;
 /// How long a call of an ensemble's step waits for room where `max_inflight_requests` bounds them; then it goes on without, so
 /// that calls that never end do not hold up all others. Source: Triton waits as long.
 pub const ENSEMBLE_STEP_PATIENCE: Duration = Duration::from_secs(300);
+
+/// Longest body of an answer that a client takes over HTTP.
+pub const CLIENT_MAX_BODY_BYTES: usize = i32::MAX as usize;
+
+/// Longest body that a client receives together with its head; a longer one gets memory of its own, with its first tensor
+/// aligned.
+pub const CLIENT_SMALL_BODY_BYTES: usize = 16 * 1024;
+
+/// Most connections that a client keeps for threads that may call again.
+pub const CLIENT_MAX_IDLE_CONNECTIONS: usize = 64;
+
+/// Most connections that calls of an asynchronous client are spread over, over HTTP; further calls wait for one.
+pub const CLIENT_MAX_HTTP_CONNECTIONS: usize = 16;

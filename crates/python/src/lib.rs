@@ -20,6 +20,10 @@ mod _core {
     use pyo3::types::PyBytes;
 
     #[pymodule_export]
+    use super::client::link::ClientLink;
+    #[pymodule_export]
+    use super::client::mailbox::{ClientMailbox, ClientTask};
+    #[pymodule_export]
     use super::client::stream::ClientStream;
     #[pymodule_export]
     use super::control::Control;

@@ -1,4 +1,4 @@
-"""Clients of model servers: `InferenceClient` for streams of requests."""
+"""Clients of model servers: `Client` and `AsyncClient` for single calls, `InferenceClient` for streams of requests."""
 
 from __future__ import annotations
 
@@ -7,11 +7,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from alipes.client.inference.client import InferenceClient
+    from alipes.client.plain.aio import AsyncClient
+    from alipes.client.plain.question import Answer
+    from alipes.client.plain.retry import Retry
+    from alipes.client.plain.shared import SharedMemory
+    from alipes.client.plain.signature import Signature
+    from alipes.client.plain.sync import Client
 
-__all__ = ["InferenceClient"]
+__all__ = ["Answer", "AsyncClient", "Client", "InferenceClient", "Retry", "SharedMemory", "Signature"]
 
 # Public name -> module that defines it. Imported on first use: a client is quick to import.
-_HOMES = {"InferenceClient": "alipes.client.inference.client"}
+_HOMES = {
+    "Answer": "alipes.client.plain.question",
+    "AsyncClient": "alipes.client.plain.aio",
+    "Client": "alipes.client.plain.sync",
+    "InferenceClient": "alipes.client.inference.client",
+    "Retry": "alipes.client.plain.retry",
+    "SharedMemory": "alipes.client.plain.shared",
+    "Signature": "alipes.client.plain.signature",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -1,9 +1,11 @@
 //! The head of a call.
 
+use std::time::Duration;
+
 use http::header::{CONTENT_TYPE, TE, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Version};
 
-use super::address::Address;
+use crate::address::Address;
 use crate::{ClientError, Kind};
 
 const AGENT: &str = concat!("alipes/", env!("CARGO_PKG_VERSION"));
@@ -12,16 +14,33 @@ const AGENT: &str = concat!("alipes/", env!("CARGO_PKG_VERSION"));
 ///
 /// # Errors
 /// Headers in `metadata` that HTTP does not know or gRPC keeps for itself.
-pub fn head(address: &Address, method: &str, metadata: &[(String, String)]) -> Result<Request<()>, ClientError> {
+pub fn head(
+    address: &Address,
+    method: &str,
+    metadata: &[(String, String)],
+    limit: Option<Duration>,
+) -> Result<Request<()>, ClientError> {
     let uri = format!("http://{}/inference.GRPCInferenceService/{method}", address.authority());
     let request = Request::builder().method(Method::POST).uri(uri).version(Version::HTTP_2);
     let request = request.header(TE, "trailers").header(CONTENT_TYPE, "application/grpc").header(USER_AGENT, AGENT);
     let mut request = request.body(()).map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
+    if let Some(limit) = limit {
+        request.headers_mut().insert("grpc-timeout", timeout(limit));
+    }
     for (name, value) in metadata {
         let (name, value) = header(name, value)?;
         request.headers_mut().append(name, value);
     }
     Ok(request)
+}
+
+/// A span as gRPC writes it: eight digits at most, and a unit.
+fn timeout(limit: Duration) -> HeaderValue {
+    let text = match limit.as_millis() {
+        millis @ 0..=99_999_999 => format!("{}m", millis.max(1)),
+        _ => format!("{}S", limit.as_secs().min(99_999_999)),
+    };
+    HeaderValue::try_from(text).expect("digits and a letter")
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ClientError> {
@@ -40,14 +59,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn time_outs_have_eight_digits_at_most() {
+        assert_eq!(
+            (timeout(Duration::from_micros(1)), timeout(Duration::MAX)),
+            (HeaderValue::from_static("1m"), HeaderValue::from_static("99999999S"))
+        );
+    }
+
+    #[test]
     fn headers_of_the_caller_come_along_and_those_of_the_protocol_are_refused() {
         let address = Address::parse("localhost:1").unwrap();
         let pair = |name: &str, value: &str| [(name.to_owned(), value.to_owned())];
-        let request = head(&address, "ModelInfer", &pair("Authorization", "Bearer x")).unwrap();
+        let request =
+            head(&address, "ModelInfer", &pair("Authorization", "Bearer x"), Some(Duration::from_secs(2))).unwrap();
         assert_eq!(request.headers()["authorization"], "Bearer x");
+        assert_eq!(request.headers()["grpc-timeout"], "2000m");
         assert_eq!(request.uri().path(), "/inference.GRPCInferenceService/ModelInfer");
         for (name, value) in [("grpc-timeout", "1S"), ("a b", "x"), ("x", "a\nb")] {
-            assert!(head(&address, "ModelInfer", &pair(name, value)).unwrap_err().message.contains(name));
+            assert!(head(&address, "ModelInfer", &pair(name, value), None).unwrap_err().message.contains(name));
         }
     }
 }

@@ -8,7 +8,7 @@ use h2::client::{Builder, Connection, SendRequest};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::address::Address;
+use crate::address::Address;
 use crate::{ClientError, Kind};
 
 /// Connects; the connection has to be driven by whoever runs it.

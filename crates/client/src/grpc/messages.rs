@@ -1,12 +1,16 @@
 //! Messages out of the pieces in which they arrive.
 
-use alipes_protocol::limits::{BODY_RESERVE_BYTES, GRPC_MAX_MESSAGE_BYTES};
+use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::ClientError;
+use crate::aligned;
 
 /// Bytes in front of a message: whether it is compressed, and its length.
 pub const PREFIX_BYTES: usize = 5;
+
+/// Finds the first tensor in the beginning of a message.
+type Locate = fn(&[u8]) -> Option<usize>;
 
 /// The messages of a call. One that arrived in one piece stays a slice of it; another is put together in a buffer of its
 /// own, which is copied once.
@@ -16,9 +20,16 @@ pub struct Messages {
     piece: Bytes,
     /// A message that began before it, with its prefix.
     begun: BytesMut,
+    /// The first tensor of a message that is put together here is aligned.
+    locate: Option<Locate>,
 }
 
 impl Messages {
+    /// Messages in which tensors are found by `locate`.
+    pub fn with_tensors(locate: Locate) -> Messages {
+        Messages { locate: Some(locate), ..Messages::default() }
+    }
+
     /// Takes the next piece; the messages of the one before have been taken.
     pub fn push(&mut self, piece: Bytes) {
         debug_assert!(self.piece.is_empty(), "the messages of a piece are taken before the next comes");
@@ -48,14 +59,16 @@ impl Messages {
     fn join(&mut self) -> Result<Option<Bytes>, ClientError> {
         self.take(PREFIX_BYTES.saturating_sub(self.begun.len()));
         let Some(length) = announced(&self.begun)? else { return Ok(None) };
-        let missing = PREFIX_BYTES + length - self.begun.len();
-        // A length is only a claim: what nobody writes to costs no memory, but a claim of gigabytes is not believed.
-        let room = missing.min((self.begun.len() * 16).max(BODY_RESERVE_BYTES));
-        if self.begun.capacity() - self.begun.len() < missing.min(self.piece.len()).max(1) {
-            self.begun.reserve(room);
+        let whole = PREFIX_BYTES + length;
+        if self.begun.len() == PREFIX_BYTES && !self.piece.is_empty() {
+            let tensor = self.locate.and_then(|locate| locate(&self.piece)).unwrap_or(0);
+            // What nobody writes to costs no memory, so the server is believed, within the limit.
+            let mut room = aligned::room(whole, PREFIX_BYTES + tensor);
+            room.extend_from_slice(&self.begun);
+            self.begun = room;
         }
-        self.take(missing);
-        if self.begun.len() < PREFIX_BYTES + length {
+        self.take(whole - self.begun.len());
+        if self.begun.len() < whole {
             return Ok(None);
         }
         let mut message = std::mem::take(&mut self.begun).freeze();
@@ -120,6 +133,27 @@ mod tests {
         let mut messages = Messages::default();
         messages.push(piece.clone());
         assert_eq!(messages.next().unwrap().unwrap().as_ptr(), piece[5..].as_ptr());
+    }
+
+    #[test]
+    fn the_tensor_of_a_message_in_pieces_is_aligned() {
+        for start in [0, 7, 300] {
+            let content: Vec<u8> = (0..1000).map(|byte| byte as u8).collect();
+            let locate: Locate = match start {
+                0 => |_| None,
+                7 => |_| Some(7),
+                _ => |_| Some(300),
+            };
+            let mut messages = Messages::with_tensors(locate);
+            let mut read = None;
+            for piece in wire(&[&content]).chunks(400) {
+                messages.push(Bytes::copy_from_slice(piece));
+                read = messages.next().unwrap();
+            }
+            let read = read.unwrap();
+            assert_eq!(read, content);
+            assert!((read.as_ptr() as usize + start).is_multiple_of(64), "{start}");
+        }
     }
 
     #[test]

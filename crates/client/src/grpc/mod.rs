@@ -1,12 +1,12 @@
 //! gRPC from a client's side: calls over HTTP/2, framed as the server's door frames them.
 
-pub mod address;
 mod call;
-mod connect;
+pub mod connect;
 mod inbox;
 mod messages;
 pub mod outbox;
 mod reader;
 pub mod status;
 pub mod stream;
+pub mod unary;
 mod writer;

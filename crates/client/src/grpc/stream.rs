@@ -8,10 +8,10 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::address::Address;
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Put};
 use super::{call, connect, reader, status, writer};
+use crate::address::Address;
 use crate::{ClientError, Kind, runtime};
 
 /// Why a stream ended.
@@ -43,7 +43,7 @@ impl Stream {
     /// If nobody answers at the address within `limit`, or the metadata cannot be sent.
     pub fn open(address: &str, limit: Duration, metadata: &[(String, String)]) -> Result<Stream, ClientError> {
         let address = Address::parse(address)?;
-        let head = call::head(&address, "ModelStreamInfer", metadata)?;
+        let head = call::head(&address, "ModelStreamInfer", metadata, None)?;
         let runtime = runtime::handle().map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
         let boxes = Arc::new(Boxes::default());
         let (opened, outcome) = oneshot::channel();

@@ -28,12 +28,16 @@ pub fn exception(py: Python<'_>, error: &ClientError) -> PyErr {
             CLASSES.iter().find(|(known, _)| *known == code).map_or("InferError", |(_, class)| class)
         }
     };
-    build(py, class, &error.message).unwrap_or_else(|cause| cause)
+    build(py, class, error).unwrap_or_else(|cause| cause)
 }
 
-fn build(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
+fn build(py: Python<'_>, class: &str, error: &ClientError) -> PyResult<PyErr> {
     let class = py.import("alipes.errors")?.getattr(class)?;
-    Ok(PyErr::from_value(class.call1((message,))?))
+    let raised = class.call1((error.message.as_str(),))?;
+    if error.kind == Kind::Connect {
+        raised.setattr("reached", false)?;
+    }
+    Ok(PyErr::from_value(raised))
 }
 
 /// What cannot be sent at all.

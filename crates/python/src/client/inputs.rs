@@ -2,17 +2,20 @@
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use alipes_protocol::codec::proto::AskedInput;
 use alipes_protocol::shape::{element_count, text};
 use alipes_protocol::{Datatype, Shape};
+use bytes::Bytes;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PySequence, PyTuple};
+use pyo3::types::{PyDict, PySequence, PyTuple};
 
 use super::errors::wrong;
+use super::parameters::{self, Parameters};
 use crate::worker::{arrays, strings};
 
 /// An input of a request that is being made.
@@ -21,16 +24,22 @@ pub struct Input {
     datatype: Datatype,
     shape: Shape,
     elements: Elements,
+    /// In which region of shared memory the elements lie, if not here.
+    place: Option<Parameters>,
 }
 
 enum Elements {
     /// Another object's memory.
-    Lent(Buffer),
+    Lent(Arc<Buffer>),
     /// Strings, serialized here.
     Own(Vec<u8>),
 }
 
-/// All inputs: tuples of name, datatype, shape and elements.
+/// Elements of so many bytes are sent from where they lie; fewer are quicker copied.
+const LENT_BYTES: usize = 64 * 1024;
+
+/// All inputs: tuples of name, datatype, shape and elements; behind them, where the elements are `None`, parameters that
+/// tell their place.
 pub fn read(given: &Bound<'_, PySequence>) -> PyResult<Vec<Input>> {
     given.try_iter()?.map(|one| Input::of(&one?)).collect()
 }
@@ -44,8 +53,14 @@ impl Input {
             .ok_or_else(|| wrong(format!("input '{name}' has the unknown datatype '{datatype}'")))?;
         let sizes = given.get_item(2)?;
         let shape: Shape = sizes.try_iter()?.map(|size| size?.extract::<i64>()).collect::<PyResult<_>>()?;
-        let elements = Elements::of(datatype, &given.get_item(3)?)?;
-        let input = Input { name, datatype, shape, elements };
+        let object = given.get_item(3)?;
+        if object.is_none() {
+            let place = given.get_item(4)?;
+            let place = Some(parameters::read(place.cast::<PyDict>()?)?);
+            return Ok(Input { name, datatype, shape, elements: Elements::Own(Vec::new()), place });
+        }
+        let elements = Elements::of(datatype, &object)?;
+        let input = Input { name, datatype, shape, elements, place: None };
         input.check()?;
         Ok(input)
     }
@@ -77,8 +92,18 @@ impl Input {
             name: &self.name,
             datatype: self.datatype.name(),
             shape: &self.shape,
-            parameters: &[],
-            data: Some(self.bytes()),
+            parameters: self.place.as_deref().unwrap_or_default(),
+            data: self.place.is_none().then(|| self.bytes()),
+        }
+    }
+
+    /// The elements, to be sent without a copy where that is worth it. Nothing should change them meanwhile.
+    pub fn lent(&self) -> Option<Bytes> {
+        match &self.elements {
+            Elements::Lent(buffer) if buffer.bytes().len() >= LENT_BYTES => {
+                Some(Bytes::from_owner(Lender(buffer.clone())))
+            }
+            _ => None,
         }
     }
 }
@@ -94,7 +119,16 @@ impl Elements {
             debug_assert!(tidy.len() * 4 <= bytes.len(), "each string has a length");
             return Ok(Elements::Own(bytes));
         }
-        Buffer::of(object).map(Elements::Lent)
+        Buffer::of(object).map(|buffer| Elements::Lent(Arc::new(buffer)))
+    }
+}
+
+/// A buffer that is on its way out.
+struct Lender(Arc<Buffer>);
+
+impl AsRef<[u8]> for Lender {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
     }
 }
 
@@ -132,7 +166,8 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        // An interpreter that is going away frees its objects itself.
         // SAFETY: filled in by `of` and released once, with the interpreter held.
-        Python::attach(|_| unsafe { ffi::PyBuffer_Release(&raw mut *self.0) });
+        Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&raw mut *self.0) });
     }
 }

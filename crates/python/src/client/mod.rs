@@ -2,7 +2,10 @@
 
 mod errors;
 mod inputs;
+pub mod link;
+pub mod mailbox;
 mod outputs;
 mod parameters;
+mod requests;
 pub mod stream;
 mod waiting;

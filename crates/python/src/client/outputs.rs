@@ -2,10 +2,11 @@
 
 use std::ptr::NonNull;
 
-use alipes_protocol::{Datatype, Tensor};
+use alipes_protocol::codec::proto::Reply;
+use alipes_protocol::{Datatype, Parameter, Tensor};
 use bytes::Bytes;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::worker::arrays::{self, Memory};
 use crate::worker::strings;
@@ -13,6 +14,31 @@ use crate::worker::strings;
 /// Outputs with fewer bytes are copied: that is quicker than an object for their memory, and lets go of all that arrived
 /// together with them.
 const VIEWED_BYTES: usize = 16 * 1024;
+
+/// A response to a call: outputs by name, the version that answered, the request's id, and parameters. An output that lies
+/// in shared memory is its datatype and its shape.
+pub fn reply<'py>(py: Python<'py>, reply: &Reply) -> PyResult<Bound<'py, PyTuple>> {
+    let outputs = PyDict::new(py);
+    for (index, output) in reply.outputs.iter().enumerate() {
+        let value = if reply.elsewhere.contains(&index) {
+            let shape = PyTuple::new(py, output.shape.iter())?;
+            (output.datatype.name(), shape).into_pyobject(py)?.into_any()
+        } else {
+            array(py, output)?
+        };
+        outputs.set_item(PyString::intern(py, &output.name), value)?;
+    }
+    let parameters = PyDict::new(py);
+    for (key, value) in &reply.parameters {
+        match value {
+            Parameter::Bool(value) => parameters.set_item(key, value)?,
+            Parameter::Int64(value) => parameters.set_item(key, value)?,
+            Parameter::Double(value) => parameters.set_item(key, value)?,
+            Parameter::String(value) => parameters.set_item(key, value)?,
+        }
+    }
+    (outputs, reply.model_version.as_str(), reply.id.as_str(), parameters).into_pyobject(py)
+}
 
 /// Outputs by name.
 pub fn dictionary<'py>(py: Python<'py>, outputs: &[Tensor]) -> PyResult<Bound<'py, PyDict>> {

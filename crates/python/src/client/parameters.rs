@@ -41,6 +41,17 @@ impl Said<'_, '_> {
     }
 }
 
+/// Parameters that Python has put together already.
+pub fn read(given: &Bound<'_, PyDict>) -> PyResult<Parameters> {
+    let mut all = Parameters::with_capacity(given.len());
+    for (key, value) in given {
+        let name: String = key.extract()?;
+        let value = if name == "sequence_id" { sequence_id(&value)? } else { Some(parameter(&key, &value)?) };
+        all.extend(value.map(|value| (name, value)));
+    }
+    Ok(all)
+}
+
 /// A sequence's id; zero and the empty text are none.
 fn sequence_id(id: &Bound<'_, PyAny>) -> PyResult<Option<Parameter>> {
     if let Ok(text) = id.cast::<PyString>() {

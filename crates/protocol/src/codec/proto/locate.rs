@@ -9,16 +9,29 @@ const MODEL_VERSION: u8 = 2;
 /// Field number of `raw_input_contents` in `ModelInferRequest`.
 const RAW_INPUT_CONTENTS: u64 = 7;
 
+/// Field number of `raw_output_contents` in `ModelInferResponse`.
+const RAW_OUTPUT_CONTENTS: u64 = 6;
+
 /// Where the first raw tensor's bytes begin within a serialized `ModelInferRequest`, or `None` where `head`, the
 /// beginning of the message, does not tell.
 ///
 /// A reader that knows it can receive the tensor at an aligned address.
 pub fn first_raw_tensor(head: &[u8]) -> Option<usize> {
+    first_bytes_of(RAW_INPUT_CONTENTS, head)
+}
+
+/// The same within a serialized `ModelInferResponse`.
+pub fn first_raw_output(head: &[u8]) -> Option<usize> {
+    first_bytes_of(RAW_OUTPUT_CONTENTS, head)
+}
+
+/// Where the content of the first field with this number begins.
+fn first_bytes_of(field: u64, head: &[u8]) -> Option<usize> {
     let mut rest = head;
     loop {
         let tag = decode_varint(&mut rest).ok()?;
         match (tag >> 3, tag & 7) {
-            (RAW_INPUT_CONTENTS, 2) => {
+            (number, 2) if number == field => {
                 decode_varint(&mut rest).ok()?;
                 return Some(head.len() - rest.len());
             }

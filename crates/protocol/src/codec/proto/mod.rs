@@ -13,8 +13,8 @@ mod write;
 
 pub use ask::{AskedInput, AskedOutput, RequestMessage};
 pub use decode::decode_request;
-pub use locate::{first_raw_tensor, named_model};
-pub use reply::{Reply, StreamReply};
+pub use locate::{first_raw_output, first_raw_tensor, named_model};
+pub use reply::{Reply, StreamReply, check_output, is_elsewhere};
 pub use split::{Skeleton, Splitter, TensorSink};
 pub use weight::parsed_bytes;
 pub use write::{Pieces, ResponseMessage, StreamMessage};

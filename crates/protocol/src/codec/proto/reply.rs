@@ -29,8 +29,8 @@ pub struct Reply {
     pub last: Option<bool>,
     /// The outputs, as slices of the message. Those that lie in shared memory are empty.
     pub outputs: Vec<Tensor>,
-    /// For each output, what its own parameters say: in which region of shared memory it lies, and how large it is.
-    pub places: Vec<Vec<(String, Parameter)>>,
+    /// Which outputs have no elements here: the caller had them written to shared memory. Servers do not say so.
+    pub elsewhere: Vec<usize>,
 }
 
 /// What a `ModelStreamInferResponse` says.
@@ -53,33 +53,24 @@ impl Reply {
 
     fn read(message: ModelInferResponse) -> Result<Reply, InferError> {
         let mut raw = message.raw_output_contents.into_iter();
-        let count = message.outputs.len();
-        let mut outputs = Vec::with_capacity(count);
-        let mut places = Vec::new();
+        let mut outputs = Vec::with_capacity(message.outputs.len());
+        let mut elsewhere = Vec::new();
         for (index, output) in message.outputs.into_iter().enumerate() {
             let datatype = Datatype::from_name(&output.datatype).ok_or_else(|| {
                 broken(format!("output '{}' has the unknown datatype '{}'", output.name, output.datatype))
             })?;
-            let place = read_parameters(output.parameters);
-            let elsewhere = place.iter().any(|(key, _)| key == "shared_memory_region");
-            let data = match (elsewhere, output.contents) {
-                (true, _) => Bytes::new(),
-                (_, Some(contents)) => {
-                    contents::bytes_of(&contents, Some(datatype), &output.name, &message.model_name)?
-                }
-                (_, None) => raw.next().unwrap_or_default(),
+            let data = match output.contents {
+                Some(contents) => contents::bytes_of(&contents, Some(datatype), &output.name, &message.model_name)?,
+                None => raw.next().unwrap_or_default(),
             };
             let shape = Shape::from_vec(output.shape);
-            if !elsewhere {
-                check(&output.name, datatype, &shape, data.len())?;
-            }
-            if !place.is_empty() {
-                places.resize(index, Vec::new());
-                places.push(place);
+            if is_elsewhere(&shape, &data) {
+                elsewhere.push(index);
+            } else {
+                check_output(&output.name, datatype, &shape, data.len())?;
             }
             outputs.push(Tensor { name: output.name.into(), datatype, shape, data });
         }
-        places.resize(count, Vec::new());
         let mut parameters = read_parameters(message.parameters);
         let last = parameters.iter().position(|(key, _)| key == FINAL_RESPONSE);
         let last = last.map(|index| parameters.remove(index).1 == Parameter::Bool(true));
@@ -90,7 +81,7 @@ impl Reply {
             parameters,
             last,
             outputs,
-            places,
+            elsewhere,
         })
     }
 }
@@ -103,16 +94,26 @@ impl StreamReply {
     pub fn decode(message: Bytes) -> Result<StreamReply, InferError> {
         let message = ModelStreamInferResponse::decode(message).map_err(unreadable)?;
         let reply = message.infer_response.map(Reply::read).transpose()?.unwrap_or_default();
+        if let Some(&index) = reply.elsewhere.first() {
+            let output = &reply.outputs[index];
+            check_output(&output.name, output.datatype, &output.shape, 0)?;
+        }
         Ok(StreamReply { error: message.error_message, reply })
     }
+}
+
+/// Whether an output that should have elements has none.
+pub fn is_elsewhere(sizes: &[i64], data: &[u8]) -> bool {
+    data.is_empty() && element_count(sizes) != Some(0)
 }
 
 /// Whether an output has as many bytes as its shape says.
 ///
 /// # Errors
 /// If it has not.
-pub(crate) fn check(name: &str, datatype: Datatype, sizes: &[i64], bytes: usize) -> Result<(), InferError> {
-    let Some(size) = datatype.size() else { return Ok(()) };
+pub fn check_output(name: &str, datatype: Datatype, sizes: &[i64], bytes: usize) -> Result<(), InferError> {
+    // Each string has at least its length.
+    let Some(size) = datatype.size().or((bytes == 0).then_some(4)) else { return Ok(()) };
     match element_count(sizes).and_then(|count| count.checked_mul(size)) {
         Some(expected) if expected == bytes => Ok(()),
         _ => {
@@ -176,7 +177,7 @@ mod tests {
         let read = StreamReply::decode(wire("", Some(false), &outputs)).unwrap();
         assert_eq!((read.error.as_str(), read.reply.id.as_str()), ("", "7"));
         assert_eq!((read.reply.outputs.as_slice(), read.reply.last), (&outputs[..], Some(false)));
-        assert!(read.reply.parameters.is_empty() && read.reply.places == [Vec::new()]);
+        assert!(read.reply.parameters.is_empty() && read.reply.elsewhere.is_empty());
     }
 
     #[test]
@@ -196,7 +197,6 @@ mod tests {
 
     #[test]
     fn typed_contents_and_outputs_in_shared_memory_are_understood() {
-        let region = InferParameter { parameter_choice: Some(ParameterChoice::StringParam("r".to_owned())) };
         let contents = InferTensorContents { int_contents: vec![5], ..Default::default() };
         let output = |name: &str| InferOutputTensor {
             name: name.to_owned(),
@@ -205,17 +205,11 @@ mod tests {
             ..Default::default()
         };
         let message = ModelInferResponse {
-            outputs: vec![
-                InferOutputTensor { contents: Some(contents), ..output("A") },
-                InferOutputTensor {
-                    parameters: BTreeMap::from([("shared_memory_region".to_owned(), region)]),
-                    ..output("B")
-                },
-            ],
+            outputs: vec![InferOutputTensor { contents: Some(contents), ..output("A") }, output("B")],
             ..Default::default()
         };
         let reply = Reply::decode(message.encode_to_vec().into()).unwrap();
         assert_eq!((reply.outputs[0].data.as_ref(), reply.outputs[1].data.len()), (&5i32.to_le_bytes()[..], 0));
-        assert_eq!((reply.places[0].len(), reply.places[1].len()), (0, 1));
+        assert_eq!(reply.elsewhere, [1]);
     }
 }

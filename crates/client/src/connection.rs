@@ -1,0 +1,99 @@
+//! A connection that calls go over, one after the other or, over gRPC, at the same time.
+
+use std::time::{Duration, Instant};
+
+use alipes_protocol::codec::proto::Reply;
+use bytes::Bytes;
+use h2::client::SendRequest;
+use tokio::time::sleep;
+
+use crate::exchange::{Incoming, Outgoing};
+use crate::grpc::{connect, unary};
+use crate::http::connection::HttpConnection;
+use crate::{ClientError, Target, Wire};
+
+/// Where nobody drove a connection for so long, the server's goodbye may lie unread.
+const REST: Duration = Duration::from_millis(500);
+
+/// Time in which what lies there is read.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// An open connection.
+pub enum Connection {
+    /// HTTP/2; driven by a task of the runtime that it was opened on.
+    Grpc {
+        /// Opens calls.
+        requests: SendRequest<Bytes>,
+        /// End of the last call.
+        used: Instant,
+    },
+    /// HTTP/1.1.
+    Http(HttpConnection),
+}
+
+impl Connection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// If nobody is there, or does not speak the protocol.
+    pub async fn open(target: &Target) -> Result<Connection, ClientError> {
+        match target.wire {
+            Wire::Http => HttpConnection::open(target).await.map(Connection::Http),
+            Wire::Grpc => {
+                let (requests, connection) = connect::connect(&target.address, target.connect_limit).await?;
+                tokio::spawn(async move {
+                    // How it ended is told to the calls that were open.
+                    let _ = connection.await;
+                });
+                Ok(Connection::Grpc { requests, used: Instant::now() })
+            }
+        }
+    }
+
+    /// Whether the server has not closed it meanwhile, as far as can be seen.
+    pub async fn is_alive(&mut self) -> bool {
+        match self {
+            Connection::Http(connection) => connection.is_alive(),
+            Connection::Grpc { requests, used } => {
+                if used.elapsed() > REST {
+                    sleep(LOOK).await;
+                }
+                requests.clone().ready().await.is_ok()
+            }
+        }
+    }
+
+    /// Asks.
+    ///
+    /// # Returns
+    /// The answer, and whether the connection can be used again.
+    pub async fn ask(
+        &mut self,
+        target: &Target,
+        request: Outgoing,
+        limit: Option<Duration>,
+    ) -> (Result<Incoming, ClientError>, bool) {
+        match self {
+            Connection::Http(connection) => connection.ask(target, request).await,
+            Connection::Grpc { requests, used } => {
+                let infer = request.infer;
+                let outcome = unary::call(requests, target, request, limit).await;
+                *used = Instant::now();
+                let intact = !matches!(&outcome, Err(error) if error.kind == crate::Kind::Broken);
+                (outcome.and_then(|message| read(message, infer)), intact)
+            }
+        }
+    }
+}
+
+/// gRPC's message as an answer.
+///
+/// # Errors
+/// What is no response to an inference where one was asked for.
+pub fn read(message: Bytes, infer: bool) -> Result<Incoming, ClientError> {
+    if !infer {
+        return Ok(Incoming::Body(message));
+    }
+    let reply = Reply::decode(message).map_err(|error| ClientError::broken(error.message))?;
+    Ok(Incoming::Reply(Box::new(reply)))
+}

@@ -1,0 +1,108 @@
+//! Calls that are awaited: many at a time, driven by the process's runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alipes_protocol::limits::CLIENT_MAX_HTTP_CONNECTIONS;
+use bytes::Bytes;
+use h2::client::SendRequest;
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::task::AbortHandle;
+
+use crate::connection::{Connection, read};
+use crate::exchange::{Incoming, Outgoing, exchange, late};
+use crate::grpc::unary;
+use crate::{ClientError, Kind, Target, Wire, runtime};
+
+/// The connections to one server: over gRPC a single one for all calls, over HTTP one for each call at a time.
+pub struct Crowd {
+    target: Arc<Target>,
+    shared: AsyncMutex<Option<SendRequest<Bytes>>>,
+    idle: Mutex<Vec<Connection>>,
+    connections: Semaphore,
+}
+
+impl Crowd {
+    /// No connections yet.
+    pub fn new(target: Arc<Target>) -> Arc<Crowd> {
+        Arc::new(Crowd {
+            target,
+            shared: AsyncMutex::new(None),
+            idle: Mutex::new(Vec::new()),
+            connections: Semaphore::new(CLIENT_MAX_HTTP_CONNECTIONS),
+        })
+    }
+
+    /// Begins a call; `done` is told how it ended, on the runtime's thread, unless it is withdrawn.
+    ///
+    /// # Errors
+    /// If there can be no runtime.
+    pub fn call(
+        self: &Arc<Self>,
+        request: Outgoing,
+        limit: Option<Duration>,
+        done: impl FnOnce(Result<Incoming, ClientError>) + Send + 'static,
+    ) -> Result<AbortHandle, ClientError> {
+        let runtime = runtime::handle().map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
+        let crowd = self.clone();
+        let task = runtime.spawn(async move {
+            let outcome = match crowd.target.wire {
+                Wire::Grpc => crowd.over_grpc(request, limit).await,
+                Wire::Http => crowd.over_http(request, limit).await,
+            };
+            done(outcome);
+        });
+        Ok(task.abort_handle())
+    }
+
+    /// Closes the connections that no call uses.
+    pub fn close(&self) {
+        self.idle.lock().clear();
+        if let Ok(mut shared) = self.shared.try_lock() {
+            *shared = None;
+        }
+    }
+
+    async fn over_grpc(&self, request: Outgoing, limit: Option<Duration>) -> Result<Incoming, ClientError> {
+        let infer = request.infer;
+        let work = async {
+            let requests = self.requests().await?;
+            unary::call(&requests, &self.target, request, limit).await
+        };
+        let message = match limit {
+            None => work.await?,
+            Some(limit) => tokio::time::timeout(limit, work).await.map_err(|_| late(&self.target, limit))??,
+        };
+        read(message, infer)
+    }
+
+    /// The connection that all calls share, opened by the first and again where it was closed.
+    async fn requests(&self) -> Result<SendRequest<Bytes>, ClientError> {
+        let mut shared = self.shared.lock().await;
+        if let Some(requests) = shared.as_ref()
+            && let Ok(ready) = requests.clone().ready().await
+        {
+            return Ok(ready);
+        }
+        *shared = None;
+        match Connection::open(&self.target).await? {
+            Connection::Grpc { requests, .. } => Ok(shared.insert(requests).clone()),
+            Connection::Http(_) => unreachable!("the target says which kind"),
+        }
+    }
+
+    async fn over_http(&self, request: Outgoing, limit: Option<Duration>) -> Result<Incoming, ClientError> {
+        let work = async {
+            let _permit = self.connections.acquire().await;
+            let connection = self.idle.lock().pop();
+            let (outcome, connection) = exchange(&self.target, connection, request, None).await;
+            self.idle.lock().extend(connection);
+            outcome
+        };
+        match limit {
+            None => work.await,
+            Some(limit) => tokio::time::timeout(limit, work).await.map_err(|_| late(&self.target, limit))?,
+        }
+    }
+}

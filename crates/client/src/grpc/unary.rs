@@ -1,0 +1,146 @@
+//! Calls of one request and one response.
+
+use std::time::Duration;
+
+use alipes_protocol::codec::proto::{RequestMessage, first_raw_output};
+use bytes::{BufMut, Bytes};
+use h2::client::{ResponseFuture, SendRequest};
+use h2::{RecvStream, SendStream};
+
+use super::messages::{Messages, PREFIX_BYTES};
+use super::{call, status, writer};
+use crate::exchange::{Outgoing, Verb};
+use crate::{ClientError, Kind, Target};
+
+/// A message up to this size leaves in one frame together with the end of the call.
+const ONE_FRAME_BYTES: usize = 16 * 1024;
+
+/// An inference as a request; `owned` gives the elements of an input that need not be copied.
+pub fn infer(message: &RequestMessage<'_>, owned: impl Fn(usize) -> Option<Bytes>) -> Outgoing {
+    let pieces = message.pieces(&prefix(message.encoded_len()), owned);
+    Outgoing { path: "ModelInfer".to_owned(), verb: Verb::Post, json_length: None, pieces, infer: true }
+}
+
+/// A call of another method with a serialized message.
+pub fn control(method: &str, message: &[u8]) -> Outgoing {
+    let mut wire = Vec::with_capacity(PREFIX_BYTES + message.len());
+    wire.extend_from_slice(&prefix(message.len()));
+    wire.extend_from_slice(message);
+    Outgoing { path: method.to_owned(), verb: Verb::Post, json_length: None, pieces: vec![wire.into()], infer: false }
+}
+
+fn prefix(length: usize) -> [u8; PREFIX_BYTES] {
+    let mut prefix = [0; PREFIX_BYTES];
+    (&mut prefix[1..]).put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    prefix
+}
+
+/// Asks and waits.
+///
+/// # Errors
+/// What the server says, or a broken connection.
+pub async fn call(
+    requests: &SendRequest<Bytes>,
+    target: &Target,
+    request: Outgoing,
+    limit: Option<Duration>,
+) -> Result<Bytes, ClientError> {
+    let head = call::head(&target.address, &request.path, &target.headers, limit)?;
+    let mut requests = requests.clone().ready().await.map_err(|error| broken(target, &error))?;
+    let (response, body) = requests.send_request(head, false).map_err(|error| broken(target, &error))?;
+    let mut sending = Box::pin(send(body, request.pieces));
+    let mut receiving = Box::pin(receive(response, request.infer));
+    let mut sent = false;
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            () = &mut sending, if !sent => sent = true,
+            outcome = &mut receiving => break outcome,
+        }
+    };
+    outcome.map_err(|failure| match failure {
+        Failure::Broken(error) => broken(target, &error),
+        Failure::Told(error) => error,
+    })
+}
+
+enum Failure {
+    Broken(h2::Error),
+    Told(ClientError),
+}
+
+impl From<h2::Error> for Failure {
+    fn from(error: h2::Error) -> Failure {
+        Failure::Broken(error)
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        Failure::Told(error)
+    }
+}
+
+/// Sends all pieces; what goes wrong is told by the response.
+async fn send(mut body: SendStream<Bytes>, pieces: Vec<Bytes>) {
+    let whole = pieces.len() == 1 && pieces[0].len() <= ONE_FRAME_BYTES;
+    for piece in pieces {
+        if whole {
+            let _ = body.send_data(piece, true);
+            return;
+        }
+        if writer::send(&mut body, piece).await.is_err() {
+            return;
+        }
+    }
+    let _ = body.send_data(Bytes::new(), true);
+}
+
+async fn receive(response: ResponseFuture, infer: bool) -> Result<Bytes, Failure> {
+    let (head, body) = response.await?.into_parts();
+    if let Some(told) = status::of_headers(&head.headers) {
+        return Err(refused(told).into());
+    }
+    if !head.status.is_success() {
+        return Err(refused(status::of_http(head.status)).into());
+    }
+    let messages = if infer { Messages::with_tensors(first_raw_output) } else { Messages::default() };
+    let (message, body) = first(body, messages).await?;
+    finish(body).await?;
+    message.ok_or_else(|| ClientError::broken("the server ended the call without a response").into())
+}
+
+/// The message of the response; what a server sends behind it is left to `finish`.
+async fn first(mut body: RecvStream, mut messages: Messages) -> Result<(Option<Bytes>, RecvStream), Failure> {
+    while let Some(piece) = body.data().await {
+        let piece = piece?;
+        let _ = body.flow_control().release_capacity(piece.len());
+        messages.push(piece);
+        if let Some(message) = messages.next()? {
+            return Ok((Some(message), body));
+        }
+    }
+    Ok((None, body))
+}
+
+/// The call's status.
+async fn finish(mut body: RecvStream) -> Result<(), Failure> {
+    while let Some(piece) = body.data().await {
+        let _ = body.flow_control().release_capacity(piece?.len());
+    }
+    let trailers = body.trailers().await?.unwrap_or_default();
+    match status::of_headers(&trailers) {
+        Some((0, _)) => Ok(()),
+        Some(told) => Err(refused(told).into()),
+        None => Err(ClientError::broken("the server ended the call without a status").into()),
+    }
+}
+
+fn refused((code, message): (i32, String)) -> ClientError {
+    let message = if message.is_empty() { format!("gRPC status {}", status::name(code)) } else { message };
+    ClientError::new(Kind::Refused(code), message)
+}
+
+fn broken(target: &Target, error: &h2::Error) -> ClientError {
+    ClientError::broken(format!("the connection to {} broke: {error}", target.address.authority()))
+}

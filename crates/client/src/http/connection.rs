@@ -1,0 +1,162 @@
+//! A connection of HTTP/1.1, for one request at a time.
+
+use std::io::{ErrorKind, IoSlice};
+use std::mem::MaybeUninit;
+
+use alipes_protocol::limits::HTTP_MAX_HEADER_BYTES;
+use bytes::{Buf, Bytes, BytesMut};
+use serde::Deserialize;
+use socket2::SockRef;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::head::{self, Head};
+use super::{body, reply};
+use crate::exchange::{Incoming, Outgoing};
+use crate::{ClientError, Kind, Target};
+
+/// Room for an answer of a small model; it grows with what comes.
+const BUFFER_BYTES: usize = 8 * 1024;
+
+/// Most pieces that are written with one call of the system.
+const PIECES_AT_ONCE: usize = 16;
+
+/// A connection, and what was read of it beyond the last answer.
+pub struct HttpConnection {
+    socket: TcpStream,
+    buffer: BytesMut,
+}
+
+impl HttpConnection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// If nobody is there.
+    pub async fn open(target: &Target) -> Result<HttpConnection, ClientError> {
+        let failed = |why: String| {
+            ClientError::new(Kind::Connect, format!("cannot connect to {}: {why}", target.address.authority()))
+        };
+        let address = (target.address.host.as_str(), target.address.port);
+        let socket = timeout(target.connect_limit, TcpStream::connect(address)).await;
+        let socket =
+            socket.map_err(|_| failed(format!("no answer within {} s", target.connect_limit.as_secs_f64())))?;
+        let socket = socket.map_err(|error| failed(error.to_string()))?;
+        // What is sent is complete: waiting for more would only add time.
+        socket.set_nodelay(true).map_err(|error| failed(error.to_string()))?;
+        Ok(HttpConnection { socket, buffer: BytesMut::new() })
+    }
+
+    /// Whether the server has neither closed it nor sent what nobody asked for.
+    pub fn is_alive(&self) -> bool {
+        let mut byte = [MaybeUninit::uninit()];
+        let look = SockRef::from(&self.socket).peek(&mut byte);
+        matches!(look, Err(error) if error.kind() == ErrorKind::WouldBlock)
+    }
+
+    /// Asks.
+    ///
+    /// # Returns
+    /// The answer, and whether the connection can be used again.
+    pub async fn ask(&mut self, target: &Target, request: Outgoing) -> (Result<Incoming, ClientError>, bool) {
+        match self.attempt(target, request).await {
+            Ok((outcome, keep)) => (outcome, keep),
+            Err(error) => (Err(error), false),
+        }
+    }
+
+    async fn attempt(
+        &mut self,
+        target: &Target,
+        request: Outgoing,
+    ) -> Result<(Result<Incoming, ClientError>, bool), ClientError> {
+        let head = head::request(target, &request)?;
+        let written = self.write(head, request.pieces).await;
+        // A server that refuses a long request does not read it to its end: what it says counts.
+        let head = match (self.head().await, &written) {
+            (Ok(head), _) => head,
+            (Err(_), Err(error)) => return Err(self.broken(target, error)),
+            (Err(error), Ok(())) => return Err(error),
+        };
+        let body = body::read(&mut self.socket, &mut self.buffer, &head).await?;
+        let keep = head.keep && written.is_ok() && self.buffer.is_empty();
+        Ok((read(&head, body, request.infer), keep))
+    }
+
+    fn broken(&self, target: &Target, error: &std::io::Error) -> ClientError {
+        ClientError::broken(format!("the connection to {} broke: {error}", target.address.authority()))
+    }
+
+    async fn write(&mut self, head: String, mut pieces: Vec<Bytes>) -> std::io::Result<()> {
+        pieces.insert(0, Bytes::from(head));
+        let mut rest = &mut pieces[..];
+        while !rest.is_empty() {
+            let slices: Vec<IoSlice<'_>> = rest.iter().take(PIECES_AT_ONCE).map(|piece| IoSlice::new(piece)).collect();
+            let mut written = self.socket.write_vectored(&slices).await?;
+            while let Some(first) = rest.first_mut().filter(|first| written >= first.len()) {
+                written -= first.len();
+                rest = &mut rest[1..];
+                if rest.is_empty() {
+                    return Ok(());
+                }
+            }
+            rest[0].advance(written);
+        }
+        Ok(())
+    }
+
+    async fn head(&mut self) -> Result<Head, ClientError> {
+        loop {
+            if let Some(head) = head::response(&self.buffer)? {
+                self.buffer.advance(head.size);
+                if !(100..200).contains(&head.status) {
+                    return Ok(head);
+                }
+            } else if self.buffer.len() > HTTP_MAX_HEADER_BYTES {
+                return Err(ClientError::broken("the answer's head is longer than any"));
+            } else {
+                self.buffer.reserve(BUFFER_BYTES);
+                body::more(&mut self.socket, &mut self.buffer).await?;
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    error: String,
+}
+
+/// A body as an answer.
+fn read(head: &Head, body: Bytes, infer: bool) -> Result<Incoming, ClientError> {
+    if !(200..300).contains(&head.status) {
+        let told = serde_json::from_slice::<Failure>(&body).map(|failure| failure.error);
+        let text = told.unwrap_or_else(|_| match body.is_empty() {
+            true => format!("HTTP status {}", head.status),
+            false => format!("HTTP status {}: {}", head.status, String::from_utf8_lossy(&body[..body.len().min(200)])),
+        });
+        return Err(ClientError::new(Kind::Refused(code(head.status)), text));
+    }
+    if !infer {
+        return Ok(Incoming::Body(body));
+    }
+    reply::decode(body, head.json_length).map(|reply| Incoming::Reply(Box::new(reply)))
+}
+
+/// Number of the gRPC code that an HTTP status stands for.
+fn code(status: u16) -> i32 {
+    match status {
+        400 | 413 | 415 => 3,
+        401 => 16,
+        403 => 7,
+        404 => 5,
+        409 => 6,
+        429 => 8,
+        499 => 1,
+        501 => 12,
+        502 | 503 => 14,
+        504 => 4,
+        500.. => 13,
+        _ => 2,
+    }
+}

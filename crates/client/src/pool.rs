@@ -1,0 +1,110 @@
+//! Calls that are waited for: the caller's thread drives the socket itself, so that no other has to be woken.
+//!
+//! A *lane* is a connection with a small runtime of its own. A call takes an idle lane, or a new one, and gives it back;
+//! threads therefore never wait for each other.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alipes_protocol::limits::CLIENT_MAX_IDLE_CONNECTIONS;
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use crate::connection::Connection;
+use crate::exchange::{Incoming, Outgoing, exchange};
+use crate::{ClientError, Kind, Target};
+
+/// The lanes to one server.
+pub struct Pool {
+    target: Arc<Target>,
+    idle: Mutex<Vec<Lane>>,
+}
+
+struct Lane {
+    // Goes first: what it holds is registered with the runtime.
+    connection: Option<Connection>,
+    runtime: Runtime,
+}
+
+type Outcome = (Result<Incoming, ClientError>, Option<Connection>);
+
+/// A call on its way; dropped before it has ended, it is withdrawn together with its connection.
+pub struct Call {
+    work: Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    runtime: Option<Runtime>,
+    pool: Arc<Pool>,
+}
+
+impl Pool {
+    /// No connections yet.
+    pub fn new(target: Arc<Target>) -> Arc<Pool> {
+        Arc::new(Pool { target, idle: Mutex::new(Vec::new()) })
+    }
+
+    /// Begins a call; it goes on while somebody waits for it.
+    ///
+    /// # Errors
+    /// If the system has no descriptor left.
+    pub fn call(self: &Arc<Self>, request: Outgoing, limit: Option<Duration>) -> Result<Call, ClientError> {
+        let idle = self.idle.lock().pop();
+        let lane = idle.map_or_else(Lane::new, Ok)?;
+        let target = self.target.clone();
+        let work = Box::pin(async move { exchange(&target, lane.connection, request, limit).await });
+        Ok(Call { work, runtime: Some(lane.runtime), pool: self.clone() })
+    }
+
+    /// Closes the connections that nobody uses now.
+    pub fn close(&self) {
+        let idle = std::mem::take(&mut *self.idle.lock());
+        drop(idle);
+    }
+
+    fn give_back(&self, lane: Lane) {
+        let mut idle = self.idle.lock();
+        if idle.len() < CLIENT_MAX_IDLE_CONNECTIONS {
+            idle.push(lane);
+        }
+    }
+}
+
+impl Lane {
+    fn new() -> Result<Lane, ClientError> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
+        Ok(Lane { connection: None, runtime })
+    }
+}
+
+impl Call {
+    /// Drives the call for a while; `None` where it has not ended.
+    pub fn wait(&mut self, slice: Duration) -> Option<Result<Incoming, ClientError>> {
+        let runtime = self.runtime.take()?;
+        let work = &mut self.work;
+        let outcome = runtime.block_on(async { timeout(slice, work).await.ok() });
+        match outcome {
+            None => {
+                self.runtime = Some(runtime);
+                None
+            }
+            Some((answer, connection)) => {
+                if connection.is_some() {
+                    self.pool.give_back(Lane { connection, runtime });
+                }
+                Some(answer)
+            }
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // The work goes before the runtime that its socket is registered with, which waits for no resolver.
+            self.work = Box::pin(std::future::pending());
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Which server is asked, and how.
+
+use std::time::Duration;
+
+use crate::ClientError;
+use crate::address::Address;
+
+/// How requests travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// gRPC over HTTP/2.
+    Grpc,
+    /// HTTP/1.1: JSON, with binary tensors behind it.
+    Http,
+}
+
+/// A server.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where it is.
+    pub address: Address,
+    /// How it is asked.
+    pub wire: Wire,
+    /// What stands in front of each path over HTTP, for servers behind a proxy: empty, or `/prefix`.
+    pub prefix: String,
+    /// Headers of each request.
+    pub headers: Vec<(String, String)>,
+    /// Longest time for a connection.
+    pub connect_limit: Duration,
+}
+
+impl Target {
+    /// A server at `host:port`, or `host:port/prefix`.
+    ///
+    /// # Errors
+    /// What is no address.
+    pub fn new(
+        text: &str,
+        wire: Wire,
+        headers: Vec<(String, String)>,
+        connect_limit: Duration,
+    ) -> Result<Target, ClientError> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, prefix.trim_end_matches('/')),
+            None => (text, ""),
+        };
+        let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
+        let known = |byte: u8| byte.is_ascii_graphic() && byte != b'?' && byte != b'#';
+        if !prefix.bytes().all(known) {
+            let text = format!("'{prefix}' cannot stand in front of a path");
+            return Err(ClientError::new(crate::Kind::Connect, text));
+        }
+        Ok(Target { address: Address::parse(address)?, wire, prefix, headers, connect_limit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_stands_in_front_of_paths() {
+        let target = |text| Target::new(text, Wire::Http, Vec::new(), Duration::ZERO).map(|target| target.prefix);
+        assert_eq!(target("h:1"), Ok(String::new()));
+        assert_eq!(target("h:1/"), Ok(String::new()));
+        assert_eq!(target("h:1/a/b/"), Ok("/a/b".to_owned()));
+        assert!(target("h:1/a b").is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! The calls to one server: waited for by the thread that makes them, or told to a mailbox.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alipes_client::crowd::Crowd;
+use alipes_client::pool::Pool;
+use alipes_client::{ClientError, Incoming, Outgoing, Target, Wire};
+use arc_swap::ArcSwap;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PySequence};
+
+use super::errors::{exception, wrong};
+use super::mailbox::{ClientMailbox, ClientTask};
+use super::outputs;
+use super::requests::{Question, control};
+use super::waiting::{Deadline, wait};
+use crate::worker::arrays;
+
+/// The calls to one server.
+#[pyclass(frozen, module = "alipes._core")]
+pub struct ClientLink {
+    target: Arc<Target>,
+    own: ArcSwap<Own>,
+}
+
+/// What belongs to one process: a forked one leaves it alone, for the sockets are its parent's, and begins its own.
+struct Own {
+    process: u32,
+    pool: Arc<Pool>,
+    crowd: Arc<Crowd>,
+}
+
+impl Own {
+    fn new(target: &Arc<Target>) -> Arc<Own> {
+        let (pool, crowd) = (Pool::new(target.clone()), Crowd::new(target.clone()));
+        Arc::new(Own { process: std::process::id(), pool, crowd })
+    }
+}
+
+#[pymethods]
+impl ClientLink {
+    #[new]
+    #[pyo3(signature = (address, wire, connect_timeout_s = 10.0, headers = None))]
+    fn new(
+        py: Python<'_>,
+        address: &str,
+        wire: &str,
+        connect_timeout_s: f64,
+        headers: Option<Vec<(String, String)>>,
+    ) -> PyResult<ClientLink> {
+        arrays::prepare(py)?;
+        let wire = match wire {
+            "grpc" => Wire::Grpc,
+            "http" => Wire::Http,
+            _ => return Err(wrong(format!("the wire '{wire}' is unknown: expected 'grpc' or 'http'"))),
+        };
+        let limit = Duration::try_from_secs_f64(connect_timeout_s.max(0.0)).unwrap_or(Duration::MAX);
+        let target = Target::new(address, wire, headers.unwrap_or_default(), limit);
+        let target = Arc::new(target.map_err(|error| exception(py, &error))?);
+        Ok(ClientLink { own: ArcSwap::new(Own::new(&target)), target })
+    }
+
+    #[pyo3(signature = (
+        model, version, inputs, outputs = None, request_id = "", parameters = None, timeout_s = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "what a request of the protocol may say")]
+    fn infer<'py>(
+        &self,
+        py: Python<'py>,
+        model: &str,
+        version: &str,
+        inputs: &Bound<'py, PySequence>,
+        outputs: Option<&Bound<'py, PySequence>>,
+        request_id: &str,
+        parameters: Option<&Bound<'py, PyDict>>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let question = Question { model, version, inputs, outputs, request_id, parameters };
+        let answer = self.ask(py, question.encode(self.target.wire)?, timeout_s)?;
+        python(py, &answer)
+    }
+
+    #[pyo3(signature = (path, body = None, timeout_s = None))]
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        body: Option<&[u8]>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let answer = self.ask(py, control(self.target.wire, path, body), timeout_s)?;
+        python(py, &answer)
+    }
+
+    #[pyo3(signature = (
+        mailbox, number, model, version, inputs, outputs = None, request_id = "", parameters = None, timeout_s = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "what a request of the protocol may say")]
+    fn begin_infer(
+        &self,
+        py: Python<'_>,
+        mailbox: &ClientMailbox,
+        number: u64,
+        model: &str,
+        version: &str,
+        inputs: &Bound<'_, PySequence>,
+        outputs: Option<&Bound<'_, PySequence>>,
+        request_id: &str,
+        parameters: Option<&Bound<'_, PyDict>>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<ClientTask> {
+        let question = Question { model, version, inputs, outputs, request_id, parameters };
+        self.begin(py, mailbox, number, question.encode(self.target.wire)?, timeout_s)
+    }
+
+    #[pyo3(signature = (mailbox, number, path, body = None, timeout_s = None))]
+    fn begin_call(
+        &self,
+        py: Python<'_>,
+        mailbox: &ClientMailbox,
+        number: u64,
+        path: &str,
+        body: Option<&[u8]>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<ClientTask> {
+        self.begin(py, mailbox, number, control(self.target.wire, path, body), timeout_s)
+    }
+
+    fn close(&self, py: Python<'_>) {
+        let own = self.own();
+        py.detach(|| {
+            own.pool.close();
+            own.crowd.close();
+        });
+    }
+}
+
+impl ClientLink {
+    fn own(&self) -> Arc<Own> {
+        let own = self.own.load_full();
+        if own.process == std::process::id() {
+            return own;
+        }
+        let fresh = Own::new(&self.target);
+        std::mem::forget(self.own.swap(fresh.clone()));
+        fresh
+    }
+
+    fn ask(&self, py: Python<'_>, request: Outgoing, timeout_s: Option<f64>) -> PyResult<Incoming> {
+        let own = self.own();
+        let outcome = (|| {
+            let mut call = own.pool.call(request, limit(timeout_s))?;
+            Ok(wait(py, &Deadline::after(None), |slice| call.wait(slice)))
+        })();
+        let outcome: Result<PyResult<Option<Result<Incoming, ClientError>>>, ClientError> = outcome;
+        match outcome.map_err(|error| exception(py, &error))?? {
+            Some(answer) => answer.map_err(|error| exception(py, &error)),
+            None => Err(wrong("a call without a deadline ended without an answer")),
+        }
+    }
+
+    fn begin(
+        &self,
+        py: Python<'_>,
+        mailbox: &ClientMailbox,
+        number: u64,
+        request: Outgoing,
+        timeout_s: Option<f64>,
+    ) -> PyResult<ClientTask> {
+        let mailbox = mailbox.mailbox();
+        let task = self.own().crowd.call(request, limit(timeout_s), move |outcome| mailbox.put((number, outcome)));
+        Ok(ClientTask::new(task.map_err(|error| exception(py, &error))?))
+    }
+}
+
+fn limit(seconds: Option<f64>) -> Option<Duration> {
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
+}
+
+/// An answer as Python gets it: a tuple for an inference, bytes for anything else.
+pub fn python<'py>(py: Python<'py>, answer: &Incoming) -> PyResult<Bound<'py, PyAny>> {
+    match answer {
+        Incoming::Reply(reply) => outputs::reply(py, reply).map(Bound::into_any),
+        Incoming::Body(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
+    }
+}

@@ -1,0 +1,163 @@
+"""What can be asked of a server beside inference: where to ask, with what, and how the answer reads."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import quote
+
+from alipes.types import IndexEntry, ModelState
+
+__all__ = ["HTTP", "Call", "HttpOperations", "Operations"]
+
+T = TypeVar("T")
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One question.
+
+    Attributes:
+        path: Path or method.
+        body: What is sent; `None` is a plain look over HTTP.
+        read: Reads the answer.
+        repeatable: Whether it may be asked again where nobody knows what became of it.
+    """
+
+    path: str
+    body: bytes | None
+    read: Callable[[bytes], T]
+    repeatable: bool = True
+
+
+class Operations(Protocol):
+    """The questions, in the words of one wire."""
+
+    def live(self) -> Call[bool]:
+        """Whether the server answers."""
+
+    def ready(self) -> Call[bool]:
+        """Whether the server is ready."""
+
+    def model_ready(self, model: str, version: str) -> Call[bool]:
+        """Whether a model is."""
+
+    def server_metadata(self) -> Call[Document]:
+        """Name, version, extensions."""
+
+    def metadata(self, model: str, version: str) -> Call[Document]:
+        """A model's inputs and outputs."""
+
+    def config(self, model: str, version: str) -> Call[Document]:
+        """A model's configuration."""
+
+    def statistics(self, model: str, version: str) -> Call[list[Document]]:
+        """Statistics of a model, or of all."""
+
+    def index(self) -> Call[list[IndexEntry]]:
+        """The repository index."""
+
+    def load(self, model: str, config: str | None, files: Mapping[str, bytes]) -> Call[None]:
+        """Loads a model."""
+
+    def unload(self, model: str, dependents: bool) -> Call[None]:
+        """Unloads a model."""
+
+    def share(self, region: str, key: str, byte_size: int) -> Call[None]:
+        """Registers shared memory."""
+
+    def unshare(self, region: str) -> Call[None]:
+        """Forgets shared memory."""
+
+
+class HttpOperations:
+    """The questions as HTTP has them."""
+
+    def live(self) -> Call[bool]:
+        """Whether the server answers."""
+        return Call("/v2/health/live", None, _yes)
+
+    def ready(self) -> Call[bool]:
+        """Whether the server is ready."""
+        return Call("/v2/health/ready", None, _yes)
+
+    def model_ready(self, model: str, version: str) -> Call[bool]:
+        """Whether a model is."""
+        return Call(f"{_model(model, version)}/ready", None, _yes)
+
+    def server_metadata(self) -> Call[Document]:
+        """Name, version, extensions."""
+        return Call("/v2", None, json.loads)
+
+    def metadata(self, model: str, version: str) -> Call[Document]:
+        """A model's inputs and outputs."""
+        return Call(_model(model, version), None, json.loads)
+
+    def config(self, model: str, version: str) -> Call[Document]:
+        """A model's configuration."""
+        return Call(f"{_model(model, version)}/config", None, json.loads)
+
+    def statistics(self, model: str, version: str) -> Call[list[Document]]:
+        """Statistics of a model, or of all."""
+        path = f"{_model(model, version)}/stats" if model else "/v2/models/stats"
+        return Call(path, None, lambda body: list(json.loads(body)["model_stats"]))
+
+    def index(self) -> Call[list[IndexEntry]]:
+        """The repository index."""
+        return Call("/v2/repository/index", b"{}", lambda body: [index_entry(line) for line in json.loads(body)])
+
+    def load(self, model: str, config: str | None, files: Mapping[str, bytes]) -> Call[None]:
+        """Loads a model."""
+        parameters = {} if config is None else {"config": config}
+        parameters |= {f"file:{path}": base64.b64encode(content).decode() for path, content in files.items()}
+        return self._repository(model, "load", parameters)
+
+    def unload(self, model: str, dependents: bool) -> Call[None]:
+        """Unloads a model."""
+        return self._repository(model, "unload", {"unload_dependents": dependents})
+
+    def share(self, region: str, key: str, byte_size: int) -> Call[None]:
+        """Registers shared memory."""
+        body = json.dumps({"key": key, "offset": 0, "byte_size": byte_size}).encode()
+        return Call(f"{_region(region)}/register", body, _nothing)
+
+    def unshare(self, region: str) -> Call[None]:
+        """Forgets shared memory."""
+        return Call(f"{_region(region)}/unregister", b"", _nothing)
+
+    def _repository(self, model: str, what: str, parameters: Mapping[str, Any]) -> Call[None]:
+        body = json.dumps({"parameters": parameters}).encode()
+        path = f"/v2/repository/models/{quote(model, safe='')}/{what}"
+        return Call(path, body, _nothing, repeatable=False)
+
+
+HTTP = HttpOperations()
+
+
+def index_entry(line: Mapping[str, Any]) -> IndexEntry:
+    """A line of the repository index."""
+    state = line.get("state") or None
+    return IndexEntry(
+        line["name"], str(line.get("version", "")), ModelState(state) if state else None, line.get("reason", "")
+    )
+
+
+def _model(model: str, version: str) -> str:
+    path = f"/v2/models/{quote(model, safe='')}"
+    return f"{path}/versions/{quote(version, safe='')}" if version else path
+
+
+def _region(region: str) -> str:
+    return f"/v2/systemsharedmemory/region/{quote(region, safe='')}"
+
+
+def _yes(_: bytes) -> bool:
+    return True
+
+
+def _nothing(_: bytes) -> None:
+    return None

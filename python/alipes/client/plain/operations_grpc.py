@@ -1,0 +1,127 @@
+"""The questions as gRPC has them, with the messages of the project's own proto files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message_factory import GetMessageClass
+
+from alipes.client.plain.operations import Call, Document, index_entry
+from alipes.config.schema import pool
+from alipes.types import IndexEntry
+
+__all__ = ["GRPC", "GrpcOperations"]
+
+T = TypeVar("T")
+
+
+class GrpcOperations:
+    """The questions as gRPC has them."""
+
+    def live(self) -> Call[bool]:
+        """Whether the server answers."""
+        return _call("ServerLive", {}, lambda answer: bool(answer.live))
+
+    def ready(self) -> Call[bool]:
+        """Whether the server is ready."""
+        return _call("ServerReady", {}, lambda answer: bool(answer.ready))
+
+    def model_ready(self, model: str, version: str) -> Call[bool]:
+        """Whether a model is."""
+        return _call("ModelReady", {"name": model, "version": version}, lambda answer: bool(answer.ready))
+
+    def server_metadata(self) -> Call[Document]:
+        """Name, version, extensions."""
+        return _call("ServerMetadata", {}, plain)
+
+    def metadata(self, model: str, version: str) -> Call[Document]:
+        """A model's inputs and outputs."""
+        return _call("ModelMetadata", {"name": model, "version": version}, plain)
+
+    def config(self, model: str, version: str) -> Call[Document]:
+        """A model's configuration."""
+        return _call("ModelConfig", {"name": model, "version": version}, lambda answer: plain(answer.config))
+
+    def statistics(self, model: str, version: str) -> Call[list[Document]]:
+        """Statistics of a model, or of all."""
+
+        def read(answer: Any) -> list[Document]:
+            return [plain(model) for model in answer.model_stats]
+
+        return _call("ModelStatistics", {"name": model, "version": version}, read)
+
+    def index(self) -> Call[list[IndexEntry]]:
+        """The repository index."""
+        return _call("RepositoryIndex", {}, lambda answer: [index_entry(plain(line)) for line in answer.models])
+
+    def load(self, model: str, config: str | None, files: Mapping[str, bytes]) -> Call[None]:
+        """Loads a model."""
+        parameters: dict[str, Any] = {} if config is None else {"config": {"string_param": config}}
+        parameters |= {f"file:{path}": {"bytes_param": content} for path, content in files.items()}
+        return self._repository("RepositoryModelLoad", model, parameters)
+
+    def unload(self, model: str, dependents: bool) -> Call[None]:
+        """Unloads a model."""
+        return self._repository("RepositoryModelUnload", model, {"unload_dependents": {"bool_param": dependents}})
+
+    def share(self, region: str, key: str, byte_size: int) -> Call[None]:
+        """Registers shared memory."""
+        return _call("SystemSharedMemoryRegister", {"name": region, "key": key, "byte_size": byte_size}, _nothing)
+
+    def unshare(self, region: str) -> Call[None]:
+        """Forgets shared memory."""
+        return _call("SystemSharedMemoryUnregister", {"name": region}, _nothing)
+
+    def _repository(self, method: str, model: str, parameters: Mapping[str, Any]) -> Call[None]:
+        return _call(method, {"model_name": model, "parameters": parameters}, _nothing, repeatable=False)
+
+
+GRPC = GrpcOperations()
+
+
+def plain(message: Any) -> Document:
+    """A message as a dictionary of all its fields but those of a choice that were not made."""
+    fields = message.DESCRIPTOR.fields
+    return {field.name: _value(message, field) for field in fields if _is_said(message, field)}
+
+
+def _is_said(message: Any, field: FieldDescriptor) -> bool:
+    return not field.has_presence or bool(message.HasField(field.name))
+
+
+def _value(message: Any, field: FieldDescriptor) -> Any:
+    value = getattr(message, field.name)
+    kind = field.message_type
+    if kind is not None and kind.GetOptions().map_entry:
+        nested = kind.fields_by_name["value"].message_type is not None
+        return {key: plain(item) if nested else item for key, item in value.items()}
+    if field.is_repeated:
+        return [_item(item, field) for item in value]
+    return _item(value, field)
+
+
+def _item(value: Any, field: FieldDescriptor) -> Any:
+    if field.message_type is not None:
+        return plain(value)
+    if field.enum_type is not None:
+        named = field.enum_type.values_by_number.get(value)
+        return named.name if named is not None else value
+    return value
+
+
+def _call(method: str, fields: Mapping[str, Any], read: Callable[[Any], T], *, repeatable: bool = True) -> Call[T]:
+    answer = _message(f"{method}Response")
+    body = _message(f"{method}Request")(**fields).SerializeToString()
+    return Call(method, body, lambda received: read(answer.FromString(received)), repeatable)
+
+
+@cache
+def _message(name: str) -> Any:
+    return GetMessageClass(pool().FindMessageTypeByName(f"inference.{name}"))
+
+
+def _nothing(_: Any) -> None:
+    return None

@@ -1,0 +1,172 @@
+"""An inference as it is asked: its inputs checked, what lies in shared memory left there; and its answer read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from alipes.client.plain.shared import SharedMemory
+from alipes.client.plain.signature import Signature
+from alipes.errors import InvalidArgument, TransportError
+
+__all__ = ["Answer", "Array", "Inputs", "Options", "Outputs", "Question"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Inputs: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
+Outputs: TypeAlias = Sequence[str] | Mapping[str, Array | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered.
+
+    Attributes:
+        outputs: Arrays by name; read-only where they are not in shared memory.
+        version: The version of the model.
+        request_id: The request's id.
+        parameters: What the model attached.
+    """
+
+    outputs: dict[str, Array]
+    version: str
+    request_id: str
+    parameters: dict[str, bool | int | float | str]
+
+    def __getitem__(self, name: str) -> Array:
+        """The output of that name."""
+        return self.outputs[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a request says beside its tensors.
+
+    Attributes:
+        version: The version; empty leaves the choice to the server.
+        request_id: Comes back with the answer, and with errors.
+        sequence_id: The sequence that the request belongs to.
+        sequence_start: Whether it begins with it.
+        sequence_end: Whether it ends with it.
+        priority: 1 is highest, 0 is the model's default.
+        queue_timeout_s: The longest wait in the model's queue.
+        parameters: The model's own parameters.
+    """
+
+    version: str = ""
+    request_id: str = ""
+    sequence_id: int | str | None = None
+    sequence_start: bool = False
+    sequence_end: bool = False
+    priority: int = 0
+    queue_timeout_s: float | None = None
+    parameters: Mapping[str, bool | int | float | str] | None = None
+
+    def said(self) -> dict[str, bool | int | float | str] | None:
+        """All of it as parameters of the protocol."""
+        said: dict[str, bool | int | float | str] = {}
+        if self.sequence_id:
+            said["sequence_id"] = self.sequence_id
+            said["sequence_start"] = self.sequence_start
+            said["sequence_end"] = self.sequence_end
+        if self.priority:
+            said["priority"] = self.priority
+        if self.queue_timeout_s is not None:
+            said["timeout"] = max(round(self.queue_timeout_s * 1e6), 1)
+        if self.parameters:
+            said |= self.parameters
+        return said or None
+
+
+class Question:
+    """An inference that is asked for, perhaps more than once."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        inputs: Inputs,
+        outputs: Outputs | None,
+        options: Options,
+        regions: Iterable[SharedMemory],
+    ) -> None:
+        """Checks the inputs.
+
+        Raises:
+            InvalidArgument: If they do not fit the model.
+        """
+        tensors: list[tuple[Any, ...]] = list(signature.tensors(inputs))
+        self.single = not isinstance(inputs, Mapping)
+        self._targets: dict[str, tuple[SharedMemory, int]] = {}
+        if regions:
+            tensors = [_lying(tensor, regions) for tensor in tensors]
+        self._asked = (
+            signature.model,
+            options.version,
+            tensors,
+            None if outputs is None else self._wanted(signature, outputs, regions),
+            options.request_id,
+            options.said(),
+        )
+
+    def arguments(self, timeout_s: float | None) -> tuple[Any, ...]:
+        """As `_core.ClientLink.infer` takes them."""
+        return (*self._asked, timeout_s)
+
+    def answer(self, reply: tuple[dict[str, Any], str, str, dict[str, Any]]) -> Answer:
+        """The answer; arrays over shared memory for what lies there."""
+        outputs, version, request_id, parameters = reply
+        for name, (region, offset) in self._targets.items():
+            if isinstance(output := outputs.get(name), tuple):
+                datatype, shape = output
+                outputs[name] = region.view(offset, shape, _dtype(datatype))
+        for name, output in outputs.items():
+            if isinstance(output, tuple):
+                raise TransportError(f"the server's response cannot be read: output '{name}' has no elements")
+        return Answer(outputs, version, request_id, parameters)
+
+    def _wanted(
+        self, signature: Signature, outputs: Outputs, regions: Iterable[SharedMemory]
+    ) -> list[str | tuple[str, dict[str, Any]]]:
+        wanted: list[str | tuple[str, dict[str, Any]]] = []
+        for name in outputs:
+            if name not in signature.outputs:
+                names = ", ".join(f"'{known}'" for known in signature.outputs)
+                raise InvalidArgument(
+                    f"model '{signature.model}' has no output '{name}': its outputs are {names}", model=signature.model
+                )
+            target = outputs[name] if isinstance(outputs, Mapping) else None
+            if target is None:
+                wanted.append(name)
+                continue
+            region, place = _find(target, regions)
+            if region is None or place is None or not target.flags.c_contiguous:
+                raise InvalidArgument(
+                    f"the array for output '{name}' must lie in memory that this client shares, row by row: make it "
+                    "with SharedMemory.empty",
+                    model=signature.model,
+                )
+            self._targets[name] = (region, place["shared_memory_offset"])
+            wanted.append((name, place))
+        return wanted
+
+
+def _lying(tensor: tuple[Any, ...], regions: Iterable[SharedMemory]) -> tuple[Any, ...]:
+    name, datatype, shape, array = tensor
+    _, place = _find(array, regions) if datatype != "BYTES" else (None, None)
+    return tensor if place is None else (name, datatype, shape, None, place)
+
+
+def _find(array: Array, regions: Iterable[SharedMemory]) -> tuple[SharedMemory | None, dict[str, Any] | None]:
+    for region in regions:
+        if (place := region.place(array)) is not None:
+            return region, place
+    return None, None
+
+
+def _dtype(datatype: str) -> np.dtype[Any]:
+    from alipes.client.plain.signature import TensorSpec
+
+    return np.dtype(np.uint16) if datatype == "BF16" else TensorSpec("", datatype, ()).dtype

@@ -1,0 +1,113 @@
+"""Memory that a client and a server on one machine both see: tensors go and come without crossing a socket."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["SharedMemory"]
+
+_FOLDER: Final = Path("/dev/shm")
+_ALIGNMENT: Final = 64
+
+
+class SharedMemory:
+    """A region of memory that the server knows. A context manager: leaving it gives the memory back.
+
+    Attributes:
+        name: The region's name at the server.
+        byte_size: Its size.
+    """
+
+    def __init__(self, byte_size: int) -> None:
+        """Makes the memory; `key` tells the server where it is."""
+        if byte_size <= 0:
+            raise ValueError(f"shared memory of {byte_size} bytes: expected at least one")
+        self.name = f"alipes-{os.getpid()}-{secrets.token_hex(6)}"
+        self.byte_size = byte_size
+        self._taken = 0
+        path = _FOLDER / self.name
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._unlink = weakref.finalize(self, _unlink, path, os.getpid())
+        try:
+            os.ftruncate(descriptor, byte_size)
+            self._memory = mmap.mmap(descriptor, byte_size)
+        finally:
+            os.close(descriptor)
+        self._bytes: npt.NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8)
+        self._start: int = self._bytes.__array_interface__["data"][0]
+        self._forget: Callable[[], None] | None = None
+
+    def __enter__(self) -> SharedMemory:
+        """The region itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Gives the memory back."""
+        self.close()
+
+    @property
+    def key(self) -> str:
+        """The name of the object of shared memory."""
+        return f"/{self.name}"
+
+    def empty(self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+        """An array in the region, behind those that were made before; its elements are whatever lies there.
+
+        Raises:
+            ValueError: If there is no room left.
+        """
+        kind = np.dtype(dtype)
+        if kind.hasobject:
+            raise ValueError("objects have no place in shared memory: expected a type of numbers")
+        begin = -(-self._taken // _ALIGNMENT) * _ALIGNMENT
+        end = begin + prod(shape) * kind.itemsize
+        if end > self.byte_size:
+            raise ValueError(f"{end - begin} bytes do not fit: {max(self.byte_size - begin, 0)} bytes are left")
+        self._taken = end
+        return self.view(begin, tuple(shape), kind)
+
+    def view(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """An array over what lies at an offset."""
+        return np.ndarray(shape, dtype, buffer=self._bytes, offset=offset)
+
+    def place(self, array: npt.NDArray[Any]) -> dict[str, Any] | None:
+        """The parameters that tell the server where an array lies; `None` if it is not here."""
+        offset = array.__array_interface__["data"][0] - self._start
+        if not 0 <= offset <= self.byte_size - max(array.nbytes, 1):
+            return None
+        return {
+            "shared_memory_region": self.name,
+            "shared_memory_offset": offset,
+            "shared_memory_byte_size": array.nbytes,
+        }
+
+    def on_close(self, forget: Callable[[], None]) -> None:
+        """Has something done before the memory goes: the server is told."""
+        self._forget = forget
+
+    def close(self) -> None:
+        """Has the server forget the region. The memory itself goes with the last array in it."""
+        forget, self._forget = self._forget, None
+        try:
+            if forget is not None:
+                forget()
+        finally:
+            self._unlink()
+
+
+def _unlink(path: Path, process: int) -> None:
+    # A forked process has a copy of the region's object; the memory's name is its parent's.
+    if os.getpid() == process:
+        with suppress(FileNotFoundError):
+            path.unlink()

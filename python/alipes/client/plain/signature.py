@@ -1,0 +1,187 @@
+"""What a model takes and gives, out of its metadata; and arrays checked against it before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from alipes.errors import InvalidArgument
+
+__all__ = ["Signature", "TensorSpec", "read_signature"]
+
+Document = Mapping[str, Any]
+
+_TYPES: Final[dict[str, Any]] = {
+    "BOOL": np.bool_,
+    "UINT8": np.uint8,
+    "UINT16": np.uint16,
+    "UINT32": np.uint32,
+    "UINT64": np.uint64,
+    "INT8": np.int8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "FP16": np.float16,
+    "FP32": np.float32,
+    "FP64": np.float64,
+    "BF16": np.float32,  # numpy has none; the upper half of FP32
+    "BYTES": np.object_,
+}
+_TEXT_KINDS: Final = "OSU"
+_MAX_KNOWN_SHAPES: Final = 64
+"""Shapes that an input remembers as fitting: callers use a few, and one that uses many is checked each time."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A tensor as the model declares it.
+
+    Attributes:
+        name: Its name.
+        datatype: Its datatype in the protocol's words, such as `FP32`.
+        shape: Its sizes; -1 is any.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    _fitting: set[tuple[int, ...]] = field(default_factory=set, compare=False, repr=False)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
+        kind: np.dtype[Any] = np.dtype(_TYPES.get(self.datatype, np.object_))
+        return kind
+
+    def tensor(self, model: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The value as an array that can be sent: of the right type and shape, row by row.
+
+        Raises:
+            InvalidArgument: If it is not of the declared type or shape.
+        """
+        array = value if isinstance(value, np.ndarray) else self._array(model, value)
+        if array.dtype is not self.dtype:
+            array = self._typed(model, array)
+        if array.shape not in self._fitting:
+            self._check_shape(model, array.shape)
+        if self.datatype == "BF16":
+            return _halved(array)
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+    def _array(self, model: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+        try:
+            return np.asarray(value, self.dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidArgument(
+                f"input '{self.name}' of model '{model}' takes {self.datatype}: {error}", model=model
+            ) from error
+
+    def _typed(self, model: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if array.dtype == self.dtype:
+            return array
+        if self.datatype == "BYTES" and array.dtype.kind in _TEXT_KINDS:
+            return array.astype(np.object_) if array.dtype.kind == "U" else array
+        if self.datatype == "BF16" and array.dtype.name == "bfloat16":
+            return array.astype(np.float32)
+        if array.dtype.newbyteorder("=") == self.dtype:
+            return array.astype(self.dtype)
+        hint = "" if self.datatype == "BYTES" else f": convert it with .astype(np.{self.dtype.name})"
+        raise InvalidArgument(
+            f"input '{self.name}' of model '{model}' takes {self.datatype}, the array has {array.dtype.name}{hint}",
+            model=model,
+        )
+
+    def _check_shape(self, model: str, shape: tuple[int, ...]) -> None:
+        declared = self.shape
+        if len(shape) != len(declared) or any(
+            size not in (-1, seen) for size, seen in zip(declared, shape, strict=True)
+        ):
+            seen = f"takes the shape {_text(declared)}, the array has {_text(shape)}"
+            raise InvalidArgument(f"input '{self.name}' of model '{model}' {seen}", model=model)
+        if len(self._fitting) < _MAX_KNOWN_SHAPES:
+            self._fitting.add(shape)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a model takes and gives.
+
+    Attributes:
+        model: Its name.
+        inputs: By name.
+        outputs: By name.
+        required: Names of the inputs that cannot be left out, as far as the server tells.
+    """
+
+    model: str
+    inputs: Mapping[str, TensorSpec]
+    outputs: Mapping[str, TensorSpec]
+    required: frozenset[str] = frozenset()
+
+    def named(self, values: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> Mapping[str, npt.ArrayLike]:
+        """Values by the name of their input; a single one needs none where the model has one input.
+
+        Raises:
+            InvalidArgument: If a name is unknown or missing.
+        """
+        if not isinstance(values, Mapping):
+            if len(self.inputs) != 1:
+                raise InvalidArgument(
+                    f"model '{self.model}' has the inputs {_names(self.inputs)}: pass a dictionary", model=self.model
+                )
+            return {next(iter(self.inputs)): values}
+        if unknown := values.keys() - self.inputs.keys():
+            raise InvalidArgument(
+                f"model '{self.model}' has no input {_names(unknown)}: its inputs are {_names(self.inputs)}",
+                model=self.model,
+            )
+        if missing := self.required - values.keys():
+            raise InvalidArgument(f"model '{self.model}' also takes the input {_names(missing)}", model=self.model)
+        return values
+
+    def tensors(
+        self, values: Mapping[str, npt.ArrayLike] | npt.ArrayLike
+    ) -> list[tuple[str, str, tuple[int, ...], npt.NDArray[Any]]]:
+        """The values as they are sent.
+
+        Raises:
+            InvalidArgument: If they do not fit.
+        """
+        inputs, sent = self.inputs, []
+        for name, value in self.named(values).items():
+            spec = inputs[name]
+            array = spec.tensor(self.model, value)
+            sent.append((name, spec.datatype, array.shape, array))
+        return sent
+
+
+def read_signature(metadata: Document, config: Document | None) -> Signature:
+    """A model's signature; without a configuration no input counts as required."""
+    inputs, outputs = ({spec.name: spec for spec in map(_spec, metadata.get(key, ()))} for key in ("inputs", "outputs"))
+    declared = config.get("input", ()) if config is not None else ()
+    required = frozenset(port["name"] for port in declared if not port.get("optional", False))
+    return Signature(str(metadata["name"]), inputs, outputs, required & inputs.keys())
+
+
+def _spec(port: Document) -> TensorSpec:
+    return TensorSpec(port["name"], port["datatype"], tuple(int(size) for size in port["shape"]))
+
+
+def _halved(array: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+    """FP32 as BF16: the upper halves, rounded to the nearest, ties to even; what is no number stays none."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(array), np.uint32(0x7FC0), rounded).astype(np.uint16)
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return f"[{','.join(map(str, shape))}]"
+
+
+def _names(names: Any) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names))

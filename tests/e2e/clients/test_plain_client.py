@@ -1,0 +1,302 @@
+"""The plain clients against a real server, over both wires: what they ask, what comes back, what trouble does."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alipes.client import AsyncClient, Client, Retry
+from alipes.errors import DeadlineExceeded, InvalidArgument, NotFound, NotReady, TransportError
+from alipes.types import ModelState
+from support.models import add_model, counts_up, times
+from support.python_models import add_python_model
+from support.server import PATIENCE_S, ServerProcess
+from support.switch import Switch
+
+Serve = Callable[..., ServerProcess]
+
+WAITS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        await_note("go")
+        return [answer(Y=given(request)) for request in requests]
+"""
+
+COUNTS = """
+sequence_batching {
+  state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ]
+            initial_state: { data_type: TYPE_INT32 dims: [ 1 ] zero_data: true name: "zero" } } ]
+}
+max_batch_size: 1
+"""
+
+FORKED = """
+import os
+import sys
+
+import numpy as np
+from alipes.client import Client
+
+client = Client(sys.argv[1])
+rows = np.ones((1, 2), np.float32)
+assert client.infer("double", rows)[0, 0] == 2
+pid = os.fork()
+if pid == 0:
+    code = 1
+    try:
+        code = 0 if client.infer("double", rows)[0, 0] == 2 else 2
+    finally:
+        os._exit(code)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert client.infer("double", rows)[0, 0] == 2
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> ServerProcess:
+    repository = tmp_path_factory.mktemp("models")
+    both = "version_policy { all { } }"
+    add_model(repository, "double", times(columns="columns"), versions=(1, 3), config=both)
+    add_model(repository, "count", counts_up(), config=COUNTS)
+    add_python_model(repository, "words", signature="X: BYTES[-1] -> Y: BYTES[-1]")
+    add_python_model(
+        repository,
+        "pair",
+        "class TritonPythonModel:\n    def execute(self, requests):\n"
+        "        return [answer(P=given(r, 'A') + 1, Q=given(r, 'B') * 2) for r in requests]\n",
+        signature="A: INT32[-1], B: FP64[-1] -> P: INT32[-1], Q: FP64[-1]",
+    )
+    return serve_module(repository, "--model-control-mode=explicit", "--load-model=*", "--allow-client-shm=true")
+
+
+@pytest.fixture(params=["grpc", "http"])
+def address(request: pytest.FixtureRequest, server: ServerProcess) -> str:
+    return f"{request.param}://{server.grpc if request.param == 'grpc' else server.http}"
+
+
+@pytest.fixture
+def client(address: str) -> Client:
+    return Client(address)
+
+
+def rows(value: float = 1.0, columns: int = 2) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return np.full((1, columns), value, np.float32)
+
+
+def test_an_array_goes_in_and_an_array_comes_out(client: Client) -> None:
+    assert client.infer("double", rows(3)).tolist() == [[6, 6]]
+    assert client.infer("double", {"X": rows(4)})["Y"].tolist() == [[8, 8]]
+
+
+def test_several_inputs_and_outputs_go_by_name(client: Client) -> None:
+    inputs = {"A": np.array([1, 2], np.int32), "B": [0.5]}
+    outputs = client.infer("pair", inputs)
+    assert (outputs["P"].tolist(), outputs["Q"].tolist()) == ([2, 3], [1.0])
+    assert client.infer("pair", inputs, outputs=["Q"]).keys() == {"Q"}
+
+
+def test_strings_go_in_as_text_and_come_out_as_bytes(client: Client) -> None:
+    assert client.infer("words", ["one", "zwölf", ""]).tolist() == [b"one", "zwölf".encode(), b""]
+
+
+@pytest.mark.parametrize("columns", [0, 1, 5_000, 70_000, 4_000_000])
+def test_tensors_of_any_size_arrive_whole_and_aligned(client: Client, columns: int) -> None:
+    ramp = np.arange(columns, dtype=np.float32)[None]
+    doubled = client.infer("double", ramp)
+    np.testing.assert_array_equal(doubled, ramp * 2)
+    assert doubled.flags.aligned
+    assert not doubled.flags.writeable
+
+
+def test_an_answer_tells_version_and_id(client: Client) -> None:
+    answer = client.ask("double", rows(), version="1", request_id="a-7")
+    assert (answer.version, answer.request_id, answer["Y"].tolist()) == ("1", "a-7", [[2, 2]])
+    assert client.ask("double", rows()).version == "3"
+
+
+def test_a_sequence_keeps_its_state(client: Client) -> None:
+    one = np.ones((1, 1), np.int32)
+    seen = [
+        int(
+            client.infer("count", {"X": one}, sequence_id=2**63 + 5, sequence_start=step == 0, sequence_end=step == 2)[
+                "Y"
+            ][0, 0]
+        )
+        for step in range(3)
+    ]
+    assert seen == [1, 2, 3]
+
+
+def test_what_does_not_fit_is_refused_before_it_is_sent(client: Client, server: ServerProcess) -> None:
+    client.infer("double", rows())
+    before = client.statistics("double", "3")[0]["inference_stats"]["fail"]["count"]
+    with pytest.raises(InvalidArgument, match="takes FP32, the array has float64"):
+        client.infer("double", np.ones((1, 2)))
+    with pytest.raises(InvalidArgument, match="no output 'Z': its outputs are 'Y'"):
+        client.infer("double", rows(), outputs=["Z"])
+    with pytest.raises(InvalidArgument, match="also takes the input 'B'"):
+        client.infer("pair", {"A": np.array([1], np.int32)})
+    assert int(client.statistics("double", "3")[0]["inference_stats"]["fail"]["count"]) == int(before)
+
+
+def test_what_the_server_refuses_is_typed_and_says_whose_it_is(client: Client) -> None:
+    with pytest.raises(NotFound, match="nobody") as raised:
+        client.infer("nobody", rows(), request_id="r1")
+    assert (raised.value.model, raised.value.request_id) == ("nobody", "r1")
+
+
+def test_health_metadata_configuration_and_statistics_read_alike_over_both_wires(client: Client) -> None:
+    assert client.is_live()
+    assert client.is_ready()
+    assert client.is_model_ready("double", "1")
+    assert not client.is_model_ready("nobody")
+    assert client.server_metadata()["name"]
+    metadata = client.metadata("double")
+    assert (metadata["versions"], metadata["inputs"][0]["datatype"]) == (["1", "3"], "FP32")
+    assert [int(size) for size in metadata["inputs"][0]["shape"]] == [-1, -1]
+    assert client.config("double")["input"][0]["data_type"] == "TYPE_FP32"
+    assert {line["name"] for line in client.statistics()} == {"double", "count", "words", "pair"}
+    states = {(entry.name, entry.version): entry.state for entry in client.models()}
+    assert states["double", "3"] is ModelState.READY
+
+
+def test_a_model_is_loaded_with_other_files_and_asked_with_its_new_inputs(client: Client, address: str) -> None:
+    name = f"late-{address[:4]}"
+    config = {"backend": "onnxruntime"}
+    for factor, columns in ((2.0, 2), (5.0, 3)):
+        content = times(factor, columns).SerializeToString()
+        client.load(name, config=config, files={"1/model.onnx": content})
+        assert client.infer(name, rows(1, columns)).tolist() == [[factor] * columns]
+    other = Client(address)
+    assert other.infer(name, rows(1, 3)).shape == (1, 3)
+    client.load(name, config=config, files={"1/model.onnx": times(2.0, 2).SerializeToString()})
+    assert other.infer(name, rows(1, 2)).tolist() == [[2, 2]]  # it looks again before it refuses
+    client.unload(name)
+    assert not client.is_model_ready(name)
+    with pytest.raises((NotFound, NotReady, InvalidArgument)):
+        Client(address, retry=Retry(times=0)).infer(name, rows(1, 2))
+
+
+def test_arrays_in_shared_memory_are_read_and_written_there(client: Client) -> None:
+    with client.share(1 << 20) as region:
+        given, wanted = region.empty((1, 1000)), region.empty((1, 1000))
+        given[:] = 4
+        outputs = client.infer("double", {"X": given}, outputs={"Y": wanted})
+        assert np.all(wanted == 8)
+        assert np.shares_memory(outputs["Y"], wanted)
+        assert client.infer("double", given)[0, 0] == 8  # in by memory, out by wire
+        with pytest.raises(InvalidArgument, match=r"SharedMemory\.empty"):
+            client.infer("double", {"X": given}, outputs={"Y": np.empty((1, 1000), np.float32)})
+        path = Path("/dev/shm") / region.name
+        assert path.exists()
+    assert not path.exists()
+    assert client.infer("double", rows())[0, 0] == 2
+
+
+def test_many_threads_share_a_client(client: Client) -> None:
+    wrong: list[object] = []
+
+    def caller(number: int) -> None:
+        for step in range(50):
+            value = float(number * 100 + step)
+            if client.infer("double", rows(value))[0, 0] != 2 * value:
+                wrong.append((number, step))
+
+    threads = [threading.Thread(target=caller, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_forked_process_goes_on_with_connections_of_its_own(address: str) -> None:
+    command = [sys.executable, "-c", FORKED, address]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_coroutines_ask_many_things_at_a_time(address: str) -> None:
+    async def ask() -> list[float]:
+        async with AsyncClient(address) as client:
+            assert await client.is_ready()
+            answers = await asyncio.gather(*(client.infer("double", rows(value)) for value in range(200)))
+            large = await client.infer("double", rows(1, 500_000))
+            assert large.shape == (1, 500_000)
+            with pytest.raises(NotFound):
+                await client.infer("nobody", rows())
+            return [float(answer[0, 0]) for answer in answers]
+
+    for _ in range(2):  # each with an event loop of its own
+        assert asyncio.run(ask()) == [2.0 * value for value in range(200)]
+
+
+def test_a_model_that_takes_too_long_is_given_up_and_a_cancelled_question_withdrawn(
+    repository: Path, tmp_path: Path, serve: Serve
+) -> None:
+    add_python_model(repository, "waits", WAITS)
+    add_model(repository, "double")
+    server = serve(repository, environment={"NOTES": str(tmp_path)})
+    value = np.ones(1, np.int32)
+    for address in (f"grpc://{server.grpc}", f"http://{server.http}"):
+        client = Client(address)
+        client.infer("double", rows())
+        with pytest.raises(DeadlineExceeded, match="within 0"):
+            client.infer("waits", value, timeout_s=0.3)
+        assert client.infer("double", rows())[0, 0] == 2
+
+    async def cancel() -> None:
+        async with AsyncClient(f"grpc://{server.grpc}") as client:
+            question = asyncio.create_task(client.infer("waits", value))
+            await asyncio.sleep(0)
+            question.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await question
+            assert (await client.infer("double", rows()))[0, 0] == 2
+
+    asyncio.run(cancel())
+    (tmp_path / "go").touch()
+
+
+def test_a_client_goes_on_with_a_restarted_server(repository: Path, serve: Serve) -> None:
+    add_model(repository, "double")
+    first = serve(repository)
+    with Switch(first.grpc) as grpc, Switch(first.http) as http:
+        clients = [Client(f"grpc://{grpc.address}"), Client(f"http://{http.address}")]
+        for client in clients:
+            assert client.infer("double", rows())[0, 0] == 2
+        first.kill()
+        for switch, client in zip((grpc, http), clients, strict=True):
+            switch.lead(None)
+            assert not client.is_live()
+            with pytest.raises(TransportError):
+                client.infer("double", rows())
+        second = serve(repository)
+        grpc.lead(second.grpc)
+        http.lead(second.http)
+        for client in clients:
+            assert client.infer("double", rows())[0, 0] == 2
+
+
+def test_an_address_without_a_server_is_a_transport_error_that_reached_nobody() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    for wire in ("grpc", "http"):
+        client = Client(f"{wire}://{address}", retry=Retry(times=0))
+        assert not client.is_live()
+        with pytest.raises(TransportError, match=address) as raised:
+            client.infer("double", rows())
+        assert not raised.value.reached
+
+
+def test_importing_the_clients_imports_nothing_heavy() -> None:
+    code = "import sys, alipes.client\nassert {'numpy', 'asyncio', 'google.protobuf', 'grpc'}.isdisjoint(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,85 @@
+"""What is asked again, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+from alipes.client.plain.endpoint import Endpoint
+from alipes.client.plain.retry import Attempts, Retry
+from alipes.errors import (
+    AlipesError,
+    ConfigError,
+    DeadlineExceeded,
+    InvalidArgument,
+    NotReady,
+    Overloaded,
+    TransportError,
+)
+
+
+def unreached() -> TransportError:
+    error = TransportError("nobody there")
+    error.reached = False
+    return error
+
+
+def is_repeated(error: AlipesError, *, repeatable: bool = True, timeout_s: float | None = None) -> bool:
+    attempts = Attempts(Retry(times=1, first_s=0.5), timeout_s, repeatable=repeatable)
+    try:
+        attempts.after(error)
+    except AlipesError as raised:
+        assert raised is error
+        return False
+    return True
+
+
+def test_refusals_and_broken_connections_are_repeated_and_answers_are_not() -> None:
+    assert is_repeated(NotReady("loading"))
+    assert is_repeated(TransportError("broken"))
+    assert not is_repeated(InvalidArgument("wrong"))
+    assert not is_repeated(DeadlineExceeded("late"))
+
+
+def test_what_may_have_begun_is_repeated_only_where_that_does_no_harm() -> None:
+    assert not is_repeated(TransportError("broken"), repeatable=False)
+    assert is_repeated(unreached(), repeatable=False)
+    assert is_repeated(Overloaded("full"), repeatable=False)
+
+
+def test_no_attempt_begins_that_cannot_end_in_time() -> None:
+    assert not is_repeated(NotReady("loading"), timeout_s=0.2)
+
+
+def test_there_are_as_many_attempts_as_were_asked_for() -> None:
+    attempts = Attempts(Retry(times=2), None, repeatable=True)
+    attempts.after(NotReady("1"))
+    attempts.after(NotReady("2"))
+    with pytest.raises(NotReady, match="3"):
+        attempts.after(NotReady("3"))
+
+
+def test_waits_double_up_to_the_longest_and_differ_by_chance() -> None:
+    retry = Retry(first_s=1.0, most_s=4.0)
+    assert [retry.wait_s(attempt, 0.5) for attempt in range(4)] == [1.0, 2.0, 4.0, 4.0]
+    assert (retry.wait_s(0, 0.0), retry.wait_s(0, 1.0)) == (0.5, 1.5)
+
+
+def test_a_server_that_says_when_to_come_back_is_believed() -> None:
+    assert Attempts(Retry(), None, repeatable=True).after(Overloaded("full", retry_after_s=7.0)) >= 7.0
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("h:1", Endpoint("grpc", "h:1")),
+        ("grpc://h:1", Endpoint("grpc", "h:1")),
+        ("http://h:1/prefix", Endpoint("http", "h:1/prefix")),
+    ],
+)
+def test_an_address_says_how_the_server_is_asked(address: str, expected: Endpoint) -> None:
+    assert Endpoint.parse(address) == expected
+
+
+@pytest.mark.parametrize("address", ["https://h:1", "ftp://h:1"])
+def test_an_unknown_kind_of_address_is_refused(address: str) -> None:
+    with pytest.raises(ConfigError, match=address):
+        Endpoint.parse(address)
