@@ -228,11 +228,15 @@ class Lifecycle:
         return None
 
     def _read_folder(self, folder: ModelFolder, origin: Origin, override: Override | None) -> Request | None:
-        """What a folder says that is to be loaded; none where it serves already and nothing has changed."""
+        """What a folder says that is to be loaded; none where it serves already and nothing has changed.
+
+        An ensemble is held against its models again, which may have changed, but is not read again for that.
+        """
         served = self._published.get(folder.key)
-        unchanged = override is None and served is not None and served.origin == origin
-        if unchanged and self._composition.request(folder.key) is None:
-            return None
+        if override is None and served is not None and served.origin == origin:
+            known = self._composition.request(folder.key)
+            if known is None or known.origin == origin:
+                return known
         return self._reader.read(folder, origin, override)
 
     def _load_read(self, request: Request, *, retry: bool) -> None:

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from alipes.config.limits import MAX_ENSEMBLE_DEPTH
 from alipes.errors import ModelLoadError
+from alipes.repository.layout import ModelFolder
+from alipes.server.builder import Origin, Request
 from alipes.server.failures import LoadFailed
 from alipes.server.lifecycle import Lifecycle
+from alipes.server.override import Override
+from alipes.server.reader import Reader
 from support.data_plane import DataPlane
 from support.folders import CONFIG
 
@@ -246,6 +250,27 @@ def test_an_ensemble_is_put_off_until_its_models_are_loaded_and_read_once(
     (folder / "config.pbtxt").write_text("no configuration")
     assert lifecycle.try_load("a")
     assert (serving(data_plane), lifecycle.put_off()) == ({"a", "m"}, ())
+
+
+def test_an_ensemble_that_is_a_part_of_another_is_read_once(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model("m")
+    model("inner", config=as_model(ensemble("m")))
+    model("outer", config=ensemble("inner"))
+    read: list[str] = []
+    reads = Reader.read
+
+    def note(self: Reader, folder: ModelFolder, origin: Origin, override: Override | None) -> Request:
+        read.append(folder.name)
+        return reads(self, folder, origin, override)
+
+    monkeypatch.setattr(Reader, "read", note)
+    for compose in (False, True, True):
+        assert all(lifecycle.try_load(name, compose=compose) for name in ("outer", "inner", "m"))
+    assert (serving(data_plane), sorted(read)) == ({"outer", "inner", "m"}, ["inner", "m", "outer"])
+    lifecycle.load("outer")
+    assert sorted(read) == ["inner", "m", "outer"], "nothing has changed"
 
 
 def test_who_asks_for_an_ensemble_that_was_put_off_gets_it_as_it_is_now(
