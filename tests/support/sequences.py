@@ -13,6 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from tritonclient.grpc import service_pb2
+from tritonclient.utils import np_to_triton_dtype, triton_to_np_dtype
 
 from support.server import ServerProcess
 
@@ -91,7 +92,7 @@ class SequenceStream:
         self,
         model: str,
         name: str,
-        update: Samples,
+        update: NDArray[Any],
         sequence: int | str,
         *,
         start: bool = False,
@@ -99,7 +100,7 @@ class SequenceStream:
     ) -> None:
         """Sends one request of a sequence; does not wait."""
         message = service_pb2.ModelInferRequest(model_name=model)
-        message.inputs.add(name=name, datatype="FP32", shape=update.shape)
+        message.inputs.add(name=name, datatype=np_to_triton_dtype(update.dtype), shape=update.shape)
         message.raw_input_contents.append(update.tobytes())
         if isinstance(sequence, str):
             message.parameters["sequence_id"].string_param = sequence
@@ -109,7 +110,7 @@ class SequenceStream:
         message.parameters["sequence_end"].bool_param = end
         self._requests.put(message)
 
-    def receive(self) -> Samples:
+    def receive(self) -> NDArray[Any]:
         """The first output of the next answer.
 
         Raises:
@@ -119,9 +120,10 @@ class SequenceStream:
         if message.error_message:
             raise Refused(message.error_message)
         answer = message.infer_response
-        return np.frombuffer(answer.raw_output_contents[0], np.float32).reshape(answer.outputs[0].shape)
+        output = answer.outputs[0]
+        return np.frombuffer(answer.raw_output_contents[0], triton_to_np_dtype(output.datatype)).reshape(output.shape)
 
-    def receive_all(self, count: int) -> Iterator[Samples]:
+    def receive_all(self, count: int) -> Iterator[NDArray[Any]]:
         """The next answers."""
         return (self.receive() for _ in range(count))
 
