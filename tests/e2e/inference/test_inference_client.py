@@ -341,12 +341,20 @@ def test_a_server_that_is_not_there_is_a_runtime_error() -> None:
 
 
 def test_a_child_process_uses_a_connection_of_its_own(server: ServerProcess) -> None:
-    client = InferenceClient(server.grpc, "chain")
-    client.close()
-    child = os.fork()
-    if child == 0:  # nothing of the test may run on here
-        os._exit(0 if client.in_flight == 0 and client.get() is None else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    samples = noise(12, 6)
+    with InferenceClient(server.grpc, "chain") as client:
+        client.infer(noise(13, 1), 0, 4001, sequence_start=True)
+        child = os.fork()
+        if child == 0:  # nothing of the test may run on here
+            try:
+                stream(client, samples, 4002)
+                mine = [client.get(timeout_s=PATIENCE_S) for _ in range(6)]
+                right = np.concatenate([y[0] for y, _, _ in mine], axis=1).tobytes() == expected(samples)
+                os._exit(0 if right else 1)
+            except BaseException:
+                os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        assert client.get(timeout_s=PATIENCE_S)[1:] == (0, 4001)
 
 
 def test_a_checkpoint_of_a_state_that_nobody_knows_needs_a_number(serve: Serve, tmp_path: Path) -> None:

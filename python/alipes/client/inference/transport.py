@@ -1,4 +1,4 @@
-"""Which implementation talks to the server, and where a server is."""
+"""What talks to the server, and where a server is."""
 
 from __future__ import annotations
 
@@ -23,10 +23,4 @@ def open_calls(address: str, timeout_s: float) -> Calls:
 
 def open_stream(address: str, timeout_s: float) -> Stream:
     """Connects to the server at an address and opens a stream; raises `TransportError`."""
-    native = getattr(_core, "ClientStream", None)
-    if native is not None:
-        stream: Stream = native(address, timeout_s)
-        return stream
-    from alipes.client.inference.grpc_stream import GrpcStream
-
-    return GrpcStream(address, timeout_s)
+    return _core.ClientStream(address, timeout_s)
