@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 __all__ = ["Handover", "is_ours", "resolve", "spoken_for"]
@@ -29,12 +29,14 @@ _current: tuple[Handover, ...] = ()
 class Handover:
     """One server's entry: `publish` writes it down, `withdraw` takes it back."""
 
-    def __init__(self, host: str = "") -> None:
+    def __init__(self, host: str = "", alive: Callable[[], bool] = lambda: True) -> None:
         """Writes nothing yet.
 
         Args:
             host: The address that the server listens at; empty for every address of this machine.
+            alive: Whether the server still runs, for one that others may end.
         """
+        self.alive = alive
         self._host = host
         self._ports: Mapping[int, int] = {}
 
@@ -85,14 +87,14 @@ def resolve(address: str) -> str:
     host, port = parts["host"], int(parts["port"])
     for server in reversed(servers):
         found = server.address(host, port)
-        if found is not None and is_ours(host.strip("[]")):
+        if found is not None and server.alive() and is_ours(host.strip("[]")):
             return f"{parts['scheme'] or ''}{found[0]}:{found[1]}{parts['rest'] or ''}"
     return address
 
 
 def spoken_for() -> frozenset[int]:
     """Ports at which servers of this process listen, or will before long."""
-    return frozenset().union(*(server.listens for server in _current))
+    return frozenset().union(*(server.listens for server in _current if server.alive()))
 
 
 def is_ours(host: str) -> bool:

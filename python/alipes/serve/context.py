@@ -6,11 +6,11 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from alipes.serve.doors import asked_doors, flag_words
+from alipes.serve.doors import DoorName, asked_doors, flag_words
 from alipes.serve.gpus import has_gpu, say_without_gpu, visible_devices
 from alipes.serve.instance import Instance
 from alipes.serve.keeper import Keeper
@@ -21,7 +21,7 @@ __all__ = ["recipe", "serve"]
 _numbers = itertools.count(1)
 
 # Flags by which a server says less: its log may then lack the lines that tell of its doors.
-_QUIET = ("--log-info", "--log-file", "--allow-http=")
+_QUIET = ("--log-info", "--log-file")
 
 
 @contextmanager
@@ -99,6 +99,10 @@ def recipe(
     )
 
 
-def announced(plan: Recipe) -> bool:
-    """Whether the output of a server will tell when its doors are open."""
-    return not any(word.startswith(_QUIET) for word in plan.flags)
+def announced(plan: Recipe) -> Collection[DoorName]:
+    """The doors of which a server's output will tell when they are open."""
+    if any(word.startswith(_QUIET) for word in plan.flags):
+        return ()
+    doors = asked_doors(plan.flags)
+    # An image may have a server that was built without metrics.
+    return {name for name in doors if plan.image is None or name != "metrics"}

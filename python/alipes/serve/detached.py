@@ -36,7 +36,8 @@ class Detached(Instance):
     def __init__(self, handle: Path, known: Handle) -> None:
         """Takes a server that was started; from now on clients of this process are led to it."""
         source = _Source(known, handle)
-        super().__init__(known.recipe.name, source, Path(known.log), announced=known.here and announced(known.recipe))
+        doors = announced(known.recipe) if known.here else ()
+        super().__init__(known.recipe.name, source, Path(known.log), announced=doors)
         self.handle = handle
         self._apart = source
 
@@ -119,7 +120,8 @@ class _Source:
     def __init__(self, known: Handle, path: Path) -> None:
         self.doors: Doors = known.reachable()
         self.ports = {port for door in self.doors.values() for port in (door.asked, door.port)}
-        self.handover = Handover(next((door.host for door in self.doors.values()), ""))
+        # Whoever has the handle may stop the server.
+        self.handover = Handover(next((door.host for door in self.doors.values()), ""), lambda: self.how() is None)
         self._known = known
         self._path = path
         self._process = Apart(known.pid, known.started)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -48,19 +49,19 @@ class Instance:
         log_path: The file with what it wrote.
     """
 
-    def __init__(self, name: str, source: Source, log_path: Path, *, announced: bool) -> None:
+    def __init__(self, name: str, source: Source, log_path: Path, *, announced: Collection[str]) -> None:
         """Takes what runs.
 
         Args:
             name: Its name.
             source: Who holds the process.
             log_path: Where its output is.
-            announced: Whether its log will say when the doors are open.
+            announced: Doors of which its log will say when they are open.
         """
         self.name = name
         self.log_path = log_path
         self._source = source
-        self._closed = announced
+        self._closed: Collection[str] = announced
 
     def __repr__(self) -> str:
         """Its name, its state and its gRPC door."""
@@ -137,9 +138,9 @@ class Instance:
             pause = min(pause * 1.5, _LATER_LOOKS_S)
 
     def _look(self) -> State:
-        if self._closed and not announces(self.log_path):
+        if self._closed and not announces(self.log_path, self._closed):
             return State(live=False, ready=False)
-        self._closed = False
+        self._closed = ()
         return look(self._address("http"))
 
     def _raise_if_lost(self, state: State) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -17,7 +18,8 @@ _TAIL_LINES: Final = 40
 _LAST_WORDS: Final = 5
 
 # The lines by which a server announces its doors, Triton's words.
-_STARTED: Final = re.compile(rb"Started (?:HTTPService|GRPCInferenceService|Metrics Service) at ")
+_STARTED: Final = re.compile(rb"Started (HTTPService|GRPCInferenceService|Metrics Service) at ")
+_SERVICES: Final = {b"HTTPService": "http", b"GRPCInferenceService": "grpc", b"Metrics Service": "metrics"}
 _IN_USE: Final = re.compile(rb"already in use|Address already in use|Failed to bind", re.IGNORECASE)
 
 
@@ -51,12 +53,16 @@ def look(address: str) -> State:
         connection.close()
 
 
-def announces(log: Path) -> bool:
-    """Whether the server whose log this is has opened its doors: whoever answers at its port before is another."""
+def announces(log: Path, doors: Collection[str]) -> bool:
+    """Whether the server whose log this is has opened all of these doors.
+
+    Whoever answers at one of its ports before that may be another server, which was quicker.
+    """
     try:
-        return _STARTED.search(log.read_bytes()) is not None
+        opened = {_SERVICES[service] for service in _STARTED.findall(log.read_bytes())}
     except OSError:
         return False
+    return opened.issuperset(doors)
 
 
 def in_use(log: Path) -> bool:

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from alipes.handover import Handover, is_ours, resolve
+from alipes.handover import Handover, is_ours, resolve, spoken_for
 
 # Ports below the range from which the system hands any out, which no server of these tests is asked for.
 ASKED, REAL, NEWER = 1001, 1002, 1003
@@ -71,6 +71,17 @@ def test_what_a_server_publishes_again_takes_the_place_of_what_it_had(server: Ha
     assert resolve(f"localhost:{ASKED}") == f"localhost:{NEWER}"
     server.withdraw()
     assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+
+
+def test_a_server_that_others_have_ended_is_nobodys_any_more() -> None:
+    running = [True]
+    server = Handover(alive=lambda: bool(running))
+    server.publish({ASKED: REAL})
+    assert resolve(f"localhost:{ASKED}") == f"localhost:{REAL}"
+    running.clear()
+    assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+    assert spoken_for() == frozenset()
+    server.withdraw()
 
 
 def test_addresses_of_this_machine_are_told_from_others() -> None:

@@ -1,0 +1,46 @@
+"""What the log of a server says of its start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from alipes.serve.readiness import announces, in_use, look, tail
+
+STARTED = "\n".join(
+    f'I1122 00:25:58.992666 1 server.py:195] "Started {service} at 127.0.0.1:1"'
+    for service in ("GRPCInferenceService", "HTTPService", "Metrics Service")
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "server.log"
+
+
+def test_a_server_has_opened_its_doors_once_it_has_said_so_of_each(log: Path) -> None:
+    assert not announces(log, ["http"])
+    log.write_text(STARTED.partition("\n")[0])
+    assert announces(log, ["grpc"])
+    assert not announces(log, ["grpc", "http"])
+    log.write_text(STARTED)
+    assert announces(log, ["grpc", "http", "metrics"])
+
+
+def test_a_port_that_is_taken_is_among_the_last_words_of_a_server(log: Path) -> None:
+    assert not in_use(log)
+    log.write_text("error: Socket '0.0.0.0:8001' already in use \n")
+    assert in_use(log)
+    log.write_text("model says: already in use\n" + "a line\n" * 5)
+    assert not in_use(log)
+
+
+def test_the_end_of_a_long_log_is_what_is_shown(log: Path) -> None:
+    assert tail(log) == ""
+    log.write_text("".join(f"{number}\n" for number in range(100_000)))
+    assert tail(log).splitlines()[-1] == "99999"
+    assert len(tail(log).splitlines()) == 40
+
+
+def test_where_nobody_listens_no_server_is_live() -> None:
+    assert not look("127.0.0.1:1").live
