@@ -16,17 +16,23 @@ WINDOW = 1024
 UPDATES = 4
 STEP_WIDTH = 16
 
+#: A thousand sequences have a slot each, and what waits of them runs together as the model finds it.
+_SEQUENCES = f"""sequence_batching {{ max_sequence_idle_microseconds: 60000000
+    oldest {{ max_candidate_sequences: 1000 }}
+    state [ {{ input_name: "old" output_name: "new" data_type: TYPE_FP32 dims: [ {STEP_WIDTH} ] }} ] }}"""
+
 #: Model -> its input and its shape in a request of one row.
 ASKED: dict[str, tuple[str, tuple[int, ...]]] = {
     "net": ("x", (1, CHANNELS, WINDOW)),
     "stream": ("IN", (1, CHANNELS, STRIDE)),
     "step": ("x", (1, STEP_WIDTH)),
     "steps": ("IN", (1, STEP_WIDTH)),
+    "sums": ("x", (1, STEP_WIDTH)),
 }
 
 
 def write(folder: Path) -> Path:
-    """Writes the models into a repository: a light one, a snapshotter and an averager around it, and three steps."""
+    """Writes the models into a repository: a light one, a snapshotter and an averager around it, steps and sums."""
     _add(folder, "net", _onnx_config((CHANNELS, WINDOW)), _graph("Relu", (CHANNELS, WINDOW)))
     sizes = {"stride_size": STRIDE, "snapshot_size": WINDOW, "channels": f"w:{CHANNELS}"}
     _add(folder, "windows", _streaming("snapshotter", sizes))
@@ -39,6 +45,7 @@ def write(folder: Path) -> Path:
         _add(folder, f"step{number}", _onnx_config((STEP_WIDTH,)), _graph("Identity", (STEP_WIDTH,)))
     chain = [(f"step{number}", "x", "y") for number in (1, 2, 3)]
     _add(folder, "steps", _ensemble(chain, 64, (STEP_WIDTH,)))
+    _add(folder, "sums", _onnx_config((STEP_WIDTH,), _SEQUENCES), _sums())
     return folder
 
 
@@ -69,9 +76,18 @@ def _graph(operator: str, dims: tuple[int, ...]) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
 
 
-def _onnx_config(dims: tuple[int, ...]) -> str:
+def _sums() -> onnx.ModelProto:
+    """``y = new = x + old``."""
+    names = ("x", "old", "y", "new")
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", STEP_WIDTH]) for name in names]
+    nodes = [helper.make_node("Add", ["x", "old"], ["new"]), helper.make_node("Identity", ["new"], ["y"])]
+    graph = helper.make_graph(nodes, "sums", ports[:2], ports[2:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+
+
+def _onnx_config(dims: tuple[int, ...], scheduling: str = "dynamic_batching { }") -> str:
     return f"""
-backend: "onnxruntime" max_batch_size: 64 dynamic_batching {{ }} instance_group {{ kind: KIND_CPU count: 1 }}
+backend: "onnxruntime" max_batch_size: 64 {scheduling} instance_group {{ kind: KIND_CPU count: 1 }}
 input {{ name: "x" data_type: TYPE_FP32 dims: {list(dims)} }}
 output {{ name: "y" data_type: TYPE_FP32 dims: {list(dims)} }}
 parameters {{ key: "intra_op_thread_count" value: {{ string_value: "1" }} }}

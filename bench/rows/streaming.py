@@ -43,7 +43,7 @@ class StreamRow:
 
 def streaming_rows() -> list[Row]:
     """The rows, in the order of the table."""
-    return [_streaming(), _sequences(), _steps()]
+    return [_streaming(), _sequences(), _stateful(), _steps()]
 
 
 def _streaming() -> Row:
@@ -59,6 +59,14 @@ def _sequences() -> Row:
     few, many = Asked("10 sequences", "stream", 10), Asked("1,000 sequences", "stream", 1000)
     target = Target(many.label, few.label, 1 / 1.2)
     facts = Facts("sequences", "gRPC, 1 stream, many sequences through a light model", RATE, Better.MORE, (target,))
+    return StreamRow(facts, (many, few))
+
+
+def _stateful() -> Row:
+    """As `_sequences`, for a model behind the sequence batcher whose state the server keeps."""
+    few, many = Asked("10 sequences", "sums", 10), Asked("1,000 sequences", "sums", 1000)
+    target = Target(many.label, few.label, 1 / 1.2)
+    facts = Facts("stateful", "gRPC, 1 stream, many sequences of a model with a state", RATE, Better.MORE, (target,))
     return StreamRow(facts, (many, few))
 
 

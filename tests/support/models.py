@@ -87,6 +87,17 @@ def remembers_all() -> onnx.ModelProto:
     return _model(nodes, ports[:2], ports[2:], [])
 
 
+def remembers_rows() -> onnx.ModelProto:
+    """``ALL = NEW = OLD`` with ``X`` behind it; all FP32 ``[batch, size]``, of any size."""
+    sizes = {"X": "more", "OLD": "known", "ALL": "all", "NEW": "all"}
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in sizes.items()]
+    nodes = [
+        helper.make_node("Concat", ["OLD", "X"], ["NEW"], axis=1),
+        helper.make_node("Identity", ["NEW"], ["ALL"]),
+    ]
+    return _model(nodes, ports[:2], ports[2:], [])
+
+
 def add_model(
     repository: Path,
     name: str,

@@ -25,6 +25,14 @@ impl Work for Request {
         1
     }
 
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn set_deadline(&mut self, _: Option<Instant>) {
+        unreachable!("no policy here has a time-out");
+    }
+
     fn sequence_id(&self) -> Option<SequenceId> {
         Some(SequenceId::Number(self.sequence))
     }

@@ -42,6 +42,8 @@ struct Pending {
     closed: Option<Why>,
     /// The line of the last request that was looked at: who comes to an earlier one changes what was found.
     seen: Option<Rank>,
+    /// Whether it ends where the level of its first request does; see [`Dynamic::is_flooded`].
+    flooded: bool,
 }
 
 /// What the head of the queue asks for at a given moment.
@@ -185,9 +187,25 @@ impl<W: Work> Dynamic<W> {
         self.policy.held_until > 0
     }
 
+    /// Whether more waits below the level of the first request than a batch has room for.
+    ///
+    /// Rows take time: urgent requests that take as many of the less urgent ones along as fit are answered when all of these
+    /// are. Where few wait below, that saves a batch and soon costs nothing; where a flood does, every urgent request would
+    /// wait for two full batches, the one that runs and its own.
+    fn is_flooded(&self) -> bool {
+        self.queue.below_first() >= self.policy.max_batch_size as usize
+    }
+
     /// Looks at the requests that arrived since the last look, up to the first one that cannot join.
     fn extend_pending(&mut self, turn: &mut Turn<'_, W>) {
-        while self.pending.closed.is_none() {
+        loop {
+            let flooded = self.is_flooded();
+            if flooded != self.pending.flooded {
+                self.pending = Pending { flooded, ..Pending::default() };
+            }
+            if self.pending.closed.is_some() {
+                return;
+            }
             let last = self.pending.last;
             let Some(spot) = last.map_or_else(|| self.queue.first(), |last| self.queue.behind(last)) else { return };
             if turn.any_gone && self.queue.get(spot).work.is_cancelled() {
@@ -208,6 +226,10 @@ impl<W: Work> Dynamic<W> {
             // The first request always goes in, even one that is larger than a batch may be: it runs alone.
             pending.key = key;
         } else {
+            if pending.flooded && pending.last.is_some_and(|last| last.rank.level() != spot.rank.level()) {
+                pending.closed = Some(Why::Urgent);
+                return;
+            }
             if rows > u64::from(self.largest_preferred) && pending.best.is_none() {
                 pending.best = Some((pending.requests, Why::Full));
             }

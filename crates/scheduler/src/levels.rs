@@ -19,6 +19,12 @@ pub(crate) struct Rank {
     late: bool,
 }
 
+impl Rank {
+    pub(crate) fn level(self) -> u64 {
+        self.level
+    }
+}
+
 /// Where a request waits. Names it until it leaves or is late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Spot {
@@ -103,6 +109,15 @@ impl<W: Work> Levels<W> {
 
     fn rank_of(&self, work: &W) -> Rank {
         Rank { level: self.priorities.level_of(work.priority()), late: false }
+    }
+
+    /// How many wait below the level of who goes first.
+    pub(crate) fn below_first(&self) -> usize {
+        if self.priorities.levels < 2 {
+            return 0;
+        }
+        let first = self.levels.values().map(Level::len).find(|&count| count > 0);
+        self.waiting - first.unwrap_or(0)
     }
 
     /// Who goes first.

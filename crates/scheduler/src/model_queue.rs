@@ -19,7 +19,7 @@ use crate::instances::Instances;
 use crate::journal::Journal;
 use crate::scheduler::{Next, Scheduler};
 use crate::why::{Decision, Explanation, Hold, Outlook};
-use crate::work::{Reason, Refused, Work};
+use crate::work::{Reason, Refused, SequenceId, Work};
 
 /// What the caller does after it has released the mutex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Aftermath<W> {
     /// Call [`ModelQueue::expire`] at this moment. It replaces a later one that was asked for before; a call too many does
     /// no harm.
     pub alarm: Option<Instant>,
+    /// Sequences that began anew although they had not ended; the person who watches the log may want to know.
+    pub conflicts: Vec<SequenceId>,
 }
 
 /// The instance that sleeps until requests have waited long enough for company.
@@ -135,9 +137,10 @@ impl<W: Work> ModelQueue<W> {
         self.attend(now)
     }
 
-    /// A caller has gone: what it asked for is given back at once where few wait, else before it could be executed.
+    /// A caller has gone: what it asked for is given back at once where few wait, else within a microsecond for each that
+    /// waits, and before it could be executed.
     pub fn caller_left(&mut self, now: Instant) -> Effect {
-        self.scheduler.caller_left();
+        self.scheduler.caller_left(now);
         self.attend(now)
     }
 
@@ -158,7 +161,7 @@ impl<W: Work> ModelQueue<W> {
         self.alarm = alarm.or(self.alarm);
         let refused = std::mem::take(self.scheduler.refused());
         self.note_refused(now, &refused);
-        Some(Aftermath { refused, alarm })
+        Some(Aftermath { refused, alarm, conflicts: Vec::new() })
     }
 
     /// Moves the waiting requests that `pick` names into `removed`. What remains may be due earlier without them.

@@ -1,7 +1,7 @@
 //! One queue of waiting requests, whatever its rule.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::direct::Direct;
 use crate::dynamic::Dynamic;
@@ -12,6 +12,15 @@ use crate::work::{Reason, Refused, Work};
 /// How many requests may wait for each caller that has gone before these are looked for. To look through the queue for
 /// each of them would cost the square of their number.
 pub(crate) const GONE_SHARE: usize = 4;
+
+/// How long a request whose caller has gone may stay for each request that waits. To look at one takes a tenth of that at
+/// most, so that callers who go one after the other cost the queue a tenth of its time.
+const LINGER: Duration = Duration::from_micros(1);
+
+/// When those whose callers have gone are looked for at the latest.
+pub(crate) fn sweep_at(now: Instant, waiting: usize) -> Instant {
+    now + LINGER * u32::try_from(waiting).unwrap_or(u32::MAX)
+}
 
 /// What an instance that asks for work is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +54,8 @@ pub struct Scheduler<W> {
     rule: Rule<W>,
     stopping: bool,
     gone: usize,
+    /// When those whose callers have gone are looked for at the latest.
+    sweep_at: Option<Instant>,
     refused: Vec<Refused<W>>,
 }
 
@@ -66,7 +77,7 @@ impl<W: Work> Scheduler<W> {
     }
 
     fn with(rule: Rule<W>) -> Self {
-        Scheduler { rule, stopping: false, gone: 0, refused: Vec::new() }
+        Scheduler { rule, stopping: false, gone: 0, sweep_at: None, refused: Vec::new() }
     }
 
     /// Takes a request in at the tail.
@@ -121,16 +132,22 @@ impl<W: Work> Scheduler<W> {
     }
 
     /// The first moment at which the passing of time alone changes something, so that [`expire`](Self::expire) has to be
-    /// called: somebody has waited too long. `None` where there is no such limit.
+    /// called: somebody has waited too long, or those whose callers have gone are to be looked for. `None` where there is no
+    /// such moment.
     pub fn deadline(&self) -> Option<Instant> {
-        match &self.rule {
+        let deadline = match &self.rule {
             Rule::Direct(_) => None,
             Rule::Dynamic(dynamic) => dynamic.deadline(),
-        }
+        };
+        [deadline, self.sweep_at].into_iter().flatten().min()
     }
 
-    /// Does what the passing of time asks for: those who have waited too long are given back, or stand behind the others.
+    /// Does what the passing of time asks for: those who have waited too long are given back, or stand behind the others,
+    /// and those whose callers have gone are looked for.
     pub fn expire(&mut self, now: Instant) {
+        if self.sweep_at.is_some_and(|moment| moment <= now) {
+            self.sweep();
+        }
         match &mut self.rule {
             Rule::Direct(_) => {}
             Rule::Dynamic(dynamic) => dynamic.expire(now, &mut self.refused),
@@ -168,13 +185,16 @@ impl<W: Work> Scheduler<W> {
         self.remove_where(|_| true, removed);
     }
 
-    /// A caller has gone. What it asked for is given back, at the latest when a quarter of all that waits is of such
-    /// callers, when a batch would have it, or when it stands in the way of another.
-    pub fn caller_left(&mut self) {
+    /// A caller has gone. What it asked for is given back: at once where few wait, else when a quarter of all that waits is
+    /// of such callers, when a batch would have it, when it stands in the way of another, and at the latest at the
+    /// [deadline](Self::deadline), a microsecond for each that waits.
+    pub fn caller_left(&mut self, now: Instant) {
         self.gone += 1;
         if self.waiting() <= GONE_SHARE * self.gone {
-            self.sweep();
-        } else if let Rule::Dynamic(dynamic) = &mut self.rule {
+            return self.sweep();
+        }
+        self.sweep_at.get_or_insert(sweep_at(now, self.waiting()));
+        if let Rule::Dynamic(dynamic) = &mut self.rule {
             dynamic.look_again();
         }
     }
@@ -208,7 +228,7 @@ impl<W: Work> Scheduler<W> {
     }
 
     fn sweep(&mut self) {
-        self.gone = 0;
+        (self.gone, self.sweep_at) = (0, None);
         let mut refused = std::mem::take(&mut self.refused);
         self.each_removed(W::is_cancelled, |work| refused.push(Refused { work, reason: Reason::Cancelled }));
         self.refused = refused;

@@ -13,6 +13,8 @@ pub enum Why {
     Full,
     /// The next request cannot be joined to them: its shapes or its optional inputs are others.
     Unlike,
+    /// Those behind them are less urgent, and more than a batch of their own.
+    Urgent,
     /// The model waits for no company: what was there goes.
     NoDelay,
     /// The oldest of them has waited for company as long as it may.
@@ -31,6 +33,7 @@ impl Why {
             Why::Preferred => "preferred",
             Why::Full => "full",
             Why::Unlike => "unlike",
+            Why::Urgent => "urgent",
             Why::NoDelay => "no_delay",
             Why::Overdue => "overdue",
             Why::Draining => "draining",

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use alipes_scheduler::{DynamicPolicy, Next, Priorities, QueuePolicy, Reason, Scheduler, TimeoutAction};
+use alipes_scheduler::{DynamicPolicy, Next, Priorities, QueuePolicy, Reason, Scheduler, TimeoutAction, Why};
 use common::caller::{Request, levels, request};
 use common::{ms, policy, zero};
 
@@ -71,6 +71,21 @@ fn a_batch_takes_from_the_next_level_what_fits() {
     let batching = DynamicPolicy { priorities: levels(2, 2), ..policy(4, &[4], ms(0)) };
     let mut scheduler = with(batching, start, &[request(0).rows(2), request(1).rows(3).priority(1), request(2)]);
     assert_eq!(all(&mut scheduler, start), [vec![1], vec![0, 2]]);
+}
+
+#[test]
+fn a_batch_takes_nothing_from_below_where_a_whole_batch_waits_there() {
+    let start = zero();
+    let batching = DynamicPolicy { priorities: levels(2, 2), ..policy(4, &[4], ms(10)) };
+    let flood: Vec<Request> = (0..6).map(request).collect();
+    let mut scheduler = with(batching, start, &flood);
+    let urgent = [request(6).priority(1), request(7).priority(1)];
+    urgent.into_iter().for_each(|urgent| scheduler.enqueue(start, urgent).expect("there is room"));
+    assert_eq!(scheduler.outlook(start).map(|outlook| (outlook.due, outlook.why)), Some((start, Why::Urgent)));
+    assert_eq!(next(&mut scheduler, start), [6, 7]);
+    assert_eq!(next(&mut scheduler, start), [0, 1, 2, 3]);
+    scheduler.enqueue(start, request(8).priority(1)).expect("there is room");
+    assert_eq!(next(&mut scheduler, start + ms(10)), [8, 4, 5], "below it less than a batch waits");
 }
 
 #[test]
@@ -220,7 +235,7 @@ fn whose_caller_has_gone_is_given_back_at_once_where_few_wait() {
     let requests = [request(0), request(1), request(2)];
     let mut scheduler = with(alone(levels(0, 0)), start, &requests);
     requests[1].leave();
-    scheduler.caller_left();
+    scheduler.caller_left(start);
     assert_eq!((refused(&mut scheduler), scheduler.waiting()), (vec![(1, Reason::Cancelled)], 2));
 }
 
@@ -230,10 +245,29 @@ fn whose_caller_has_gone_never_joins_a_batch() {
     let requests: Vec<Request> = (0..10).map(request).collect();
     let mut scheduler = with(policy(4, &[4], ms(0)), start, &requests);
     requests[1].leave();
-    scheduler.caller_left();
+    scheduler.caller_left(start);
     assert_eq!(scheduler.waiting(), 10, "too many wait to look through all of them for one");
     assert_eq!(next(&mut scheduler, start), [0, 2, 3, 4]);
     assert_eq!(refused(&mut scheduler), [(1, Reason::Cancelled)]);
+}
+
+#[test]
+fn whose_caller_has_gone_leaves_a_long_queue_within_a_microsecond_for_each_that_waits() {
+    let start = zero();
+    let requests: Vec<Request> = (0..1000).map(request).collect();
+    for mut scheduler in [with(alone(levels(0, 0)), start, &requests), Scheduler::direct()] {
+        while scheduler.waiting() < 1000 {
+            scheduler.enqueue(start, requests[scheduler.waiting()].clone()).expect("there is room");
+        }
+        [900, 901].iter().for_each(|&id: &usize| {
+            requests[id].leave();
+            scheduler.caller_left(start + ms(id as u64 - 900));
+        });
+        assert_eq!((scheduler.waiting(), scheduler.deadline()), (1000, Some(start + ms(1))));
+        scheduler.expire(start + ms(1));
+        assert_eq!(refused(&mut scheduler), [(900, Reason::Cancelled), (901, Reason::Cancelled)]);
+        assert_eq!(scheduler.deadline(), None);
+    }
 }
 
 #[test]
@@ -243,7 +277,7 @@ fn whose_caller_has_gone_stands_in_nobodys_way() {
     let requests: Vec<Request> = (0..10).map(request).collect();
     let mut scheduler = with(alone(one_level(short)), start, &requests);
     requests[7].leave();
-    scheduler.caller_left();
+    scheduler.caller_left(start);
     scheduler.enqueue(start, request(10)).expect("one of ten has gone");
     assert_eq!(refused(&mut scheduler), [(7, Reason::Cancelled)]);
 }

@@ -60,6 +60,7 @@ fn some_policy() -> impl Strategy<Value = DynamicPolicy> {
 }
 
 /// A request that waits, as the slow model sees it.
+#[derive(Clone)]
 struct Waits {
     level: u64,
     /// Zero, or how many were late when it became so.
@@ -70,6 +71,7 @@ struct Waits {
 }
 
 /// The rules in words, from scratch for each question. Who has gone is not there.
+#[derive(Clone)]
 struct Slow {
     policy: DynamicPolicy,
     waiting: Vec<Waits>,
@@ -132,20 +134,31 @@ impl Slow {
         self.expired.extend(rejected);
     }
 
-    /// What an instance that asks is told.
-    fn next(&mut self, now: Instant, stopping: bool) -> (Next, Vec<usize>) {
+    /// How many wait at the level that goes first, and how many below.
+    fn above_and_below(&self) -> (usize, usize) {
+        let Some(first) = self.waiting.iter().map(|waits| waits.level).min() else { return (0, 0) };
+        let above = self.waiting.iter().filter(|waits| waits.level == first).count();
+        (above, self.waiting.len() - above)
+    }
+
+    /// What an instance that asks is told, where so many more wait below the first level as their callers have gone but
+    /// have not been looked for.
+    fn next(&mut self, now: Instant, stopping: bool, ghosts: usize) -> (Next, Vec<usize>) {
         self.expire(now);
         self.waiting.sort_by_key(|waits| (waits.level, waits.late, waits.request.id));
         let Some(first) = self.waiting.first() else { return (Next::Idle, Vec::new()) };
+        let (above, below) = self.above_and_below();
+        let flooded = below + ghosts >= self.policy.max_batch_size as usize;
+        let reach = if flooded { above } else { self.waiting.len() };
         let rows = |count: usize| self.waiting[..count].iter().map(|waits| waits.request.rows).sum::<u32>();
         let key = first.request.key;
         let together =
             |&count: &usize| rows(count) <= self.policy.max_batch_size && self.waiting[count - 1].request.key == key;
-        let fits = 1 + (2..=self.waiting.len()).take_while(together).count();
+        let fits = 1 + (2..=reach).take_while(together).count();
         let sizes = &self.policy.preferred_batch_sizes;
         let preferred = (1..=fits).rev().find(|&count| sizes.contains(&rows(count)));
         let largest = *sizes.iter().max().expect("the test gives preferred sizes");
-        let overshot = (1..=fits).find(|&count| count < self.waiting.len() && rows(count + 1) > largest);
+        let overshot = (1..=fits).find(|&count| count < reach && rows(count + 1) > largest);
         let oldest = self.waiting[..fits].iter().map(|waits| waits.entered).min().expect("somebody waits");
         let until = oldest + self.policy.max_queue_delay;
         let count = match preferred.or(overshot) {
@@ -206,7 +219,7 @@ impl Race {
                 self.submitted[id].leave();
                 self.gone.push(id);
                 self.slow.waiting.retain(|waits| waits.request.id != id);
-                self.scheduler.caller_left();
+                self.scheduler.caller_left(self.now);
             }
         }
         self.collect();
@@ -214,9 +227,16 @@ impl Race {
 
     fn take(&mut self) -> Next {
         let mut batch = Vec::new();
+        let before = self.scheduler.waiting();
         let next = self.scheduler.next(self.now, &mut batch);
         let ids: Vec<usize> = batch.iter().map(|request| request.id).collect();
-        assert_eq!((next, ids.clone()), self.slow.next(self.now, self.stopping));
+        self.slow.expire(self.now);
+        // Those whose callers have gone may count as waiting, below the first level or not.
+        let most = before - self.slow.waiting.len();
+        let mut answers = (0..=most).map(|ghosts| self.slow.clone().next(self.now, self.stopping, ghosts));
+        let ghosts = answers.position(|answer| answer == (next, ids.clone()));
+        let ghosts = ghosts.unwrap_or_else(|| panic!("{:?} where {most} at most had gone", (next, &ids)));
+        self.slow.next(self.now, self.stopping, ghosts);
         ids.into_iter().for_each(|id| self.ends[id] += 1);
         next
     }

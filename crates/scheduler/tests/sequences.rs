@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use alipes_scheduler::sequence::{SequencePolicy, Strategy};
-use alipes_scheduler::{Reason, Seat};
+use alipes_scheduler::{DynamicPolicy, Reason, Seat, SequenceId};
 use common::hall::{Hall, Step, direct, oldest, policy};
 use common::ms;
 
@@ -197,8 +197,8 @@ fn a_cancelled_request_takes_those_behind_it_along_and_frees_the_slot() {
         hall.settle();
         hall.cancel(2);
         hall.run_until(ms(100));
-        assert_eq!(hall.batches(), [vec![0], vec![4]], "what ran when it was cancelled was still right");
-        assert_eq!(hall.dropped.iter().map(|(id, _)| *id).collect::<Vec<_>>().len(), 3);
+        assert_eq!(hall.batches(), [vec![0], vec![1], vec![4]], "what came before it was still right");
+        assert_eq!(hall.dropped.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [2, 3]);
         assert_eq!(hall.submit(1, false, false), Err(Reason::NotStarted));
     }
 }
@@ -234,7 +234,7 @@ fn a_cancelled_request_in_the_backlog_takes_its_sequence_along() {
     let mut hall = hall(direct(1));
     begin(&mut hall, &[1, 2]);
     hall.submit(2, false, false).unwrap();
-    hall.cancel(2);
+    hall.cancel(1);
     assert_eq!(hall.dropped, [(1, None), (2, None)]);
     assert_eq!((hall.queue.live(), hall.queue.waiting()), (1, 1));
 }
@@ -347,6 +347,72 @@ fn nothing_runs_before_as_much_waits_as_a_test_asks_for() {
     hall.submit(1, false, false).unwrap();
     hall.run_until(ms(100));
     assert_eq!(hall.batches(), [vec![0, 1], vec![2]]);
+}
+
+#[test]
+fn what_is_held_for_a_test_runs_when_the_queue_is_stopped() {
+    let mut policy = direct(2);
+    policy.hold.seated = 3;
+    let mut hall = hall(policy);
+    begin(&mut hall, &[1]);
+    hall.stop();
+    hall.run_until(ms(50));
+    assert_eq!(hall.batches(), [[0]]);
+}
+
+#[test]
+fn with_oldest_those_that_are_next_are_held_until_enough_of_them_wait() {
+    let batching = DynamicPolicy { max_batch_size: 4, held_until: 3, ..DynamicPolicy::default() };
+    let mut hall = hall(policy(Strategy::Oldest { max_candidate_sequences: 4, batching }));
+    begin(&mut hall, &[1, 2]);
+    go_on(&mut hall, 1, 5);
+    hall.run_until(ms(50));
+    assert!(hall.taken.is_empty());
+    begin(&mut hall, &[3]);
+    hall.run_until(ms(100));
+    assert_eq!(hall.batches()[0], [0, 1, 7]);
+}
+
+#[test]
+fn a_sequence_that_begins_anew_before_its_end_is_told_of() {
+    let mut hall = hall(direct(2));
+    begin(&mut hall, &[1, 2, 1]);
+    assert_eq!(hall.conflicts, [SequenceId::Number(1)]);
+    hall.submit(2, false, true).unwrap();
+    begin(&mut hall, &[2, 0, 0]);
+    assert_eq!(hall.conflicts.len(), 1, "{:?}", hall.conflicts);
+}
+
+#[test]
+fn a_caller_who_has_gone_is_seen_within_a_microsecond_for_each_that_waits() {
+    let mut hall = hall(direct(1));
+    begin(&mut hall, &[1]);
+    hall.settle();
+    go_on(&mut hall, 1, 20);
+    hall.leave(5);
+    assert!(hall.dropped.is_empty());
+    assert_eq!(hall.alarm, Some(hall.now + Duration::from_micros(20)));
+    hall.run_until(ms(1));
+    assert_eq!((hall.dropped.len(), hall.taken.len()), (16, 1));
+}
+
+#[test]
+fn what_came_before_a_cancelled_request_is_the_last_of_its_sequence() {
+    for policy in [direct(1), oldest(1, 1)] {
+        for cancelled in [1, 3] {
+            let mut hall = hall(policy.clone());
+            begin(&mut hall, &[1]);
+            hall.settle();
+            go_on(&mut hall, 1, 3);
+            begin(&mut hall, &[2]);
+            hall.cancel(cancelled);
+            assert_eq!(hall.submit(1, false, false), Err(Reason::NotStarted));
+            hall.run_until(ms(100));
+            let ran: Vec<usize> = (0..cancelled).chain([4]).collect();
+            assert_eq!(hall.batches().concat(), ran);
+            assert_eq!(hall.queue.live(), 1, "only the second one may go on");
+        }
+    }
 }
 
 #[test]

@@ -58,6 +58,7 @@ pub fn build(service: &Arc<Service>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     if let Some(limiter) = &service.limiter {
         model.limited = Limited::new(limiter, &model.spec.limits)?;
     }
+    model.events = Some(Arc::clone(&service.events));
     model.cache = cached(service, &model.spec);
     let model = Arc::new(model);
     match &model.drivers {

@@ -123,7 +123,7 @@ impl EventQueue {
         if waiting.closed {
             return;
         }
-        let is_line = matches!(event, Event::Log { .. } | Event::Request { .. } | Event::Refused { .. });
+        let is_line = !matches!(event, Event::Worker { .. } | Event::Lost { .. });
         if is_line && waiting.events.len() >= MAX_WAITING {
             waiting.lost += 1;
             return;

@@ -72,7 +72,10 @@ impl Default for LogSettings {
     }
 }
 
-/// Number of the level of verbose lines; that of errors is 0.
+/// Number of the level of warnings; that of errors is 0.
+pub const WARNING: u8 = 1;
+
+/// Number of the level of verbose lines.
 pub const VERBOSE: u8 = 3;
 
 impl LogSettings {

@@ -112,7 +112,7 @@ impl Version {
         let outcome = change(&mut queue, lock::now());
         let aftermath = queue.aftermath(lock::now());
         drop(queue);
-        let Some(Aftermath { refused, alarm }) = aftermath else { return outcome };
+        let Some(Aftermath { refused, alarm, .. }) = aftermath else { return outcome };
         if let Some(moment) = alarm {
             self.set_alarm(moment);
         }

@@ -17,7 +17,7 @@ from alipes.config.normalize import normalize_instance_groups
 from alipes.config.options import ServerOptions
 from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig, copy_config
-from alipes.config.spec import to_spec
+from alipes.config.spec import Held, to_spec
 from alipes.config.support import check_support, missing_servants, unknown_families
 from alipes.config.validate import check_load
 from alipes.config.validate.instance_groups import check_instance_groups
@@ -80,8 +80,8 @@ def prepare_version(
     check_load(made, folder, options.model)
     unsupported = check_support(made) + unknown_families(made) + missing_servants(made, options)
     engine = backend.engine()
-    held = options.model.delay_scheduler
-    spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace, held_until=held)
+    held = Held(options.model.delay_scheduler, options.model.backlog_delay_scheduler)
+    spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace, held=held)
     return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))
 
 

@@ -35,6 +35,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "preferred": "a preferred size was reached",
     "full": "the next request would not have fitted",
     "unlike": "the next request has other shapes or inputs",
+    "urgent": "what waits behind them is less urgent, and more than a batch",
     "no_delay": "the model does not wait for company",
     "overdue": "the oldest had waited as long as it may",
     "draining": "no company will come: the version drains",

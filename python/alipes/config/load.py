@@ -50,6 +50,7 @@ _GROUPS: Final = {
 _DOORS: Final = ("http", "grpc", "metrics")
 _PREFIX: Final = "ALIPES_"
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
+_BACKLOG_DELAY_SCHEDULER: Final = "TRITONSERVER_BACKLOG_DELAY_SCHEDULER"
 """Triton's variable for tests: a queue is laid out before its first batch."""
 
 
@@ -146,6 +147,7 @@ def _options(
     quantiles = _quantiles(str(fields["summary_quantiles"]))
     fields["summary_quantiles"] = quantiles if fields.pop("summary_latencies") else ()
     fields["model.delay_scheduler"] = _requests(environ.get(_DELAY_SCHEDULER, ""))
+    fields["model.backlog_delay_scheduler"] = _requests(environ.get(_BACKLOG_DELAY_SCHEDULER, ""))
     fields["model.resources"] = tuple(_resource(text) for text in _words(values["rate-limit-resource"]))
     for option, flag, word in (
         ("http_restricted", "http-restricted-api", "api"),

@@ -198,7 +198,8 @@ class ModelOptions:
         default_max_batch_size: Batch size in rows for completed configurations of any backend.
         onnxruntime_default_max_batch_size: The same for ONNX Runtime; None takes the one for any backend.
         streaming_max_sequences: Live sequences of a model whose state the server keeps.
-        delay_scheduler: Requests that wait before the first batch of a model with dynamic batching; 0 for none.
+        delay_scheduler: Requests that wait before the first batch of a model that batches; 0 for none.
+        backlog_delay_scheduler: Requests in the backlog that wait besides, where sequences have rows of their own.
     """
 
     strict_config: bool
@@ -210,6 +211,7 @@ class ModelOptions:
     onnxruntime_default_max_batch_size: int | None
     streaming_max_sequences: int
     delay_scheduler: int = 0
+    backlog_delay_scheduler: int = 0
 
     def limits(self) -> dict[str, int]:
         """How many there are of each resource that was given a limit, on the one device that there is."""

@@ -38,8 +38,6 @@ def sequence_scheduling(config: ModelConfig, folder: Path) -> dict[str, Any]:
         "controls": [_control(tensor) for tensor in sequences.control_input if tensor.control],
         "states": [_state(state, folder) for state in sequences.state],
         "iterative": sequences.iterative_sequence,
-        "held_until": 0,
-        "held_until_backlog": 0,
     }
 
 

@@ -6,7 +6,7 @@ import base64
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from alipes.config.datatypes import v2_name
 from alipes.config.paths import confined
@@ -15,7 +15,7 @@ from alipes.config.schema import ModelConfig, enum_word
 from alipes.config.sequences import sequence_scheduling
 from alipes.errors import ConfigError
 
-__all__ = ["available_cores", "instance_names", "model_path", "to_spec"]
+__all__ = ["NOT_HELD", "Held", "available_cores", "instance_names", "model_path", "to_spec"]
 
 SCHEMA: Final = 1
 """Version of the document; the data plane refuses any other."""
@@ -38,6 +38,22 @@ def _groups(config: ModelConfig, *, passive: bool) -> list[ModelConfig]:
     return [group for group in config.instance_group if group.passive == passive]
 
 
+class Held(NamedTuple):
+    """What waits before the first batch of a model, for tests.
+
+    Attributes:
+        requests: Requests, where sequences have slots those of sequences that have one.
+        backlog: Requests of sequences that wait for a slot, besides.
+    """
+
+    requests: int = 0
+    backlog: int = 0
+
+
+NOT_HELD: Final = Held()
+"""No batch waits for the first ones."""
+
+
 def to_spec(
     config: ModelConfig,
     version: int,
@@ -45,7 +61,7 @@ def to_spec(
     engine: Mapping[str, Any],
     *,
     namespace: str = "",
-    held_until: int = 0,
+    held: Held = NOT_HELD,
 ) -> dict[str, Any]:
     """The specification of one version of a model.
 
@@ -55,7 +71,7 @@ def to_spec(
         folder: The model's folder.
         engine: What runs it, as its backend says.
         namespace: The repository of the model, where names are unique in a repository alone.
-        held_until: Requests that wait before the first batch, where batches are formed.
+        held: What waits before the first batch, where batches are formed.
 
     Raises:
         ConfigError: If a label file cannot be read.
@@ -83,7 +99,7 @@ def to_spec(
         ],
         "decoupled": config.model_transaction_policy.decoupled,
         "response_cache": config.response_cache.enable,
-        "scheduling": _scheduling(config, folder, held_until),
+        "scheduling": _scheduling(config, folder, held),
         "instances": instance_names(config),
         "passive_instances": [
             f"{group.name}_{index}" for group in _groups(config, passive=True) for index in range(group.count)
@@ -115,9 +131,10 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
     return path
 
 
-def _scheduling(config: ModelConfig, folder: Path, held_until: int) -> dict[str, Any]:
+def _scheduling(config: ModelConfig, folder: Path, held: Held) -> dict[str, Any]:
     if config.HasField("sequence_batching"):
-        return sequence_scheduling(config, folder)
+        waits = {"held_until": held.requests, "held_until_backlog": held.backlog}
+        return sequence_scheduling(config, folder) | waits
     batching = config.dynamic_batching
     if not config.HasField("dynamic_batching") or (config.max_batch_size < 1 and batching.ByteSize() == 0):
         return {"kind": "direct"}
@@ -133,7 +150,7 @@ def _scheduling(config: ModelConfig, folder: Path, held_until: int) -> dict[str,
             {"level": level, "policy": _queue_policy(batching.priority_queue_policy[level])}
             for level in sorted(batching.priority_queue_policy)
         ],
-        "held_until": held_until,
+        "held_until": held.requests,
     }
 
 

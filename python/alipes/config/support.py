@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from alipes.config.fields import Field, find_field
 from alipes.config.options import ServerOptions
 from alipes.config.schema import ModelConfig, is_map, is_repeated
+from alipes.config.validate.sequences import refuse_ragged_sequences
 from alipes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def check_support(config: ModelConfig) -> list[str]:
     Raises:
         ConfigError: If a refused field is set to anything but its default.
     """
+    refuse_ragged_sequences(config)
     rows = list(dict.fromkeys(_unsupported(config, "")))
     for row in rows:
         if row.status == "refused":

@@ -153,3 +153,12 @@ def test_the_cache_has_the_size_that_either_flag_gives(flags: tuple[str, ...], c
 def test_a_cache_that_cannot_be_had_is_refused(flags: tuple[str, ...], text: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(text)):
         parse_flags(["models", *flags], {})
+
+
+def test_what_tests_hold_back_is_read_from_tritons_variables() -> None:
+    environ = {"TRITONSERVER_DELAY_SCHEDULER": "3", "TRITONSERVER_BACKLOG_DELAY_SCHEDULER": "2"}
+    model = parse_flags(["models"], environ).model
+    assert (model.delay_scheduler, model.backlog_delay_scheduler) == (3, 2)
+    environ = dict.fromkeys(environ, "many")
+    model = parse_flags(["models"], environ).model
+    assert (model.delay_scheduler, model.backlog_delay_scheduler) == (0, 0)

@@ -118,8 +118,6 @@ def test_the_data_plane_is_told_of_slots_controls_and_states(tmp_path: Path) -> 
             }
         ],
         "iterative": False,
-        "held_until": 0,
-        "held_until_backlog": 0,
     }
 
 

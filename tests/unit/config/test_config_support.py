@@ -56,3 +56,18 @@ def test_what_is_refused_wins_over_what_is_ignored() -> None:
     config = parse_pbtxt('name: "m" cc_model_filenames { key: "7.5" value: "x" } runtime: "r"')
     with pytest.raises(ConfigError, match="runtime"):
         check_support(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('input { name: "X" allow_ragged_batch: true }', "input.allow_ragged_batch of 'X'"),
+        ('batch_input { target_name: "N" source_input: "X" }', "batch_input"),
+        ('batch_output { target_name: "Y" source_input: "X" }', "batch_output"),
+    ],
+)
+def test_what_is_made_of_a_whole_batch_is_refused_beside_sequences(text: str, wanted: str) -> None:
+    check_support(parse_pbtxt(f'name: "m" dynamic_batching {{ }} {text}'))
+    with pytest.raises(ConfigError) as refused:
+        check_support(parse_pbtxt(f'name: "m" sequence_batching {{ }} {text}'))
+    assert f"model 'm' has sequence_batching and {wanted}, which are not offered together" in str(refused.value)

@@ -16,9 +16,9 @@ use super::table::{Place, Table};
 use crate::dynamic::Dynamic;
 use crate::journal::Journal;
 use crate::model_queue::{Aftermath, Effect};
-use crate::scheduler::{GONE_SHARE, Next, Turn};
+use crate::scheduler::{GONE_SHARE, Next, Turn, sweep_at};
 use crate::why::{Decision, Explanation, Hold, Outlook, Why};
-use crate::work::{Reason, Refused, Seat, Waiting, Work};
+use crate::work::{Reason, Refused, Seat, SequenceId, Waiting, Work};
 
 /// What waits for one version of a model whose requests come in sequences, and which instances come for it.
 ///
@@ -40,6 +40,10 @@ pub struct SequenceQueue<W> {
     waiting: usize,
     /// Callers that have gone since those who wait were last looked through.
     gone: usize,
+    /// When those who wait are looked through at the latest.
+    sweep_at: Option<Instant>,
+    /// Sequences that began anew although they had not ended, for the owner to take out.
+    conflicts: Vec<SequenceId>,
     journal: Journal,
     holding: bool,
     stopping: bool,
@@ -68,6 +72,8 @@ impl<W: Work> SequenceQueue<W> {
             alarm: None,
             waiting: 0,
             gone: 0,
+            sweep_at: None,
+            conflicts: Vec::new(),
             journal: Journal::default(),
             holding,
             stopping: false,
@@ -89,7 +95,12 @@ impl<W: Work> SequenceQueue<W> {
         let timeout = work.timeout();
         let expires = (!timeout.is_zero()).then(|| now.checked_add(timeout)).flatten();
         let key = match known {
-            Some(key) => key,
+            Some(key) => {
+                if said.start {
+                    self.conflicts.extend(id);
+                }
+                key
+            }
             None if said.start => {
                 let seat = self.seats.take();
                 let key = self.table.open(id, Place::Seated(seat.unwrap_or_default()));
@@ -156,11 +167,14 @@ impl<W: Work> SequenceQueue<W> {
     }
 
     /// A caller has gone: what it asked for is given back, and with it what waits behind it in its sequence, without which
-    /// the state would be wrong. That happens at once where few wait, else before the next batch.
+    /// the state would be wrong. That happens at once where few wait, else before the next batch, and at the latest within a
+    /// microsecond for each that waits.
     pub fn caller_left(&mut self, now: Instant) -> Effect {
         self.gone += 1;
         if self.waiting <= GONE_SHARE * self.gone {
             self.sweep(now);
+        } else {
+            self.sweep_at.get_or_insert(sweep_at(now, self.waiting));
         }
         self.attend(now)
     }
@@ -186,6 +200,7 @@ impl<W: Work> SequenceQueue<W> {
     /// Refuses sequences that begin from now on; what waits is due at once.
     pub fn stop(&mut self, now: Instant) -> Effect {
         self.stopping = true;
+        self.holding = false;
         self.journal.note(now, Decision::Stopped);
         (0..self.desks.len()).for_each(|instance| self.rouse(instance));
         self.attend(now)
@@ -195,6 +210,9 @@ impl<W: Work> SequenceQueue<W> {
     /// are given back.
     pub fn expire(&mut self, now: Instant) -> Effect {
         self.alarm = None;
+        if self.sweep_at.is_some_and(|moment| moment <= now) {
+            self.sweep(now);
+        }
         while let Some((key, since)) = self.table.longest_silent() {
             if since + self.policy.max_idle > now {
                 break;
@@ -214,19 +232,20 @@ impl<W: Work> SequenceQueue<W> {
     pub fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>> {
         let sooner = |moment: &Instant| self.alarm.is_none_or(|alarm| *moment < alarm);
         let alarm = self.deadline().filter(sooner);
-        if alarm.is_none() && self.refused.is_empty() {
+        if alarm.is_none() && self.refused.is_empty() && self.conflicts.is_empty() {
             return None;
         }
         self.alarm = alarm.or(self.alarm);
         self.note_refused(now);
-        Some(Aftermath { refused: std::mem::take(&mut self.refused), alarm })
+        let (refused, conflicts) = (std::mem::take(&mut self.refused), std::mem::take(&mut self.conflicts));
+        Some(Aftermath { refused, alarm, conflicts })
     }
 
     /// The first moment at which the passing of time alone changes something.
     fn deadline(&self) -> Option<Instant> {
         let silent = self.table.longest_silent().map(|(_, since)| since + self.policy.max_idle);
         let expiry = self.backlog.first_expiry().map(|(moment, _)| moment);
-        [silent, expiry].into_iter().flatten().min()
+        [silent, expiry, self.sweep_at].into_iter().flatten().min()
     }
 
     /// Puts these instances into service, and no others. Numbers that are [free](Self::is_free) stand for new instances.
@@ -508,15 +527,28 @@ impl<W: Work> SequenceQueue<W> {
             self.cut(now, key, &mut removed);
         }
         for key in self.table.keys() {
-            if self.table.get(key).waiting.iter().any(|waiting| pick(&waiting.work)) {
-                self.cut(now, key, &mut removed);
+            let first = self.table.get(key).waiting.iter().position(|waiting| pick(&waiting.work));
+            match first {
+                Some(0) if !self.table.get(key).out => self.cut(now, key, &mut removed),
+                Some(first) => self.cut_behind(key, first, &mut removed),
+                None => {}
             }
         }
     }
 
+    /// Hands out what waits of a sequence from a position on; what comes before it is still right and is the last of it.
+    fn cut_behind(&mut self, key: usize, position: usize, hand_out: &mut impl FnMut(W)) {
+        self.table.close(key);
+        let sequence = self.table.get(key);
+        let rest = sequence.waiting.split_off(position);
+        sequence.over = sequence.out && sequence.waiting.is_empty();
+        self.waiting -= rest.len();
+        rest.into_iter().for_each(|waiting| hand_out(waiting.work));
+    }
+
     /// Lets go of what nobody waits for any more.
     fn sweep(&mut self, now: Instant) {
-        self.gone = 0;
+        (self.gone, self.sweep_at) = (0, None);
         let mut refused = std::mem::take(&mut self.refused);
         self.remove_where(now, W::is_cancelled, |work| {
             let reason = if work.is_cancelled() { Reason::Cancelled } else { Reason::Interrupted };

@@ -42,6 +42,14 @@ impl Work for Step {
         self.key
     }
 
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn set_deadline(&mut self, _: Option<Instant>) {
+        unreachable!("no policy here has a time-out");
+    }
+
     fn sequence_id(&self) -> Option<SequenceId> {
         (self.sequence > 0).then_some(SequenceId::Number(self.sequence))
     }
@@ -84,6 +92,8 @@ pub struct Hall {
     pub now: Instant,
     /// What came out without having been executed, and why.
     pub dropped: Vec<(usize, Option<Reason>)>,
+    /// Sequences that began anew before they had ended.
+    pub conflicts: Vec<SequenceId>,
     /// When the queue is to be asked again.
     pub alarm: Option<Instant>,
     start: Instant,
@@ -108,6 +118,7 @@ impl Hall {
             taken: Vec::new(),
             now,
             dropped: Vec::new(),
+            conflicts: Vec::new(),
             alarm: None,
             start: now,
             compute,
@@ -133,6 +144,11 @@ impl Hall {
         self.inside.insert(id);
         self.carry_out(effect);
         Ok(id)
+    }
+
+    pub fn stop(&mut self) {
+        let effect = self.queue.stop(self.now);
+        self.carry_out(effect);
     }
 
     pub fn cancel(&mut self, id: usize) {
@@ -277,8 +293,9 @@ impl Hall {
 
     /// Carries out what a transition asked for, and sees to what it left behind.
     fn carry_out(&mut self, effect: Effect) {
-        if let Some(Aftermath { refused, alarm }) = self.queue.aftermath(self.now) {
+        if let Some(Aftermath { refused, alarm, conflicts }) = self.queue.aftermath(self.now) {
             self.alarm = alarm.or(self.alarm);
+            self.conflicts.extend(conflicts);
             refused.into_iter().for_each(|Refused { work, reason }| self.drop(work.id, Some(reason)));
         }
         match effect {

@@ -25,6 +25,14 @@ impl Work for Request {
     fn key(&self) -> u64 {
         self.key
     }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn set_deadline(&mut self, _: Option<Instant>) {
+        unreachable!("no policy here has a time-out");
+    }
 }
 
 pub fn request(id: usize, rows: u32) -> Request {

@@ -98,7 +98,8 @@ fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes
             add_state_outputs(sequences, &mut state.wanted);
             let rows = state.rows.get_or_insert_default();
             rows.lay_out(sequences, &state.batch);
-            state.gather.gather(rows.members(&model.spec, sequences, &state.batch))?
+            let joined = state.gather.gather(rows.members(&model.spec, sequences, &state.batch));
+            joined.map_err(|error| rows.differing_states(sequences, &state.batch).unwrap_or(error))?
         }
     };
     let gathered = Instant::now();

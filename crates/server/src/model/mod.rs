@@ -31,6 +31,7 @@ use crate::books::metrics;
 use crate::books::statistics::{Shares, Statistics};
 use crate::cache::Cached;
 use crate::ensemble::Ensemble;
+use crate::events::EventQueue;
 use crate::executor::answer::{Answer, Responder, answer_one};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::executor::nap::Nap;
@@ -85,6 +86,8 @@ pub struct ModelVersion {
     pub cache: Option<Cached>,
     /// Its instances as the rate limiter knows them, where any of them takes resources.
     pub limited: Option<Limited>,
+    /// Where the person who watches the log is told of what callers do to it; none in tests.
+    pub events: Option<Arc<EventQueue>>,
     /// How long it took to load; set once it is loaded.
     pub load_time: OnceLock<Duration>,
     /// How long its executions take.
@@ -157,6 +160,7 @@ impl ModelVersion {
             statistics: Statistics::default(),
             cache: None,
             limited: None,
+            events: None,
             load_time: OnceLock::new(),
             pace: Pace::default(),
             layout: layout::of(&spec),

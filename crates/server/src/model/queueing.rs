@@ -11,8 +11,10 @@ use parking_lot::MutexGuard;
 use super::check::has_id;
 use super::{Drivers, ModelVersion, Pending};
 use crate::books::statistics::FailureReason;
+use crate::events::Event;
 use crate::executor::alarm;
 use crate::executor::answer::Parcels;
+use crate::log::WARNING;
 use crate::workers::clock;
 
 const STOPPING: &str = "Server is stopping, scheduler for model has stopped accepting new inference requests";
@@ -121,13 +123,29 @@ impl ModelVersion {
     }
 
     #[cold]
-    fn settle(self: &Arc<Self>, Aftermath { refused, alarm }: Aftermath<Pending>) {
+    fn settle(self: &Arc<Self>, Aftermath { refused, alarm, conflicts }: Aftermath<Pending>) {
         if let Some(moment) = alarm {
             alarm::set(self, moment);
         }
         let mut parcels = Parcels::default();
         refused.into_iter().for_each(|refused| self.give_back(refused, &mut parcels));
         parcels.send();
+        conflicts.iter().for_each(|id| self.warn_of_conflict(id));
+    }
+
+    /// Source: Triton's text.
+    fn warn_of_conflict(&self, id: &SequenceId) {
+        let Some(events) = &self.events else { return };
+        let id = match id {
+            SequenceId::Number(number) => number.to_string(),
+            SequenceId::Text(text) => text.to_string(),
+        };
+        let text = format!(
+            "sequence {id} for model '{}' has a conflict. The previous sequence did not end before this sequence start. \
+             Previous sequence will be terminated early.",
+            self.name
+        );
+        events.tell(Event::Notice { level: WARNING, text });
     }
 
     /// Answers a request that was taken in and will not be executed.

@@ -185,12 +185,20 @@ pub fn policy(model: &ModelSpec, spec: &SequenceSpec) -> SequencePolicy {
                     max_batch_size: model.max_batch_size,
                     preferred_batch_sizes: preferred_batch_sizes.clone(),
                     max_queue_delay: Duration::from_micros(*max_queue_delay_us),
+                    held_until: spec.held_until,
                     ..DynamicPolicy::default()
                 },
             }
         }
     };
-    let hold = Hold { seated: spec.held_until, backlog: spec.held_until_backlog };
+    // As in Triton, the backlog matters only where something is held at all, and with `oldest` it does not: there the line
+    // of those that are next is held.
+    let hold = match &spec.strategy {
+        StrategySpec::Direct { .. } if spec.held_until > 0 => {
+            Hold { seated: spec.held_until, backlog: spec.held_until_backlog }
+        }
+        _ => Hold::default(),
+    };
     SequencePolicy { strategy, max_idle: Duration::from_micros(spec.max_idle_us), hold }
 }
 

@@ -1,8 +1,8 @@
 //! The batch of a model that runs in this process: the requests with what their sequences add, and rows without a request
 //! where a sequence with a row of its own has none now.
 
-use alipes_engine::OutputTensor;
 use alipes_engine::batch::{Member, Split};
+use alipes_engine::{EngineError, OutputTensor};
 use alipes_protocol::{Datatype, Shape, shape};
 use alipes_scheduler::Work;
 use bytes::Bytes;
@@ -85,6 +85,24 @@ impl Rows {
                 members.push(Member { index, datatype: port.datatype, shape: &kept.shape, data });
             }
             members
+        })
+    }
+
+    /// Why the rows of the batch could not be joined, where that is because of what is kept: sequences whose states have
+    /// grown apart.
+    pub fn differing_states(&self, sequences: &Sequences, batch: &[Pending]) -> Option<EngineError> {
+        sequences.states.list.iter().enumerate().find_map(|(state, port)| {
+            let kept = batch.iter().map(|pending| self.states.get(&sequences.states, slot(pending.seat()), state));
+            let mut shapes = kept.map(|kept| &kept.shape);
+            let first = shapes.next()?;
+            let other = shapes.find(|&shape| shape != first)?;
+            Some(EngineError::invalid(format!(
+                "state '{}' has shape {} in one sequence of the batch and {} in another: sequences run together only while \
+                 their states agree in shape; give a model whose states grow apart a max_batch_size of 0 or 1",
+                port.input,
+                shape::text(first),
+                shape::text(other)
+            )))
         })
     }
 

@@ -144,7 +144,7 @@ impl Drop for Workers {
 /// How the queue of a model with workers orders its requests.
 ///
 /// Without a delay the worker itself takes what is there when it becomes free, so that no batch is closed early; the
-/// queue only keeps the order. With a delay, with preferred sizes, or where who waits is not simply who came first, the
+/// queue only keeps the order. With a delay, with preferred sizes below the largest batch, or where who waits is not simply who came first, the
 /// queue forms the batches, and a worker is brought the next one when it is done with the last.
 pub fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
     match &spec.scheduling {
@@ -164,7 +164,9 @@ fn forms_batches(spec: &ModelSpec) -> bool {
         // The queue knows which sequence belongs to which worker.
         Scheduling::Sequence(_) => return true,
     };
-    let aims = dynamic.max_queue_delay_us > 0 || !dynamic.preferred_batch_sizes.is_empty();
+    // The largest batch is what a worker takes anyway, and every configuration prefers it that names no other size.
+    let aims =
+        dynamic.max_queue_delay_us > 0 || dynamic.preferred_batch_sizes.iter().any(|&rows| rows != spec.max_batch_size);
     limited || (aims && spec.max_batch_size > 1) || !policy::is_plain(dynamic)
 }
 

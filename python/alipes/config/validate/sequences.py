@@ -8,7 +8,7 @@ from alipes.config.datatypes import config_name
 from alipes.config.schema import ModelConfig, enum_word
 from alipes.errors import ConfigError
 
-__all__ = ["check_sequences"]
+__all__ = ["check_sequences", "refuse_ragged_sequences"]
 
 _CORRELATION: Final = "CONTROL_SEQUENCE_CORRID"
 _CORRELATION_TYPES: Final = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
@@ -23,6 +23,27 @@ def check_sequences(config: ModelConfig) -> None:
     sequences = config.sequence_batching
     _check_controls(config.name, sequences)
     _check_strategy(config, sequences)
+
+
+def refuse_ragged_sequences(config: ModelConfig) -> None:
+    """Refuse what is made of a whole batch where each sequence has its own row: it is not offered.
+
+    Raises:
+        ConfigError: If a model with `sequence_batching` wants ragged inputs, `batch_input` or `batch_output`.
+    """
+    if not config.HasField("sequence_batching"):
+        return
+    ragged = next(
+        (f"input.allow_ragged_batch of '{port.name}'" for port in config.input if port.allow_ragged_batch), ""
+    )
+    wanted = ragged or ("batch_input" if config.batch_input else "batch_output" if config.batch_output else "")
+    if wanted:
+        raise ConfigError(
+            f"model '{config.name}' has sequence_batching and {wanted}, which are not offered together: give the model "
+            "dynamic_batching, or inputs of one shape",
+            key="sequence_batching",
+            code="UNSUPPORTED",
+        )
 
 
 def _check_controls(name: str, sequences: ModelConfig) -> None:
