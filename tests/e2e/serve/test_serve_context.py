@@ -269,7 +269,10 @@ def test_a_script_that_is_killed_leaves_no_server(models: Path) -> None:
         "with serve(sys.argv[1], server_args=sys.argv[2:], wait=True) as instance:\n"
         "    print(instance.pid, flush=True)\n    signal.pause()"
     )
-    with subprocess.Popen([sys.executable, "-c", script, str(models), *LOOPBACK], stdout=subprocess.PIPE) as process:
+    # Nobody is left to tidy up after it but the test: its folder for temporary files is the test's.
+    place = os.environ | {"TMPDIR": str(models.parent)}
+    command = [sys.executable, "-c", script, str(models), *LOOPBACK]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=place) as process:
         assert process.stdout is not None
         pid = int(process.stdout.readline())
         process.send_signal(signal.SIGKILL)
