@@ -103,7 +103,8 @@ async fn answer(
     charge.ride(&service.budget, &mut request, &finder.held)?;
     request.parameters.extend(forwarded?);
     request.trace = trace.cloned();
-    let repeated = repeated.and_then(|repeated| repeated.worth_keeping(&request, !finder.held.is_empty()));
+    let repeated =
+        repeated.and_then(|repeated| repeated.worth_keeping(&request, !finder.held.is_empty(), &service.budget));
     // The answer's form is the request's choice; the rest of the request moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
     asked.reached = true;

@@ -1,9 +1,13 @@
 //! Bodies that are posted again and again, to a model whose answers are kept: answered without being read.
 
+use std::mem;
+use std::sync::Arc;
+
 use alipes_protocol::codec::json::EncodedResponse;
 use alipes_protocol::{InferError, InferRequest, Parameter};
 
 use super::body::Body;
+use crate::budget::{Budget, Charge};
 use crate::cache::{Cached, Encoded, Posted};
 use crate::handlers::Service;
 use crate::model::ModelVersion;
@@ -37,10 +41,19 @@ impl<'a> Repeated<'a> {
     }
 
     /// The body, where its answer is worth keeping: it came before, and says all that it asks for. An id is new with each
-    /// request.
-    pub fn worth_keeping(self, request: &InferRequest, uses_regions: bool) -> Option<Repeated<'a>> {
-        let (cache, posted) = (self.cache, &self.posted);
-        (request.id.is_empty() && !uses_regions && cache.is_repeated(posted)).then_some(self)
+    /// request. Until then it counts beside the tensors that were read out of it.
+    pub fn worth_keeping(
+        mut self,
+        request: &InferRequest,
+        uses_regions: bool,
+        budget: &Arc<Budget>,
+    ) -> Option<Repeated<'a>> {
+        if !request.id.is_empty() || uses_regions || !self.cache.is_repeated(&self.posted) {
+            return None;
+        }
+        let body = mem::take(&mut self.posted.body);
+        self.posted.body = Charge::of_taken(budget, body.len() as u64).over(body);
+        Some(self)
     }
 
     /// Keeps its answer as it was encoded.
