@@ -18,7 +18,7 @@ from alipes.serve.context import announced, recipe
 from alipes.serve.doors import Doors, asked_doors, choose_ports
 from alipes.serve.handle import Handle
 from alipes.serve.instance import Instance
-from alipes.serve.keeper import ATTEMPTS, end, environment, exit_timeout_s
+from alipes.serve.keeper import ATTEMPTS, end, environment
 from alipes.serve.readiness import in_use
 from alipes.serve.recipe import Recipe, Runtime
 from alipes.serve.running import Apart, started_at
@@ -147,8 +147,7 @@ class _Source:
             raise ServeError(f"the server {self._known.recipe.name} runs on {self._known.host}: stop it there")
         self.handover.withdraw()
         if self.how() is None:
-            recipe = self._known.recipe
-            end(self._process, recipe.command(self.doors), exit_timeout_s(recipe.flags))
+            end(self._process, self._known.recipe)
         self._path.unlink(missing_ok=True)
 
 
@@ -178,6 +177,6 @@ def _start(plan: Recipe, doors: Doors, log: Path, path: Path) -> Detached:
     try:
         known.save(path)
     except ServeError:
-        end(Apart(pid, known.started), command, exit_timeout_s(plan.flags))
+        end(Apart(pid, known.started), plan)
         raise
     return Detached(path, known)

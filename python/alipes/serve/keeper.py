@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -19,7 +20,7 @@ from alipes.serve.readiness import in_use
 from alipes.serve.recipe import EXIT_TIMEOUT_S, Command, Recipe
 from alipes.serve.running import Child, Running
 
-__all__ = ["ATTEMPTS", "Keeper", "end", "environment", "exit_timeout_s"]
+__all__ = ["ATTEMPTS", "Keeper", "end", "environment"]
 
 ATTEMPTS: Final = 5
 """How often a server is started on other ports: between the look for free ones and its start others may take them."""
@@ -81,8 +82,7 @@ class Keeper:
             running = self._running
         self._handover.withdraw()
         if running is not None:
-            command = self._recipe.command(self.doors)
-            end(running, command, exit_timeout_s(self._recipe.flags))
+            end(running, self._recipe)
             self.ended.wait()
 
     def _keep(self) -> None:
@@ -146,16 +146,17 @@ def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def end(running: Running, command: Command, timeout_s: float) -> None:
+def end(running: Running, recipe: Recipe) -> None:
     """Ends a server: a request, time to finish, then force; and what is left of a container."""
     running.signal(signal.SIGTERM)
-    if not running.wait(timeout_s + _STOP_MARGIN_S):
+    if not running.wait(_exit_timeout_s(recipe.flags) + _STOP_MARGIN_S):
         running.signal(signal.SIGKILL)
-        if command.remove:
-            subprocess.run(command.remove, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if recipe.removal:
+            with contextlib.suppress(FileNotFoundError):
+                subprocess.run(recipe.removal, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
-def exit_timeout_s(flags: tuple[str, ...]) -> float:
+def _exit_timeout_s(flags: tuple[str, ...]) -> float:
     """How long a server may take to finish what is in."""
     texts = [word.partition("=")[2] for word in flags if word.startswith("--exit-timeout-secs=")]
     return float(texts[-1]) if texts and texts[-1].isdecimal() else float(EXIT_TIMEOUT_S)

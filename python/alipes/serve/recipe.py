@@ -35,12 +35,10 @@ class Command:
     Attributes:
         words: The command line.
         environment: What is added to the environment.
-        remove: A command line that makes sure that nothing of it is left, where ending the process may not.
     """
 
     words: tuple[str, ...]
     environment: Mapping[str, str]
-    remove: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,15 @@ class Recipe:
             return self._own(doors)
         return {"apptainer": self._apptainer, "docker": self._docker, "podman": self._docker}[self.runtime](doors)
 
+    @property
+    def removal(self) -> tuple[str, ...]:
+        """A command line that makes sure that nothing is left, where ending the process may not. It may be empty.
+
+        It names the program alone: a server is ended also where the program has gone meanwhile.
+        """
+        contained = self.image is not None and self.runtime != "apptainer"
+        return (self.runtime, "rm", "--force", self.name) if contained else ()
+
     def _own(self, doors: Doors) -> Command:
         exit_timeout = () if _names(self.flags, "exit-timeout-secs") else (f"--exit-timeout-secs={EXIT_TIMEOUT_S}",)
         words = (sys.executable, "-m", "alipes", "serve", *exit_timeout, *self._flags(doors))
@@ -95,7 +102,7 @@ class Recipe:
         # The network is the machine's own, so that ports mean the same inside and outside.
         words = (program, "run", "--rm", "--init", "--name", self.name, "--network=host", *gpus)
         inside = (*self._bound("--volume", "{0}:{0}"), str(self.image), TRITONSERVER, *self._flags(doors))
-        return Command((*words, *inside), {}, remove=(program, "rm", "--force", self.name))
+        return Command((*words, *inside), {})
 
     def _bound(self, option: str, form: str) -> tuple[str, ...]:
         """The option that shows the repository's folder to a container, at the same place."""

@@ -104,6 +104,10 @@ def test_a_launch_is_tried_again_where_a_port_was_taken_at_the_last_moment(
     (tmp_path / "image.sif").touch()
     with launch(models, handle, tmp_path / "image.sif", server_args=LOOPBACK) as server:
         assert server.status() == "ready"
+    # What started it may be gone by then.
+    monkeypatch.undo()
+    server.stop()
+    assert server.status() == "ended"
 
 
 def test_a_server_of_another_machine_is_stopped_there(models: Path, handle: Path) -> None:

@@ -73,12 +73,13 @@ def test_without_a_gpu_no_container_is_asked_for_one(programs: Path) -> None:
 
 
 def test_docker_has_the_machines_network_and_is_removed_by_its_name(programs: Path) -> None:
-    command = recipe(image="triton:24.01", runtime="docker", gpu=True, devices="0,1").command(DOORS)
+    plan = recipe(image="triton:24.01", runtime="docker", gpu=True, devices="0,1")
+    command = plan.command(DOORS)
     assert command.words[:6] == (str(programs / "docker"), "run", "--rm", "--init", "--name", "n")
     assert "--network=host" in command.words
     assert command.words[command.words.index("--gpus") + 1] == '"device=0,1"'
     assert command.words[command.words.index("triton:24.01") + 1] == TRITONSERVER
-    assert command.remove == (str(programs / "docker"), "rm", "--force", "n")
+    assert plan.removal == ("docker", "rm", "--force", "n")
 
 
 def test_podman_names_devices_in_its_own_way(programs: Path) -> None:
