@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -230,6 +231,49 @@ def test_models_are_reloaded_under_load_and_each_request_keeps_its_versions(repo
             client.load_model("scaled")
     assert traffic.failures == []
     assert {4.0, 25.0} <= set(traffic.answers) <= {4.0, 9.0, 25.0}
+
+
+def test_each_request_is_counted_once_by_each_model_however_they_are_brought_together(
+    repository: Path, serve: Serve
+) -> None:
+    """Quick models are run on whole batches, at once, while others ask them too."""
+    for name, factor in (("two", 2.0), ("three", 3.0), ("five", 5.0)):
+        config = (
+            'backend: "onnxruntime" max_batch_size: 4 dynamic_batching { } instance_group { kind: KIND_CPU count: 1 } '
+            'input { name: "X" data_type: TYPE_FP32 dims: 2 } output { name: "Y" data_type: TYPE_FP32 dims: 2 }'
+        )
+        add_model(repository, name, times(factor), config=config)
+    add_ensemble(repository, "thirty", "two", "three", "five", kind="TYPE_FP32", dims=2)
+    add_ensemble(repository, "sixty", "thirty", "two", kind="TYPE_FP32", dims=2)
+    server = serve(repository)
+    asked = {"thirty": 30.0, "sixty": 60.0, "three": 3.0}
+    traffic = {model: Traffic(server, model, callers=8) for model in asked}
+    with ExitStack() as stack:
+        for one in traffic.values():
+            stack.enter_context(one)
+        until(lambda: len(traffic["sixty"].answers) > 1000, "a thousand answers came")
+    counts = {}
+    for model, answer in asked.items():
+        assert traffic[model].failures == []
+        assert set(traffic[model].answers) == {answer}
+        counts[model] = len(traffic[model].answers)
+    thirty = counts["thirty"] + counts["sixty"]
+    expected = {
+        "sixty": counts["sixty"],
+        "thirty": thirty,
+        "two": thirty + counts["sixty"],
+        "three": thirty + counts["three"],
+        "five": thirty,
+    }
+    with http_client.InferenceServerClient(server.http) as client:
+        for model, count in expected.items():
+            [books] = client.get_inference_statistics(model)["model_stats"]
+            told = books["inference_stats"]
+            assert (books["inference_count"], told["success"]["count"], told["fail"]["count"]) == (count, count, 0)
+            assert (told["queue"]["count"], told["compute_infer"]["count"]) == (count, count)
+            # An ensemble counts each of its requests as one execution.
+            rows = sum(int(batch["batch_size"]) * batch["compute_infer"]["count"] for batch in books["batch_stats"])
+            assert rows == count
 
 
 def test_models_come_and_go_with_their_ensemble(repository: Path, serve: Serve) -> None:

@@ -4,7 +4,8 @@
 //!
 //! 1. An instance is idle only if nothing waits, or if another instance, the one timed waiter, waits for the delay.
 //! 2. The waiter sleeps no longer than until the head of the queue is due; who makes it due earlier wakes it.
-//! 3. Every other claimed instance is on its way to [`ModelQueue::next`]: running a batch, just started or just woken.
+//! 3. Every other claimed instance is on its way to [`ModelQueue::next`], or to [`ModelQueue::finish`]: running a batch, just
+//!    started or just woken.
 //!
 //! An instance becomes idle in the same step that finds nothing to do, so no request slips in between. With a delay
 //! one waiter is enough: when it takes a batch and leaves requests behind, it passes the watch on to an idle instance.
@@ -18,7 +19,7 @@ use std::time::Instant;
 use crate::instances::Instances;
 use crate::journal::Journal;
 use crate::scheduler::{Next, Scheduler};
-use crate::why::{Decision, Explanation, Hold, Outlook};
+use crate::why::{Decision, Explanation, Hold, Outlook, Why};
 use crate::work::{Reason, Refused, SequenceId, Work};
 
 /// What the caller does after it has released the mutex.
@@ -115,6 +116,20 @@ impl<W: Work> ModelQueue<W> {
                 (Next::Idle, Effect::None)
             }
         }
+    }
+
+    /// Claims an idle instance for requests that never stood here, for a caller who runs them at once and then calls
+    /// [`finish`](Self::finish). `None` where the instance belongs to requests that wait here, and once the queue was
+    /// stopped.
+    pub fn claim(&mut self) -> Option<usize> {
+        let is_spoken_for = self.waiter.is_some() || self.scheduler.is_stopping() || self.scheduler.waiting() > 0;
+        if is_spoken_for { None } else { self.instances.acquire() }
+    }
+
+    /// Takes note of what an instance runs that was [claimed](Self::claim).
+    pub fn note_fused(&mut self, now: Instant, instance: usize, requests: usize, rows: u64) {
+        let left = self.scheduler.waiting();
+        self.journal.note(now, Decision::Took { instance, requests, rows, left, why: Why::Fused });
     }
 
     /// Gives `instance` back without asking for more, as a caller does that ran a lone request itself. If requests have

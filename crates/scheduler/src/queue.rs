@@ -40,6 +40,21 @@ impl<W: Work> Queue<W> {
         }
     }
 
+    /// Claims an idle instance for requests that never stood here. Instances of sequences are never free for others.
+    pub fn claim(&mut self) -> Option<usize> {
+        match self {
+            Queue::Shared(queue) => queue.claim(),
+            Queue::Sequences(_) => None,
+        }
+    }
+
+    /// Takes note of what an instance runs that was claimed for others.
+    pub fn note_fused(&mut self, now: Instant, instance: usize, requests: usize, rows: u64) {
+        if let Queue::Shared(queue) = self {
+            queue.note_fused(now, instance, requests, rows);
+        }
+    }
+
     /// Gives an instance back without asking for more.
     pub fn finish(&mut self, now: Instant, instance: usize) -> Effect {
         match self {

@@ -205,6 +205,11 @@ impl<W: Work> Scheduler<W> {
         self.stopping = true;
     }
 
+    /// Whether nothing more is taken in.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
     fn is_full_for(&self, work: &W) -> bool {
         match &self.rule {
             Rule::Direct(_) => false,

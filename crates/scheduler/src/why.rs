@@ -23,6 +23,8 @@ pub enum Why {
     Draining,
     /// They wait for company.
     Company,
+    /// They are those of an ensemble, which takes them through all of its steps at once.
+    Fused,
 }
 
 impl Why {
@@ -38,6 +40,7 @@ impl Why {
             Why::Overdue => "overdue",
             Why::Draining => "draining",
             Why::Company => "company",
+            Why::Fused => "fused",
         }
     }
 }

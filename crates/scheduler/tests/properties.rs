@@ -21,6 +21,7 @@ enum Event {
     Step { instance: usize },
     Finish { instance: usize },
     Cancel { back: usize },
+    Claim,
     Rearrange { keep: u8, more: usize },
 }
 
@@ -31,6 +32,7 @@ fn event() -> impl Strategy<Value = Event> {
         8 => (0usize..4).prop_map(|instance| Event::Step { instance }),
         2 => (0usize..4).prop_map(|instance| Event::Finish { instance }),
         1 => (0usize..5).prop_map(|back| Event::Cancel { back }),
+        2 => Just(Event::Claim),
         1 => (any::<u8>(), 0usize..3).prop_map(|(keep, more)| Event::Rearrange { keep, more }),
     ]
 }
@@ -58,6 +60,7 @@ fn play(stage: &mut Stage, events: &[Event], stop: bool) -> BTreeSet<usize> {
                 let removed = submitted.checked_sub(back + 1).map(|id| stage.cancel(id)).unwrap_or_default();
                 removed.iter().for_each(|request| assert!(kept.remove(&request.id), "it was given back before"));
             }
+            Event::Claim => stage.claim(),
             Event::Rearrange { keep, more } => stage.rearrange(|instance| keep & 1 << (instance % 8) != 0, more),
         }
         stage.assert_someone_comes();

@@ -160,6 +160,22 @@ impl Version {
         }
     }
 
+    /// Runs something that never stood in the queue, where an instance is free.
+    fn run_beside(self: &Arc<Self>, number: usize, inline: bool) -> bool {
+        let Some(instance) = self.queue.lock().claim() else { return false };
+        self.execute(instance, || self.end(number));
+        let effect = self.with_queue(|queue, now| queue.finish(now, instance));
+        self.carry_out(effect, inline);
+        true
+    }
+
+    fn execute(&self, instance: usize, work: impl FnOnce()) {
+        let executes = &self.slots[instance].executes;
+        assert!(!executes.swap(true, Ordering::SeqCst), "an instance executes one batch at a time");
+        work();
+        executes.store(false, Ordering::SeqCst);
+    }
+
     /// The end of a network thread's turn: what it has started itself, it drives.
     fn serve_desk(self: &Arc<Self>) {
         while let Some(run) = take_from_desk() {
@@ -233,10 +249,7 @@ impl Turns for Run {
                 Step::Again
             }
             Next::Take => {
-                let executes = &version.slots[*instance].executes;
-                assert!(!executes.swap(true, Ordering::SeqCst), "an instance executes one batch at a time");
-                batch.drain(..).for_each(|job| version.end(job.number));
-                executes.store(false, Ordering::SeqCst);
+                version.execute(*instance, || batch.drain(..).for_each(|job| version.end(job.number)));
                 Step::Again
             }
             Next::WaitUntil(until) => Step::Wait(until),
@@ -366,6 +379,65 @@ fn instances_that_come_and_go_leave_no_request_behind() {
             version
         });
     }
+}
+
+/// As an ensemble does that takes its requests through all of its models at once.
+#[test]
+fn an_instance_that_others_claim_meanwhile_leaves_no_request_behind() {
+    for restless in [false, true] {
+        check(restless, move || {
+            let scheduler =
+                if restless { Scheduler::dynamic(pairs(Duration::from_millis(1))) } else { Scheduler::direct() };
+            let version = Version::new(scheduler, 2, 2);
+            let claiming = Arc::clone(&version);
+            let others = thread::spawn(move || {
+                let ran = [90, 91].into_iter().filter(|&number| {
+                    let ran = claiming.run_beside(number, number == 91);
+                    claiming.serve_desk();
+                    ran
+                });
+                ran.collect::<Vec<_>>()
+            });
+            let mut taken_in = submit_from(&version, 2, 2, |number| number == 1);
+            taken_in.extend(others.join().unwrap());
+            version.drain();
+            version.assert_ended(taken_in);
+            version.assert_comes_to_rest();
+            assert!(!version.run_beside(99, false), "it is stopped");
+            version
+        });
+    }
+}
+
+/// Two batches that claim the same instances: each runs with all or without any.
+#[test]
+fn who_finds_one_instance_taken_leaves_the_others() {
+    check(false, || {
+        let first = Version::new(Scheduler::direct(), 1, 1);
+        let second = Version::new(Scheduler::direct(), 1, 1);
+        let pair = |first: &Arc<Version>, second: &Arc<Version>, number: usize| {
+            let (first, second) = (Arc::clone(first), Arc::clone(second));
+            thread::spawn(move || {
+                let Some(one) = first.queue.lock().claim() else { return };
+                let both = second.queue.lock().claim();
+                if let Some(other) = both {
+                    first.execute(one, || second.execute(other, || second.end(number)));
+                    let effect = second.with_queue(|queue, now| queue.finish(now, other));
+                    second.carry_out(effect, false);
+                }
+                let effect = first.with_queue(|queue, now| queue.finish(now, one));
+                first.carry_out(effect, false);
+            })
+        };
+        let pairs = [pair(&first, &second, 90), pair(&first, &second, 91)];
+        let taken_in = submit_from(&first, 2, 1, |number| number == 1);
+        pairs.into_iter().for_each(|pair| pair.join().unwrap());
+        first.assert_ended(taken_in);
+        first.assert_comes_to_rest();
+        second.assert_comes_to_rest();
+        second.close();
+        first
+    });
 }
 
 #[test]

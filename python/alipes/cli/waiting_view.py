@@ -39,6 +39,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "no_delay": "the model does not wait for company",
     "overdue": "the oldest had waited as long as it may",
     "draining": "no company will come: the version drains",
+    "fused": "an ensemble took them through all of its steps at once",
 }
 
 _WORKER_HOLD: Final = "every worker holds as much as it may"

@@ -115,6 +115,28 @@ impl Graph {
         self.steps[step].inputs.iter().any(|&input| self.tensors[input].maker.is_some())
     }
 
+    /// The tensors that a request brings, and those that it is answered with.
+    pub fn ends(&self) -> (&[usize], &[usize]) {
+        (&self.inputs, &self.outputs)
+    }
+
+    /// How many tensors there are.
+    pub fn tensors(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// The tensors that a step takes, and those that it makes.
+    pub fn ports(&self, step: usize) -> (&[usize], &[usize]) {
+        let Step { inputs, outputs, .. } = &self.steps[step];
+        (inputs, outputs)
+    }
+
+    /// The steps that a request for all outputs needs, each behind those whose tensors it takes. Only of a graph that is not
+    /// [decoupled](Self::is_decoupled), whose steps may be called any number of times.
+    pub fn order(&self) -> impl Iterator<Item = usize> + '_ {
+        self.scopes[0].steps.iter().copied().filter(|&step| self.whole.called[step])
+    }
+
     /// What has to run for some of the outputs, by their positions, or for all of them where none is named.
     pub(super) fn plan(&self, wanted: &[usize]) -> Arc<Plan> {
         if wanted.is_empty() || (0..self.outputs.len()).eq(wanted.iter().copied()) {

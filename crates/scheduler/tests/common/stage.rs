@@ -100,6 +100,19 @@ impl Stage {
         }
     }
 
+    /// Claims an instance for requests that stand elsewhere, and which run as long as any: where nothing waits.
+    pub fn claim(&mut self) {
+        let serves = |instance: &usize| self.serving.contains(instance) && self.places[*instance] == Place::Idle;
+        let is_free =
+            self.shadow.is_empty() && !self.stopping && (0..self.places.len()).any(|instance| serves(&instance));
+        let claimed = self.queue.claim();
+        assert_eq!(claimed.is_some(), is_free, "an instance is claimed where nobody waits for it");
+        if let Some(instance) = claimed {
+            assert!(serves(&instance), "one that is busy or out of service was claimed");
+            self.places[instance] = Place::RunningUntil(self.now + self.compute);
+        }
+    }
+
     /// Lets every instance move until none can at this moment.
     pub fn settle(&mut self) {
         while let Some(instance) = (0..self.places.len()).find(|&instance| self.can_move(instance)) {

@@ -101,6 +101,33 @@ pub struct Snapshot {
     pub queue_spans: Spans,
 }
 
+impl Snapshot {
+    fn executed(&mut self, now_ms: u64, execution: &Execution, queue: &Spans, request: &Spans) {
+        let Execution { batch_size, rows, requests, times } = *execution;
+        self.last_inference_ms = now_ms;
+        self.inference_count += u64::from(rows);
+        self.execution_count += 1;
+        self.success.add_all(request);
+        self.request_spans.merge(request);
+        self.queue.add_all(queue);
+        self.queue_spans.merge(queue);
+        // Every request of a batch waited for the whole of it.
+        let sharers = u32::try_from(requests).unwrap_or(u32::MAX);
+        self.compute.compute_input.add(requests, times.input * sharers);
+        self.compute.compute_infer.add(requests, times.infer * sharers);
+        self.compute.compute_output.add(requests, times.output * sharers);
+        let batch = self.batches.entry(batch_size).or_default();
+        batch.compute_input.add(1, times.input);
+        batch.compute_infer.add(1, times.infer);
+        batch.compute_output.add(1, times.output);
+    }
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// How long the parts of one execution took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExecutionTimes {
@@ -225,7 +252,6 @@ impl Statistics {
         waited: impl IntoIterator<Item = Duration>,
         answered: impl IntoIterator<Item = Duration>,
     ) {
-        let Execution { batch_size, rows, requests, times } = *execution;
         let mut summaries = self.summaries.as_ref().map(|summaries| (summaries.lock(), Instant::now()));
         if let Some((summaries, now)) = &mut summaries {
             summaries.executed(*now, execution);
@@ -244,24 +270,26 @@ impl Statistics {
             }
         }
         drop(summaries);
-        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let now_ms = now_ms();
+        self.inner.lock().executed(now_ms, execution, &queue, &request);
+    }
+
+    /// Books requests that never waited and count as an execution each: their rows, and the times from arrival to answer.
+    /// They were executed together, which took so long.
+    pub fn executed_each(&self, times: ExecutionTimes, requests: impl IntoIterator<Item = (u32, Duration)>) {
+        let execution = |rows| Execution { batch_size: rows, rows, requests: 1, times };
+        if self.summaries.is_some() {
+            let one = |(rows, spent)| self.executed(&execution(rows), [Duration::ZERO], [spent]);
+            return requests.into_iter().for_each(one);
+        }
+        let now_ms = now_ms();
         let mut books = self.inner.lock();
-        books.last_inference_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
-        books.inference_count += u64::from(rows);
-        books.execution_count += 1;
-        books.success.add_all(&request);
-        books.request_spans.merge(&request);
-        books.queue.add_all(&queue);
-        books.queue_spans.merge(&queue);
-        // Every request of a batch waited for the whole of it.
-        let sharers = u32::try_from(requests).unwrap_or(u32::MAX);
-        books.compute.compute_input.add(requests, times.input * sharers);
-        books.compute.compute_infer.add(requests, times.infer * sharers);
-        books.compute.compute_output.add(requests, times.output * sharers);
-        let batch = books.batches.entry(batch_size).or_default();
-        batch.compute_input.add(1, times.input);
-        batch.compute_infer.add(1, times.infer);
-        batch.compute_output.add(1, times.output);
+        for (rows, spent) in requests {
+            let (mut queue, mut request) = (Spans::default(), Spans::default());
+            queue.add(Duration::ZERO);
+            request.add(spent);
+            books.executed(now_ms, &execution(rows), &queue, &request);
+        }
     }
 
     /// Books a request that the response cache answered: how long it waited before, how long its answer was looked for, and
@@ -272,9 +300,8 @@ impl Statistics {
             summaries.queue.observe(now, waited);
             summaries.cache_hit.observe(now, looked);
         }
-        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mut books = self.inner.lock();
-        books.last_inference_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
+        books.last_inference_ms = now_ms();
         books.success.add(1, spent);
         books.request_spans.add(spent);
         books.queue.add(1, waited);
@@ -360,6 +387,18 @@ mod tests {
         assert_eq!(books.success, Tally { count: 2, ns: 100 });
         assert_eq!(books.compute.compute_infer, Tally { count: 2, ns: 20 });
         assert_eq!(books.batches[&5].compute_infer, Tally { count: 1, ns: 10 });
+    }
+
+    #[test]
+    fn requests_that_were_executed_together_may_count_as_an_execution_each() {
+        let statistics = Statistics::default();
+        let times = ExecutionTimes { infer: Duration::from_nanos(10), ..Default::default() };
+        statistics.executed_each(times, [(2, Duration::from_nanos(40)), (3, Duration::from_nanos(60))]);
+        let books = statistics.snapshot();
+        assert_eq!((books.inference_count, books.execution_count), (5, 2));
+        assert_eq!((books.success, books.queue), (Tally { count: 2, ns: 100 }, Tally { count: 2, ns: 0 }));
+        assert_eq!(books.compute.compute_infer, Tally { count: 2, ns: 20 });
+        assert_eq!(books.batches.keys().copied().collect::<Vec<_>>(), [2, 3]);
     }
 
     #[test]

@@ -123,6 +123,7 @@ impl Conductor {
         };
         match members {
             Ok(members) => {
+                ensemble.fusing.look(ensemble, model, &members);
                 conductor.ticket = ensemble.join(&members, &conductor.request.context.sequence);
                 conductor.members = members;
             }

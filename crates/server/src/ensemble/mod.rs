@@ -3,12 +3,17 @@
 //! What may be called when is decided by [`alipes_scheduler::ensemble`]; here the steps are called and the caller is
 //! answered. A run has no thread and no task: whoever brings an answer of a step takes the run on from there.
 //!
+//! Where all steps are quick models of this process, whose instances are free, no run is needed: a batch of requests goes
+//! through all of them at once.
+//!
+//! - `fused`: such batches.
 //! - `run`: the mailbox of one request's run, which sees to it that one thread at a time takes it on.
 //! - `conductor`: what is done when a step has answered.
 //! - `gate`: how many calls of a step may be under way at a time.
 //! - `step`: from tensors to a request for a step, and from its response to tensors.
 
 mod conductor;
+mod fused;
 mod gate;
 mod run;
 mod step;
@@ -21,12 +26,14 @@ use alipes_protocol::limits::ENSEMBLE_STEP_PATIENCE;
 use alipes_protocol::{Code, CorrelationId, InferError, RequestedOutput, SequenceInfo};
 use alipes_scheduler::ensemble::{Graph, GraphError, StepShape, Ticket, Turns};
 use compact_str::CompactString;
+use fused::Fusing;
 use gate::{Gate, Overdue};
 use parking_lot::Mutex;
 use run::Run;
 use smallvec::SmallVec;
 
 use crate::events::Event;
+use crate::executor as drive;
 use crate::executor::alarm;
 use crate::handlers::Service;
 use crate::model::{ModelVersion, Pending, Readiness};
@@ -47,6 +54,7 @@ pub struct Ensemble {
     later: Vec<Option<usize>>,
     /// The order of the requests of a sequence at those of them that keep a state.
     turns: Mutex<Turns<CorrelationId, Weak<Run>>>,
+    fusing: Fusing,
 }
 
 /// A model that some steps call.
@@ -91,7 +99,16 @@ impl Ensemble {
         let later: Vec<Option<usize>> =
             (0..engine.steps.len()).map(|step| graph.follows(step).then(|| following.next()).flatten()).collect();
         let turns = Mutex::new(Turns::new(later.iter().flatten().count()));
-        Ok(Arc::new(Ensemble { service, namespace, graph: Arc::new(graph), steps, members, later, turns }))
+        Ok(Arc::new(Ensemble {
+            service,
+            namespace,
+            graph: Arc::new(graph),
+            steps,
+            members,
+            later,
+            turns,
+            fusing: Fusing::default(),
+        }))
     }
 
     /// Whether each of its models could answer now.
@@ -150,6 +167,16 @@ impl Ensemble {
             }
             true
         }))
+    }
+
+    /// Whether a request is to stand in the ensemble's queue, from where batches go through all steps at once.
+    pub fn fuses(&self, pending: &Pending, spec: &ModelSpec) -> bool {
+        self.fusing.takes(pending, spec)
+    }
+
+    /// Takes the next batch through all steps, for who has claimed a turn.
+    pub fn drive(self: &Arc<Self>, model: &Arc<ModelVersion>, turn: usize) -> drive::Step {
+        fused::drive(self, model, turn)
     }
 
     /// Takes a request on; its responder is told how it ends.

@@ -49,8 +49,7 @@ impl Turns for Run {
                 None => Step::Idle,
             },
             Drivers::Streaming(streaming) => streaming.help(&self.model),
-            // Nothing is ever queued for it.
-            Drivers::Ensemble(_) => Step::Idle,
+            Drivers::Ensemble(ensemble) => ensemble.drive(&self.model, self.instance),
         }
     }
 
@@ -120,5 +119,13 @@ pub fn start(run: Run) {
     match desk::current() {
         Some(desk) if run.model.pace.is_quick() => desk.run(run),
         _ => pool::drive(run),
+    }
+}
+
+/// Has requests taken through all steps of an ensemble at once, which is quick.
+pub fn start_fused(run: Run) {
+    match desk::current() {
+        Some(desk) => desk.run(run),
+        None => pool::drive(run),
     }
 }

@@ -31,7 +31,7 @@ struct ModelExplained {
     version: String,
     ready: bool,
     scheduling: SchedulingExplained,
-    /// None of an ensemble: nothing is queued there.
+    /// None of an ensemble: what waits there is in none of its models' way.
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<QueueExplained>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -165,7 +165,7 @@ impl Service {
 fn explain(model: &Arc<ModelVersion>) -> ModelExplained {
     let queue = matches!(model.drivers, Drivers::Native(_) | Drivers::Workers(_)).then(|| queue(model));
     let ensemble = match &model.drivers {
-        Drivers::Ensemble(ensemble) => Some(explain_ensemble(ensemble)),
+        Drivers::Ensemble(ensemble) => Some(explain_ensemble(model, ensemble)),
         Drivers::Native(_) | Drivers::Workers(_) | Drivers::Streaming(_) => None,
     };
     ModelExplained {
@@ -287,10 +287,10 @@ fn workers(workers: &Workers) -> Vec<WorkerExplained> {
     crew.list.iter().map(worker).collect()
 }
 
-fn explain_ensemble(ensemble: &Ensemble) -> EnsembleExplained {
+fn explain_ensemble(model: &ModelVersion, ensemble: &Ensemble) -> EnsembleExplained {
     let name = |member: &Arc<ModelVersion>| format!("{}:{}", member.spec.name, member.spec.version);
     let members = ensemble.serving().iter().map(name).collect();
-    EnsembleExplained { requests: ensemble.runs(), held_back: ensemble.held_back(), members }
+    EnsembleExplained { requests: ensemble.runs() + model.waiting(), held_back: ensemble.held_back(), members }
 }
 
 fn micros(span: Duration) -> u64 {

@@ -21,7 +21,7 @@ use alipes_link::RequestArena;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, Origin};
 use alipes_scheduler::sequence::SequenceQueue;
-use alipes_scheduler::{Effect, ModelQueue, Queue, Scheduler};
+use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Queue, Scheduler};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -118,9 +118,9 @@ pub enum Drivers {
     Native(Slots),
     /// Processes of their own.
     Workers(Workers),
-    /// Other models: nothing is queued here.
+    /// Other models: only what goes through all of them at once is queued here.
     Ensemble(Arc<Ensemble>),
-    /// The server itself, which keeps the state of each sequence: nothing is queued here either.
+    /// The server itself, which keeps the state of each sequence: nothing is queued here.
     Streaming(Box<Streaming>),
 }
 
@@ -355,10 +355,11 @@ impl ModelVersion {
     fn schedule(self: &Arc<Self>, mut pending: Pending) -> Result<(), (InferError, Responder)> {
         match &self.drivers {
             Drivers::Native(_) | Drivers::Workers(_) => {}
-            Drivers::Ensemble(ensemble) => {
+            Drivers::Ensemble(ensemble) if !ensemble.fuses(&pending, &self.spec) => {
                 ensemble.begin(self, pending);
                 return Ok(());
             }
+            Drivers::Ensemble(_) => {}
             Drivers::Streaming(streaming) => {
                 return streaming.begin(self, pending).map_err(|error| (error, Responder::nobody()));
             }
@@ -410,7 +411,8 @@ impl ModelVersion {
             Effect::Start(instance) => match &self.drivers {
                 Drivers::Native(_) => executor::start(Run { model: Arc::clone(self), instance }),
                 Drivers::Workers(_) => self.drive(instance),
-                Drivers::Ensemble(_) | Drivers::Streaming(_) => {}
+                Drivers::Ensemble(_) => executor::start_fused(Run { model: Arc::clone(self), instance }),
+                Drivers::Streaming(_) => {}
             },
             Effect::Wake(instance) => self.wake(instance),
         }
@@ -514,8 +516,12 @@ fn queue(spec: &ModelSpec, drivers: &Drivers) -> Queue<Pending> {
 }
 
 fn scheduler(spec: &ModelSpec, drivers: &Drivers) -> Scheduler<Pending> {
-    if matches!(drivers, Drivers::Workers(_)) {
-        return workers::scheduler(spec);
+    match drivers {
+        Drivers::Workers(_) => return workers::scheduler(spec),
+        Drivers::Ensemble(_) if spec.max_batch_size > 0 => {
+            return Scheduler::dynamic(DynamicPolicy { max_batch_size: spec.max_batch_size, ..Default::default() });
+        }
+        Drivers::Native(_) | Drivers::Ensemble(_) | Drivers::Streaming(_) => {}
     }
     match &spec.scheduling {
         // Sequences have a queue of their own.

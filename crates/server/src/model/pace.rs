@@ -42,9 +42,15 @@ impl Pace {
         (estimate_ns != 0).then(|| Duration::from_nanos(estimate_ns))
     }
 
+    /// Whether models may run on a network thread one right after the other; false before the first execution of any.
+    pub fn are_quick<'a>(paces: impl IntoIterator<Item = &'a Pace>) -> bool {
+        let estimates: Option<Duration> = paces.into_iter().map(Pace::estimate).sum();
+        estimates.is_some_and(|together| together <= QUICK)
+    }
+
     /// Whether the model may run on a network thread; false before its first execution.
     pub fn is_quick(&self) -> bool {
-        self.estimate().is_some_and(|estimate| estimate <= QUICK)
+        Pace::are_quick([self])
     }
 }
 
@@ -64,6 +70,14 @@ mod tests {
     #[test]
     fn an_unknown_model_is_not_quick() {
         assert!(!noted([]).is_quick());
+    }
+
+    #[test]
+    fn models_are_quick_together_where_what_they_take_adds_up_to_little() {
+        let (short, unknown) = (noted([SHORT]), noted([]));
+        assert!(Pace::are_quick([&short; 3]));
+        assert!(!Pace::are_quick([&short; 30]));
+        assert!(!Pace::are_quick([&short, &unknown]));
     }
 
     #[test]

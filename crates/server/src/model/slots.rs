@@ -51,6 +51,11 @@ impl Slots {
         self.table.load().get(instance)?.as_deref().map(act)
     }
 
+    /// An instance; none where it is gone.
+    pub fn get(&self, instance: usize) -> Option<Arc<InstanceSlot>> {
+        self.table.load().get(instance)?.clone()
+    }
+
     /// Has every copy execute the model's samples, before any request comes.
     ///
     /// # Errors
