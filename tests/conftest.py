@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent))  # `support` is shared by folders
 from support.server import ServerProcess
 
 Serve = Callable[..., ServerProcess]
+
+# Whoever runs the tests in the background may have had interrupts ignored; programs under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ printf '%s\\n' "$*" >> "$(dirname "$0")/calls"
 {{before}}
 while [ "$1" != {TRITONSERVER} ]; do shift; done
 shift
-exec {sys.executable} -m alipes serve "$@"
+exec "{sys.executable}" -m alipes serve "$@"
 """
 
 
