@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from alipes.lazily import lazily
 
 if TYPE_CHECKING:
     from alipes.client.inference.client import InferenceClient
@@ -27,14 +28,4 @@ _HOMES = {
     "Signature": "alipes.client.plain.signature",
 }
 
-
-def __getattr__(name: str) -> object:
-    if (home := _HOMES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _HOMES)

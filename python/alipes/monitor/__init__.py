@@ -5,8 +5,9 @@ Names are imported on first use, so that the process which watches pays only for
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from alipes.lazily import lazily
 
 __all__ = [
     "ExceptionWrapper",
@@ -28,25 +29,14 @@ if TYPE_CHECKING:
     from alipes.monitor.wrapper import ExceptionWrapper
 
 _HOMES = {
-    "ExceptionWrapper": "wrapper",
-    "Pipeline": "pipeline",
-    "PipelineProcess": "pipeline",
-    "ServerMonitor": "monitor",
-    "Throttle": "throttle",
-    "Verdict": "judge",
-    "read_rows": "files",
-    "verdict": "judge",
+    "ExceptionWrapper": "alipes.monitor.wrapper",
+    "Pipeline": "alipes.monitor.pipeline",
+    "PipelineProcess": "alipes.monitor.pipeline",
+    "ServerMonitor": "alipes.monitor.monitor",
+    "Throttle": "alipes.monitor.throttle",
+    "Verdict": "alipes.monitor.judge",
+    "read_rows": "alipes.monitor.files",
+    "verdict": "alipes.monitor.judge",
 }
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _HOMES)

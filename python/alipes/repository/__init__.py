@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from alipes.lazily import lazily
 
 __all__ = [
     "EnsembleConfig",
@@ -34,27 +35,16 @@ if TYPE_CHECKING:
     from alipes.repository.tree import print_tree
 
 _HOMES = {
-    "EnsembleConfig": "ensemble_config",
-    "EnsembleModel": "ensemble",
-    "Exporter": "export.exporter",
-    "ExposedTensor": "tensors",
-    "Model": "model",
-    "ModelConfig": "model_config",
-    "ModelRepository": "model_repository",
-    "Platform": "platform",
-    "conventions": "platform",
-    "print_tree": "tree",
+    "EnsembleConfig": "alipes.repository.ensemble_config",
+    "EnsembleModel": "alipes.repository.ensemble",
+    "Exporter": "alipes.repository.export.exporter",
+    "ExposedTensor": "alipes.repository.tensors",
+    "Model": "alipes.repository.model",
+    "ModelConfig": "alipes.repository.model_config",
+    "ModelRepository": "alipes.repository.model_repository",
+    "Platform": "alipes.repository.platform",
+    "conventions": "alipes.repository.platform",
+    "print_tree": "alipes.repository.tree",
 }
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _HOMES)

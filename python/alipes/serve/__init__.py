@@ -6,8 +6,9 @@ first use, so that the process which becomes the server pays for none of them.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from alipes.lazily import lazily
 
 __all__ = ["Detached", "Instance", "attach", "launch", "serve"]
 
@@ -17,22 +18,11 @@ if TYPE_CHECKING:
     from alipes.serve.instance import Instance
 
 _HOMES = {
-    "Detached": "detached",
-    "Instance": "instance",
-    "attach": "detached",
-    "launch": "detached",
-    "serve": "context",
+    "Detached": "alipes.serve.detached",
+    "Instance": "alipes.serve.instance",
+    "attach": "alipes.serve.detached",
+    "launch": "alipes.serve.detached",
+    "serve": "alipes.serve.context",
 }
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _HOMES)
