@@ -87,7 +87,8 @@ def show_output() -> None:
     """Sends each line that the model prints to the server's console at once, and a fatal fault's place as well."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(line_buffering=True)
+            # Not written through: each line in one piece, also where PYTHONUNBUFFERED would write it word by word.
+            stream.reconfigure(line_buffering=True, write_through=False)
     if sys.stderr is not None:
         faulthandler.enable(file=sys.stderr, all_threads=True)
 

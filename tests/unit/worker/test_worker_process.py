@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -154,6 +155,16 @@ def test_forks_of_the_model_let_go_of_the_link(run: type[Script], tmp_path: Path
 def test_printed_lines_arrive_at_once(run: type[Script]) -> None:
     script = run("process.show_output()\nprint('now')\nsys.stdin.readline()")
     assert script.line() == "now"
+
+
+def test_a_line_is_written_in_one_piece_where_python_would_write_it_word_by_word() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # one message for each write
+    with ours, theirs:
+        code = PRELUDE + "process.show_output()\nprint('one', 'line')\nprint('two', 'lines', file=sys.stderr)"
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        subprocess.run([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment, check=True)
+        assert ours.recv(100) == b"one line\n"
+        assert ours.recv(100) == b"two lines\n"
 
 
 def test_a_fatal_fault_tells_its_place(run: type[Script]) -> None:
