@@ -18,7 +18,7 @@ from support.notes import Notes
 from support.python_models import add_python_model
 from support.relay import Relay
 from support.server import ServerProcess
-from tritonclient.grpc import service_pb2
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException
 
 Serve = Callable[..., ServerProcess]
@@ -104,6 +104,24 @@ def test_a_request_beyond_the_limit_is_refused(server: ServerProcess) -> None:
         infer(server.grpc, np.zeros((200_000, 2), np.float32))
     below = np.zeros((187_000, 2), np.float32)
     np.testing.assert_array_equal(infer(server.grpc, below), below)
+
+
+def test_a_control_message_beyond_its_own_limit_is_refused(plain: ServerProcess) -> None:
+    with grpc.insecure_channel(plain.grpc) as channel:
+        door = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        answers = {
+            1 << 20: (grpc.StatusCode.NOT_FOUND, "Request for unknown model: 'xxx"),
+            (1 << 20) + 1: (
+                grpc.StatusCode.INVALID_ARGUMENT,
+                "request message of 1048577 bytes exceeds the limit of 1048576 bytes",
+            ),
+        }
+        for length, (code, text) in answers.items():
+            asked = service_pb2.ModelMetadataRequest(name="x" * (length - 4))  # four more say what it is and how long
+            with pytest.raises(grpc.RpcError) as error:
+                door.ModelMetadata(asked, timeout=60)
+            assert (error.value.code(), error.value.details()[: len(text)]) == (code, text)
+        assert door.ServerLive(service_pb2.ServerLiveRequest(), timeout=60).live
 
 
 def test_a_request_whose_deadline_passes_never_reaches_its_model(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,10 +46,28 @@ class TritonPythonModel:
         return [answer(Y=given(request)) for request in requests]
 """
 
+# Sends as much as it is let, notes after each response how many it has sent, and ends when nobody listens.
+NUMBERS = 1 << 16
+FLOODS = f"""
+class TritonPythonModel:
+    def execute(self, requests):
+        sender, index = requests[0].get_response_sender(), 0
+        while not sender.is_cancelled():
+            sender.send(answer(Y=np.full({NUMBERS}, index % 10, np.int32)))
+            index += 1
+            note("sent", index)
+        note("cancelled")
+"""
+
+# Events that may be under way to a reader: what model and server hold between them, and, at two characters a number,
+# what the buffers of a connection take in.
+UNDER_WAY = 64 + (64 << 20) // (2 * NUMBERS)
+
 
 @pytest.fixture
 def server(repository: Path, start: Start) -> ServerProcess:
     add_python_model(repository, "steps", STEPS, config=DECOUPLED)
+    add_python_model(repository, "floods", FLOODS, config=DECOUPLED)
     add_python_model(repository, "holds", HOLDS)
     add_python_model(repository, "echo")
     return start()
@@ -91,6 +110,26 @@ def test_an_event_arrives_before_the_next_is_made(server: ServerProcess, notes: 
     connection.request("POST", "/v2/models/echo/generate", '{"X":[7,8]}')
     assert json.loads(connection.getresponse().read())["Y"] == [7, 8]
     connection.close()
+
+
+def test_a_model_is_held_back_while_nobody_reads_its_events(server: ServerProcess, notes: Notes) -> None:
+    connection = ask(server, "floods/generate_stream", {"X": 1})
+    with connection.getresponse() as answer:
+        read = events(answer)
+        for number in range(101):
+            if number % 50 == 0:
+                until(lambda: _stands_still(notes), "the model was not held back")
+                assert int(notes.read("sent")) - number <= UNDER_WAY
+            assert next(read)["Y"] == [number % 10] * NUMBERS
+    leave(server, connection)
+    notes.read("cancelled")
+
+
+def _stands_still(notes: Notes) -> bool:
+    """Whether the model sends nothing for a while. One that is never held back never does."""
+    before = notes.read("sent")
+    time.sleep(0.1)
+    return notes.read("sent") == before
 
 
 @pytest.mark.parametrize("heard", [0, 1])
