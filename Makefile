@@ -4,7 +4,7 @@
 #   make gravitational-waves   inspirals in the noise of two detectors, streamed, found and drawn
 #   make test         everything that `.ci/run` tests first: Rust, then Python on each interpreter found
 #   make test-extras  the tests of what is installed on request
-#   make clients      fetches perf_analyzer, the KServe SDK and a real Triton, whose tests are skipped without
+#   make clients      fetches perf_analyzer, the KServe SDK, a real Triton and Azurite, whose tests are skipped without
 #   make chaos        two minutes of trouble for the workers of Python models, under load
 #   make soak         the long forms of tests that `make test` runs short
 #   make lint         formatting, lints, types

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 _PATIENCE_S = 60.0
+_FETCHED = Path(__file__).parents[1] / ".envs/azurite"
 _AZURE_ACCOUNT = "devstoreaccount1"
 # The key that the emulator's documentation gives everybody.
 _AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -37,8 +38,9 @@ class Missing(Exception):
 
 
 def _found(program: str) -> str | None:
-    """A program on the path, or beside the interpreter, where packages put theirs."""
-    return shutil.which(program, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    """A program on the path, beside the interpreter, where packages put theirs, or where `make clients` does."""
+    folders = [Path(sys.executable).parent, _FETCHED / "node_modules/.bin"]
+    return shutil.which(program, path=os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
 
 
 def _free_ports(count: int) -> list[int]:
@@ -110,10 +112,10 @@ def amazon(folder: Path) -> Iterator[Place]:
 
 @contextmanager
 def azure(folder: Path) -> Iterator[Place]:
-    """Azurite; npm's `azurite-blob` has to be on the path."""
+    """Azurite, as `make clients` or npm installs it."""
     binary = _found("azurite-blob")
     if binary is None or importlib.util.find_spec("adlfs") is None:
-        raise Missing("az:// needs adlfs, and azurite-blob of npm's package azurite on the path")
+        raise Missing("az:// needs adlfs, and azurite-blob of npm's package azurite: make clients")
     (port,) = _free_ports(1)
     flags = ["--location", str(folder), "--skipApiVersionCheck", "--disableTelemetry", "--silent"]
     with _running([binary, "--blobHost", "127.0.0.1", "--blobPort", str(port), *flags], port):
