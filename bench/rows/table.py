@@ -6,6 +6,7 @@ from bench.rows.books import BooksRow
 from bench.rows.calls import calls_rows
 from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
 from bench.rows.conv import ConvRow
+from bench.rows.exports import export_rows
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
 from bench.rows.many import ManyMemoryRow, ManyRow
@@ -58,6 +59,7 @@ def rows(soak_requests: int) -> list[Row]:
         *streaming_rows(),
         *updates_rows(),
         *calls_rows(),
+        *export_rows(),
     ]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import multiprocessing
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 from alipes import repository as qv
 from alipes.errors import ExportError, NoExporter, RepositoryUseError
 from alipes.repository.export.compare import check_numbers
+from alipes.repository.export.find import _HOMES, _kinds
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.tensorrt import copy_newest, profile_sizes
 from support.exported import scaled
@@ -277,3 +281,24 @@ def test_one_profile_of_a_plan_covers_all_inputs_and_batches() -> None:
     assert profile_sizes((3, 2), 16) == ([3, 2], [3, 2], [3, 2])
     with pytest.raises(ExportError, match=r"\[None, None\]"):
         profile_sizes((None, None), 16)
+
+
+def test_every_exporter_of_the_package_is_found_by_the_platform_that_it_writes() -> None:
+    homes = {(kind.platform, kind.__module__.rpartition(".")[2]) for kind in _kinds(*qv.Platform)}
+    ours = {(platform, home) for platform, names in _HOMES.items() for home in names}
+    assert ours <= homes
+    assert {platform for platform, home in homes - ours if home in {name for _, name in ours}} == set()
+
+
+def test_an_export_imports_the_exporters_of_its_platform_alone(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from alipes import repository as qv\n"
+        "model = qv.ModelRepository(sys.argv[1]).add('steps', qv.Platform.ENSEMBLE)\n"
+        "try:\n    model.export_version(None)\nexcept Exception:\n    pass\n"
+        "print([name.rpartition('.')[2] for name in sys.modules if name.startswith('alipes.repository.export.')])"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    imported = set(ast.literal_eval(run.stdout))
+    assert "ensemble" in imported
+    assert imported.isdisjoint({"torch_onnx", "keras", "sklearn", "python_function"})

@@ -16,6 +16,9 @@ __all__ = ["check_numbers", "run_onnx"]
 # In units of the largest number compared. What engines make of the order of sums stays well below.
 _TOLERANCES: Final = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-8}
 
+_SMALL_BYTES: Final = 4 << 20
+"""To start a thread for each core, and to end it, takes longer than to run so small a model once."""
+
 
 def run_onnx(file: Path, inputs: Mapping[str, np.ndarray], outputs: Sequence[str]) -> list[np.ndarray]:
     """Run an ONNX file once, without the optimisations that would cost more than the run."""
@@ -23,6 +26,8 @@ def run_onnx(file: Path, inputs: Mapping[str, np.ndarray], outputs: Sequence[str
     settings = onnxruntime.SessionOptions()
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     settings.log_severity_level = 3
+    if file.stat().st_size < _SMALL_BYTES:
+        settings.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(file), settings, providers=["CPUExecutionProvider"])
     found: list[np.ndarray] = session.run(list(outputs), dict(inputs))
     return found

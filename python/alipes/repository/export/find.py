@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.errors import NoExporter
 from alipes.repository.export.exporter import Exporter
+from alipes.repository.platform import Platform
 
 if TYPE_CHECKING:
     from alipes.repository.model import Model
 
 __all__ = ["find_exporter"]
 
-_HOMES: Final = (
-    "ensemble",
-    "onnx_file",
-    "torch_onnx",
-    "torch_script",
-    "torch_export",
-    "sklearn",
-    "keras",
-    "tensorrt",
-    "python_file",
-    "python_function",
-    "streaming",
-    "streaming_layer",
+_HOMES: Final[Mapping[Platform, tuple[str, ...]]] = MappingProxyType(
+    {
+        Platform.ONNX: ("onnx_file", "torch_onnx", "sklearn", "streaming_layer"),
+        Platform.SAVEDMODEL: ("keras",),
+        Platform.TENSORRT: ("tensorrt",),
+        Platform.TORCHSCRIPT: ("torch_script", "streaming_layer"),
+        Platform.ENSEMBLE: ("ensemble",),
+        Platform.PYTHON: ("python_file", "python_function"),
+        Platform.TORCHEXPORT: ("torch_export",),
+        Platform.SNAPSHOTTER: ("streaming",),
+        Platform.AVERAGER: ("streaming",),
+    }
 )
-"""Modules with the exporters that come with the package."""
+"""Platform -> the modules with the exporters to it that come with the package. Only these are imported."""
 
 
 def find_exporter(source: Any, model: Model) -> Exporter:
@@ -37,16 +38,21 @@ def find_exporter(source: Any, model: Model) -> Exporter:
     Raises:
         NoExporter: If there is none.
     """
-    for home in _HOMES:
-        import_module(f"{__package__}.{home}")
-    kinds = sorted(set(_subclasses(Exporter)), key=lambda kind: kind.__module__.startswith("alipes."))
-    for kind in kinds:
+    for kind in _kinds(model.platform):
         if kind.platform is model.platform and kind.handles(source):
             return kind()
     called = "nothing" if source is None else f"a {type(source).__module__}.{type(source).__qualname__}"
-    others = sorted({kind.platform.name for kind in kinds if kind.handles(source)})
+    others = sorted({kind.platform.name for kind in _kinds(*Platform) if kind.handles(source)})
     hint = f"; it can be exported as {', '.join(others)}" if others else ""
     raise NoExporter(f"cannot export {called} as {model.platform.name} for model '{model.name}'{hint}")
+
+
+def _kinds(*platforms: Platform) -> list[type[Exporter]]:
+    """Every exporter that is known once those to these platforms are."""
+    for platform in platforms:
+        for home in _HOMES[platform]:
+            import_module(f"{__package__}.{home}")
+    return sorted(set(_subclasses(Exporter)), key=lambda kind: kind.__module__.startswith("alipes."))
 
 
 def _subclasses(kind: Any) -> Iterator[type[Exporter]]:
