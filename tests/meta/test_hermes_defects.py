@@ -32,6 +32,7 @@ MONITOR = "e2e/monitor/test_server_monitor.py"
 TABLE: dict[str, list[tuple[str, str]]] = {
     "importing it imports every framework, and sets variables of the environment": [
         ("meta/test_imports.py", "test_importing_the_repository_loads_no_framework"),
+        ("meta/test_imports.py", "test_an_import_sets_no_variable_and_starts_no_thread"),
     ],
     "one broken entry makes the whole repository unusable": [
         (REPOSITORY, "test_broken_entries_are_reported_and_the_others_can_be_used"),
@@ -120,6 +121,10 @@ TABLE: dict[str, list[tuple[str, str]]] = {
     ],
     "servers that differ are a type error": [
         (MONITOR, "test_servers_that_serve_something_else_are_refused_with_what_each_has"),
+        (
+            "unit/monitor/test_servers_agree.py",
+            "test_servers_that_differ_in_models_or_versions_are_a_value_error_that_names_both",
+        ),
     ],
     "counters with a decimal point, or labels in another order, end the monitor": [
         ("unit/monitor/test_prometheus_page.py", "test_a_line_is_a_name_labels_in_any_order_and_a_number"),
@@ -150,12 +155,17 @@ TABLE: dict[str, list[tuple[str, str]]] = {
         (CLIENT, "test_leaving_with_an_exception_waits_for_nothing"),
     ],
     "waiting asks without a pause, for a server that may serve nothing yet": [
+        (
+            "unit/serve/test_serve_readiness.py",
+            "test_between_two_looks_at_a_server_there_is_a_pause_that_grows",
+        ),
         (SERVE, "test_a_wait_may_come_with_the_start"),
         (SERVE, "test_a_model_that_cannot_be_loaded_ends_the_wait_with_its_reason"),
         (SERVE, "test_a_time_out_is_what_python_and_older_scripts_catch"),
     ],
     "a name is taken for a pattern": [(REPOSITORY, "test_a_name_is_taken_once_unless_forced")],
     "who reads a configuration meanwhile sees half of it": [
+        (EXPORT, "test_who_reads_a_configuration_while_it_is_written_sees_it_before_or_after"),
         (EXPORT, "test_what_a_killed_exporter_left_is_swept_and_what_a_living_one_holds_is_not"),
         (BUCKETS, "test_a_configuration_is_replaced_only_while_it_is_the_one_that_was_read"),
     ],

@@ -48,6 +48,24 @@ def test_importing_the_repository_loads_no_framework() -> None:
     assert loaded.isdisjoint({"numpy", "onnxruntime", "onnx", "torch"})
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from alipes.repository import *",
+        "from alipes.streaming import add_streaming_model, make_streaming_input_model, take_states",
+        "from alipes.client import *",
+        "from alipes.serve import *",
+        "from alipes.monitor import *",
+        "import alipes.compat.hermes, hermes.aeriel.monitor, hermes.quiver",
+    ],
+)
+def test_an_import_sets_no_variable_and_starts_no_thread(statement: str) -> None:
+    code = f"import os, threading\nbefore = dict(os.environ)\n{statement}\n"
+    code += "assert dict(os.environ) == before\nprint(threading.active_count())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.stdout, run.stderr) == ("1\n", "")
+
+
 def test_serving_needs_no_package_of_the_command_line() -> None:
     statement = "from alipes.cli import main\nassert main(['serve', '/nowhere/at/all', '--http-port=0']) == 1"
     assert loaded_after(statement).isdisjoint({"rich", "typer", "click", "numpy", "onnxruntime"})

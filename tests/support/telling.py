@@ -21,7 +21,9 @@ class Telling:
         asked: Is set each time that the metrics are asked for.
     """
 
-    def __init__(self, models: Mapping[str, tuple[list[int], dict[str, Any]]]) -> None:
+    def __init__(
+        self, models: Mapping[str, tuple[list[int], dict[str, Any]]], host: str = "127.0.0.1", port: int = 0
+    ) -> None:
         self.metrics = ""
         self.status = 200
         self.models = models
@@ -35,7 +37,7 @@ class Telling:
             def log_message(self, *_: object) -> None:
                 """Says nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 

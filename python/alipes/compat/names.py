@@ -82,6 +82,9 @@ _REPOSITORY: Final[dict[str, Row]] = {
         **_from("compat.quiver", "GCSFileSystem"),
     },
     ".io.exceptions": _from("repository.store.base", "NoFilesFoundError"),
+    ".io.file_system": _from("repository.store.base", FileSystem="Store"),
+    ".io.gcs": _from("compat.quiver", "GCSFileSystem"),
+    ".io.local": _from("repository.store.local", "LocalFileSystem"),
     ".streaming": _from("streaming", "make_streaming_input_model", "make_streaming_output_model"),
     ".streaming.utils": _from("streaming", "add_streaming_model"),
     ".streaming.streaming_input": _from("streaming", "Snapshotter", "make_streaming_input_model"),
@@ -105,6 +108,13 @@ _GOOGLE: Final = Absent(
 _SERVE: Final = _from("serve", "serve")
 _MONITOR: Final = _from("monitor", "ServerMonitor", "Pipeline", "PipelineProcess", "ExceptionWrapper")
 
+_WATCHING: Final[dict[str, Row]] = {
+    ".monitor": _from("monitor", "ServerMonitor"),
+    ".process": _from("monitor", "Pipeline", "PipelineProcess"),
+    ".logging": _from("compat.monitor_logging", "LogListener", "listener", "log_q", "logger", "shutdown"),
+    ".utils": _from("monitor", "ExceptionWrapper", "Throttle"),
+}
+
 _HERMES: Final[dict[str, Row]] = {
     "hermes": {},
     "hermes.aeriel": {},
@@ -112,16 +122,15 @@ _HERMES: Final[dict[str, Row]] = {
     "hermes.aeriel.client.client": {
         **_from("client", "InferenceClient"),
         **_from("client.inference.clock", "ProfilerClock"),
+        **_from("compat.client", "_check_ready"),
     },
     "hermes.aeriel.serve": _SERVE,
     "hermes.aeriel.serve.serve": {**_SERVE, **_without(_INSIDE, "get_wait", "target", "Timer")},
     **{f"hermes.quiver{name}": row for name, row in _REPOSITORY.items()},
     "hermes.aeriel.monitor": _MONITOR,
-    "hermes.aeriel.monitor.monitor": _from("monitor", "ServerMonitor"),
-    "hermes.aeriel.monitor.process": _from("monitor", "Pipeline", "PipelineProcess"),
-    "hermes.aeriel.monitor.logging": {},
-    "hermes.aeriel.monitor.utils": _from("monitor", "ExceptionWrapper", "Throttle"),
+    **{f"hermes.aeriel.monitor{name}": row for name, row in _WATCHING.items()},
     "hermes.stillwater": {**_MONITOR, **_without(_PROCESS, "InferenceClient", "Package")},
+    **{f"hermes.stillwater{name}": row for name, row in _WATCHING.items()},
     "hermes.cloudbreak": {},
     "hermes.cloudbreak.clouds": {},
     "hermes.cloudbreak.clouds.google": _GOOGLE,

@@ -141,4 +141,4 @@ def _json(connection: HTTPConnection, path: str) -> dict[str, Any]:
 
 
 def _listed(keys: list[Key]) -> str:
-    return ", ".join(f"{model} version {version}" for model, version in sorted(keys))
+    return ", ".join(f"{model} version {version}" for model, version in sorted(keys)) or "nothing"

@@ -135,8 +135,27 @@ def test_the_streams_and_inputs_of_an_ensemble_are_found_by_themselves(server: S
     (state,) = client.states
     assert [part.keys for part in state.parts] == [("net/X", "other/X"), ("thin/X",)]
     assert (client.num_states, client.model_version) == (2, 1)
-    assert client.metadata["versions"] == ["1"]
-    assert client.config["name"] == "parts"
+    assert client.metadata["versions"] == client.metadata.versions == ["1"]
+    assert client.config["name"] == client.config.name == "parts"
+
+
+def test_scripts_read_the_model_and_ask_the_server_as_they_do_with_tritonclient(server: ServerProcess) -> None:
+    with InferenceClient(server.grpc, "parts") as client:
+        (gain,) = client.inputs
+        assert (gain.name(), gain.datatype(), gain.shape()) == ("GAIN", "FP32", [1, 2])
+        tensor, shapes = client.states[0]
+        assert (tensor.name(), tensor.shape()) == ("STREAM", [1, 3, STRIDE])
+        assert shapes == {"net/X": (1, 2, STRIDE), "other/X": (1, 2, STRIDE), "thin/X": (1, 1, STRIDE)}
+        assert [one.name for one in client.config.input] == ["STREAM", "GAIN"]
+        assert client.config.ensemble_scheduling.step[0].model_name == "windows_parts"
+        assert [list(one.shape) for one in client.metadata.inputs] == [[1, 3, STRIDE], [-1, 2]]
+        calls = client.client
+        assert calls.is_server_live() and calls.is_server_ready() and calls.is_model_ready("parts", "1")
+        assert calls.get_model_config("net").config.input[0].name == "X"
+        assert calls.get_model_metadata("net", as_json=True)["inputs"][0]["name"] == "X"
+        assert calls.get_server_metadata().name == "triton"
+        assert {model.name for model in calls.get_model_repository_index().models} >= {"parts", "net"}
+        assert calls.get_inference_statistics("net").model_stats[0].name == "net"
 
 
 def test_several_streams_and_a_plain_input_are_given_together(server: ServerProcess) -> None:
@@ -327,6 +346,11 @@ def test_a_model_that_is_not_loaded_is_loaded(serve: Serve, tmp_path: Path) -> N
         InferenceClient(server.grpc, "chain", 3)
     with pytest.raises(RuntimeError, match="could not be loaded"):
         InferenceClient(server.grpc, "nowhere")
+    with InferenceClient(server.grpc, "twice") as client:
+        client.client.unload_model("chain", unload_dependents=True)
+        assert not client.client.is_model_ready("chain")
+        client.client.load_model("chain")
+        assert client.client.is_model_ready("chain")
 
 
 def test_a_model_that_is_not_there_and_a_server_that_loads_none_is_said_so(server: ServerProcess) -> None:

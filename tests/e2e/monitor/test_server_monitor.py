@@ -106,13 +106,34 @@ def test_a_server_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
         ServerMonitor("m", "127.0.0.1", tmp_path / "stats.csv", http_port=port)
 
 
-def test_servers_that_serve_something_else_are_refused_with_what_each_has(tmp_path: Path) -> None:
-    other: dict[str, tuple[list[int], dict[str, object]]] = {"m": ([3], {})}
-    with Telling(PLAIN) as one, Telling(other) as two:
-        # Both are asked at the port of the one; the other's is where its metrics are.
-        ips = [f"127.0.0.1:{one.port}", f"127.0.0.1:{two.port}"]
-        with pytest.raises(ValueError, match=r"model m has no version 10 that is served: there is 3"):
-            ServerMonitor("m", ips, tmp_path / "stats.csv", model_version=10, http_port=two.port)
+def step(model: str, version: int) -> dict[str, object]:
+    return {"model_name": model, "model_version": version}
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ([step("m", -1), step("n", 1)], "has m version 10, n version 1"),
+        ([step("m", 3)], "has m version 3"),
+    ],
+)
+def test_servers_that_serve_something_else_are_refused_with_what_each_has(
+    tmp_path: Path, steps: list[dict[str, object]], told: str
+) -> None:
+    def models(*of_ensemble: dict[str, object]) -> dict[str, tuple[list[int], dict[str, object]]]:
+        return {"m": ([3, 10], {}), "n": ([1], {}), "e": ([1], {"ensemble_scheduling": {"step": list(of_ensemble)}})}
+
+    with Telling(models(step("m", -1))) as one, Telling(models(*steps), "127.0.0.2", one.port) as two:
+        with pytest.raises(ValueError, match=f"127.0.0.1 has m version 10, 127.0.0.2 {told}$"):
+            ServerMonitor("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
+        two.models = one.models
+        monitor = ServerMonitor("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
+    assert monitor.models == [("m", 10)]
+
+
+def test_a_server_that_lacks_the_version_is_refused_with_what_it_has(tmp_path: Path) -> None:
+    with Telling({"m": ([3], {})}) as server, pytest.raises(ValueError, match=r"m has no version 10 .* there is 3"):
+        ServerMonitor("m", "127.0.0.1", tmp_path / "stats.csv", model_version=10, http_port=server.port)
 
 
 def test_several_servers_are_in_one_file(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import queue
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,7 +17,8 @@ import pytest
 from alipes import repository
 from alipes.compat.finder import AliasModule
 from alipes.compat.names import MODULES, ROOTS, Absent
-from alipes.errors import NotOffered
+from alipes.errors import NotOffered, Unsupported
+from support.waiting import PATIENCE_S
 
 NAMES = [(module, name) for module, row in MODULES.items() for name in (row.names if isinstance(row, Absent) else row)]
 NEED_TORCH = ("Snapshotter", "OnlineAverager")
@@ -189,6 +193,79 @@ def test_a_name_that_a_package_and_its_module_share_stays_the_package_s() -> Non
     package.other = AliasModule("package.other")
     assert package.serve == "/"
     assert isinstance(package.other, AliasModule)
+
+
+def test_what_is_added_to_the_log_of_monitors_hears_them(hermes: None, caplog: pytest.LogCaptureFixture) -> None:
+    log = import_module("hermes.aeriel.monitor.logging")
+    assert import_module("hermes.stillwater.logging").logger is log.logger
+    import_module("alipes.monitor.pipeline")._log.warning("slow")
+    assert [record.name for record in caplog.records] == [log.logger.name]
+
+
+def test_processes_write_to_the_handlers_of_the_log_or_through_its_queue(hermes: None) -> None:
+    said = queue.SimpleQueue[str]()
+
+    class Said(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.put(f"{threading.current_thread().name}: {record.getMessage()}")
+
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    log = import_module("hermes.aeriel.monitor.logging")
+    listener = log.LogListener(log.log_q, Said())
+    listener.add_process(Named("direct")).warning("here")
+    assert said.get(timeout=PATIENCE_S) == f"{threading.current_thread().name}: here"
+    listener.start()
+    try:
+        listener.add_process(Named("queued")).warning("there")
+        assert said.get(timeout=PATIENCE_S) == f"{listener._thread.name}: there"
+    finally:
+        listener.end()
+    listener.end()
+    log.shutdown()
+
+
+def test_importing_the_log_starts_no_thread(tmp_path: Path) -> None:
+    done = run(
+        """
+        import threading
+        import hermes.aeriel.monitor.logging, hermes.aeriel.monitor.logging as log
+        print(threading.active_count(), log.listener._thread)
+        """,
+        tmp_path,
+        "-m",
+        "alipes.compat",
+        "hermes",
+    )
+    assert (done.stdout, done.stderr) == ("1 None\n", "")
+
+
+class Server:
+    """Is ready once it has loaded, if it loads."""
+
+    def __init__(self, loads: bool, refuses: bool = False) -> None:
+        self.ready, self._loads, self._refuses = False, loads, refuses
+
+    def is_model_ready(self, model_name: str, model_version: str) -> bool:
+        return self.ready
+
+    def load_model(self, model_name: str) -> None:
+        if self._refuses:
+            raise Unsupported("explicit model load / unload is not allowed if polling is enabled")
+        self.ready = self._loads
+
+
+def test_a_model_that_is_not_ready_is_loaded_or_said_not_to_be(hermes: None) -> None:
+    check_ready = import_module("hermes.aeriel.client.client")._check_ready
+    server = Server(loads=True)
+    check_ready(server, "m", "1")
+    assert server.ready
+    with pytest.raises(RuntimeError, match="Model m is available but not version 2"):
+        check_ready(Server(loads=False), "m", "2")
+    with pytest.raises(RuntimeError, match=r"Model m, version 2 isn't ready, and cannot be loaded: .* polling is enab"):
+        check_ready(Server(loads=False, refuses=True), "m", "2")
 
 
 def test_the_roots_are_those_of_the_table() -> None:

@@ -232,6 +232,31 @@ def test_what_a_killed_exporter_left_is_swept_and_what_a_living_one_holds_is_not
 ONE = np.ones(3, np.float32)
 
 
+def test_who_reads_a_configuration_while_it_is_written_sees_it_before_or_after(model: qv.Model) -> None:
+    model.export_version(scaled())
+    place = Path(str(model.fs), "m", "config.pbtxt")
+    seen, written, done = set[str](), {place.read_text()}, threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.add(place.read_text())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for count in range(1, 101):
+            model.config.metric_tags.clear()
+            model.config.metric_tags.update({f"tag{number}": "x" * 500 for number in range(count)})
+            model.config.write()
+            written.add(place.read_text())
+    finally:
+        done.set()
+        reader.join()
+    assert len(written) == 101
+    assert seen <= written
+    assert [path.name for path in place.parent.iterdir() if path.is_file()] == ["config.pbtxt"]
+
+
 @pytest.mark.parametrize(
     ("found", "told"),
     [

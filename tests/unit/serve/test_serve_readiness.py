@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from alipes.errors import ServeError
+from alipes.serve.doors import Door, Doors
+from alipes.serve.instance import Instance
 from alipes.serve.readiness import announces, in_use, look, tail
 
 STARTED = "\n".join(
@@ -44,3 +47,34 @@ def test_the_end_of_a_long_log_is_what_is_shown(log: Path) -> None:
 
 def test_where_nobody_listens_no_server_is_live() -> None:
     assert not look("127.0.0.1:1").live
+
+
+class Ends:
+    """A server that nobody can reach, and that ends after it was looked for some times."""
+
+    pid = 1
+
+    def __init__(self, looks: int) -> None:
+        self.ports: set[int] = set()
+        self.doors: Doors = {"http": Door("127.0.0.1", 1, 1, fixed=True)}
+        self.pauses: list[float] = []
+        self._looks = looks
+
+    def how(self) -> str | None:
+        return "it ended" if len(self.pauses) == self._looks else None
+
+    def wait_for_end(self, timeout_s: float) -> bool:
+        self.pauses.append(timeout_s)
+        return False
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+
+def test_between_two_looks_at_a_server_there_is_a_pause_that_grows(log: Path) -> None:
+    source = Ends(12)
+    with pytest.raises(ServeError, match="it ended"):
+        Instance("s", source, log, announced=()).wait_until_ready()
+    assert min(source.pauses) >= 0.02
+    assert source.pauses == sorted(source.pauses)
+    assert source.pauses[-2:] == [0.25, 0.25]

@@ -22,6 +22,7 @@ from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.clock import ProfilerClock
 from alipes.client.inference.datatypes import numpy_type
+from alipes.client.inference.declared import DeclaredState, Inputs
 from alipes.client.inference.discovery import find_model
 from alipes.client.inference.lines import Asked, Line, SequenceId
 from alipes.client.inference.link import Link, Patience
@@ -73,13 +74,14 @@ class InferenceClient:
 
     Attributes:
         address: The server's gRPC door, `host:port`.
+        client: Asks the server other things, under `tritonclient`'s names too: `client.client.load_model("m")`.
         model_name: The model.
         model_version: Its version; the latest one's number where -1 was asked for.
-        inputs: Plain inputs, by name.
-        states: Inputs that are streams.
+        inputs: Plain inputs, by position or by name.
+        states: Inputs that are streams, each with the shapes of its parts by `model/input`.
         num_states: Number of the named parts that updates are made of.
-        config: The model's configuration, as a document.
-        metadata: The model's metadata, as a document.
+        config: The model's configuration: a document, `config["input"]`, and a message, `config.input`.
+        metadata: The model's metadata, likewise.
         callback: What is called with each answer.
         clock: Latencies, where they were asked for.
         callback_q: Answers that nobody has taken yet.
@@ -153,8 +155,8 @@ class InferenceClient:
             self.client.close()
             raise
         self.model_version, self.metadata, self.config = found.version, found.metadata, found.config
-        self.inputs = {spec.name: spec for spec in signature.inputs}
-        self.states = list(signature.states)
+        self.inputs = Inputs(signature.inputs)
+        self.states = [DeclaredState(state) for state in signature.states]
         self.num_states = signature.streams
         self.clock = ProfilerClock() if profile else None
         self.callback_q = Answers()
@@ -281,7 +283,7 @@ class InferenceClient:
 
         A model of sequences is given one of its own for that, which ends at once.
         """
-        specs = [*self.inputs.values(), *(state.tensor for state in self.states)]
+        specs = [*self.inputs, *(state.tensor for state in self.states)]
         zeros = {spec.name: np.zeros(spec.shape, numpy_type(spec.datatype) or object) for spec in specs}
         sequence_id = random.getrandbits(62) + 1 if self._stateful else None
         self.submit(zeros, "warm-up", sequence_id, self._stateful, self._stateful).result(timeout_s)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from alipes import _core
-from alipes.client.inference.signature import Document
+from alipes.client.inference.document import Answered
+from alipes.client.inference.triton_names import TritonNames
 from alipes.config.schema import pool
 
 __all__ = ["GrpcCalls"]
 
 
-class GrpcCalls:
+class GrpcCalls(TritonNames):
     """The calls of one server."""
 
     def __init__(self, address: str, timeout_s: float) -> None:
@@ -21,34 +22,27 @@ class GrpcCalls:
 
     def is_live(self) -> bool:
         """Whether the server runs."""
-        return bool(self._call("ServerLive").live)
+        return self.is_server_live()
 
     def is_ready(self, model: str, version: str) -> bool:
         """Whether a version can answer."""
-        return bool(self._call("ModelReady", name=model, version=version).ready)
+        return self.is_model_ready(model, version)
 
-    def metadata(self, model: str, version: str) -> Document:
+    def metadata(self, model: str, version: str) -> Answered:
         """Names, datatypes and shapes."""
-        return self._document(self._call("ModelMetadata", name=model, version=version))
+        return Answered(self.get_model_metadata(model, version))
 
-    def config(self, model: str, version: str) -> Document:
+    def config(self, model: str, version: str) -> Answered:
         """The configuration."""
-        document: Document = self._document(self._call("ModelConfig", name=model, version=version))["config"]
-        return document
+        return Answered(self.get_model_config(model, version).config)
 
     def load(self, model: str) -> None:
         """Loads a model, or raises what the server says."""
-        self._call("RepositoryModelLoad", model_name=model)
+        self.load_model(model)
 
     def close(self) -> None:
         """Ends the connection."""
         self._link.close()
-
-    def _document(self, answer: Any) -> Document:
-        from google.protobuf.json_format import MessageToDict
-
-        document: Document = MessageToDict(answer, preserving_proto_field_name=True, descriptor_pool=pool())
-        return document
 
     def _call(self, method: str, **fields: Any) -> Any:
         request, response = _message(f"{method}Request"), _message(f"{method}Response")
