@@ -116,21 +116,25 @@ impl Averager {
         sums.resize(channels * length, T::ZERO);
         let counts = updates * update;
         let divisor = T::from_count(updates);
+        // By a power of two both give the same bits, and the product is there sooner.
+        let share = updates.is_power_of_two().then(|| T::ONE.over(divisor));
         for (channel, sums) in sums.chunks_exact_mut(length).enumerate() {
             for prediction in 0..batch {
                 let end = ((prediction * channels + channel) * kernel + kernel) * T::SIZE;
                 let newest = &predictions[end - counts * T::SIZE..end];
-                for (sum, sample) in sums[prediction * update..].iter_mut().zip(newest.chunks_exact(T::SIZE)) {
-                    *sum = sum.plus(T::read(sample).over(divisor));
+                let sums = &mut sums[prediction * update..];
+                match share {
+                    Some(share) => T::add(sums, newest, |sample| sample.times(share)),
+                    None => T::add(sums, newest, |sample| sample.over(divisor)),
                 }
             }
             let complete = batch * update;
             for (number, sums) in (seen + 1..).zip(sums[..complete].chunks_exact(update)) {
                 if unbiased && number < updates {
                     let weight = divisor.over(T::from_count(number));
-                    sums.iter().for_each(|sum| sum.times(weight).write(into));
+                    T::write(sums, into, |sum| sum.times(weight));
                 } else {
-                    sums.iter().for_each(|sum| sum.write(into));
+                    T::write(sums, into, |sum| sum);
                 }
             }
             sums.copy_within(complete.., 0);
@@ -140,14 +144,19 @@ impl Averager {
 }
 
 /// A floating-point number as it stands in tensors: little-endian, aligned to nothing.
+///
+/// Bytes are met many numbers at a time, in loops that the compiler makes vector instructions of. One by one, as they were met
+/// before, they took a seventh of what a stream between snapshotter and averager took in all (2 x 512 samples; 11/2026).
 trait Float: Copy {
     const SIZE: usize;
     const ZERO: Self;
+    const ONE: Self;
 
     fn from_count(count: usize) -> Self;
-    fn read(bytes: &[u8]) -> Self;
-    fn write(self, into: &mut Vec<u8>);
-    fn plus(self, other: Self) -> Self;
+    /// Adds what is made of each sample to the sum at its place, as far as there are both.
+    fn add(sums: &mut [Self], samples: &[u8], make: impl Fn(Self) -> Self);
+    /// Appends what is made of each number.
+    fn write(numbers: &[Self], into: &mut Vec<u8>, make: impl Fn(Self) -> Self);
     fn over(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
 }
@@ -157,23 +166,24 @@ macro_rules! float {
         impl Float for $type {
             const SIZE: usize = size_of::<$type>();
             const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
 
             fn from_count(count: usize) -> Self {
                 count as $type
             }
 
-            fn read(bytes: &[u8]) -> Self {
-                let mut number = [0; size_of::<$type>()];
-                number.copy_from_slice(bytes);
-                <$type>::from_le_bytes(number)
+            fn add(sums: &mut [Self], samples: &[u8], make: impl Fn(Self) -> Self) {
+                for (sum, sample) in sums.iter_mut().zip(samples.as_chunks().0) {
+                    *sum += make(<$type>::from_le_bytes(*sample));
+                }
             }
 
-            fn write(self, into: &mut Vec<u8>) {
-                into.extend_from_slice(&self.to_le_bytes());
-            }
-
-            fn plus(self, other: Self) -> Self {
-                self + other
+            fn write(numbers: &[Self], into: &mut Vec<u8>, make: impl Fn(Self) -> Self) {
+                let begin = into.len();
+                into.resize(begin + size_of_val(numbers), 0);
+                for (bytes, number) in into[begin..].as_chunks_mut().0.iter_mut().zip(numbers) {
+                    *bytes = make(*number).to_le_bytes();
+                }
             }
 
             fn over(self, other: Self) -> Self {
