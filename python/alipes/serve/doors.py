@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 import socket
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from alipes.errors import ServeError
 
-__all__ = ["DEFAULT_PORTS", "Door", "DoorName", "Doors", "asked_doors", "choose_ports", "flag_words"]
+__all__ = ["DEFAULT_PORTS", "Door", "DoorName", "Doors", "asked_doors", "choose_ports", "flag_words", "free_ports"]
 
 DoorName = Literal["http", "grpc", "metrics"]
 
@@ -86,17 +87,19 @@ def choose_ports(doors: Doors, spoken_for: Collection[int] = ()) -> Doors:
     Raises:
         ServeError: If the script named a port itself, and somebody listens there.
     """
-    chosen: Doors = {}
+    chosen: Doors = dict(doors)
+    moved: list[DoorName] = []
     for name, door in doors.items():
         if door.host.startswith("unix:") or (door.port not in {0, *spoken_for} and is_free(door.host, door.port)):
-            chosen[name] = door
-        elif door.fixed:
+            continue
+        if door.fixed:
             raise ServeError(
                 f"port {door.port}, which --{name}-port names, is already in use: name another, or none, "
                 "and a free one is found and handed to the clients of this process"
             )
-        else:
-            chosen[name] = Door(door.host, door.asked, free_port(door.host), fixed=False)
+        moved.append(name)
+    for name, port in zip(moved, free_ports([doors[name].host for name in moved], spoken_for), strict=True):
+        chosen[name] = replace(doors[name], port=port)
     return chosen
 
 
@@ -113,12 +116,17 @@ def is_free(host: str, port: int) -> bool:
         return True
 
 
-def free_port(host: str) -> int:
-    """A port that the system says is free."""
-    with _socket(host) as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_ports(hosts: Sequence[str], spoken_for: Collection[int] = ()) -> list[int]:
+    """A port for each address that the system says is free, each another one, and none that is spoken for."""
+    found: list[int] = []
+    with ExitStack() as held:
+        while len(found) < len(hosts):
+            probe = held.enter_context(_socket(hosts[len(found)]))
+            probe.bind((hosts[len(found)], 0))
+            port: int = probe.getsockname()[1]
+            if port not in spoken_for:
+                found.append(port)
+    return found
 
 
 def _socket(host: str) -> socket.socket:

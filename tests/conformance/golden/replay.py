@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -15,7 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from support.server import ServerProcess
+from support.ports import free_ports
+from support.server import PATIENCE_S, ServerProcess
 
 from .exchange import grpc, http, metrics, shared_memory, stream
 from .matchers import begin_scenario, differences
@@ -37,9 +37,6 @@ _EXPECTATIONS = (
     "content",
     "script",
 )
-
-# How long a line of the log, or a file, may take to us after the answer that it belongs to.
-_PATIENCE_S = 5.0
 
 # Answers this close to each other leave at once.
 _AT_ONCE_S = 0.1
@@ -141,8 +138,8 @@ class Stage:
     def _start_fails(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         folder = self.folder / f"start_{len(list(self.folder.iterdir()))}"
         folder.mkdir()
-        port = _free_port()
-        args = [arg.replace("{tmp}", str(folder)).replace("{http}", port) for arg in spec["args"]]
+        (port,) = free_ports(1)
+        args = [arg.replace("{tmp}", str(folder)).replace("{http}", str(port)) for arg in spec["args"]]
         with launch(copy_repository(spec["repository"], folder), [f"--http-port={port}", *args]) as server:
             try:
                 exit_code: int | None = server.wait()
@@ -153,7 +150,7 @@ class Stage:
 
 def _awaited(step: Step, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What is seen once it is as expected, or when the patience is over."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         seen = look()
         if not _compare(step, seen, "") or time.monotonic() > deadline:
@@ -208,9 +205,3 @@ def _compare(step: Step, answer: Mapping[str, Any], at: str) -> list[str]:
         elif key in step or key in answer:
             found.append(f"{at}: expected {step.get(key, 'no ' + key)}, got {dict(answer)}")
     return found
-
-
-def _free_port() -> str:
-    """A port that nobody listens on, for starts that end before they listen."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import pytest
 from alipes._core import ClientStream
 from alipes.errors import TransportError
 from support.models import add_model, times
+from support.ports import nobody
 from support.python_models import DECOUPLED, TELLS, add_python_model
 from support.server import PATIENCE_S, ServerProcess
 
@@ -228,8 +228,7 @@ def test_a_server_that_dies_ends_the_stream_with_a_status(repository: Path, serv
 
 
 def test_an_address_without_a_server_is_a_transport_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = nobody()
     with pytest.raises(TransportError, match=address):
         ClientStream(address)
     with pytest.raises(TransportError, match="expected host:port"):

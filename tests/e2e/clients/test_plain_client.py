@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from alipes.client import AsyncClient, Client, Retry
 from alipes.errors import DeadlineExceeded, InvalidArgument, NotFound, NotReady, TransportError
 from alipes.types import ModelState
 from support.models import add_model, counts_up, times
+from support.ports import nobody
 from support.python_models import add_python_model
 from support.server import PATIENCE_S, ServerProcess
 from support.switch import Switch
@@ -288,8 +288,7 @@ def test_a_client_goes_on_with_a_restarted_server(repository: Path, serve: Serve
 
 
 def test_an_address_without_a_server_is_a_transport_error_that_reached_nobody() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = nobody()
     for wire in ("grpc", "http"):
         client = Client(f"{wire}://{address}", retry=Retry(times=0))
         assert not client.is_live()

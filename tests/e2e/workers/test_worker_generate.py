@@ -89,12 +89,17 @@ def events(answer: http.client.HTTPResponse) -> Iterator[Any]:
 
 
 def leave(server: ServerProcess, connection: http.client.HTTPConnection) -> None:
-    """Closes a connection, and returns once the server has noticed."""
+    """Closes a connection that the server knows of, and returns once it has noticed."""
     port = connection.sock.getsockname()[1]
+    process = psutil.Process(server.process.pid)
+
+    def is_known() -> bool:
+        return port in {peer.raddr.port for peer in process.net_connections("tcp") if peer.raddr}
+
+    until(is_known, "accepted")
     connection.sock.shutdown(socket.SHUT_RDWR)
     connection.close()
-    process = psutil.Process(server.process.pid)
-    until(lambda: port not in {peer.raddr.port for peer in process.net_connections("tcp") if peer.raddr}, "noticed")
+    until(lambda: not is_known(), "noticed")
 
 
 def test_an_event_arrives_before_the_next_is_made(server: ServerProcess, notes: Notes) -> None:
