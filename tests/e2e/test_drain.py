@@ -8,20 +8,18 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import tritonclient.grpc as grpc_client
 from support.models import add_model, busy
-from support.server import ServerProcess
+from support.server import PATIENCE_S, ServerProcess
+from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
-PATIENCE_S = 60
 
 # About a second of work: it surely still runs when the signal arrives.
 STEPS = 6_000
@@ -35,25 +33,17 @@ def start(repository: Path, serve: Serve) -> Callable[..., ServerProcess]:
     return lambda *flags: serve(repository, *flags)
 
 
-def until(fact: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not fact():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 class Call:
     """A request that runs on a connection of its own."""
 
     def __init__(self, server: ServerProcess, steps: int) -> None:
-        """Returns once the server works on it, which its processor time tells."""
-        before = processor_s(server)
+        """Returns once the server works on it, or has."""
         self._connection = connect(server)
         self._connection.request("POST", "/v2/models/busy/infer", body(steps))
         self._answer: tuple[int, list[int]] | None = None
         self._thread = threading.Thread(target=self._wait, daemon=True)
         self._thread.start()
-        until(lambda: processor_s(server) > before + 0.05)
+        until(lambda: is_at_work(server) or self._answer is not None)
 
     def _wait(self) -> None:
         try:
@@ -77,8 +67,12 @@ def connect(server: ServerProcess) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S)
 
 
-def processor_s(server: ServerProcess) -> float:
-    return float(psutil.Process(server.process.pid).cpu_times().user)
+def is_at_work(server: ServerProcess) -> bool:
+    """Whether the model executes a request."""
+    with closing(connect(server)) as connection:
+        connection.request("GET", "/v2/models/busy/explain")
+        (model,) = json.loads(connection.getresponse().read())["models"]
+    return bool(model["queue"]["busy_instances"])
 
 
 def is_refused(address: str) -> bool:
@@ -111,9 +105,8 @@ def test_a_running_grpc_call_is_answered(start: Callable[..., ServerProcess]) ->
             answers.append(error or result.as_numpy("DONE").tolist())
             answered.set()
 
-        before = processor_s(server)
         client.async_infer("busy", [tensor], keep)
-        until(lambda: processor_s(server) > before + 0.05)
+        until(lambda: is_at_work(server) or answered.is_set())
         server.signal()
         assert answered.wait(PATIENCE_S)
         assert answers == [[STEPS]]
