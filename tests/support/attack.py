@@ -11,12 +11,13 @@ _TIMEOUT_S = 60.0
 
 
 @contextlib.contextmanager
-def links(address: str, count: int) -> Iterator[list[socket.socket]]:
-    """So many connections to ``host:port``."""
+def links(address: str, count: int, wire: bytes = b"") -> Iterator[list[socket.socket]]:
+    """So many connections to ``host:port``, each of which begins with these bytes as soon as it is open."""
     opened: list[socket.socket] = []
     try:
         for _ in range(count):
             opened.append(connect(address))
+            opened[-1].sendall(wire)
         yield opened
     finally:
         for link in opened:

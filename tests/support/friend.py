@@ -29,7 +29,7 @@ _TIMEOUT_S: Final = 60.0
 # Latencies below this say nothing: an attacker takes a core and the server another, so on a machine of two cores, where
 # other tests run as well, who answers and who asks wait for some dozen turns of the scheduler, of several milliseconds
 # each. An attack that works takes seconds.
-NOISE_S: Final = 0.5
+NOISE_S: Final = 1.0
 
 
 class Friend:

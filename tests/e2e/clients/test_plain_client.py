@@ -32,6 +32,7 @@ class TritonPythonModel:
 
 COUNTS = """
 sequence_batching {
+  max_sequence_idle_microseconds: 60000000
   state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ]
             initial_state: { data_type: TYPE_INT32 dims: [ 1 ] zero_data: true name: "zero" } } ]
 }

@@ -25,9 +25,7 @@ def head(length: int | None, *headers: str, path: str = INFER) -> bytes:
 
 
 def test_a_body_that_stops_half_way_is_told_and_its_connection_ends(server: ServerProcess) -> None:
-    with links(server.http, 50) as opened:
-        for link in opened:
-            link.sendall(head(len(BODY)) + BODY[:10].encode())
+    with links(server.http, 50, head(len(BODY)) + BODY[:10].encode()) as opened:
         for link in opened:
             answer = rest(link)
             assert answer.startswith(b"HTTP/1.1 400 "), answer
@@ -35,19 +33,14 @@ def test_a_body_that_stops_half_way_is_told_and_its_connection_ends(server: Serv
 
 
 def test_a_body_that_drips_in_is_not_waited_for(server: ServerProcess) -> None:
-    with links(server.http, 20) as opened:
-        for link in opened:
-            link.sendall(head(1 << 20))
-        with ThreadPoolExecutor(20) as pool:
-            for answer in pool.map(lambda link: drip(link, b" " * 500, 0.05), opened):
-                assert b" 400 " in answer or answer == b"", answer
+    with links(server.http, 20, head(1 << 20)) as opened, ThreadPoolExecutor(20) as pool:
+        for answer in pool.map(lambda link: drip(link, b" " * 500, 0.05), opened):
+            assert b" 400 " in answer or answer == b"", answer
 
 
 @pytest.mark.parametrize("path", ["/v2/models/absent/infer", "/v2/repository/index", "/nowhere"])
 def test_a_refused_body_that_never_comes_holds_nothing(server: ServerProcess, path: str) -> None:
-    with links(server.http, 20) as opened:
-        for link in opened:
-            link.sendall(head(1 << 20, path=path) + b"{")
+    with links(server.http, 20, head(1 << 20, path=path) + b"{") as opened:
         for link in opened:
             assert rest(link).startswith(b"HTTP/1.1 4")
 

@@ -44,7 +44,9 @@ NUMBER = "X: INT32[1] -> Y: INT32[1]"
 
 
 def batching(strategy: str, rows: int = 4) -> str:
-    return f"max_batch_size: {rows}\nsequence_batching {{ {STRATEGIES[strategy]} {KEPT} }}"
+    # No sequence is forgotten while a busy machine has no time for its caller.
+    idle = "max_sequence_idle_microseconds: 60000000"
+    return f"max_batch_size: {rows}\nsequence_batching {{ {idle} {STRATEGIES[strategy]} {KEPT} }}"
 
 
 def add_chain(repository: Path, name: str, models: list[str], rows: int = 4, dims: int = 1) -> None:

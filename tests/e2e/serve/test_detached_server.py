@@ -84,7 +84,9 @@ def test_a_server_that_takes_too_long_is_ended(
     models: Path, handle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = tmp_path / "bin"
-    stand_in(programs, "apptainer", f"echo $$ > {tmp_path}/pid; exec tail -f /dev/null")
+    stand_in(
+        programs, "apptainer", f"echo $$ > {tmp_path}/part; mv {tmp_path}/part {tmp_path}/pid; exec tail -f /dev/null"
+    )
     monkeypatch.setenv("PATH", os.pathsep.join([str(programs), os.environ["PATH"]]))
     (tmp_path / "image.sif").touch()
     with pytest.raises(ServeTimeout):

@@ -87,8 +87,12 @@ place.with_suffix('.part').write_text(str(inner.pid))
 place.with_suffix('.part').rename(place)
 time.sleep(600)
 """
-    text = failure_of(ask, script, timeout_s=2.0)
-    assert text.startswith("Internal: auto_complete_config of model 'm' did not end within 2 s; --backend-config=")
+    for timeout_s in (2.0, 20.0):
+        text = failure_of(ask, script, timeout_s=timeout_s)
+        expected = f"Internal: auto_complete_config of model 'm' did not end within {timeout_s:g} s; --backend-config="
+        assert text.startswith(expected)
+        if child.exists():
+            break  # else the machine was so busy that nothing had been started yet
     wait_until_gone(int(child.read_text()))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from alipes.worker.coroutines import Coroutines
+from support.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_a_task_that_is_left_behind_goes_on(coroutines: Coroutines) -> None:
         execute.task = asyncio.create_task(later())  # type: ignore[attr-defined]
 
     coroutines.wait(execute())
-    assert done.wait(10)
+    assert done.wait(PATIENCE_S)
     assert coroutines.wait(thread()) is not threading.current_thread()
 
 
@@ -80,7 +81,7 @@ def outcome_of(coroutines: Coroutines, coroutine: Any) -> tuple[Any, BaseExcepti
         told.set()
 
     coroutines.start(coroutine, end)
-    assert told.wait(10)
+    assert told.wait(PATIENCE_S)
     return outcome[0]
 
 
@@ -123,7 +124,7 @@ def test_stopping_cancels_what_still_runs() -> None:
         ended.set()
 
     coroutines.start(execute(), end)
-    assert started.wait(10)
+    assert started.wait(PATIENCE_S)
     coroutines.stop()
-    assert ended.wait(10)
+    assert ended.wait(PATIENCE_S)
     assert isinstance(outcome[0], asyncio.CancelledError)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from alipes.worker.executor import Executor
+from support.waiting import PATIENCE_S
 
 
 class Request:
@@ -141,8 +142,8 @@ def test_a_decoupled_coroutine_goes_on_in_the_background() -> None:
     link.serve(executor, 2)
     assert link.said == [("answer", None), ("answer", None)]
     gate.set()
-    assert link.failed.acquire(timeout=10)
-    assert link.failed.acquire(timeout=10)
+    assert link.failed.acquire(timeout=PATIENCE_S)
+    assert link.failed.acquire(timeout=PATIENCE_S)
     executor.finish()
     assert [text.partition("At:")[0] for _, text in link.said[2:]] == ["ValueError: late\n\n"] * 2
 
@@ -153,7 +154,7 @@ def test_a_decoupled_coroutine_must_return_none() -> None:
 
     link = run(Model(execute), decoupled=True)
     text = "Python model 'm_0_0' is using the decoupled mode and the execute function must return None."
-    assert link.failed.acquire(timeout=10)
+    assert link.failed.acquire(timeout=PATIENCE_S)
     assert ("fail", text) in link.said
 
 
@@ -170,7 +171,7 @@ def test_finalize_may_use_the_loop_of_execute() -> None:
             self.closed = True
 
         def finalize(self) -> None:
-            asyncio.run_coroutine_threadsafe(self.close(), self.loop).result(10)
+            asyncio.run_coroutine_threadsafe(self.close(), self.loop).result(PATIENCE_S)
 
     model = WithSession()
     run(model)

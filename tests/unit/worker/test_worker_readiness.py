@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from alipes.worker.executor import Executor
 from alipes.worker.readiness import Readiness
+from support.waiting import PATIENCE_S
 
 
 class Link:
@@ -35,7 +36,7 @@ class Link:
     def ask(self, number: int = 1) -> bool:
         """One question and the answer to it."""
         self.questions.put(number)
-        answered, ready = self.answers.get(timeout=20)
+        answered, ready = self.answers.get(timeout=PATIENCE_S)
         assert answered == number
         return ready
 
