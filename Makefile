@@ -88,7 +88,8 @@ test-extras: $(VENV)/tests
 	@tools/test-extra sklearn tests/e2e/test_export_sklearn.py
 	@tools/test-extra keras tests/e2e/test_export_keras.py
 	@tools/test-extra plots tests/unit/plots tests/e2e/test_gravitational_waves.py
-	@tools/test-extra buckets tests/e2e/test_export_buckets.py tests/e2e/test_serve_buckets.py
+	@tools/test-extra buckets tests/e2e/test_export_buckets.py tests/e2e/test_serve_buckets.py \
+		tests/unit/progress/test_progress_uploads.py
 	@tools/test-torch
 
 # What cannot be fetched is told and holds nothing up: the tests that need it say why they are skipped.

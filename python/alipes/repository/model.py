@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from alipes.errors import ExportError
+from alipes.progress.work import task
 from alipes.repository.layout import MAX_VERSION_DIGITS, check_model_name
 from alipes.repository.model_config import ModelConfig
 from alipes.repository.platform import SERVED, Platform, conventions
@@ -107,6 +108,8 @@ class Model:
         input_shapes: Shapes = None,
         output_names: Sequence[str] | None = None,
         verbose: int = 0,
+        *,
+        progress: bool | None = None,
         **options: Any,
     ) -> str:
         """Write one more version of the model: all of it or, where anything fails, nothing.
@@ -118,6 +121,7 @@ class Model:
                 or -1 is a size that requests choose. Needed the first time; later, what is given must be the same.
             output_names: Names of the outputs; `output_0` and so on where left out.
             verbose: Whether the framework's exporter may print what it does.
+            progress: False shows no line with the steps, which a terminal or a notebook is shown otherwise.
             options: `examples`, `input_dtypes`, `check`, `tolerance`, and what the platform's exporter takes.
 
         Returns:
@@ -137,7 +141,9 @@ class Model:
         exporter = find_exporter(model_fn, self)
         names = [output_names] if isinstance(output_names, str) else output_names
         draft = self.config._draft()
-        with self.fs.stage() as folder:
+        # What the framework prints stands for the line, which it would tear.
+        shown = False if verbose else progress
+        with task(f"exporting model '{self.name}'", show=shown), self.fs.stage() as folder:
             prepared = folder / "version"
             prepared.mkdir()
             request = ExportRequest.of(draft, prepared, input_shapes, names, verbose=verbose, options=options)

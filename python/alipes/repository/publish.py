@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from alipes.config.pbtxt import to_pbtxt
+from alipes.progress.work import current
 from alipes.repository.model_config import CONFIG_FILE, ModelConfig
 from alipes.repository.store.base import Taken
 
@@ -38,6 +39,7 @@ def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: i
         RepositoryUseError: If somebody else has changed the configuration meanwhile.
     """
     store = model.fs
+    current().step("publishing")
     with store.lock():
         for attempt in range(_ATTEMPTS):
             config = _merged(model, draft)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Protocol
 
 from alipes.errors import ServeError, ServeTimeout
 from alipes.handover import resolve
+from alipes.progress.work import Task, task
 from alipes.serve.doors import DoorName, Doors
-from alipes.serve.readiness import State, announces, look, tail
+from alipes.serve.readiness import State, announces, loading, look, tail
 
 __all__ = ["Instance", "Source"]
 
 _FIRST_LOOK_S: Final = 0.02
 _LATER_LOOKS_S: Final = 0.25
+_PATIENCE_S: Final = 0.5
+"""Before a wait is shown: most are over by then, and a line that flashes tells nobody anything."""
+_NAMED: Final = 3
+"""Models that a line names; it counts the others."""
 _log = logging.getLogger("alipes.serve")
 
 
@@ -99,7 +105,12 @@ class Instance:
         return "ready" if self._look().ready else "starting"
 
     def wait(
-        self, endpoint: str = "localhost:8001", timeout: float | None = None, log_interval: float | None = 10
+        self,
+        endpoint: str = "localhost:8001",
+        timeout: float | None = None,
+        log_interval: float | None = 10,
+        *,
+        progress: bool | None = None,
     ) -> None:
         """Returns once the server and all of its models can answer.
 
@@ -107,35 +118,44 @@ class Instance:
             endpoint: One of the server's doors, as a script knows it.
             timeout: Longest wait in seconds; `None` and 0 wait without end.
             log_interval: Seconds between two notes in the log (level DEBUG) that it is still waiting.
+            progress: False shows no line with what is loading, which a terminal or a notebook is shown otherwise.
 
         Raises:
             ServeError: If the server ended, if a model cannot be loaded, or if the endpoint is none of its doors.
             ServeTimeout: If the time is up; it is a `TimeoutError` and a `RuntimeError`.
         """
         self._check(endpoint)
-        self.wait_until_ready(timeout, log_interval)
+        self.wait_until_ready(timeout, log_interval, progress=progress)
 
     def stop(self) -> None:
         """Ends the server, after what it is doing. A second time does nothing."""
         self._source.stop()
 
-    def wait_until_ready(self, timeout: float | None = None, log_interval: float | None = 10) -> None:
+    def wait_until_ready(
+        self, timeout: float | None = None, log_interval: float | None = 10, *, progress: bool | None = None
+    ) -> None:
         """The same as `wait`, at whichever doors the server has."""
         begun = time.monotonic()
         deadline = begun + timeout if timeout else None
         noted, pause = begun, _FIRST_LOOK_S
-        while not (state := self._look()).ready:
-            self._raise_if_lost(state)
-            now = time.monotonic()
-            if deadline is not None and now >= deadline:
-                raise ServeTimeout(
-                    f"the server {self.name} was not ready within {timeout:g} seconds; its log is {self.log_path}"
-                )
-            if log_interval and now - noted >= log_interval:
-                noted = now
-                _log.debug("waiting for the server %s since %.0f seconds", self.name, now - begun)
-            self._source.wait_for_end(pause if deadline is None else min(pause, max(0.0, deadline - now)))
-            pause = min(pause * 1.5, _LATER_LOOKS_S)
+        with ExitStack() as shown:
+            line: Task | None = None
+            while not (state := self._look()).ready:
+                self._raise_if_lost(state)
+                now = time.monotonic()
+                if deadline is not None and now >= deadline:
+                    raise ServeTimeout(
+                        f"the server {self.name} was not ready within {timeout:g} seconds; its log is {self.log_path}"
+                    )
+                if log_interval and now - noted >= log_interval:
+                    noted = now
+                    _log.debug("waiting for the server %s since %.0f seconds", self.name, now - begun)
+                if line is None and now - begun >= _PATIENCE_S:
+                    line = shown.enter_context(task(f"waiting for the server {self.name}", show=progress))
+                if line is not None and line.shown:
+                    line.step(_told(loading(self.log_path)))
+                self._source.wait_for_end(pause if deadline is None else min(pause, max(0.0, deadline - now)))
+                pause = min(pause * 1.5, _LATER_LOOKS_S)
 
     def _look(self) -> State:
         if self._closed and not announces(self.log_path, self._closed):
@@ -169,3 +189,11 @@ class Instance:
     def _known(self, name: DoorName) -> str:
         door = self._source.doors.get(name)
         return door.address if door is not None else "no door"
+
+
+def _told(models: Sequence[str]) -> str:
+    """What a line says of models that are being loaded."""
+    if not models:
+        return ""
+    named, rest = models[:_NAMED], len(models[_NAMED:])
+    return f"loading {', '.join(named)}{f' and {rest} more' if rest else ''}"

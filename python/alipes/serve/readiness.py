@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["State", "announces", "in_use", "look", "tail"]
+__all__ = ["State", "announces", "in_use", "loading", "look", "tail"]
 
 _TIMEOUT_S: Final = 5.0
 _TAIL_BYTES: Final = 1 << 16
@@ -20,6 +20,9 @@ _LAST_WORDS: Final = 5
 # The lines by which a server announces its doors, Triton's words.
 _STARTED: Final = re.compile(rb"Started (HTTPService|GRPCInferenceService|Metrics Service) at ")
 _SERVICES: Final = {b"HTTPService": "http", b"GRPCInferenceService": "grpc", b"Metrics Service": "metrics"}
+
+# The lines about a model, likewise. One that failed stays with a reason, which the server's index tells.
+_LOADING: Final = re.compile(rb"\bloading: ([^\"\s]+):\d+|\b(?:successfully loaded|failed to load) '([^']+)'")
 _IN_USE: Final = re.compile(rb"already in use|Address already in use|Failed to bind", re.IGNORECASE)
 
 
@@ -63,6 +66,21 @@ def announces(log: Path, doors: Collection[str]) -> bool:
     except OSError:
         return False
     return opened.issuperset(doors)
+
+
+def loading(log: Path) -> list[str]:
+    """The models that the server whose log this is has begun to load and not yet finished, in its order."""
+    models: dict[str, None] = {}
+    try:
+        lines = _LOADING.findall(log.read_bytes())
+    except OSError:
+        return []
+    for begun, done in lines:
+        if begun:
+            models[begun.decode(errors="replace")] = None
+        else:
+            models.pop(done.decode(errors="replace"), None)
+    return list(models)
 
 
 def in_use(log: Path) -> bool:

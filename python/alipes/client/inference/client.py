@@ -247,6 +247,7 @@ class InferenceClient:
         sequences: int = 1,
         overlap: int | None = None,
         ahead: int = 64,
+        progress: bool = False,
     ) -> Iterator[Any]:
         """The answers to a whole stream, in the order of its updates.
 
@@ -261,6 +262,7 @@ class InferenceClient:
             overlap: Updates that each sequence is given before its own; as many as the state depends on where this is
                 known.
             ahead: Updates of each sequence that are under way at a time.
+            progress: Whether a line says how far it is, where there is a terminal or a notebook.
 
         Raises:
             ValueError: If nobody can say how far sequences have to overlap.
@@ -276,7 +278,12 @@ class InferenceClient:
                 return self.submit(update, next(ids))
             return self.submit(update, next(ids), sequence_id + number, start, end)
 
-        return stream(updates, spans(len(updates), sequences, overlap or 0), send, ahead)
+        answers = stream(updates, spans(len(updates), sequences, overlap or 0), send, ahead)
+        if not progress:
+            return answers
+        from alipes.progress import track
+
+        return track(answers, f"streaming to {self.model_name}", len(updates))
 
     def warm_up(self, timeout_s: float | None = None) -> None:
         """Has one request of zeros answered: a model's first execution may take seconds, and others need not wait.

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from alipes.errors import ExportError
+from alipes.progress.work import current
 
 __all__ = ["check_numbers", "run_onnx"]
 
@@ -22,6 +23,7 @@ _SMALL_BYTES: Final = 4 << 20
 
 def run_onnx(file: Path, inputs: Mapping[str, np.ndarray], outputs: Sequence[str]) -> list[np.ndarray]:
     """Run an ONNX file once, without the optimisations that would cost more than the run."""
+    current().step("running what was written")
     onnxruntime: Any = import_module("onnxruntime")
     settings = onnxruntime.SessionOptions()
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from alipes.errors import AlipesError, ExportError
+from alipes.progress.work import current
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.platform import Platform
 
@@ -50,6 +51,7 @@ class Exporter(ABC):
             takes = ", ".join(sorted(self.options or ())) or "none"
             called = f"export of model '{name}' as {self.platform.name}"
             raise ExportError(f"{called}: unknown option '{unknown[0]}'; further options: {takes}")
+        current().step(f"as {self.platform.name}")
         try:
             self.export(source, request)
         except AlipesError:

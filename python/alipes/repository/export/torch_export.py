@@ -6,6 +6,7 @@ import warnings
 from importlib import import_module
 from typing import Any, ClassVar
 
+from alipes.progress.work import current
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.torch_source import check_traced, inference_mode, is_module, trace
@@ -31,6 +32,7 @@ class TorchExport(Exporter):
         with inference_mode(source), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             traced = trace(source, request)
+            current().step("torch.export")
             program = torch.export.export(
                 source, traced.samples, dynamic_shapes=traced.dynamic_shapes(), **request.options
             )

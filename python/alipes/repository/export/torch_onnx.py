@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from alipes.errors import ExportError
+from alipes.progress.work import current
 from alipes.repository.export.compare import check_numbers, run_onnx
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
@@ -109,6 +110,7 @@ _EXPORTERS: Final = {False: _export_by_tracing, True: _export_by_dynamo}
 
 
 def _call(traced: Traced, file: Path, settings: dict[str, Any]) -> None:
+    current().step("torch.onnx.export")
     torch: Any = import_module("torch")
     with warnings.catch_warnings():
         # What torch has to say of its own insides concerns nobody who exports a model.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, Final
 
+from alipes.progress.work import current
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.torch_source import argument_names, check_traced, inference_mode, is_module, trace
@@ -42,6 +43,7 @@ class TorchScript(Exporter):
         with inference_mode(source), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             traced = trace(source, request, default_output="OUTPUT__{}")
+            current().step("torch.jit.trace")
             is_script = isinstance(source, torch.jit.ScriptModule)
             script = source if is_script else torch.jit.trace(source, traced.samples, check_trace=False)
             file = request.folder / conventions[self.platform]

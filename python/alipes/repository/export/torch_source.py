@@ -14,6 +14,7 @@ import numpy as np
 
 from alipes.config.datatypes import v2_name
 from alipes.errors import ExportError
+from alipes.progress.work import current
 from alipes.repository.declare import datatype_number, declare
 from alipes.repository.export.compare import check_numbers
 from alipes.repository.export.request import ExportRequest
@@ -90,6 +91,7 @@ def trace(module: Any, request: ExportRequest, *, default_output: str = "output_
     Raises:
         ExportError: If shapes, names and arguments do not fit each other, or the model fails on them.
     """
+    current().step("running it on samples")
     config = request.config
     arguments, most = argument_names(module)
     shapes, types = _inputs_given(module, request, arguments)
@@ -118,6 +120,7 @@ def check_traced(traced: Traced, exported: Any, request: ExportRequest) -> None:
     Raises:
         ExportError: If they give different numbers.
     """
+    current().step("running what was written")
     found = exported(*traced.check_samples)
     results = found if isinstance(found, tuple | list) else (found,)
     expected = [to_numpy(one) for one in traced.check_results]

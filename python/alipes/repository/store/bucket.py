@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from alipes.errors import RepositoryError
+from alipes.progress.work import current
 from alipes.repository.store.base import Names, NoFilesFoundError, Store, Taken
 from alipes.repository.store.conditional import Conflict, create, replace_unchanged, token_in, token_of
+from alipes.repository.store.uploads import upload
 
 __all__ = ["CLAIM", "BucketStore"]
 
@@ -174,9 +176,12 @@ class BucketStore(Store):
     def _upload(self, prepared: Path, path: str) -> set[str]:
         files = sorted((one for one in prepared.rglob("*") if one.is_file()), key=lambda one: one.stat().st_size)
         places = [self._at(self.join(path, one.relative_to(prepared).as_posix())) for one in files]
-        for file, place in zip(files, places, strict=True):
-            if file.stat().st_size:
-                self._files.put_file(str(file), place)
+        sizes = [file.stat().st_size for file in files]
+        shown = current()
+        shown.step("uploading", sum(sizes))
+        for file, place, size in zip(files, places, sizes, strict=True):
+            if size:
+                upload(self._files, file, place, shown)
             else:
                 self._files.pipe_file(place, b"")
         return set(places)

@@ -1,0 +1,33 @@
+"""Uploading a file, and telling how much of it has gone up as fsspec tells it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from alipes.progress.work import Task
+
+__all__ = ["upload"]
+
+
+def upload(files: Any, file: Path, place: str, task: Task) -> None:
+    """Copies a file into a file system of fsspec. Where nobody sees it, no byte is counted."""
+    if not task.shown:
+        files.put_file(str(file), place)
+        return
+    callbacks: Any = import_module("fsspec.callbacks")
+
+    class Told(callbacks.Callback):  # type: ignore[misc]  # a class that is known once fsspec is
+        """Hands on what is new since the last call: some stores say how much came up, some how far they are."""
+
+        seen = 0
+
+        def call(self, hook_name: str | None = None, **kwargs: Any) -> None:
+            task.advance(self.value - self.seen)
+            self.seen = self.value
+
+    told = Told()
+    files.put_file(str(file), place, callback=told)
+    # Not every store tells.
+    task.advance(file.stat().st_size - told.seen)
