@@ -139,6 +139,15 @@ def test_the_streams_and_inputs_of_an_ensemble_are_found_by_themselves(server: S
     assert client.config["name"] == client.config.name == "parts"
 
 
+def test_a_version_that_is_not_served_is_named_beside_those_that_are(server: ServerProcess) -> None:
+    with pytest.raises(NotReady, match=r'Model "net" is available but not version 7: the server at .* has 1$'):
+        InferenceClient(server.grpc, "net", 7)
+    with pytest.raises(
+        NotReady, match=r'Model "nowhere" is not ready at .*, and the server loads no models when asked'
+    ):
+        InferenceClient(server.grpc, "nowhere")
+
+
 def test_scripts_read_the_model_and_ask_the_server_as_they_do_with_tritonclient(server: ServerProcess) -> None:
     with InferenceClient(server.grpc, "parts") as client:
         (gain,) = client.inputs

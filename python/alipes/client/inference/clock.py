@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 __all__ = ["ProfilerClock"]
 
 
@@ -10,13 +12,13 @@ class ProfilerClock:
 
     Attributes:
         latencies: Sequence, or `None` for requests of none, to the seconds from sending to the answer, in the order of
-            the answers. Requests that failed are not counted.
+            the answers; empty for a sequence that has none. Requests that failed are not counted.
     """
 
     def __init__(self) -> None:
         """Starts empty."""
-        self.latencies: dict[int | str | None, list[float]] = {}
+        self.latencies: defaultdict[int | str | None, list[float]] = defaultdict(list)
 
     def note(self, sequence_id: int | str | None, latency_s: float) -> None:
         """Notes a request that was answered."""
-        self.latencies.setdefault(sequence_id, []).append(latency_s)
+        self.latencies[sequence_id].append(latency_s)

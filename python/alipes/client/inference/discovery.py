@@ -39,9 +39,9 @@ def find_model(calls: Calls, address: str, model: str, version: int, batch_size:
     """
     _check_live(calls, address)
     wanted = "" if version == -1 else str(version)
-    refusal = None if _is_ready(calls, model, wanted) else _load(calls, address, model)
+    refusal = None if _is_ready(calls, model, wanted) else _load(calls, model)
     if not _is_ready(calls, model, wanted):
-        raise NotReady(_why(calls, address, model, version, refusal), model=model)
+        raise NotReady(_why(calls, address, model, version, refusal), model=model) from refusal
     metadata = calls.metadata(model, wanted)
     if version == -1:
         version = max(int(one) for one in metadata["versions"])
@@ -71,29 +71,27 @@ def _is_ready(calls: Calls, model: str, version: str) -> bool:
         return False
 
 
-def _load(calls: Calls, address: str, model: str) -> AlipesError | None:
+def _load(calls: Calls, model: str) -> AlipesError | None:
     """Asks the server to load the model; returns why it did not."""
     try:
         calls.load(model)
     except TransportError as error:
         if _POLLING not in str(error):
             raise
-        refusal: AlipesError = error
+        return error
     except AlipesError as error:
-        refusal = error
-    else:
-        return None
-    if _POLLING in str(refusal) or "explicit" in str(refusal):
-        raise NotReady(
-            f'Model "{model}" is not ready at {address}, and the server loads no models when asked ({refusal}): '
-            "start it with --model-control-mode=explicit, or wait until it has loaded the model",
-            model=model,
-        ) from refusal
-    return refusal
+        return error
+    return None
 
 
 def _why(calls: Calls, address: str, model: str, version: int, refusal: AlipesError | None) -> str:
-    if refusal is not None:
+    loads_when_asked = refusal is None or not (_POLLING in str(refusal) or "explicit" in str(refusal))
+    if not loads_when_asked and not _is_ready(calls, model, ""):
+        return (
+            f'Model "{model}" is not ready at {address}, and the server loads no models when asked ({refusal}): '
+            "start it with --model-control-mode=explicit, or wait until it has loaded the model"
+        )
+    if refusal is not None and loads_when_asked:
         return f'Model "{model}" could not be loaded at {address}: {refusal}'
     try:
         versions = ", ".join(str(one) for one in calls.metadata(model, "")["versions"])
