@@ -12,28 +12,10 @@ import pytest
 import tritonclient.grpc as triton
 from alipes import repository as qv
 from support.server import ServerProcess
+from support.talk import CONFIG, INPUT_SIZE, SCALED
 
 torch = pytest.importorskip("torch", reason="exports of PyTorch models need PyTorch")
 
-INPUT_SIZE = 64
-
-FIRST = """\
-name: "my-model"
-platform: "onnxruntime_onnx"
-input {
-  name: "x"
-  data_type: TYPE_FP32
-  dims: -1
-  dims: 64
-}
-output {
-  name: "y"
-  data_type: TYPE_FP32
-  dims: -1
-  dims: 1
-}
-"""
-SCALED = FIRST + "instance_group {\n  count: 4\n  kind: KIND_GPU\n}\n"
 TREE = """\
 my-repo/
     my-model/
@@ -78,7 +60,7 @@ def test_the_talk(here: Path, inference_model: Any, noise_remover: Any, serve: C
     inference_model.to("cpu")
     export_path = entry.export_version(inference_model, input_shapes={"x": (None, INPUT_SIZE)}, output_names=["y"])
     assert export_path == "my-model/1/model.onnx"
-    assert repr(entry.config) == FIRST
+    assert repr(entry.config) == CONFIG
     assert tree("my-repo") == TREE.format(second="")
 
     entry.export_version(inference_model)

@@ -20,6 +20,7 @@ from alipes import repository
 from support.buckets import Missing, google
 from support.cells import Cell, read_cells
 from support.server import ServerProcess
+from support.talk import CONFIG, SCALED
 
 torch = pytest.importorskip("torch", reason="the talk exports PyTorch models")
 pytestmark = pytest.mark.filterwarnings("ignore")  # the clients of buckets warn of each other
@@ -27,23 +28,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # the clients of buckets warn
 CELLS = {cell.number: cell for cell in read_cells(Path(__file__).with_name("talk.txt"))}
 ROWS = 4000
 
-CONFIG = """\
-name: "my-model"
-platform: "onnxruntime_onnx"
-input {
-  name: "x"
-  data_type: TYPE_FP32
-  dims: -1
-  dims: 64
-}
-output {
-  name: "y"
-  data_type: TYPE_FP32
-  dims: -1
-  dims: 1
-}
-"""
-SCALED = CONFIG + "instance_group {\n  count: 4\n  kind: KIND_GPU\n}\n"
 TREE = "my-repo/\n    my-model/\n{versions}        config.pbtxt\n"
 VERSION = "        {}/\n            model.onnx\n"
 
