@@ -12,6 +12,7 @@ import numpy as np
 __all__ = [
     "ClientLink",
     "ClientMailbox",
+    "ClientPlan",
     "ClientStream",
     "ClientTask",
     "Control",
@@ -186,6 +187,18 @@ class ClientLink:
             DeadlineExceeded: If the time is up.
             ValueError: If the request cannot be sent.
         """
+    def plain(self, plan: ClientPlan, inputs: object, timeout_s: float | None = None) -> Any:
+        """As `infer`, for a request that says nothing beside its inputs.
+
+        Args:
+            plan: What the model takes.
+            inputs: A dictionary of all inputs' arrays, or the array of the single one.
+            timeout_s: The longest wait.
+
+        Returns:
+            Outputs by name, or the single one where the input had no name; ``None`` where an input is no array of the
+            declared datatype and shape, row by row, or is large: then nothing was sent.
+        """
     def call(self, path: str, body: bytes | None = None, timeout_s: float | None = None) -> bytes:
         """Asks for anything else and waits.
 
@@ -216,6 +229,13 @@ class ClientLink:
         """As `call`, but the answer goes to a mailbox under a number."""
     def close(self) -> None:
         """Closes the connections that no call uses now; later calls open new ones."""
+
+@final
+class ClientPlan:
+    """What a model takes, against which `ClientLink.plain` checks arrays."""
+
+    def __new__(cls, model: str, inputs: Sequence[tuple[str, str, Sequence[int]]]) -> ClientPlan:
+        """Takes names, datatypes and shapes, in which -1 is any size."""
 
 @final
 class ClientMailbox:

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use tokio::time::sleep;
 
+use crate::carrier::Carrier;
 use crate::exchange::{Incoming, Outgoing};
+use crate::grpc::solo::Solo;
 use crate::grpc::{connect, unary};
 use crate::http::connection::HttpConnection;
 use crate::{ClientError, Target, Wire};
@@ -18,8 +20,19 @@ const REST: Duration = Duration::from_millis(500);
 /// Time in which what lies there is read.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// Who drives a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// The thread that waits for its calls, one after the other.
+    Caller,
+    /// The runtime that it was opened on.
+    Runtime,
+}
+
 /// An open connection.
 pub enum Connection {
+    /// HTTP/2, one call at a time.
+    Solo(Box<Solo<Carrier>>),
     /// HTTP/2; driven by a task of the runtime that it was opened on.
     Grpc {
         /// Opens calls.
@@ -36,10 +49,14 @@ impl Connection {
     ///
     /// # Errors
     /// If nobody is there, or does not speak the protocol.
-    pub async fn open(target: &Target) -> Result<Connection, ClientError> {
-        match target.wire {
-            Wire::Http => HttpConnection::open(target).await.map(Connection::Http),
-            Wire::Grpc => {
+    pub async fn open(target: &Target, driver: Driver) -> Result<Connection, ClientError> {
+        match (target.wire, driver) {
+            (Wire::Http, _) => HttpConnection::open(target, driver).await.map(Connection::Http),
+            (Wire::Grpc, Driver::Caller) => {
+                let socket = connect::socket(&target.address, target.connect_limit, driver).await?;
+                Ok(Connection::Solo(Box::new(Solo::new(socket))))
+            }
+            (Wire::Grpc, Driver::Runtime) => {
                 let (requests, connection) = connect::connect(&target.address, target.connect_limit).await?;
                 tokio::spawn(async move {
                     // How it ended is told to the calls that were open.
@@ -53,6 +70,7 @@ impl Connection {
     /// Whether the server has not closed it meanwhile, as far as can be seen.
     pub async fn is_alive(&mut self) -> bool {
         match self {
+            Connection::Solo(connection) => connection.is_alive().await,
             Connection::Http(connection) => connection.is_alive(),
             Connection::Grpc { requests, used } => {
                 if used.elapsed() > REST {
@@ -75,6 +93,13 @@ impl Connection {
     ) -> (Result<Incoming, ClientError>, bool) {
         match self {
             Connection::Http(connection) => connection.ask(target, request).await,
+            Connection::Solo(connection) => {
+                let infer = request.infer;
+                let outcome = connection.ask(target, request, limit).await;
+                let broken = matches!(&outcome, Err(error) if error.kind == crate::Kind::Broken);
+                let intact = !broken && !connection.is_spent();
+                (outcome.and_then(|message| read(message, infer)), intact)
+            }
             Connection::Grpc { requests, used } => {
                 let infer = request.infer;
                 let outcome = unary::call(requests, target, request, limit).await;

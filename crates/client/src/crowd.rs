@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::AbortHandle;
 
-use crate::connection::{Connection, read};
+use crate::connection::{Connection, Driver, read};
 use crate::exchange::{Incoming, Outgoing, exchange, late};
 use crate::grpc::unary;
 use crate::{ClientError, Kind, Target, Wire, runtime};
@@ -86,9 +86,9 @@ impl Crowd {
             return Ok(ready);
         }
         *shared = None;
-        match Connection::open(&self.target).await? {
+        match Connection::open(&self.target, Driver::Runtime).await? {
             Connection::Grpc { requests, .. } => Ok(shared.insert(requests).clone()),
-            Connection::Http(_) => unreachable!("the target says which kind"),
+            Connection::Http(_) | Connection::Solo(_) => unreachable!("the target says which kind"),
         }
     }
 
@@ -96,7 +96,7 @@ impl Crowd {
         let work = async {
             let _permit = self.connections.acquire().await;
             let connection = self.idle.lock().pop();
-            let (outcome, connection) = exchange(&self.target, connection, request, None).await;
+            let (outcome, connection) = exchange(&self.target, Driver::Runtime, connection, request, None).await;
             self.idle.lock().extend(connection);
             outcome
         };

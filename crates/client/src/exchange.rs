@@ -5,7 +5,7 @@ use std::time::Duration;
 use alipes_protocol::codec::proto::Reply;
 use bytes::Bytes;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Driver};
 use crate::{ClientError, Kind, Target};
 
 /// What is done with a path, over HTTP.
@@ -47,11 +47,12 @@ pub enum Incoming {
 /// The answer, and the connection if it can be used again.
 pub async fn exchange(
     target: &Target,
+    driver: Driver,
     connection: Option<Connection>,
     request: Outgoing,
     limit: Option<Duration>,
 ) -> (Result<Incoming, ClientError>, Option<Connection>) {
-    let work = attempt(target, connection, request, limit);
+    let work = attempt(target, driver, connection, request, limit);
     let Some(limit) = limit else { return work.await };
     match tokio::time::timeout(limit, work).await {
         Ok(outcome) => outcome,
@@ -61,6 +62,7 @@ pub async fn exchange(
 
 async fn attempt(
     target: &Target,
+    driver: Driver,
     connection: Option<Connection>,
     request: Outgoing,
     limit: Option<Duration>,
@@ -73,7 +75,7 @@ async fn attempt(
     }
     let mut connection = match usable {
         Some(connection) => connection,
-        None => match Connection::open(target).await {
+        None => match Connection::open(target, driver).await {
             Ok(connection) => connection,
             Err(error) => return (Err(error), None),
         },

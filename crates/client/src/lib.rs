@@ -7,6 +7,7 @@
 
 pub mod address;
 mod aligned;
+mod carrier;
 pub mod connection;
 pub mod crowd;
 pub mod error;
@@ -17,6 +18,7 @@ pub mod mailbox;
 pub mod pool;
 pub mod runtime;
 pub mod target;
+pub mod waiting;
 
 pub use error::{ClientError, Kind};
 pub use exchange::{Incoming, Outgoing, Verb};

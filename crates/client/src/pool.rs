@@ -6,15 +6,16 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alipes_protocol::limits::CLIENT_MAX_IDLE_CONNECTIONS;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Driver};
 use crate::exchange::{Incoming, Outgoing, exchange};
+use crate::waiting::until;
 use crate::{ClientError, Kind, Target};
 
 /// The lanes to one server.
@@ -34,6 +35,7 @@ type Outcome = (Result<Incoming, ClientError>, Option<Connection>);
 /// A call on its way; dropped before it has ended, it is withdrawn together with its connection.
 pub struct Call {
     work: Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    end: Option<Instant>,
     runtime: Option<Runtime>,
     pool: Arc<Pool>,
 }
@@ -52,8 +54,9 @@ impl Pool {
         let idle = self.idle.lock().pop();
         let lane = idle.map_or_else(Lane::new, Ok)?;
         let target = self.target.clone();
-        let work = Box::pin(async move { exchange(&target, lane.connection, request, limit).await });
-        Ok(Call { work, runtime: Some(lane.runtime), pool: self.clone() })
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let work = Box::pin(async move { exchange(&target, Driver::Caller, lane.connection, request, limit).await });
+        Ok(Call { work, end, runtime: Some(lane.runtime), pool: self.clone() })
     }
 
     /// Closes the connections that nobody uses now.
@@ -83,7 +86,10 @@ impl Call {
     pub fn wait(&mut self, slice: Duration) -> Option<Result<Incoming, ClientError>> {
         let runtime = self.runtime.take()?;
         let work = &mut self.work;
-        let outcome = runtime.block_on(async { timeout(slice, work).await.ok() });
+        let now = Instant::now();
+        let end = now.checked_add(slice).unwrap_or(now);
+        let end = self.end.map_or(end, |last| last.min(end));
+        let outcome = until(end, || runtime.block_on(async { timeout(slice, work).await.ok() }));
         match outcome {
             None => {
                 self.runtime = Some(runtime);

@@ -24,6 +24,8 @@ mod _core {
     #[pymodule_export]
     use super::client::mailbox::{ClientMailbox, ClientTask};
     #[pymodule_export]
+    use super::client::plan::ClientPlan;
+    #[pymodule_export]
     use super::client::stream::ClientStream;
     #[pymodule_export]
     use super::control::Control;

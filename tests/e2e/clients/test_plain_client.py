@@ -104,6 +104,57 @@ def test_several_inputs_and_outputs_go_by_name(client: Client) -> None:
     assert client.infer("pair", inputs, outputs=["Q"]).keys() == {"Q"}
 
 
+def test_calls_that_come_again_are_checked_and_answered_as_the_first(client: Client) -> None:
+    every_other = np.arange(8, dtype=np.float32).reshape(2, 4)[:, ::2]
+    pair = {"B": np.array([0.5]), "A": np.array([1], np.int32)}
+    for _ in range(3):
+        assert client.infer("double", rows(3)).tolist() == [[6, 6]]
+        assert {name: array.tolist() for name, array in client.infer("double", {"X": rows(4)}).items()} == {
+            "Y": [[8, 8]]
+        }
+        assert client.infer("double", [[1, 2]]).tolist() == [[2, 4]]
+        assert client.infer("double", every_other).tolist() == [[0, 4], [8, 12]]
+        assert client.infer("double", every_other.astype(">f4")).tolist() == [[0, 4], [8, 12]]
+        outputs = client.infer("pair", pair)
+        assert (outputs["P"].tolist(), outputs["Q"].tolist()) == ([2], [1.0])
+        assert not outputs["P"].flags.writeable
+        for wrong, text in (
+            (rows()[0], r"takes the shape \[-1,-1\], the array has \[2\]"),
+            ({}, "also takes the input 'X'"),
+            ({"X": rows(), "Z": rows()}, "no input 'Z'"),
+            ({"X": np.ones((1, 2))}, "takes FP32, the array has float64"),
+        ):
+            with pytest.raises(InvalidArgument, match=text):
+                client.infer("double", wrong)
+
+
+def test_a_call_that_comes_again_has_its_time_and_its_further_attempts(
+    repository: Path, tmp_path: Path, serve: Serve
+) -> None:
+    add_python_model(repository, "waits", WAITS)
+    add_model(repository, "double")
+    first = serve(repository, environment={"NOTES": str(tmp_path)})
+    value = np.ones(1, np.int32)
+    with Switch(first.grpc) as grpc, Switch(first.http) as http:
+        clients = [Client(f"grpc://{grpc.address}"), Client(f"http://{http.address}")]
+        (tmp_path / "go").touch()
+        for client in clients:
+            assert client.infer("waits", value).tolist() == [1]
+            assert client.infer("double", rows())[0, 0] == 2
+        (tmp_path / "go").unlink()
+        for client in clients:
+            with pytest.raises(DeadlineExceeded, match=r"within 0|Deadline Exceeded") as raised:
+                client.infer("waits", value, timeout_s=0.3)
+            assert raised.value.model == "waits"
+        (tmp_path / "go").touch()
+        first.kill()
+        second = serve(repository, environment={"NOTES": str(tmp_path)})
+        grpc.lead(second.grpc)
+        http.lead(second.http)
+        for client in clients:
+            assert client.infer("double", rows())[0, 0] == 2
+
+
 def test_strings_go_in_as_text_and_come_out_as_bytes(client: Client) -> None:
     assert client.infer("words", ["one", "zwölf", ""]).tolist() == [b"one", "zwölf".encode(), b""]
 

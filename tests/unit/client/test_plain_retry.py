@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from alipes.client.plain.endpoint import Endpoint
-from alipes.client.plain.retry import Attempts, Retry
+from alipes.client.plain.retry import Attempts, Failure, Retry
 from alipes.errors import (
     AlipesError,
     ConfigError,
@@ -47,6 +49,18 @@ def test_what_may_have_begun_is_repeated_only_where_that_does_no_harm() -> None:
 
 def test_no_attempt_begins_that_cannot_end_in_time() -> None:
     assert not is_repeated(NotReady("loading"), timeout_s=0.2)
+
+
+def test_a_first_attempt_that_is_told_of_later_has_used_time_and_counts() -> None:
+    attempts = Attempts(Retry(times=1, first_s=0.001), 60.0, repeatable=True)
+    attempts.after_first(Failure(NotReady("1"), time.monotonic() - 20))
+    left_s = attempts.left_s()
+    assert left_s is not None
+    assert left_s < 40
+    with pytest.raises(NotReady, match="2"):
+        attempts.after(NotReady("2"))
+    with pytest.raises(NotReady, match="3"):
+        Attempts(Retry(), 60.0, repeatable=True).after_first(Failure(NotReady("3"), time.monotonic() - 60))
 
 
 def test_there_are_as_many_attempts_as_were_asked_for() -> None:

@@ -9,6 +9,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::address::Address;
+use crate::carrier::Carrier;
+use crate::connection::Driver;
 use crate::{ClientError, Kind};
 
 /// Connects; the connection has to be driven by whoever runs it.
@@ -25,11 +27,29 @@ pub async fn connect(
     }
 }
 
-async fn open(address: &Address) -> Result<(SendRequest<Bytes>, Connection<TcpStream>), ClientError> {
+/// Connects, and no more.
+///
+/// # Errors
+/// If nobody is there within `limit`.
+pub async fn socket(address: &Address, limit: Duration, driver: Driver) -> Result<Carrier, ClientError> {
+    let socket = timeout(limit, tcp(address)).await;
+    let socket = socket.map_err(|_| failed(address, format!("no answer within {} s", limit.as_secs_f64())))??;
+    match driver {
+        Driver::Runtime => Ok(Carrier::Tcp(socket)),
+        Driver::Caller => Carrier::Tcp(socket).waited().map_err(|error| failed(address, error)),
+    }
+}
+
+async fn tcp(address: &Address) -> Result<TcpStream, ClientError> {
     let socket = TcpStream::connect((address.host.as_str(), address.port)).await;
     let socket = socket.map_err(|error| failed(address, error))?;
     // What is sent is complete: waiting for more would only add time.
     socket.set_nodelay(true).map_err(|error| failed(address, error))?;
+    Ok(socket)
+}
+
+async fn open(address: &Address) -> Result<(SendRequest<Bytes>, Connection<TcpStream>), ClientError> {
+    let socket = tcp(address).await?;
     let mut builder = Builder::new();
     builder
         .initial_window_size(CLIENT_WINDOW_BYTES)

@@ -6,6 +6,7 @@ mod inbox;
 mod messages;
 pub mod outbox;
 mod reader;
+pub mod solo;
 pub mod status;
 pub mod stream;
 pub mod unary;

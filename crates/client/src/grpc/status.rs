@@ -36,9 +36,14 @@ pub fn name(code: i32) -> &'static str {
 
 /// Code and text in headers or trailers; `None` where there are none.
 pub fn of_headers(headers: &HeaderMap) -> Option<(i32, String)> {
-    let code = headers.get("grpc-status")?.to_str().ok().and_then(|code| code.parse().ok()).unwrap_or(UNKNOWN);
+    let code = code(headers.get("grpc-status")?.as_bytes());
     let text = headers.get("grpc-message").map(|text| unescape(text.as_bytes())).unwrap_or_default();
     Some((code, text))
+}
+
+/// The code that a header's value says.
+pub fn code(value: &[u8]) -> i32 {
+    std::str::from_utf8(value).ok().and_then(|code| code.parse().ok()).unwrap_or(UNKNOWN)
 }
 
 /// What an HTTP status stands for where no gRPC server answered. Source: gRPC's mapping of statuses.
@@ -55,7 +60,7 @@ pub fn of_http(status: StatusCode) -> (i32, String) {
 }
 
 /// A text out of `grpc-message`; what is wrongly escaped stays as it is.
-fn unescape(text: &[u8]) -> String {
+pub fn unescape(text: &[u8]) -> String {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [first, tail @ ..] = rest {

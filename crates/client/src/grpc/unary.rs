@@ -136,7 +136,8 @@ async fn finish(mut body: RecvStream) -> Result<(), Failure> {
     }
 }
 
-fn refused((code, message): (i32, String)) -> ClientError {
+/// A status that is no success, as an error.
+pub fn refused((code, message): (i32, String)) -> ClientError {
     let message = if message.is_empty() { format!("gRPC status {}", status::name(code)) } else { message };
     ClientError::new(Kind::Refused(code), message)
 }

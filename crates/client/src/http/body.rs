@@ -3,16 +3,16 @@
 use alipes_protocol::limits::{CLIENT_MAX_BODY_BYTES, CLIENT_SMALL_BODY_BYTES, HTTP_MAX_HEADER_BYTES};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
 
 use super::head::{Head, Length};
+use crate::carrier::Carrier;
 use crate::{ClientError, aligned};
 
 /// The body behind a head that was just taken out of `buffer`, which holds what came with it.
 ///
 /// # Errors
 /// If the connection breaks, or the body is longer than the limit.
-pub async fn read(socket: &mut TcpStream, buffer: &mut BytesMut, head: &Head) -> Result<Bytes, ClientError> {
+pub async fn read(socket: &mut Carrier, buffer: &mut BytesMut, head: &Head) -> Result<Bytes, ClientError> {
     match head.length {
         Length::Known(length) if length > CLIENT_MAX_BODY_BYTES => Err(too_long()),
         Length::Known(length) if length <= CLIENT_SMALL_BODY_BYTES => {
@@ -36,7 +36,7 @@ pub async fn read(socket: &mut TcpStream, buffer: &mut BytesMut, head: &Head) ->
 
 /// A large body lies by itself, so that the first tensor is aligned and nothing else keeps the memory.
 async fn large(
-    socket: &mut TcpStream,
+    socket: &mut Carrier,
     buffer: &mut BytesMut,
     length: usize,
     offset: usize,
@@ -54,7 +54,7 @@ async fn large(
     Ok(body.freeze())
 }
 
-async fn chunked(socket: &mut TcpStream, buffer: &mut BytesMut) -> Result<Bytes, ClientError> {
+async fn chunked(socket: &mut Carrier, buffer: &mut BytesMut) -> Result<Bytes, ClientError> {
     let mut body = BytesMut::new();
     loop {
         let size = loop {
@@ -82,7 +82,7 @@ async fn chunked(socket: &mut TcpStream, buffer: &mut BytesMut) -> Result<Bytes,
 }
 
 /// What follows the last chunk, up to an empty line.
-async fn trailers(socket: &mut TcpStream, buffer: &mut BytesMut) -> Result<(), ClientError> {
+async fn trailers(socket: &mut Carrier, buffer: &mut BytesMut) -> Result<(), ClientError> {
     loop {
         match buffer.windows(2).position(|pair| pair == b"\r\n") {
             Some(0) => {
@@ -100,7 +100,7 @@ async fn trailers(socket: &mut TcpStream, buffer: &mut BytesMut) -> Result<(), C
 ///
 /// # Errors
 /// At the end of the connection.
-pub async fn more(socket: &mut TcpStream, buffer: &mut BytesMut) -> Result<(), ClientError> {
+pub async fn more(socket: &mut Carrier, buffer: &mut BytesMut) -> Result<(), ClientError> {
     if socket.read_buf(buffer).await.map_err(broken)? == 0 { Err(ended()) } else { Ok(()) }
 }
 

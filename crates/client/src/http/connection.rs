@@ -1,19 +1,20 @@
 //! A connection of HTTP/1.1, for one request at a time.
 
-use std::io::{ErrorKind, IoSlice};
-use std::mem::MaybeUninit;
+use std::io::IoSlice;
 
 use alipes_protocol::limits::HTTP_MAX_HEADER_BYTES;
 use bytes::{Buf, Bytes, BytesMut};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use serde::Deserialize;
-use socket2::SockRef;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use super::head::{self, Head};
 use super::{body, reply};
+use crate::carrier::Carrier;
+use crate::connection::Driver;
 use crate::exchange::{Incoming, Outgoing};
+use crate::grpc::connect;
 use crate::{ClientError, Kind, Target};
 
 /// Room for an answer of a small model; it grows with what comes.
@@ -24,7 +25,7 @@ const PIECES_AT_ONCE: usize = 16;
 
 /// A connection, and what was read of it beyond the last answer.
 pub struct HttpConnection {
-    socket: TcpStream,
+    socket: Carrier,
     buffer: BytesMut,
 }
 
@@ -33,25 +34,15 @@ impl HttpConnection {
     ///
     /// # Errors
     /// If nobody is there.
-    pub async fn open(target: &Target) -> Result<HttpConnection, ClientError> {
-        let failed = |why: String| {
-            ClientError::new(Kind::Connect, format!("cannot connect to {}: {why}", target.address.authority()))
-        };
-        let address = (target.address.host.as_str(), target.address.port);
-        let socket = timeout(target.connect_limit, TcpStream::connect(address)).await;
-        let socket =
-            socket.map_err(|_| failed(format!("no answer within {} s", target.connect_limit.as_secs_f64())))?;
-        let socket = socket.map_err(|error| failed(error.to_string()))?;
-        // What is sent is complete: waiting for more would only add time.
-        socket.set_nodelay(true).map_err(|error| failed(error.to_string()))?;
+    pub async fn open(target: &Target, driver: Driver) -> Result<HttpConnection, ClientError> {
+        let socket = connect::socket(&target.address, target.connect_limit, driver).await?;
         Ok(HttpConnection { socket, buffer: BytesMut::new() })
     }
 
     /// Whether the server has neither closed it nor sent what nobody asked for.
     pub fn is_alive(&self) -> bool {
-        let mut byte = [MaybeUninit::uninit()];
-        let look = SockRef::from(&self.socket).peek(&mut byte);
-        matches!(look, Err(error) if error.kind() == ErrorKind::WouldBlock)
+        let look = recv(&self.socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        look == Err(Errno::AGAIN)
     }
 
     /// Asks.

@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PySequence};
 use super::errors::{exception, wrong};
 use super::mailbox::{ClientMailbox, ClientTask};
 use super::outputs;
+use super::plan::{self, ClientPlan};
 use super::requests::{Question, control};
 use super::waiting::{Deadline, wait};
 use crate::worker::arrays;
@@ -79,6 +80,19 @@ impl ClientLink {
         let question = Question { model, version, inputs, outputs, request_id, parameters };
         let answer = self.ask(py, question.encode(self.target.wire)?, timeout_s)?;
         python(py, &answer)
+    }
+
+    #[pyo3(signature = (plan, inputs, timeout_s = None))]
+    fn plain<'py>(
+        &self,
+        py: Python<'py>,
+        plan: &ClientPlan,
+        inputs: &Bound<'py, PyAny>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(planned) = plan.encode(inputs, self.target.wire)? else { return Ok(None) };
+        let answer = self.ask(py, planned.request, timeout_s)?;
+        plan::answer(py, &answer, planned.single).map(Some)
     }
 
     #[pyo3(signature = (path, body = None, timeout_s = None))]

@@ -6,6 +6,7 @@ pub mod link;
 pub mod mailbox;
 mod outputs;
 mod parameters;
+pub mod plan;
 mod requests;
 pub mod stream;
 mod waiting;

@@ -2,12 +2,14 @@
 
 use std::ptr::NonNull;
 
+use alipes_client::ClientError;
 use alipes_protocol::codec::proto::Reply;
 use alipes_protocol::{Datatype, Parameter, Tensor};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use super::errors::exception;
 use crate::worker::arrays::{self, Memory};
 use crate::worker::strings;
 
@@ -38,6 +40,12 @@ pub fn reply<'py>(py: Python<'py>, reply: &Reply) -> PyResult<Bound<'py, PyTuple
         }
     }
     (outputs, reply.model_version.as_str(), reply.id.as_str(), parameters).into_pyobject(py)
+}
+
+/// What is raised for an output that lies in shared memory where nobody asked for that.
+pub fn missing(py: Python<'_>, name: &str) -> PyErr {
+    let text = format!("the server's response cannot be read: output '{name}' has no elements");
+    exception(py, &ClientError::broken(text))
 }
 
 /// Outputs by name.

@@ -2,6 +2,7 @@
 
 use alipes_client::{Outgoing, Verb, Wire, grpc, http};
 use alipes_protocol::codec::proto::{AskedInput, AskedOutput, RequestMessage};
+use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PySequence, PyTuple};
@@ -37,10 +38,15 @@ impl Question<'_, '_> {
             outputs: &wanted,
         };
         let owned = |index: usize| inputs[index].lent();
-        Ok(match wire {
-            Wire::Grpc => grpc::unary::infer(&message, owned),
-            Wire::Http => http::request::infer(&message, owned),
-        })
+        Ok(encode(&message, wire, owned))
+    }
+}
+
+/// An inference as it leaves; `owned` gives the elements of an input that need not be copied.
+pub fn encode(message: &RequestMessage<'_>, wire: Wire, owned: impl Fn(usize) -> Option<Bytes>) -> Outgoing {
+    match wire {
+        Wire::Grpc => grpc::unary::infer(message, owned),
+        Wire::Http => http::request::infer(message, owned),
     }
 }
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Self
 
-from alipes._core import ClientLink
+from alipes._core import ClientLink, ClientPlan
 from alipes.client.plain.endpoint import Endpoint
 from alipes.client.plain.operations import HTTP, Operations
 from alipes.client.plain.question import Inputs, Options, Outputs, Question
@@ -55,6 +55,7 @@ class PlainClient:
         pairs = list((headers or {}).items())
         self._link = ClientLink(self.endpoint.address, self.endpoint.wire, connect_timeout_s, pairs)
         self._signatures: dict[tuple[str, str], Signature] = {}
+        self._plans: dict[str, ClientPlan] = {}
         self._regions: tuple[SharedMemory, ...] = ()
 
     @property
@@ -73,6 +74,11 @@ class PlainClient:
 
     def _learn(self, model: str, version: str, signature: Signature) -> Signature:
         self._signatures[model, version] = signature
+        if not version:
+            self._plans.pop(model, None)
+            if signature.is_plain:
+                inputs = [(spec.name, spec.datatype, spec.shape) for spec in signature.inputs.values()]
+                self._plans[model] = ClientPlan(model, inputs)
         return signature
 
     def _question(self, signature: Signature, inputs: Inputs, outputs: Outputs | None, options: Options) -> Question:
@@ -82,6 +88,7 @@ class PlainClient:
         """What is loaded again may be another model."""
         for key in [key for key in self._signatures if key[0] == model]:
             del self._signatures[key]
+        self._plans.pop(model, None)
 
     def _name(self, error: AlipesError, model: str, options: Options) -> None:
         """Says of an error whose it is."""

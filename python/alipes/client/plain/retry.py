@@ -9,7 +9,7 @@ from typing import Final
 
 from alipes.errors import AlipesError, DeadlineExceeded, NotReady, Overloaded, TransportError
 
-__all__ = ["Attempts", "Retry"]
+__all__ = ["Attempts", "Failure", "Retry"]
 
 _REFUSED: Final = (NotReady, Overloaded)
 """Answers of a server that has not begun with the request."""
@@ -34,6 +34,19 @@ class Retry:
         """The wait before a further attempt, counted from 0; `chance` is between 0 and 1."""
         wait_s: float = min(self.first_s * 2.0**attempt, self.most_s) * (0.5 + chance)
         return wait_s
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that was made and failed.
+
+    Attributes:
+        error: Why.
+        began_s: When it began, by the monotonic clock.
+    """
+
+    error: AlipesError
+    began_s: float
 
 
 class Attempts:
@@ -70,6 +83,16 @@ class Attempts:
             raise error
         self._made += 1
         return wait_s
+
+    def after_first(self, failure: Failure) -> float:
+        """The same, where the first attempt was made before there was any talk of further ones: its time counts.
+
+        Raises:
+            AlipesError: The error itself, where there should be none.
+        """
+        if self._end is not None:
+            self._end -= time.monotonic() - failure.began_s
+        return self.after(failure.error)
 
     def _may_repeat(self, error: AlipesError) -> bool:
         if isinstance(error, DeadlineExceeded):

@@ -32,6 +32,7 @@ _TYPES: Final[dict[str, Any]] = {
     "BF16": np.float32,  # numpy has none; the upper half of FP32
     "BYTES": np.object_,
 }
+_CONVERTED: Final = frozenset({"BF16", "BYTES"})
 _TEXT_KINDS: Final = "OSU"
 _MAX_KNOWN_SHAPES: Final = 64
 """Shapes that an input remembers as fitting: callers use a few, and one that uses many is checked each time."""
@@ -122,6 +123,13 @@ class Signature:
     inputs: Mapping[str, TensorSpec]
     outputs: Mapping[str, TensorSpec]
     required: frozenset[str] = frozenset()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each call takes all inputs, as arrays whose elements are sent as they are."""
+        return len(self.inputs) == max(len(self.required), 1) and all(
+            spec.datatype not in _CONVERTED for spec in self.inputs.values()
+        )
 
     def named(self, values: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> Mapping[str, npt.ArrayLike]:
         """Values by the name of their input; a single one needs none where the model has one input.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from alipes.client.plain.base import PlainClient, config_text
 from alipes.client.plain.operations import Call
 from alipes.client.plain.question import Answer, Array, Inputs, Options, Outputs, Question
-from alipes.client.plain.retry import Attempts
+from alipes.client.plain.retry import Attempts, Failure
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.signature import Signature, read_signature
 from alipes.errors import AlipesError, InferError, InvalidArgument, TransportError
@@ -60,7 +60,18 @@ class Client(PlainClient):
             DeadlineExceeded: If the time is up.
             TransportError: If the server cannot be reached.
         """
-        question, answer = self._infer(model, inputs, outputs, timeout_s, Options(**options))
+        failed = None
+        if outputs is None and not options and not self._regions and (plan := self._plans.get(model)) is not None:
+            limit_s = self.timeout_s if timeout_s is None else timeout_s
+            began_s = time.monotonic()
+            try:
+                answered: dict[str, Array] | Array | None = self._link.plain(plan, inputs, limit_s)
+            except AlipesError as error:
+                failed = Failure(error, began_s)
+            else:
+                if answered is not None:
+                    return answered
+        question, answer = self._infer(model, inputs, outputs, timeout_s, Options(**options), failed)
         if question.single and len(answer.outputs) == 1:
             return next(iter(answer.outputs.values()))
         return answer.outputs
@@ -158,10 +169,18 @@ class Client(PlainClient):
         self._call(self._operations.unshare(region.name))
 
     def _infer(
-        self, model: str, inputs: Inputs, outputs: Outputs | None, timeout_s: float | None, options: Options
+        self,
+        model: str,
+        inputs: Inputs,
+        outputs: Outputs | None,
+        timeout_s: float | None,
+        options: Options,
+        failed: Failure | None = None,
     ) -> tuple[Question, Answer]:
         attempts = self._attempts(timeout_s, repeatable=not options.sequence_id)
         try:
+            if failed is not None:
+                time.sleep(attempts.after_first(failed))
             question = self._fitting(model, inputs, outputs, options)
             reply = self._repeat(attempts, lambda left_s: self._link.infer(*question.arguments(left_s)))
         except AlipesError as error:

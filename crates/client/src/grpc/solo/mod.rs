@@ -1,0 +1,385 @@
+//! HTTP/2 for one call at a time, whose caller waits for it: nothing goes on beside it, so that there are no tasks to wake
+//! and no streams to look after, and a small call leaves in one write and comes back in one read.
+
+mod fields;
+mod frames;
+mod head;
+mod huffman;
+mod turn;
+
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use alipes_protocol::limits::{CLIENT_FRAME_BYTES, CLIENT_WINDOW_BYTES, HTTP_MAX_HEADER_BYTES};
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use self::fields::Fields;
+use self::frames::{FrameHead, HEAD_BYTES};
+use self::head::Heads;
+use self::turn::{Said, Turn};
+use crate::exchange::Outgoing;
+use crate::waiting::at_once;
+use crate::{ClientError, Target};
+
+/// Room for an answer of a small model; it grows with what comes.
+const BUFFER_BYTES: usize = 8 * 1024;
+
+/// Up to so many bytes of a frame are copied behind its head; more are written from where they lie.
+const COPIED_BYTES: usize = 16 * 1024;
+
+/// Calls get odd numbers, up to this one.
+const LAST_NUMBER: u32 = i32::MAX as u32;
+
+/// A connection.
+pub struct Solo<S> {
+    socket: S,
+    incoming: BytesMut,
+    outgoing: BytesMut,
+    heads: Heads,
+    fields: Fields,
+    /// A block of headers that goes on in the next frame, and the head of the frame that it began in.
+    block: Option<(FrameHead, BytesMut)>,
+    number: u32,
+    /// Bytes that may be sent, in all calls together.
+    window: i64,
+    /// Bytes that may be sent in a new call.
+    first_window: i64,
+    /// Bytes that a frame may have.
+    frame: usize,
+    /// Bytes that have come since the server was last given leave to send more.
+    taken: u32,
+    /// No further call can be begun.
+    leaving: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
+    /// A connection that was just opened; what is said first leaves with the first call.
+    pub fn new(socket: S) -> Solo<S> {
+        let mut outgoing = BytesMut::with_capacity(BUFFER_BYTES);
+        outgoing.extend_from_slice(frames::PREFACE);
+        let settings = [
+            (frames::ENABLE_PUSH, 0),
+            (frames::INITIAL_WINDOW, CLIENT_WINDOW_BYTES),
+            (frames::FRAME_SIZE, CLIENT_FRAME_BYTES),
+        ];
+        frames::settings(&settings, &mut outgoing);
+        frames::window(0, CLIENT_WINDOW_BYTES - frames::USUAL_WINDOW_BYTES as u32, &mut outgoing);
+        Solo {
+            socket,
+            incoming: BytesMut::new(),
+            outgoing,
+            heads: Heads::default(),
+            fields: Fields::default(),
+            block: None,
+            number: 1,
+            window: frames::USUAL_WINDOW_BYTES,
+            first_window: frames::USUAL_WINDOW_BYTES,
+            frame: frames::USUAL_FRAME_BYTES,
+            taken: 0,
+            leaving: false,
+        }
+    }
+
+    /// Reads what the server has said since the last call; whether another can be made.
+    pub async fn is_alive(&mut self) -> bool {
+        loop {
+            while let Some((head, content)) = self.next_frame().unwrap_or_default() {
+                if self.handle(head, content, None).is_err() {
+                    return false;
+                }
+            }
+            if self.is_spent() {
+                return false;
+            }
+            match self.look().await {
+                None => return true,
+                Some(Ok(bytes)) if bytes > 0 => {}
+                Some(_) => return false,
+            }
+        }
+    }
+
+    /// Whether no further call can be made.
+    pub fn is_spent(&self) -> bool {
+        self.leaving || self.number >= LAST_NUMBER
+    }
+
+    /// Asks and waits; dropped meanwhile, the connection is of no use any more.
+    ///
+    /// # Errors
+    /// What the server says, and a connection that breaks.
+    pub async fn ask(
+        &mut self,
+        target: &Target,
+        request: Outgoing,
+        limit: Option<Duration>,
+    ) -> Result<Bytes, ClientError> {
+        let mut block = BytesMut::new();
+        self.heads.write(target, &request.path, limit, &mut block)?;
+        let mut turn = Turn::new(self.number, self.first_window, request.infer);
+        self.number += 2;
+        let outcome = self.exchange(&mut turn, &block, request.pieces).await;
+        outcome.map_err(|error| told(target, error))?;
+        turn.outcome()
+    }
+
+    async fn exchange(&mut self, turn: &mut Turn, block: &[u8], pieces: Vec<Bytes>) -> Result<(), ClientError> {
+        self.open(turn, block);
+        self.send(turn, pieces).await?;
+        while !turn.ended {
+            self.take(turn).await?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, turn: &Turn, block: &[u8]) {
+        let mut parts = block.chunks(self.frame).peekable();
+        let mut kind = frames::HEADERS;
+        while let Some(part) = parts.next() {
+            let flags = if parts.peek().is_none() { frames::WHOLE } else { 0 };
+            FrameHead { length: part.len(), kind, flags, call: turn.number }.write(&mut self.outgoing);
+            self.outgoing.extend_from_slice(part);
+            kind = frames::CONTINUATION;
+        }
+    }
+
+    /// Sends all pieces, unless the server ends the call before.
+    async fn send(&mut self, turn: &mut Turn, pieces: Vec<Bytes>) -> Result<(), ClientError> {
+        let mut left: usize = pieces.iter().map(Bytes::len).sum();
+        for mut piece in pieces {
+            while !piece.is_empty() {
+                while self.window.min(turn.window) <= 0 {
+                    self.take(turn).await?;
+                    if turn.ended {
+                        // The rest will not be sent, so the server waits for the end of a call that is over.
+                        self.leaving = true;
+                        return Ok(());
+                    }
+                }
+                let room = usize::try_from(self.window.min(turn.window)).unwrap_or(0);
+                let part = piece.split_to(piece.len().min(room).min(self.frame));
+                left -= part.len();
+                (self.window, turn.window) = (self.window - part.len() as i64, turn.window - part.len() as i64);
+                let flags = if left == 0 { frames::LAST } else { 0 };
+                let head = FrameHead { length: part.len(), kind: frames::DATA, flags, call: turn.number };
+                head.write(&mut self.outgoing);
+                self.put(part).await.map_err(broken)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what follows a frame's head; a little waits for what comes next.
+    async fn put(&mut self, part: Bytes) -> std::io::Result<()> {
+        if part.len() + self.outgoing.len() <= COPIED_BYTES {
+            self.outgoing.extend_from_slice(&part);
+            return Ok(());
+        }
+        let mut part = part;
+        while !self.outgoing.is_empty() {
+            let slices = [IoSlice::new(&self.outgoing), IoSlice::new(&part)];
+            let written = self.socket.write_vectored(&slices).await?;
+            if written == 0 {
+                return Err(std::io::ErrorKind::WriteZero.into());
+            }
+            let first = written.min(self.outgoing.len());
+            self.outgoing.advance(first);
+            part.advance(written - first);
+        }
+        self.socket.write_all(&part).await
+    }
+
+    /// Takes in the next frame, once all that is to be said has left.
+    async fn take(&mut self, turn: &mut Turn) -> Result<(), ClientError> {
+        loop {
+            if let Some((head, content)) = self.next_frame()? {
+                return self.handle(head, content, Some(turn));
+            }
+            if !self.outgoing.is_empty() {
+                self.socket.write_all_buf(&mut self.outgoing).await.map_err(broken)?;
+                self.socket.flush().await.map_err(broken)?;
+            }
+            self.incoming.reserve(self.missing().max(BUFFER_BYTES));
+            if self.socket.read_buf(&mut self.incoming).await.map_err(broken)? == 0 {
+                return Err(ClientError::broken("the server closed it"));
+            }
+        }
+    }
+
+    /// What lies there, without waiting: bytes that were read, or `None`.
+    async fn look(&mut self) -> Option<std::io::Result<usize>> {
+        self.incoming.reserve(self.missing().max(BUFFER_BYTES));
+        let mut read = pin!(self.socket.read_buf(&mut self.incoming));
+        poll_fn(|cx| {
+            Poll::Ready(match at_once(|| read.as_mut().poll(cx)) {
+                Poll::Pending => None,
+                Poll::Ready(outcome) => Some(outcome),
+            })
+        })
+        .await
+    }
+
+    /// Bytes of the frame that has begun to come which have not come yet.
+    fn missing(&self) -> usize {
+        let head = self.incoming.first_chunk::<HEAD_BYTES>().map(FrameHead::read);
+        head.map_or(0, |head| (HEAD_BYTES + head.length).saturating_sub(self.incoming.len()))
+    }
+
+    fn next_frame(&mut self) -> Result<Option<(FrameHead, Bytes)>, ClientError> {
+        let Some(head) = self.incoming.first_chunk::<HEAD_BYTES>().map(FrameHead::read) else { return Ok(None) };
+        if head.length > CLIENT_FRAME_BYTES as usize {
+            return Err(ClientError::broken("what came is no HTTP/2, or a frame longer than any"));
+        }
+        if self.incoming.len() < HEAD_BYTES + head.length {
+            return Ok(None);
+        }
+        self.incoming.advance(HEAD_BYTES);
+        Ok(Some((head, self.incoming.split_to(head.length).freeze())))
+    }
+
+    fn handle(&mut self, head: FrameHead, content: Bytes, turn: Option<&mut Turn>) -> Result<(), ClientError> {
+        if (head.kind == frames::CONTINUATION) != self.block.is_some() {
+            return Err(nonsense("the headers of an answer"));
+        }
+        let own = turn.filter(|turn| turn.number == head.call || head.call == 0);
+        match head.kind {
+            frames::DATA => self.data(head, &content, own),
+            frames::HEADERS | frames::CONTINUATION => self.headers(head, &content, own),
+            frames::RESET => self.reset(&content, own),
+            frames::SETTINGS if head.flags & frames::ACK == 0 => self.settings(&content, own),
+            frames::PING if content.len() != frames::PING_BYTES => Err(nonsense("a ping")),
+            frames::PING if head.flags & frames::ACK == 0 => {
+                frames::acknowledgement(frames::PING, &content, &mut self.outgoing);
+                Ok(())
+            }
+            frames::GOODBYE => self.goodbye(&content, own),
+            frames::WINDOW => {
+                let bytes = i64::from(word(&content).ok_or_else(|| nonsense("a window"))? & i32::MAX as u32);
+                match (head.call, own) {
+                    (0, _) => self.window += bytes,
+                    (_, Some(turn)) => turn.window += bytes,
+                    (_, None) => {}
+                }
+                Ok(())
+            }
+            frames::PROMISE => Err(nonsense("an answer to what was not asked")),
+            _ => Ok(()),
+        }
+    }
+
+    fn data(&mut self, head: FrameHead, content: &Bytes, turn: Option<&mut Turn>) -> Result<(), ClientError> {
+        // All of a frame counts, also of a call that is over.
+        let size = content.len() as u32;
+        let due = |taken: u32| taken > CLIENT_WINDOW_BYTES / 2;
+        self.taken += size;
+        if due(self.taken) {
+            frames::window(0, std::mem::take(&mut self.taken), &mut self.outgoing);
+        }
+        let Some(turn) = turn else { return Ok(()) };
+        turn.ended = head.flags & frames::LAST != 0;
+        turn.taken += size;
+        if due(turn.taken) && !turn.ended {
+            frames::window(turn.number, std::mem::take(&mut turn.taken), &mut self.outgoing);
+        }
+        let content = content.slice(frames::content(head, content).ok_or_else(|| nonsense("a frame's padding"))?);
+        turn.data(content)
+    }
+
+    fn headers(&mut self, head: FrameHead, content: &Bytes, turn: Option<&mut Turn>) -> Result<(), ClientError> {
+        let wrong = || nonsense("the headers of an answer");
+        let range = match head.kind {
+            frames::HEADERS => frames::content(head, content).ok_or_else(wrong)?,
+            _ => 0..content.len(),
+        };
+        let part = &content[range];
+        let (begun, said) = match self.block.take() {
+            None if head.flags & frames::WHOLE != 0 => (head, Said::read(&mut self.fields, part).ok_or_else(wrong)?),
+            begun => {
+                let (begun, mut block) = begun.unwrap_or_else(|| (head, BytesMut::new()));
+                // Parts without content would never come to an end.
+                if begun.call != head.call || part.is_empty() || block.len() + part.len() > HTTP_MAX_HEADER_BYTES {
+                    return Err(wrong());
+                }
+                block.extend_from_slice(part);
+                if head.flags & frames::WHOLE == 0 {
+                    self.block = Some((begun, block));
+                    return Ok(());
+                }
+                (begun, Said::read(&mut self.fields, &block).ok_or_else(wrong)?)
+            }
+        };
+        if let Some(turn) = turn {
+            turn.headers(said);
+            turn.ended = begun.flags & frames::LAST != 0;
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self, content: &[u8], turn: Option<&mut Turn>) -> Result<(), ClientError> {
+        let reason = word(content).ok_or_else(|| nonsense("an end of a call"))?;
+        match turn {
+            Some(_) => Err(ClientError::broken(format!("the server ended the call ({})", h2::Reason::from(reason)))),
+            None => Ok(()),
+        }
+    }
+
+    fn settings(&mut self, content: &[u8], mut turn: Option<&mut Turn>) -> Result<(), ClientError> {
+        for pair in content.chunks(6) {
+            let [a, b, value @ ..] = <[u8; 6]>::try_from(pair).map_err(|_| nonsense("settings"))?;
+            let value = u32::from_be_bytes(value);
+            match u16::from_be_bytes([a, b]) {
+                frames::TABLE_SIZE => self.heads.set_most(value as usize),
+                frames::INITIAL_WINDOW => {
+                    let more = i64::from(value) - self.first_window;
+                    self.first_window += more;
+                    if let Some(turn) = turn.as_deref_mut() {
+                        turn.window += more;
+                    }
+                }
+                frames::FRAME_SIZE if value as usize >= frames::USUAL_FRAME_BYTES => self.frame = value as usize,
+                _ => {}
+            }
+        }
+        frames::acknowledgement(frames::SETTINGS, &[], &mut self.outgoing);
+        Ok(())
+    }
+
+    fn goodbye(&mut self, content: &[u8], turn: Option<&mut Turn>) -> Result<(), ClientError> {
+        self.leaving = true;
+        let last = word(content).ok_or_else(|| nonsense("a goodbye"))?;
+        match turn {
+            Some(turn) if turn.number > last => {
+                let reason = content.get(4..).and_then(word).unwrap_or_default();
+                Err(ClientError::broken(format!("the server closes it ({})", h2::Reason::from(reason))))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn word(content: &[u8]) -> Option<u32> {
+    content.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+fn nonsense(what: &str) -> ClientError {
+    ClientError::broken(format!("{what} cannot be read"))
+}
+
+fn broken(error: std::io::Error) -> ClientError {
+    ClientError::broken(error)
+}
+
+/// An error of the connection, told with whose it is.
+fn told(target: &Target, error: ClientError) -> ClientError {
+    ClientError {
+        message: format!("the connection to {} broke: {}", target.address.authority(), error.message),
+        ..error
+    }
+}
+
+#[cfg(test)]
+mod tests;
