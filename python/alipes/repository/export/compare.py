@@ -30,6 +30,8 @@ def run_onnx(file: Path, inputs: Mapping[str, np.ndarray], outputs: Sequence[str
     settings.log_severity_level = 3
     if file.stat().st_size < _SMALL_BYTES:
         settings.intra_op_num_threads = 1
+    # Threads that look out for more work take it from a machine that has other work.
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = onnxruntime.InferenceSession(str(file), settings, providers=["CPUExecutionProvider"])
     found: list[np.ndarray] = session.run(list(outputs), dict(inputs))
     return found
