@@ -16,7 +16,7 @@ STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
 
 
 def test_an_idle_connection_is_closed_after_a_while(models: Path, serve: Callable[..., ServerProcess]) -> None:
-    server = serve(models, "--idle-timeout-secs=0.5")
+    server = serve(models, "--idle-timeout-secs=1.5")
     with connect(server.http) as link:
         link.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
         assert rest(link).startswith(b"HTTP/1.1 200 ")
@@ -35,8 +35,14 @@ def test_a_client_whose_connection_was_closed_connects_again(models: Path, serve
             assert channel.unary_unary(LIVE)(b"", timeout=30) == b"\x08\x01"
     connection = http.client.HTTPConnection(server.http, timeout=30)
     for _ in range(100):
-        connection.request("GET", "/v2/health/live")
-        assert connection.getresponse().read() == b""
+        try:
+            connection.request("GET", "/v2/health/live")
+            answer = connection.getresponse()
+        except ConnectionError:  # the machine gave it no time for so long that it was idle: then again, as clients do
+            connection.close()
+            connection.request("GET", "/v2/health/live")
+            answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b"")
     connection.close()
 
 
@@ -53,7 +59,7 @@ def test_an_old_connection_is_asked_to_go_and_closed_where_it_stays(
 
 
 def test_a_client_that_answers_no_ping_is_given_up(models: Path, serve: Callable[..., ServerProcess]) -> None:
-    server = serve(models, "--grpc-keepalive-time=200", "--grpc-keepalive-timeout=200")
+    server = serve(models, "--grpc-keepalive-time=200", "--grpc-keepalive-timeout=3000")
     with Connection(server.grpc) as silent:
         silent.send(call(1, STREAM))
         assert silent.next(PING).flags & ACK == 0

@@ -196,7 +196,7 @@ def test_files_that_cannot_be_used_are_told_before_models_load(
 def test_a_client_that_never_agrees_is_not_waited_for(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
-    server = serve(models, *encrypted(authority, "http", authority.files("server")), "--header-timeout-secs=0.5")
+    server = serve(models, *encrypted(authority, "http", authority.files("server")), "--header-timeout-secs=2")
     host, _, port = server.http.rpartition(":")
     silent = [socket.create_connection((host, int(port)), timeout=30) for _ in range(20)]
     noisy = socket.create_connection((host, int(port)), timeout=30)
