@@ -193,6 +193,19 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
         Ok(std::mem::replace(&mut slot.state, state))
     }
 
+    /// Ends a sequence between its requests; gives back its state, or none where there is no such sequence.
+    ///
+    /// # Errors
+    ///
+    /// A request of it has its turn, or waits for it.
+    pub fn end(&mut self, key: &K) -> Result<Option<S>, NotPut> {
+        match self.places.get(key).copied() {
+            Some(place) if self.slots[place].driven || self.is_busy(place) => Err(NotPut::Busy),
+            Some(place) => Ok(Some(self.free(place))),
+            None => Ok(None),
+        }
+    }
+
     /// Moves the states of the sequences whose time is over into `gone`, and tells when to look again; none where no
     /// sequence is left.
     pub fn reap(&mut self, now: Instant, gone: &mut Vec<S>) -> Option<Instant> {

@@ -223,6 +223,20 @@ fn a_sequence_that_ends_while_its_slot_is_driven_goes_on_where_a_state_is_put() 
 }
 
 #[test]
+fn a_sequence_is_ended_between_its_requests() {
+    let mut stage = Stage::new(1);
+    assert_eq!(stage.streams.end(&1), Ok(None));
+    let place = stage.enter(1, START, 10).unwrap().unwrap();
+    assert_eq!(stage.streams.end(&1), Err(NotPut::Busy));
+    stage.step(place).unwrap();
+    assert_eq!(stage.streams.end(&1), Err(NotPut::Busy), "whoever drives it finds it there");
+    assert_eq!(stage.step(place), None);
+    assert_eq!(stage.streams.end(&1), Ok(Some(vec![10])));
+    assert_eq!(stage.run(1, GO_ON, 11), Err(Refusal::NotStarted));
+    assert_eq!(stage.run(2, START, 12), Ok(vec![]), "its slot is free");
+}
+
+#[test]
 fn ten_thousand_sequences_live_side_by_side() {
     let mut stage = Stage::new(10_000);
     for work in 0..3 {

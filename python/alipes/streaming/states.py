@@ -8,7 +8,16 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any, Final
 from urllib.parse import quote
 
-from alipes.errors import InferError, Internal, InvalidArgument, NotFound, NotReady, TransportError, Unsupported
+from alipes.errors import (
+    AlipesError,
+    InferError,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    NotReady,
+    TransportError,
+    Unsupported,
+)
 from alipes.handover import resolve
 
 __all__ = ["put_states", "take_states"]
@@ -23,6 +32,10 @@ _MAX_ANSWER_BYTES: Final = 2**31 - 1
 """Largest answer that is read: no state is larger, since no tensor is."""
 
 _NATIVE: Final = frozenset({"snapshotter", "averager"})
+"""Backends that are states and nothing else."""
+
+_KEPT_BESIDE: Final = "onnxruntime"
+"""The backend whose models may have states in their configuration, which the server keeps beside their instances."""
 
 _ERRORS: Final[Mapping[int, type[InferError]]] = {
     400: InvalidArgument,
@@ -39,7 +52,8 @@ def take_states(address: str, model: str, sequence: int | str, *, timeout_s: flo
 
     Args:
         address: The server's HTTP door, `host:port`.
-        model: A snapshotter, an averager, or an ensemble of such among others.
+        model: A snapshotter, an averager, an ONNX model with states in its configuration, or an ensemble of such among
+            others.
         sequence: The sequence, by the number or text that its requests carry.
         timeout_s: Longest wait for an answer.
 
@@ -61,6 +75,8 @@ def put_states(
 ) -> None:
     """Have a sequence go on from states that were taken: its next request needs no START.
 
+    All of them are put, or none: where one is refused, the others become what they were.
+
     Args:
         address: The server's HTTP door, `host:port`.
         model: The model, or the ensemble.
@@ -69,9 +85,9 @@ def put_states(
         timeout_s: Longest wait for an answer.
 
     Raises:
-        InvalidArgument: If a state is missing, or is none of its model. States that were put before it stay.
+        InvalidArgument: If a state is missing, or is none of its model.
         NotReady: If a request of the sequence is under way, or there is no slot left.
-        TransportError: If the server cannot be reached.
+        TransportError: If the server cannot be reached. What was put may stay then.
     """
     door = _Door(address, timeout_s)
     keepers = list(_keepers(door, model))
@@ -79,8 +95,35 @@ def put_states(
         raise InvalidArgument(
             f"model '{model}' keeps states in {_listed(keepers)}, but those given are of {_listed(states)}", model=model
         )
-    for path in keepers:
-        door.ask("PUT", _state_path(path, sequence), states[path])
+    before = {path: _present(door, path, sequence) for path in keepers} if len(keepers) > 1 else {}
+    put: list[str] = []
+    try:
+        for path in keepers:
+            door.ask("PUT", _state_path(path, sequence), states[path])
+            put.append(path)
+    except AlipesError as error:
+        for path in reversed(put):
+            _put_back(door, path, sequence, before[path], error)
+        raise
+
+
+def _present(door: _Door, path: str, sequence: int | str) -> bytes | None:
+    """The state of a sequence; `None` where it is not live."""
+    try:
+        return door.ask("GET", _state_path(path, sequence))
+    except NotFound:
+        return None
+
+
+def _put_back(door: _Door, path: str, sequence: int | str, state: bytes | None, error: AlipesError) -> None:
+    """Makes the state of a model what it was; where that fails too, the error says so."""
+    try:
+        if state is None:
+            door.ask("DELETE", _state_path(path, sequence))
+        else:
+            door.ask("PUT", _state_path(path, sequence), state)
+    except AlipesError as problem:
+        error.add_note(f"the new state of model '{path}' stays: {problem}")
 
 
 def _keepers(door: _Door, model: str) -> Iterator[str]:
@@ -99,13 +142,16 @@ def _keepers(door: _Door, model: str) -> Iterator[str]:
                 waiting.append(name)
         if len(seen) > _MAX_STEPS:
             raise Internal(f"ensemble '{model}' has more than {_MAX_STEPS} models", model=model)
-        if config.get("backend") in _NATIVE:
+        batching = config.get("sequence_batching")
+        if config.get("backend") in _NATIVE or (
+            config.get("backend") == _KEPT_BESIDE and (batching or {}).get("state")
+        ):
             found += 1
             yield path
-        elif "sequence_batching" in config:
+        elif batching is not None:
             raise Unsupported(
-                f"model '{path}' keeps states that no server gives away: only the server's own snapshotters and "
-                "averagers do",
+                f"model '{path}' keeps states that no server gives away: they are given of snapshotters, of averagers "
+                "and of ONNX models with states in their configuration",
                 model=path,
             )
     if not found:

@@ -220,6 +220,40 @@ def test_an_ensemble_of_exported_models_gives_the_bits_of_native_ones(tmp_path: 
     assert found[0] == found[1]
 
 
+def test_a_stream_through_exported_models_moves_to_another_server_in_its_midst(tmp_path: Path, serve: Serve) -> None:
+    repo = qv.ModelRepository(tmp_path)
+    net = repo.add("net", qv.Platform.ONNX)
+    net.export_version(halves(2, 32))
+    ensemble = repo.add("chain", qv.Platform.ENSEMBLE)
+    assert isinstance(ensemble, qv.EnsembleModel)
+    ensemble.add_streaming_inputs(net.inputs["X"], 8, 4, streams_per_gpu=2, platform=qv.Platform.ONNX)
+    ensemble.add_streaming_output(net.outputs["Y"], 8, 3, 4, streams_per_gpu=2, platform=qv.Platform.ONNX)
+    ensemble.export_version(None)
+    here, there = serve(tmp_path), serve(tmp_path)
+    updates = np.random.default_rng(1).standard_normal((10, 1, 2, 32), np.float32)
+
+    def send(stream: SequenceStream, sequence: int, numbers: range) -> bytes:
+        for number in numbers:
+            flags = {"start": number == 0, "end": number == 9}
+            stream.send("chain", "snapshot_update", updates[number], sequence, **flags)
+        return bits(list(stream.receive_all(len(numbers))))
+
+    with SequenceStream(here) as first, SequenceStream(there) as second:
+        stayed = send(first, 1, range(10))
+        moved = send(first, 2, range(5))
+        states = streaming.take_states(here.http, "chain", 2)
+        assert set(states) == {"snapshotter", "aggregator"}
+        streaming.put_states(there.http, "chain", 2, states)
+        moved += send(second, 2, range(5, 10))
+    assert moved == stayed
+
+
+def test_a_layer_for_one_channel_without_an_axis_is_made_as_in_hermes() -> None:
+    layer = streaming.OnlineAverager(1, 1, 2, None)
+    means, state = layer(torch.tensor([[10.0, 20.0, 30.0]]), torch.zeros(2))
+    assert (means.tolist(), state.tolist()) == ([[10.0]], [15.0, 0.0])
+
+
 class Sum(torch.nn.Module):  # type: ignore[misc]
     """All that came so far, and how often something came."""
 

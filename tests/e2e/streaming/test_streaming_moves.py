@@ -109,6 +109,38 @@ def test_a_script_moves_a_stream_of_an_ensemble(server: ServerProcess, other: Se
     assert found.tobytes() == means(kernels, STRIDE, UPDATES, unbiased=True).tobytes()
 
 
+def test_a_script_puts_all_states_of_an_ensemble_or_none(server: ServerProcess, other: ServerProcess) -> None:
+    signal = np.random.default_rng(4).standard_normal((CHANNELS, REQUESTS * STRIDE * BATCH), np.float32)
+    answers = send(server, {70: signal}, range(4))[70]
+    send(server, {71: signal}, range(2))
+    states = streaming.take_states(server.http, "chain", 70)
+    broken = states | {"means": states["means"][:-1]}
+    before = streaming.take_states(server.http, "chain", 71)
+    for sequence in (71, 72):
+        with pytest.raises(InvalidArgument, match="the state has"):
+            streaming.put_states(server.http, "chain", sequence, broken)
+    assert streaming.take_states(server.http, "chain", 71) == before
+    for model in ("windows", "means"):
+        assert ask(server, "GET", model, "72")[0] == 404
+    streaming.put_states(server.http, "chain", 72, states)
+    answers += send(server, {72: signal}, range(4, REQUESTS))[72]
+    kernels = windows(signal, STRIDE, LENGTH) / np.float32(2)
+    found = np.concatenate([answer[0] for answer in answers], axis=1)
+    assert found.tobytes() == means(kernels, STRIDE, UPDATES, unbiased=True).tobytes()
+
+
+def test_a_sequence_is_forgotten_between_its_requests(server: ServerProcess) -> None:
+    update = np.ones((1, CHANNELS, STRIDE * BATCH), np.float32)
+    with SequenceStream(server) as stream:
+        stream.send("windows", "snapshot_update", update, 73, start=True)
+        stream.receive()
+        assert ask(server, "DELETE", "windows", "73") == (200, b"")
+        assert ask(server, "GET", "windows", "73")[0] == 404
+        stream.send("windows", "snapshot_update", update, 73)
+        with pytest.raises(Refused, match="must specify the START flag"):
+            stream.receive()
+
+
 def test_a_script_is_told_what_cannot_be_moved(server: ServerProcess) -> None:
     with pytest.raises(NotFound, match="has no live sequence 31"):
         streaming.take_states(server.http, "chain", 31)
@@ -174,9 +206,17 @@ def test_what_is_no_state_of_the_model_is_refused(server: ServerProcess) -> None
         ("GET", "windows", "me", 404, "model 'windows' has no live sequence 'me'"),
         ("GET", "windows", "0", 400, "a sequence has a non-zero or non-empty correlation ID"),
         ("GET", "nowhere", "1", 404, "Request for unknown model: 'nowhere' is not found"),
-        ("GET", "net", "1", 501, "model 'net' has no states to be taken or put: only snapshotters and averagers"),
-        ("PUT", "chain", "1", 501, "model 'chain' has no states to be taken or put: only snapshotters and averagers"),
-        ("DELETE", "windows", "1", 405, ""),
+        (
+            "GET",
+            "net",
+            "1",
+            501,
+            "model 'net' has no states to be taken or put: only snapshotters and averagers",
+        ),
+        ("PUT", "chain", "1", 501, "model 'chain' has no states to be taken or put: only"),
+        ("DELETE", "windows", "1", 404, "model 'windows' has no live sequence 1"),
+        ("DELETE", "net", "1", 501, "model 'net' has no states"),
+        ("POST", "windows", "1", 405, ""),
     ],
 )
 def test_what_is_not_there_is_told(

@@ -12,6 +12,7 @@ use super::answer::{Parcels, Reply};
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::model::{ModelVersion, Pending};
 use crate::sequences::rows::{Rows, add_state_outputs};
+use crate::sequences::visit;
 use crate::workers::clock;
 
 /// What an instance keeps from one execution to the next, so that a warm one allocates little.
@@ -64,12 +65,17 @@ impl InstanceState {
 /// Executes the batch of an instance and answers each of its requests, whatever happens.
 pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     let taken = Instant::now();
-    if model.sequences.is_none() {
+    match &model.sequences {
         // In a sequence what comes next would be wrong without it; the queue looks before each batch.
-        withdraw_cancelled(model, &mut state.batch, taken);
+        None => withdraw_cancelled(model, &mut state.batch, taken),
+        Some(sequences) if state.batch.iter().any(Pending::is_visit) => {
+            let rows = state.rows.get_or_insert_default();
+            visit::receive_all(sequences, rows, &mut state.batch, &mut state.parcels);
+        }
+        Some(_) => {}
     }
     if state.batch.is_empty() {
-        return;
+        return state.parcels.send();
     }
     let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
     match outcome {

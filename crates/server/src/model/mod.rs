@@ -8,6 +8,7 @@ pub mod pace;
 pub mod policy;
 mod queueing;
 pub mod slots;
+mod visit;
 pub mod warmup;
 
 use std::pin::Pin;

@@ -37,7 +37,8 @@ impl Work for Pending {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.responder.is_cancelled()
+        // A visit that nobody waits for any more does no harm; withdrawn, it would take its sequence along.
+        self.responder.is_cancelled() && !self.is_visit()
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -173,11 +174,21 @@ pub(super) fn refusal(model: &str, reason: Reason, work: &Pending) -> InferError
         }
         Reason::Expired => InferError::new(Code::Unavailable, "Request timeout expired"),
         Reason::Cancelled => InferError::new(Code::Cancelled, "the caller has gone"),
+        Reason::NotStarted if work.is_visit() => {
+            InferError::new(Code::NotFound, format!("model '{model}' has no live sequence {}", shown(work.sequence())))
+        }
         Reason::NotStarted => InferError::invalid(format!(
             "inference request for sequence {} to model '{model}' must specify the START flag on the first request of the \
              sequence",
             id_text(work.sequence())
         )),
+        Reason::BacklogExpired if work.is_visit() => InferError::new(
+            Code::Unavailable,
+            format!(
+                "model '{model}' has no slot for sequence {}: end another, or give the model more instances",
+                shown(work.sequence())
+            ),
+        ),
         Reason::BacklogExpired => {
             InferError::new(Code::Unavailable, "timeout of the corresponding sequence has been expired")
         }
@@ -195,6 +206,14 @@ pub(super) fn refusal(model: &str, reason: Reason, work: &Pending) -> InferError
                 id_text(work.sequence())
             ),
         ),
+    }
+}
+
+/// The sequence's id as the way to its state spells it, so that a text is not taken for a number.
+fn shown(said: &SequenceInfo) -> String {
+    match &said.correlation_id {
+        CorrelationId::Number(number) => number.to_string(),
+        CorrelationId::Text(text) => format!("'{text}'"),
     }
 }
 

@@ -4,10 +4,13 @@
 //! - `controls`: inputs that say that a sequence begins, ends, is there, and which it is.
 //! - `states`: tensors that the model gave with one request and gets back with the next.
 //! - `rows`: the batch of a model that runs in this process, which may have rows without a request.
+//! - `visit`: states that are taken and put between requests; `checkpoint` is how they travel.
 
+mod checkpoint;
 mod controls;
 pub mod rows;
 mod states;
+pub mod visit;
 
 use std::time::Duration;
 
@@ -21,6 +24,7 @@ use smallvec::SmallVec;
 
 pub use controls::{Control, Controls, Standing};
 pub use states::{Kept, StatePort, StateTable, States};
+pub use visit::Visit;
 
 use crate::executor::answer::Responder;
 use crate::model::Pending;

@@ -17,7 +17,7 @@ use crate::spec::ModelSpec;
 #[derive(Debug, Default)]
 pub struct Rows {
     /// What is kept for the sequences.
-    states: StateTable,
+    pub(super) states: StateTable,
     /// By row of the batch: the request's position, or none.
     list: Vec<Option<usize>>,
     /// By row and control.

@@ -25,6 +25,8 @@ pub struct StatePort {
     pub output: String,
     /// Its element type.
     pub datatype: Datatype,
+    /// Its sizes, with the batch dimension where the model batches; -1 stands for any.
+    pub shape: Shape,
     /// Position of that output: among those of the configuration where it is one of them, else behind them.
     pub output_index: usize,
     /// What it is when a sequence begins.
@@ -54,6 +56,7 @@ impl States {
                 input: state.input.clone(),
                 output: state.output.clone(),
                 datatype: state.datatype,
+                shape: with_batch(&state.dims, batches),
                 output_index: known.or_else(|| behind.next()).unwrap_or_default(),
                 initial: initial(state, batches)?,
             })
@@ -72,9 +75,14 @@ impl States {
     }
 }
 
-fn initial(state: &StateSpec, batches: bool) -> Result<Kept, EngineError> {
+/// Sizes of what is kept for one sequence, which has one row.
+fn with_batch(sizes: &[i64], batches: bool) -> Shape {
     let batch: &[i64] = if batches { &[1] } else { &[] };
-    let shape: Shape = batch.iter().chain(&state.initial_dims).copied().collect();
+    batch.iter().chain(sizes).copied().collect()
+}
+
+fn initial(state: &StateSpec, batches: bool) -> Result<Kept, EngineError> {
+    let shape = with_batch(&state.initial_dims, batches);
     let count = shape::element_count(&shape);
     // An empty string takes four bytes: its length.
     let bytes = count.and_then(|count| count.checked_mul(state.datatype.size().unwrap_or(4)));
@@ -171,6 +179,7 @@ mod tests {
             input: "OLD".to_owned(),
             output: "NEW".to_owned(),
             datatype: Datatype::Uint8,
+            shape: Shape::from_slice(&[1]),
             output_index: 3,
             initial: Kept { shape: Shape::from_slice(&[1]), data: Bytes::from_static(&[9]) },
         };

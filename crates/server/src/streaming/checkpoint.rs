@@ -23,10 +23,7 @@ impl Streaming {
             // Windows are shared, sums are copied: the bytes are written without the lock.
             Found::State(state) => state.clone(),
             Found::Busy => return Err(busy(model, id)),
-            Found::None => {
-                let text = format!("model '{}' has no live sequence {}", model.name, named(id));
-                return Err(InferError::new(Code::NotFound, text));
-            }
+            Found::None => return Err(unknown(model, id)),
         };
         Ok(self.model.checkpoint(&state))
     }
@@ -52,6 +49,24 @@ impl Streaming {
             Err(NotPut::Full) => Err(self.full(&model.name)),
         }
     }
+
+    /// Ends a sequence.
+    ///
+    /// # Errors
+    ///
+    /// As for `checkpoint`.
+    pub fn end(&self, model: &ModelVersion, id: &CorrelationId) -> Result<(), InferError> {
+        let outcome = self.sequences.lock().streams.end(id);
+        match outcome {
+            Ok(Some(_state)) => Ok(()),
+            Ok(None) => Err(unknown(model, id)),
+            Err(_busy) => Err(busy(model, id)),
+        }
+    }
+}
+
+fn unknown(model: &ModelVersion, id: &CorrelationId) -> InferError {
+    InferError::new(Code::NotFound, format!("model '{}' has no live sequence {}", model.name, named(id)))
 }
 
 fn busy(model: &ModelVersion, id: &CorrelationId) -> InferError {

@@ -60,17 +60,17 @@ class Snapshotter(torch.nn.Module):  # type: ignore[misc]
 class _Sums(torch.nn.Module):  # type: ignore[misc]
     """Sums of overlapping predictions, added in the order in which these come."""
 
-    def __init__(self, update_size: int, batch_size: int, num_updates: int, num_channels: int = 0) -> None:
+    def __init__(self, update_size: int, batch_size: int, num_updates: int, num_channels: int | None = None) -> None:
         """Sizes in samples.
 
         Args:
             update_size: By which each prediction is ahead of the one before it.
             batch_size: Predictions of a request.
             num_updates: Predictions that make a mean.
-            num_channels: Channels; 0 for one channel without an axis for it.
+            num_channels: Channels; None or 0 for one channel without an axis for it.
         """
         super().__init__()
-        self.update, self.batch, self.updates, self.channels = update_size, batch_size, num_updates, num_channels
+        self.update, self.batch, self.updates, self.channels = update_size, batch_size, num_updates, num_channels or 0
 
     def add(self, update: Any, input_online_average: Any) -> tuple[Any, Any]:
         """The sums that are complete, and those that are not, channel by channel."""

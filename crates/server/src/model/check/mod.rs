@@ -13,6 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
+use crate::sequences::Visit;
 use crate::spec::{ModelSpec, Port};
 
 mod sequence;
@@ -85,6 +86,8 @@ pub struct RequestContext {
     pub is_filler: bool,
     /// Its sequence is of it alone: its id is the server's, for the model.
     pub is_alone: bool,
+    /// It executes nothing: it came for the states of its sequence.
+    pub visit: Option<Visit>,
 }
 
 /// Checks a request against a model's declaration.

@@ -182,7 +182,14 @@ async fn answer(service: &Service, request: Request<Incoming>, spelling: Option<
         Route::ModelConfig { model, version } => control::model_config(service, model, version),
         Route::Statistics { model, version } => statistics::statistics(service, model, version),
         Route::Explain { model, version } => reply::json_or(service.explain(model, version)),
-        Route::SequenceState { model, version, id } => sequences::state(service, model, version, id),
+        Route::SequenceState { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::state(service, &model, &version, &id).await
+        }
+        Route::EndSequence { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::end(service, &model, &version, &id).await
+        }
         Route::RestoreSequence { model, version, id } => {
             let [model, version, id] = [model, version, id].map(str::to_owned);
             sequences::restore(service, &model, &version, &id, request.into_body()).await

@@ -46,6 +46,12 @@ pub enum Route<'a> {
         version: &'a str,
         id: &'a str,
     },
+    /// A sequence is to end, and its state to be forgotten.
+    EndSequence {
+        model: &'a str,
+        version: &'a str,
+        id: &'a str,
+    },
     /// `events`: any number of responses, as server-sent events.
     Generate {
         model: &'a str,
@@ -148,6 +154,9 @@ impl<'a> Route<'a> {
             ["generate_stream"] => post(method, false, Route::Generate { model, version, events: true }),
             ["sequences", id, "state"] if !id.is_empty() && method == Method::PUT => {
                 Route::RestoreSequence { model, version, id }
+            }
+            ["sequences", id, "state"] if !id.is_empty() && method == Method::DELETE => {
+                Route::EndSequence { model, version, id }
             }
             ["sequences", id, "state"] if !id.is_empty() => {
                 get(method, false, Route::SequenceState { model, version, id })
@@ -285,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_a_sequence_is_taken_with_get_and_put_with_put() {
+    fn the_state_of_a_sequence_is_taken_put_and_forgotten() {
         let path = "/v2/models/m/versions/2/sequences/7/state";
         assert_eq!(get_route(path), Route::SequenceState { model: "m", version: "2", id: "7" });
         let put = |path| Route::of(&Method::PUT, path);
@@ -294,6 +303,7 @@ mod tests {
             put("/v2/models/m/sequences/a%20b/state"),
             Route::RestoreSequence { model: "m", version: "", id: "a%20b" }
         );
+        assert_eq!(Route::of(&Method::DELETE, path), Route::EndSequence { model: "m", version: "2", id: "7" });
         assert_eq!(Route::of(&Method::POST, path), Route::WrongMethod { plain: false });
         for path in ["sequences", "sequences/7", "sequences//state", "sequences/7/state/"] {
             assert_eq!(get_route(&format!("/v2/models/m/{path}")), Route::Unknown, "{path}");

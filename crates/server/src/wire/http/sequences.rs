@@ -11,8 +11,9 @@ use crate::model::check::{check_id, has_id};
 use crate::wire::connection::Incoming;
 
 /// The state of a sequence.
-pub fn state(service: &Service, model: &str, version: &str, id: &str) -> Response<Reply> {
-    match parse_id(id).and_then(|id| service.sequence_state(model, version, &id)) {
+pub async fn state(service: &Service, model: &str, version: &str, id: &str) -> Response<Reply> {
+    let outcome = async { service.sequence_state(model, version, parse_id(id)?).await };
+    match outcome.await {
         Ok(state) => reply::answer(StatusCode::OK, reply::OCTETS, state),
         Err(error) => reply::error(&error),
     }
@@ -22,8 +23,14 @@ pub fn state(service: &Service, model: &str, version: &str, id: &str) -> Respons
 pub async fn restore(service: &Service, model: &str, version: &str, id: &str, body: Incoming) -> Response<Reply> {
     let outcome = async {
         let (state, _charge) = read(service, body).await?;
-        service.restore_sequence(model, version, parse_id(id)?, &state)
+        service.restore_sequence(model, version, parse_id(id)?, &state).await
     };
+    reply::empty_or(outcome.await)
+}
+
+/// Ends a sequence.
+pub async fn end(service: &Service, model: &str, version: &str, id: &str) -> Response<Reply> {
+    let outcome = async { service.end_sequence(model, version, parse_id(id)?).await };
     reply::empty_or(outcome.await)
 }
 
