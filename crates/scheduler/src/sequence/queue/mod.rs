@@ -4,7 +4,11 @@
 //! *roused*, and every transition starts or wakes one of those who are. The one that was started asks for work, which is
 //! such a transition, so that the next is started then, until none is left. A busy instance is not roused: it asks.
 
-use std::ops::ControlFlow;
+mod batches;
+mod endings;
+mod instances;
+mod told;
+
 use std::time::Instant;
 
 use super::backlog::Backlog;
@@ -17,7 +21,7 @@ use crate::dynamic::Dynamic;
 use crate::journal::Journal;
 use crate::model_queue::{Aftermath, Effect};
 use crate::scheduler::{GONE_SHARE, Next, Turn, sweep_at};
-use crate::why::{Decision, Explanation, Hold, Outlook, Why};
+use crate::why::Decision;
 use crate::work::{Reason, Refused, Seat, SequenceId, Waiting, Work};
 
 /// What waits for one version of a model whose requests come in sequences, and which instances come for it.
@@ -248,82 +252,6 @@ impl<W: Work> SequenceQueue<W> {
         [silent, expiry, self.sweep_at].into_iter().flatten().min()
     }
 
-    /// Puts these instances into service, and no others. Numbers that are [free](Self::is_free) stand for new instances.
-    ///
-    /// The sequences of one that is left out are over, and what waits of them is given back.
-    pub fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
-        self.journal.note(now, Decision::Rearranged { instances: instances.len() });
-        let numbers = instances.iter().map(|number| number + 1).max().unwrap_or(0);
-        for number in self.desks.len()..numbers {
-            self.desks.push(Desk::new(&self.policy));
-            self.desks[number].retired = true;
-        }
-        for instance in 0..self.desks.len() {
-            match (instances.contains(&instance), self.desks[instance].retired) {
-                (true, true) => self.enlist(instance),
-                (false, false) => self.retire(now, instance),
-                _ => {}
-            }
-        }
-        while let Some(key) = self.backlog.first() {
-            let Some(seat) = self.seats.take() else { break };
-            self.seat(now, key, seat);
-        }
-        self.attend(now)
-    }
-
-    /// The queue as it is now: what goes next, what keeps it, and what was decided last.
-    pub fn explain(&mut self, now: Instant) -> Explanation {
-        let served: Vec<usize> = (0..self.desks.len()).filter(|&desk| !self.desks[desk].retired).collect();
-        let busy = served.iter().filter(|&&desk| self.desks[desk].doing == Doing::Busy).count();
-        let each: Vec<(usize, Option<Outlook>)> = served.iter().map(|&desk| (desk, self.outlook(now, desk))).collect();
-        let next = each.into_iter().filter_map(|(desk, outlook)| Some((desk, outlook?)));
-        let next = next.min_by_key(|(desk, outlook)| (self.desks[*desk].doing == Doing::Busy, outlook.due));
-        let hold = match &next {
-            _ if self.waiting == 0 => Hold::Nothing,
-            _ if served.is_empty() => Hold::NoInstance,
-            _ if self.holding => Hold::Start,
-            None => Hold::Slot,
-            Some((desk, _)) if self.desks[*desk].doing == Doing::Busy => Hold::Busy,
-            Some((_, outlook)) if outlook.due > now => Hold::Company,
-            Some(_) => Hold::Coming,
-        };
-        Explanation {
-            waiting: self.waiting,
-            instances: served.len(),
-            busy,
-            outlook: next.map(|(_, outlook)| outlook),
-            hold,
-            decisions: self.journal.decisions(),
-        }
-    }
-
-    /// Shows the requests that wait until `see` has seen enough, sequence by sequence.
-    pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
-        let heads = self.desks.iter().flat_map(|desk| desk.lineup.heads());
-        let _ = heads.chain(self.table.waiting()).try_for_each(see);
-    }
-
-    /// Whether a number can be given to a new instance: nobody has it, or the one that had it is gone.
-    pub fn is_free(&self, instance: usize) -> bool {
-        self.desks.get(instance).is_none_or(|desk| desk.retired && desk.doing == Doing::Idle)
-    }
-
-    /// Requests that wait, in slots and in the backlog.
-    pub fn waiting(&self) -> usize {
-        self.waiting
-    }
-
-    /// Sequences that have a slot or wait for one.
-    pub fn live(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether nothing waits and every instance is idle.
-    pub fn is_quiet(&self) -> bool {
-        self.waiting == 0 && self.desks.iter().all(|desk| desk.doing == Doing::Idle)
-    }
-
     fn desk(&mut self, seat: Seat) -> &mut Desk<W> {
         &mut self.desks[seat.instance as usize]
     }
@@ -368,136 +296,6 @@ impl<W: Work> SequenceQueue<W> {
         self.rouse(seat.instance as usize);
     }
 
-    /// What an instance ran is done: those sequences go on, fall silent or leave.
-    fn settle(&mut self, now: Instant, instance: usize) {
-        let mut running = std::mem::take(&mut self.desks[instance].running);
-        for key in running.drain(..) {
-            let sequence = self.table.get(key);
-            sequence.out = false;
-            if sequence.over {
-                self.vacate(now, key);
-            } else if sequence.waiting.is_empty() {
-                self.table.fall_silent(key, now);
-            } else {
-                self.advance(now, key);
-            }
-        }
-        self.desks[instance].running = running;
-    }
-
-    /// What an instance would run if nothing else arrives, and when.
-    fn outlook(&mut self, now: Instant, instance: usize) -> Option<Outlook> {
-        let due = self.due(now, instance)?;
-        if let Lineup::Oldest(dynamic) = &mut self.desks[instance].lineup {
-            return dynamic.outlook(&mut turn(now, self.stopping, &mut self.refused));
-        }
-        let Lineup::Direct(slots) = &self.desks[instance].lineup else { return None };
-        let why = if due > now { Why::Company } else { Why::NoDelay };
-        Some(Outlook { due, requests: slots.count(), why })
-    }
-
-    /// When an instance has a batch to run if nothing else arrives: at `now` or before if at once.
-    fn due(&mut self, now: Instant, instance: usize) -> Option<Instant> {
-        if self.holding {
-            return None;
-        }
-        match &mut self.desks[instance].lineup {
-            Lineup::Oldest(dynamic) => {
-                dynamic.outlook(&mut turn(now, self.stopping, &mut self.refused)).map(|outlook| outlook.due)
-            }
-            Lineup::Direct(slots) if slots.is_empty() => None,
-            Lineup::Direct(slots) => match slots.delay().filter(|_| !self.stopping) {
-                Some(delay) => self.oldest(instance).map(|entered| entered + delay),
-                None => Some(now),
-            },
-        }
-    }
-
-    /// When the oldest of the requests arrived that an instance could run now.
-    fn oldest(&mut self, instance: usize) -> Option<Instant> {
-        let desk = &self.desks[instance];
-        let Lineup::Direct(slots) = &desk.lineup else { return None };
-        let mut oldest = None;
-        let mut from = 0;
-        while let Some(slot) = slots.from(from) {
-            from = slot + 1;
-            let entered =
-                desk.seats[slot as usize].and_then(|key| self.table.get(key).waiting.front().map(|w| w.entered));
-            oldest = [oldest, entered].into_iter().flatten().min();
-        }
-        oldest
-    }
-
-    fn take(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) {
-        let before = batch.len();
-        let why = self.outlook(now, instance).map_or(Why::Alone, |outlook| outlook.why);
-        match &mut self.desks[instance].lineup {
-            Lineup::Direct(_) => self.take_rows(instance, batch),
-            Lineup::Oldest(dynamic) => {
-                dynamic.next(&mut turn(now, self.stopping, &mut self.refused), batch);
-                let Desk { seats, running, .. } = &mut self.desks[instance];
-                running.extend(batch[before..].iter().filter_map(|work| seats[work.seat().slot as usize]));
-            }
-        }
-        let requests = batch.len() - before;
-        self.waiting -= requests;
-        let (rows, left) = (requests as u64, self.waiting);
-        self.journal.note(now, Decision::Took { instance, requests, rows, left, why });
-        for &key in &self.desks[instance].running {
-            // Where nothing more can come, that was its last request.
-            let over = self.table.is_complete(key);
-            self.table.get(key).over = over;
-        }
-    }
-
-    /// The next requests of the sequences that are ready, by slot, as far as they agree with the first.
-    fn take_rows(&mut self, instance: usize, batch: &mut Vec<W>) {
-        let Desk { seats, lineup, running, .. } = &mut self.desks[instance];
-        let Lineup::Direct(slots) = lineup else { return };
-        let mut agreed = None;
-        let mut from = 0;
-        while let Some(slot) = slots.from(from) {
-            from = slot + 1;
-            let Some(key) = seats[slot as usize] else { continue };
-            let sequence = self.table.get(key);
-            let Some(head) = sequence.waiting.front() else { continue };
-            if *agreed.get_or_insert(head.work.key()) != head.work.key() {
-                continue;
-            }
-            slots.clear(slot);
-            if let Some(Waiting { mut work, .. }) = sequence.waiting.pop_front() {
-                sequence.out = true;
-                work.take_seat(Seat { instance: instance as u32, slot });
-                batch.push(work);
-                running.push(key);
-            }
-        }
-    }
-
-    fn take_back(&mut self, now: Instant, work: W) {
-        let seat = work.seat();
-        let desk = &mut self.desks[seat.instance as usize];
-        let Some(key) = desk.seats[seat.slot as usize] else { return };
-        desk.running.retain(|&other| other != key);
-        if desk.retired {
-            self.table.get(key).out = false;
-            self.vacate(now, key);
-            return self.refused.push(Refused { work, reason: Reason::InstanceGone });
-        }
-        let sequence = self.table.get(key);
-        sequence.over = false;
-        self.waiting += 1;
-        match &mut desk.lineup {
-            Lineup::Oldest(dynamic) => dynamic.put_back(now, std::iter::once(work)),
-            Lineup::Direct(slots) => {
-                sequence.out = false;
-                sequence.waiting.push_front(Waiting { entered: now, watch: None, work });
-                slots.set(seat.slot);
-            }
-        }
-        self.rouse(seat.instance as usize);
-    }
-
     fn note_refused(&mut self, now: Instant) {
         let requests = 1;
         for Refused { reason, .. } in &self.refused {
@@ -510,122 +308,6 @@ impl<W: Work> SequenceQueue<W> {
         }
     }
 
-    /// Takes out what `pick` names, and with it the rest of its sequence.
-    fn remove_where(&mut self, now: Instant, mut pick: impl FnMut(&W) -> bool, mut removed: impl FnMut(W)) {
-        let mut doomed = Vec::new();
-        for desk in &mut self.desks {
-            let Lineup::Oldest(dynamic) = &mut desk.lineup else { continue };
-            let seats = &desk.seats;
-            dynamic.remove_where(&mut pick, |work| {
-                doomed.extend(seats[work.seat().slot as usize]);
-                removed(work);
-            });
-        }
-        self.waiting -= doomed.len();
-        for key in doomed {
-            self.table.get(key).out = false;
-            self.cut(now, key, &mut removed);
-        }
-        for key in self.table.keys() {
-            let first = self.table.get(key).waiting.iter().position(|waiting| pick(&waiting.work));
-            match first {
-                Some(0) if !self.table.get(key).out => self.cut(now, key, &mut removed),
-                Some(first) => self.cut_behind(key, first, &mut removed),
-                None => {}
-            }
-        }
-    }
-
-    /// Hands out what waits of a sequence from a position on; what comes before it is still right and is the last of it.
-    fn cut_behind(&mut self, key: usize, position: usize, hand_out: &mut impl FnMut(W)) {
-        self.table.close(key);
-        let sequence = self.table.get(key);
-        let rest = sequence.waiting.split_off(position);
-        sequence.over = sequence.out && sequence.waiting.is_empty();
-        self.waiting -= rest.len();
-        rest.into_iter().for_each(|waiting| hand_out(waiting.work));
-    }
-
-    /// Lets go of what nobody waits for any more.
-    fn sweep(&mut self, now: Instant) {
-        (self.gone, self.sweep_at) = (0, None);
-        let mut refused = std::mem::take(&mut self.refused);
-        self.remove_where(now, W::is_cancelled, |work| {
-            let reason = if work.is_cancelled() { Reason::Cancelled } else { Reason::Interrupted };
-            refused.push(Refused { work, reason });
-        });
-        self.refused = refused;
-    }
-
-    /// Ends a sequence before its time and gives back what waits of it.
-    fn give_back(&mut self, now: Instant, key: usize, reason: Reason) {
-        let mut refused = std::mem::take(&mut self.refused);
-        self.cut(now, key, |work| refused.push(Refused { work, reason }));
-        self.refused = refused;
-    }
-
-    /// Ends a sequence before its time: what waits of it is handed out, and it leaves its place at once, or when what runs
-    /// of it is done.
-    fn cut(&mut self, now: Instant, key: usize, mut hand_out: impl FnMut(W)) {
-        self.table.close(key);
-        self.table.wake(key);
-        let sequence = self.table.get(key);
-        let (place, out) = (sequence.place, sequence.out);
-        let rest = std::mem::take(&mut sequence.waiting);
-        let mut left = rest.len();
-        if let Place::Seated(seat) = place {
-            let stood = self.leave_line(seat, out, &mut hand_out);
-            left += stood;
-            let sequence = self.table.get(key);
-            sequence.out = out && stood == 0;
-            sequence.over = sequence.out;
-        }
-        rest.into_iter().for_each(|waiting| hand_out(waiting.work));
-        self.waiting -= left;
-        match place {
-            Place::Backlog(ticket) => {
-                self.backlog.leave(&ticket);
-                self.table.remove(key);
-            }
-            Place::Seated(_) if self.table.get(key).over => {}
-            Place::Seated(_) => self.vacate(now, key),
-        }
-    }
-
-    /// Takes what stands in line for a slot out of it; tells how many requests that were.
-    fn leave_line(&mut self, seat: Seat, out: bool, hand_out: &mut impl FnMut(W)) -> usize {
-        match &mut self.desk(seat).lineup {
-            Lineup::Direct(slots) => {
-                slots.clear(seat.slot);
-                0
-            }
-            Lineup::Oldest(_) if !out => 0,
-            Lineup::Oldest(dynamic) => {
-                let mut stood = Vec::new();
-                dynamic.remove_where(|work| work.seat().slot == seat.slot, |work| stood.push(work));
-                let count = stood.len();
-                stood.into_iter().for_each(hand_out);
-                count
-            }
-        }
-    }
-
-    /// A sequence of which nothing waits or runs leaves its slot, which goes to the next of the backlog.
-    fn vacate(&mut self, now: Instant, key: usize) {
-        let gone = self.table.remove(key);
-        debug_assert!(gone.waiting.is_empty(), "a sequence leaves when nothing of it waits");
-        let Place::Seated(seat) = gone.place else { return };
-        let desk = self.desk(seat);
-        desk.seats[seat.slot as usize] = None;
-        if desk.retired {
-            return;
-        }
-        match self.backlog.first() {
-            Some(next) => self.seat(now, next, seat),
-            None => self.seats.give_back(seat),
-        }
-    }
-
     /// The sequence, which was in the backlog, gets a slot.
     fn seat(&mut self, now: Instant, key: usize, seat: Seat) {
         if let Place::Backlog(ticket) = self.table.get(key).place {
@@ -634,25 +316,6 @@ impl<W: Work> SequenceQueue<W> {
         self.table.get(key).place = Place::Seated(seat);
         self.desk(seat).seats[seat.slot as usize] = Some(key);
         self.advance(now, key);
-    }
-
-    fn enlist(&mut self, instance: usize) {
-        self.desks[instance].retired = false;
-        for (slot, sequence) in (0..).zip(&self.desks[instance].seats) {
-            // One that finishes here still has its slot until then.
-            if sequence.is_none() {
-                self.seats.give_back(Seat { instance: instance as u32, slot });
-            }
-        }
-    }
-
-    fn retire(&mut self, now: Instant, instance: usize) {
-        self.desks[instance].retired = true;
-        self.seats.remove(instance);
-        for key in self.seated(instance) {
-            self.give_back(now, key, Reason::InstanceGone);
-        }
-        self.rouse(instance);
     }
 
     fn rouse(&mut self, instance: usize) {

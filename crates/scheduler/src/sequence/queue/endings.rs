@@ -1,0 +1,126 @@
+//! Sequences that end: in their turn, before their time, and with what waits of them.
+
+use std::time::Instant;
+
+use super::SequenceQueue;
+use crate::sequence::lineup::Lineup;
+use crate::sequence::table::Place;
+use crate::work::{Reason, Refused, Seat, Work};
+
+impl<W: Work> SequenceQueue<W> {
+    /// Takes out what `pick` names, and with it the rest of its sequence.
+    pub(super) fn remove_where(&mut self, now: Instant, mut pick: impl FnMut(&W) -> bool, mut removed: impl FnMut(W)) {
+        let mut doomed = Vec::new();
+        for desk in &mut self.desks {
+            let Lineup::Oldest(dynamic) = &mut desk.lineup else { continue };
+            let seats = &desk.seats;
+            dynamic.remove_where(&mut pick, |work| {
+                doomed.extend(seats[work.seat().slot as usize]);
+                removed(work);
+            });
+        }
+        self.waiting -= doomed.len();
+        for key in doomed {
+            self.table.get(key).out = false;
+            self.cut(now, key, &mut removed);
+        }
+        for key in self.table.keys() {
+            let first = self.table.get(key).waiting.iter().position(|waiting| pick(&waiting.work));
+            match first {
+                Some(0) if !self.table.get(key).out => self.cut(now, key, &mut removed),
+                Some(first) => self.cut_behind(key, first, &mut removed),
+                None => {}
+            }
+        }
+    }
+
+    /// Hands out what waits of a sequence from a position on; what comes before it is still right and is the last of it.
+    pub(super) fn cut_behind(&mut self, key: usize, position: usize, hand_out: &mut impl FnMut(W)) {
+        self.table.close(key);
+        let sequence = self.table.get(key);
+        let rest = sequence.waiting.split_off(position);
+        sequence.over = sequence.out && sequence.waiting.is_empty();
+        self.waiting -= rest.len();
+        rest.into_iter().for_each(|waiting| hand_out(waiting.work));
+    }
+
+    /// Lets go of what nobody waits for any more.
+    pub(super) fn sweep(&mut self, now: Instant) {
+        (self.gone, self.sweep_at) = (0, None);
+        let mut refused = std::mem::take(&mut self.refused);
+        self.remove_where(now, W::is_cancelled, |work| {
+            let reason = if work.is_cancelled() { Reason::Cancelled } else { Reason::Interrupted };
+            refused.push(Refused { work, reason });
+        });
+        self.refused = refused;
+    }
+
+    /// Ends a sequence before its time and gives back what waits of it.
+    pub(super) fn give_back(&mut self, now: Instant, key: usize, reason: Reason) {
+        let mut refused = std::mem::take(&mut self.refused);
+        self.cut(now, key, |work| refused.push(Refused { work, reason }));
+        self.refused = refused;
+    }
+
+    /// Ends a sequence before its time: what waits of it is handed out, and it leaves its place at once, or when what runs
+    /// of it is done.
+    pub(super) fn cut(&mut self, now: Instant, key: usize, mut hand_out: impl FnMut(W)) {
+        self.table.close(key);
+        self.table.wake(key);
+        let sequence = self.table.get(key);
+        let (place, out) = (sequence.place, sequence.out);
+        let rest = std::mem::take(&mut sequence.waiting);
+        let mut left = rest.len();
+        if let Place::Seated(seat) = place {
+            let stood = self.leave_line(seat, out, &mut hand_out);
+            left += stood;
+            let sequence = self.table.get(key);
+            sequence.out = out && stood == 0;
+            sequence.over = sequence.out;
+        }
+        rest.into_iter().for_each(|waiting| hand_out(waiting.work));
+        self.waiting -= left;
+        match place {
+            Place::Backlog(ticket) => {
+                self.backlog.leave(&ticket);
+                self.table.remove(key);
+            }
+            Place::Seated(_) if self.table.get(key).over => {}
+            Place::Seated(_) => self.vacate(now, key),
+        }
+    }
+
+    /// Takes what stands in line for a slot out of it; tells how many requests that were.
+    pub(super) fn leave_line(&mut self, seat: Seat, out: bool, hand_out: &mut impl FnMut(W)) -> usize {
+        match &mut self.desk(seat).lineup {
+            Lineup::Direct(slots) => {
+                slots.clear(seat.slot);
+                0
+            }
+            Lineup::Oldest(_) if !out => 0,
+            Lineup::Oldest(dynamic) => {
+                let mut stood = Vec::new();
+                dynamic.remove_where(|work| work.seat().slot == seat.slot, |work| stood.push(work));
+                let count = stood.len();
+                stood.into_iter().for_each(hand_out);
+                count
+            }
+        }
+    }
+
+    /// A sequence of which nothing waits or runs leaves its slot, which goes to the next of the backlog.
+    pub(super) fn vacate(&mut self, now: Instant, key: usize) {
+        let gone = self.table.remove(key);
+        debug_assert!(gone.waiting.is_empty(), "a sequence leaves when nothing of it waits");
+        let Place::Seated(seat) = gone.place else { return };
+        let desk = self.desk(seat);
+        desk.seats[seat.slot as usize] = None;
+        if desk.retired {
+            return;
+        }
+        match self.backlog.first() {
+            Some(next) => self.seat(now, next, seat),
+            None => self.seats.give_back(seat),
+        }
+    }
+}

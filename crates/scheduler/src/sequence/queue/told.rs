@@ -1,0 +1,58 @@
+//! What a queue tells of itself.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::SequenceQueue;
+use crate::sequence::desk::Doing;
+use crate::why::{Explanation, Hold, Outlook};
+use crate::work::Work;
+
+impl<W: Work> SequenceQueue<W> {
+    /// The queue as it is now: what goes next, what keeps it, and what was decided last.
+    pub fn explain(&mut self, now: Instant) -> Explanation {
+        let served: Vec<usize> = (0..self.desks.len()).filter(|&desk| !self.desks[desk].retired).collect();
+        let busy = served.iter().filter(|&&desk| self.desks[desk].doing == Doing::Busy).count();
+        let each: Vec<(usize, Option<Outlook>)> = served.iter().map(|&desk| (desk, self.outlook(now, desk))).collect();
+        let next = each.into_iter().filter_map(|(desk, outlook)| Some((desk, outlook?)));
+        let next = next.min_by_key(|(desk, outlook)| (self.desks[*desk].doing == Doing::Busy, outlook.due));
+        let hold = match &next {
+            _ if self.waiting == 0 => Hold::Nothing,
+            _ if served.is_empty() => Hold::NoInstance,
+            _ if self.holding => Hold::Start,
+            None => Hold::Slot,
+            Some((desk, _)) if self.desks[*desk].doing == Doing::Busy => Hold::Busy,
+            Some((_, outlook)) if outlook.due > now => Hold::Company,
+            Some(_) => Hold::Coming,
+        };
+        Explanation {
+            waiting: self.waiting,
+            instances: served.len(),
+            busy,
+            outlook: next.map(|(_, outlook)| outlook),
+            hold,
+            decisions: self.journal.decisions(),
+        }
+    }
+
+    /// Shows the requests that wait until `see` has seen enough, sequence by sequence.
+    pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
+        let heads = self.desks.iter().flat_map(|desk| desk.lineup.heads());
+        let _ = heads.chain(self.table.waiting()).try_for_each(see);
+    }
+
+    /// Requests that wait, in slots and in the backlog.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Sequences that have a slot or wait for one.
+    pub fn live(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether nothing waits and every instance is idle.
+    pub fn is_quiet(&self) -> bool {
+        self.waiting == 0 && self.desks.iter().all(|desk| desk.doing == Doing::Idle)
+    }
+}
