@@ -8,6 +8,9 @@ from urllib.request import urlopen
 import psutil
 
 from support.server import ServerProcess
+from support.waiting import until
+
+_TRITONS_REGIONS = "triton_python_backend_shm_region_"
 
 
 def workers_of(server: ServerProcess) -> list[psutil.Process]:
@@ -59,8 +62,18 @@ def _target(descriptor: Path) -> str:
 
 
 def shared_memory_files() -> set[str]:
-    """What stands in /dev/shm."""
-    return {entry.name for entry in Path("/dev/shm").iterdir()}
+    """What stands in /dev/shm, without what a real Triton has there, whose regions stay when it is killed."""
+    return {entry.name for entry in Path("/dev/shm").iterdir() if not entry.name.startswith(_TRITONS_REGIONS)}
+
+
+def assert_none_stays(before: set[str]) -> None:
+    """Nothing that came into /dev/shm since stays there.
+
+    The tests that run beside this one have files there too. Those go when their tests end; what a server leaves behind
+    is taken away by nobody.
+    """
+    came = shared_memory_files() - before
+    until(lambda: not came & shared_memory_files(), f"left in /dev/shm: {sorted(came)}")
 
 
 def metric(server: ServerProcess, name: str, **labels: str) -> float:

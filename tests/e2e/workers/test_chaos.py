@@ -19,7 +19,7 @@ from support.chaos.load import Load
 from support.chaos.models import INSTANCES, NATIVE, STREAM, UNARY, write_repository
 from support.chaos.trouble import Trouble
 from support.doors import DOORS, HttpDoor
-from support.processes import metric, shared_bytes, shared_memory_files, workers_of
+from support.processes import assert_none_stays, metric, shared_bytes, shared_memory_files, workers_of
 from support.server import ServerProcess
 from support.streams import Stream
 from support.waiting import until
@@ -67,7 +67,7 @@ def test_a_server_survives_everything_that_happens_to_its_workers(
     assert process.memory_info().rss < resident + KEPT_BYTES, story
     assert [child for child in process.children() if child.status() == psutil.STATUS_ZOMBIE] == [], story
     assert server.stop() == 0
-    assert shared_memory_files() - others == set()
+    assert_none_stays(others)
 
 
 def recover(server: ServerProcess, load: Load) -> None:

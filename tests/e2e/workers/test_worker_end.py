@@ -12,7 +12,7 @@ import psutil
 import pytest
 from support.doors import DOORS, Refusal, Reply
 from support.notes import Notes
-from support.processes import descriptors, is_gone, memory_files, shared_memory_files, workers_of
+from support.processes import assert_none_stays, descriptors, is_gone, memory_files, shared_memory_files, workers_of
 from support.python_models import ECHO, add_python_model, instances
 from support.server import ServerProcess
 from support.waiting import until
@@ -68,7 +68,7 @@ def test_nothing_is_left_of_a_server_that_is_killed(
             until(lambda pid=pid: is_gone(pid))
         with pytest.raises(OSError):
             asked.result()
-    assert shared_memory_files() - before == set()
+    assert_none_stays(before)
 
 
 def test_a_busy_worker_ends_with_its_server_too(

@@ -151,6 +151,7 @@ def test_brain_floats_come_back_by_way_of_dlpack(door: Door) -> None:
     assert np.array_equal(got.astype(np.float32), numbers.astype(np.float32))
 
 
+@pytest.mark.timeout(400)
 def test_200_megabytes_go_in_and_out_and_the_memory_goes_back(server: ServerProcess, door: Door) -> None:
     content = np.arange(LARGE_BYTES // 8, dtype=np.uint64).view(np.uint8)
     assert np.array_equal(door.ask("raw", {"X": content})["Y"], content)
