@@ -10,6 +10,7 @@ from support.doors import DOORS, Door, HttpDoor, Refusal
 from support.processes import metric, workers_of
 from support.python_models import ECHO, add_python_model, parameter
 from support.server import ServerProcess
+from support.waiting import until
 
 Start = Callable[..., ServerProcess]
 
@@ -118,7 +119,7 @@ def test_a_model_that_does_not_start_says_why_and_leaves_nothing(
         assert door.index("broken")["state"] == "UNAVAILABLE"
         assert not door.is_ready("broken")
         assert door.ask("good", {"X": [1]})["Y"].tolist() == [1]
-    assert len(workers_of(server)) == 1
+    until(lambda: len(workers_of(server)) == 1)
 
 
 def test_a_broken_model_does_not_keep_the_others_from_starting(repository: Path, start: Start) -> None:

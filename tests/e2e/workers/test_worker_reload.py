@@ -83,7 +83,7 @@ def test_a_failed_reload_leaves_the_old_model_serving(server: ServerProcess, mod
     with pytest.raises(Refusal, match="SyntaxError"):
         door.load("says")
     assert door.ask("says", {"X": [10]})["Y"].tolist() == [20]
-    assert [process.pid for process in workers_of(server)] == [worker.pid]
+    until(lambda: [process.pid for process in workers_of(server)] == [worker.pid])
 
 
 def test_a_reload_loses_no_request_and_keeps_the_one_that_runs(repository: Path, start: Start, notes: Notes) -> None:
