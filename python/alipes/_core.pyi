@@ -15,6 +15,7 @@ __all__ = [
     "ClientPlan",
     "ClientStream",
     "ClientTask",
+    "ClientTls",
     "Control",
     "InferenceRequest",
     "InferenceResponse",
@@ -149,8 +150,11 @@ class ClientLink:
         wire: str,
         connect_timeout_s: float = 10.0,
         headers: Sequence[tuple[str, str]] | None = None,
+        tls: ClientTls | None = None,
     ) -> ClientLink:
-        """Takes the address ``host:port`` (over HTTP also ``host:port/prefix``) and ``"grpc"`` or ``"http"``.
+        """Takes ``host:port`` (over HTTP also ``host:port/prefix``) or ``unix:path``, and ``"grpc"`` or ``"http"``.
+
+        Connections are encrypted where ``tls`` says how.
 
         Raises:
             TransportError: If the address is none.
@@ -255,6 +259,29 @@ class ClientTask:
         """Withdraws the call; its answer comes no more, if it is not there yet."""
 
 @final
+class ClientTls:
+    """How a client's connections are encrypted, with the files read."""
+
+    def __new__(
+        cls,
+        roots: str | None = None,
+        certificate: str | None = None,
+        key: str | None = None,
+        server_name: str | None = None,
+    ) -> ClientTls:
+        """Reads the files.
+
+        Args:
+            roots: Certificates of authorities to trust; those of the system without it.
+            certificate: The client's own.
+            key: The key to it.
+            server_name: The name in the server's certificate; the one in the address without it.
+
+        Raises:
+            ConfigError: If a file is absent or does not hold what it should.
+        """
+
+@final
 class ClientStream:
     """One stream of inference requests to a server over gRPC (``ModelStreamInfer``).
 
@@ -263,14 +290,19 @@ class ClientStream:
     """
 
     def __new__(
-        cls, address: str, timeout_s: float = 10.0, metadata: Sequence[tuple[str, str]] | None = None
+        cls,
+        address: str,
+        timeout_s: float = 10.0,
+        metadata: Sequence[tuple[str, str]] | None = None,
+        tls: ClientTls | None = None,
     ) -> ClientStream:
         """Connects and opens the stream.
 
         Args:
-            address: ``host:port`` of a server's gRPC door.
+            address: ``host:port`` of a server's gRPC door, or ``unix:path``.
             timeout_s: The longest time for the connection.
             metadata: Headers of the call, such as ``("authorization", "...")``.
+            tls: How the connection is encrypted; plain without it.
 
         Raises:
             TransportError: If nobody answers there.

@@ -186,6 +186,15 @@ class TransportError(AlipesError, RuntimeError):
     reached: bool = True
 
 
+class TlsError(TransportError):
+    """Client and server do not agree on an encrypted connection: whose certificate is at fault, the message says.
+
+    Nothing was asked of the server, and to try again without a change is in vain.
+    """
+
+    reached: bool = False
+
+
 class InferError(AlipesError, RuntimeError):
     """One request was not answered.
 

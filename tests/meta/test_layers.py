@@ -30,7 +30,7 @@ ALLOWED = {
     "handover": set(),
     "client": {"config", "handover", "progress"},
     "serve": {"handover", "progress"},
-    "monitor": {"handover"},
+    "monitor": {"handover", "client"},
     "plots": {"monitor"},
 }
 EVERYBODY = {"errors", "types", "_core", "lazily"}
@@ -42,9 +42,10 @@ CRATES = {
     "scheduler": set(),
     "engine": {"protocol"},
     "link": {"protocol"},
-    "server": {"protocol", "scheduler", "engine", "link"},
-    "client": {"protocol"},
-    "python": {"protocol", "scheduler", "engine", "link", "server", "client"},
+    "tls": set(),
+    "server": {"protocol", "scheduler", "engine", "link", "tls"},
+    "client": {"protocol", "tls"},
+    "python": {"protocol", "scheduler", "engine", "link", "tls", "server", "client"},
 }
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,12 @@ class Files:
         """Puts another certificate in their place, each file at once."""
         _replace(self.certificate, b"".join(pem.bytes() for pem in issued.cert_chain_pems))
         _replace(self.key, issued.private_key_pem.bytes())
+
+
+def encrypted(door: str, files: Files, clients: Path | None = None) -> list[str]:
+    """The flags that encrypt a door; with roots, only for clients whose certificate leads to one of them."""
+    flags = [f"--{door}-use-ssl", f"--{door}-server-cert={files.certificate}", f"--{door}-server-key={files.key}"]
+    return flags + ([] if clients is None else [f"--{door}-use-ssl-mutual", f"--{door}-root-cert={clients}"])
 
 
 class Authority:
@@ -37,14 +48,14 @@ class Authority:
         """Its own certificate."""
         return self._authority.cert_pem.bytes()
 
-    def issue(self) -> trustme.LeafCert:
-        """A new certificate."""
-        return self._authority.issue_cert("localhost", "127.0.0.1")
+    def issue(self, *names: str, not_after: datetime | None = None) -> trustme.LeafCert:
+        """A new certificate, for this machine where no other names are given."""
+        return self._authority.issue_cert(*(names or ("localhost", "127.0.0.1")), not_after=not_after)
 
-    def files(self, name: str) -> Files:
-        """A new certificate as files."""
+    def files(self, name: str, issued: trustme.LeafCert | None = None) -> Files:
+        """A certificate as files; a new one where none is given."""
         files = Files(self._folder / f"{name}.pem", self._folder / f"{name}.key")
-        files.write(self.issue())
+        files.write(self.issue() if issued is None else issued)
         return files
 
     def server_context(self) -> ssl.SSLContext:
@@ -61,6 +72,31 @@ class Authority:
         if protocols:
             context.set_alpn_protocols(list(protocols))
         return context
+
+
+def self_signed(folder: Path, *, valid_days: int = 1) -> Files:
+    """A certificate that is its own authority, as `openssl req -x509` makes it; expired for less than no days."""
+    files = Files(folder / "self.pem", folder / "self.key")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=30))
+        .not_valid_after(now + timedelta(days=valid_days))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    )
+    certificate = builder.sign(key, hashes.SHA256())
+    _replace(files.certificate, certificate.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    encoded = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    _replace(files.key, encoded)
+    return files
 
 
 def _replace(path: Path, content: bytes) -> None:

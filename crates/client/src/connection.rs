@@ -7,12 +7,12 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use tokio::time::sleep;
 
-use crate::carrier::Carrier;
 use crate::exchange::{Incoming, Outgoing};
 use crate::grpc::solo::Solo;
 use crate::grpc::{connect, unary};
 use crate::http::connection::HttpConnection;
-use crate::{ClientError, Target, Wire};
+use crate::socket::{self, Socket};
+use crate::{ClientError, Kind, Target, Wire};
 
 /// Where nobody drove a connection for so long, the server's goodbye may lie unread.
 const REST: Duration = Duration::from_millis(500);
@@ -32,7 +32,7 @@ pub enum Driver {
 /// An open connection.
 pub enum Connection {
     /// HTTP/2, one call at a time.
-    Solo(Box<Solo<Carrier>>),
+    Solo(Box<Solo<Socket>>),
     /// HTTP/2; driven by a task of the runtime that it was opened on.
     Grpc {
         /// Opens calls.
@@ -53,11 +53,11 @@ impl Connection {
         match (target.wire, driver) {
             (Wire::Http, _) => HttpConnection::open(target, driver).await.map(Connection::Http),
             (Wire::Grpc, Driver::Caller) => {
-                let socket = connect::socket(&target.address, target.connect_limit, driver).await?;
+                let socket = socket::open(target, driver).await?;
                 Ok(Connection::Solo(Box::new(Solo::new(socket))))
             }
             (Wire::Grpc, Driver::Runtime) => {
-                let (requests, connection) = connect::connect(&target.address, target.connect_limit).await?;
+                let (requests, connection) = connect::connect(target).await?;
                 tokio::spawn(async move {
                     // How it ended is told to the calls that were open.
                     let _ = connection.await;
@@ -96,7 +96,7 @@ impl Connection {
             Connection::Solo(connection) => {
                 let infer = request.infer;
                 let outcome = connection.ask(target, request, limit).await;
-                let broken = matches!(&outcome, Err(error) if error.kind == crate::Kind::Broken);
+                let broken = matches!(&outcome, Err(error) if matches!(error.kind, Kind::Broken | Kind::Tls));
                 let intact = !broken && !connection.is_spent();
                 (outcome.and_then(|message| read(message, infer)), intact)
             }
@@ -104,7 +104,7 @@ impl Connection {
                 let infer = request.infer;
                 let outcome = unary::call(requests, target, request, limit).await;
                 *used = Instant::now();
-                let intact = !matches!(&outcome, Err(error) if error.kind == crate::Kind::Broken);
+                let intact = !matches!(&outcome, Err(error) if matches!(error.kind, Kind::Broken | Kind::Tls));
                 (outcome.and_then(|message| read(message, infer)), intact)
             }
         }

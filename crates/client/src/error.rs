@@ -1,12 +1,17 @@
 //! Why a call has no answer, in terms that say whether it may be repeated.
 
 use std::fmt;
+use std::io;
+
+use crate::socket::refusal;
 
 /// What failed: who was never reached can be asked again without a doubt, who may have begun cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// No connection came about: nothing was sent.
     Connect,
+    /// Client and server do not agree on an encrypted connection; they will not the next time either.
+    Tls,
     /// The connection broke, or what came over it makes no sense; the server may have worked.
     Broken,
     /// The caller's time was up.
@@ -33,6 +38,25 @@ impl ClientError {
     /// The connection broke.
     pub fn broken(message: impl fmt::Display) -> ClientError {
         ClientError::new(Kind::Broken, message.to_string())
+    }
+
+    /// What the socket of an open connection says.
+    pub fn of_io(error: &io::Error) -> ClientError {
+        let kind = if refusal::is(error) { Kind::Tls } else { Kind::Broken };
+        ClientError::new(kind, error.to_string())
+    }
+
+    /// The same, behind the words of whoever used it.
+    pub fn of_socket(doing: impl fmt::Display, error: &io::Error) -> ClientError {
+        ClientError::new(ClientError::of_io(error).kind, format!("{doing}: {error}"))
+    }
+
+    /// The same where HTTP/2 lies between.
+    pub fn of_http2(doing: impl fmt::Display, error: &h2::Error) -> ClientError {
+        match error.get_io() {
+            Some(error) => ClientError::of_socket(doing, error),
+            None => ClientError::broken(format!("{doing}: {error}")),
+        }
     }
 }
 

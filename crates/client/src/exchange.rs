@@ -86,6 +86,6 @@ async fn attempt(
 
 /// What the caller is told whose time is up.
 pub fn late(target: &Target, limit: Duration) -> ClientError {
-    let text = format!("no answer from {} within {} s", target.address.authority(), limit.as_secs_f64());
+    let text = format!("no answer from {} within {} s", target.address, limit.as_secs_f64());
     ClientError::new(Kind::Timeout, text)
 }

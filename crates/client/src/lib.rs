@@ -7,7 +7,6 @@
 
 pub mod address;
 mod aligned;
-mod carrier;
 pub mod connection;
 pub mod crowd;
 pub mod error;
@@ -17,6 +16,7 @@ pub mod http;
 pub mod mailbox;
 pub mod pool;
 pub mod runtime;
+pub mod socket;
 pub mod target;
 pub mod waiting;
 
@@ -24,4 +24,5 @@ pub use error::{ClientError, Kind};
 pub use exchange::{Incoming, Outgoing, Verb};
 pub use grpc::outbox::Put;
 pub use grpc::stream::{Stream, StreamStatus};
+pub use socket::security::Security;
 pub use target::{Target, Wire};

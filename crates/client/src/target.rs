@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::ClientError;
 use crate::address::Address;
+use crate::socket::security::{Seal, Security};
 
 /// How requests travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +28,12 @@ pub struct Target {
     pub headers: Vec<(String, String)>,
     /// Longest time for a connection.
     pub connect_limit: Duration,
+    /// How connections are encrypted, where they are.
+    pub seal: Option<Seal>,
 }
 
 impl Target {
-    /// A server at `host:port`, or `host:port/prefix`.
+    /// A server at `host:port`, `host:port/prefix` or `unix:path`.
     ///
     /// # Errors
     /// What is no address.
@@ -41,6 +44,7 @@ impl Target {
         connect_limit: Duration,
     ) -> Result<Target, ClientError> {
         let (address, prefix) = match text.split_once('/') {
+            _ if text.starts_with("unix:") => (text, ""),
             Some((address, prefix)) => (address, prefix.trim_end_matches('/')),
             None => (text, ""),
         };
@@ -50,7 +54,16 @@ impl Target {
             let text = format!("'{prefix}' cannot stand in front of a path");
             return Err(ClientError::new(crate::Kind::Connect, text));
         }
-        Ok(Target { address: Address::parse(address)?, wire, prefix, headers, connect_limit })
+        Ok(Target { address: Address::parse(address)?, wire, prefix, headers, connect_limit, seal: None })
+    }
+
+    /// The same server, asked over encrypted connections.
+    ///
+    /// # Errors
+    /// If no certificate can bear its name.
+    pub fn encrypted(mut self, security: &Security) -> Result<Target, ClientError> {
+        self.seal = Some(security.seal(self.address.host(), self.wire)?);
+        Ok(self)
     }
 }
 
@@ -65,5 +78,6 @@ mod tests {
         assert_eq!(target("h:1/"), Ok(String::new()));
         assert_eq!(target("h:1/a/b/"), Ok("/a/b".to_owned()));
         assert!(target("h:1/a b").is_err());
+        assert_eq!(target("unix:/a/b"), Ok(String::new()));
     }
 }

@@ -1,5 +1,6 @@
 //! The binding: everything Python can see, on one screen.
 
+mod allocator;
 mod client;
 mod control;
 mod door;
@@ -7,11 +8,6 @@ mod server;
 mod worker;
 
 use pyo3::prelude::*;
-
-// Answers are made of many short-lived buffers on several threads. The local-dynamic model keeps thread-local storage
-// out of the static block, which a module that is loaded late may not find room in.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule]
 mod _core {
@@ -27,6 +23,8 @@ mod _core {
     use super::client::plan::ClientPlan;
     #[pymodule_export]
     use super::client::stream::ClientStream;
+    #[pymodule_export]
+    use super::client::tls::ClientTls;
     #[pymodule_export]
     use super::control::Control;
     #[pymodule_export]
@@ -47,6 +45,12 @@ mod _core {
     use super::worker::tensor::Tensor;
     #[pymodule_export]
     use super::worker::worker_link::WorkerLink;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::allocator::outlive_this_thread();
+        Ok(())
+    }
 
     /// Version of the binary.
     #[pyfunction]

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from alipes.client.plain.shared import SharedMemory
     from alipes.client.plain.signature import Signature
     from alipes.client.plain.sync import Client
+    from alipes.client.tls import Tls
 
-__all__ = ["Answer", "AsyncClient", "Client", "InferenceClient", "Retry", "SharedMemory", "Signature"]
+__all__ = ["Answer", "AsyncClient", "Client", "InferenceClient", "Retry", "SharedMemory", "Signature", "Tls"]
 
 # Public name -> module that defines it. Imported on first use: a client is quick to import.
 _HOMES = {
@@ -26,6 +27,7 @@ _HOMES = {
     "Retry": "alipes.client.plain.retry",
     "SharedMemory": "alipes.client.plain.shared",
     "Signature": "alipes.client.plain.signature",
+    "Tls": "alipes.client.tls",
 }
 
 __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -41,7 +41,7 @@ def _watch(job: dict[str, Any]) -> None:
     path = job["filename"]
     with nullcontext() if path is None else Path(path).open("w", encoding="utf-8", newline="") as file:
         recorder = Recorder(
-            [Place(**place) for place in job["places"]],
+            [_place(place) for place in job["places"]],
             None if job["keys"] is None else [(model, version) for model, version in job["keys"]],
             [EXTRAS[name] for name in job["columns"]],
             file,
@@ -52,6 +52,14 @@ def _watch(job: dict[str, Any]) -> None:
         _say(begun=[column.name for column in recorder.columns])
         recorder.run(stop)
         _say(ended=[place.ip for place in recorder.silent])
+
+
+def _place(document: dict[str, Any]) -> Place:
+    if (tls := document.pop("tls")) is None:
+        return Place(**document)
+    from alipes.client import Tls
+
+    return Place(**document, tls=Tls(**tls))
 
 
 def _stop_at_a_word(stop: threading.Event) -> None:

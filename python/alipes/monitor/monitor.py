@@ -20,10 +20,11 @@ from alipes.monitor.columns import chosen
 from alipes.monitor.judge import Tally, Verdict
 from alipes.monitor.ledger import Row
 from alipes.monitor.pipeline import Pipeline, PipelineProcess
-from alipes.monitor.servers import LATEST, agreed, involved, place
+from alipes.monitor.servers import LATEST, Place, agreed, involved, place
 from alipes.monitor.watcher import Watcher
 
 if TYPE_CHECKING:
+    from alipes.client import Tls
     from alipes.monitor.screen import Screen
 
 __all__ = ["ServerMonitor"]
@@ -56,8 +57,10 @@ class ServerMonitor(PipelineProcess):
         columns: Sequence[str] | Literal["all"] = (),
         http_port: int = 8000,
         metrics_port: int = 8002,
+        grpc_port: int = 8001,
         include_ensemble: bool = False,
         live: bool = False,
+        tls: Tls | None = None,
     ) -> None:
         """Asks the servers which models answer for this one.
 
@@ -73,8 +76,10 @@ class ServerMonitor(PipelineProcess):
             columns: Further columns, or `all`. Those of GPUs are there where a server has one.
             http_port: Where servers are asked about models.
             metrics_port: Where their counters are.
+            grpc_port: Where servers without HTTP are asked about models.
             include_ensemble: Whether an ensemble has rows of its own.
             live: Whether to show what happens while it does, in the terminal or the notebook.
+            tls: How connections to all of them are encrypted; plain without it.
 
         Raises:
             MonitorError: If a server has no such model, or the servers have different ones; it is a `ValueError`.
@@ -90,7 +95,7 @@ class ServerMonitor(PipelineProcess):
         self.filename = Path(filename)
         self.out_q = queue.Queue(KEPT_ROWS)
         self.tally = Tally()
-        self._places = [place(ip, http_port, metrics_port) for ip in named]
+        self._places = [place(ip, http_port, metrics_port, grpc_port, tls) for ip in named]
         self._columns = chosen(columns)
         self.models = agreed(
             {one.ip: involved(one, model_name, model_version, itself=include_ensemble) for one in self._places}
@@ -175,7 +180,7 @@ class ServerMonitor(PipelineProcess):
 
     def _job(self) -> dict[str, object]:
         return {
-            "places": [asdict(one) for one in self._places],
+            "places": [_document(one) for one in self._places],
             "keys": self.models,
             "columns": [column.name for column in self._columns],
             "filename": str(self.filename.absolute()),
@@ -241,3 +246,11 @@ class ServerMonitor(PipelineProcess):
                 return
             except queue.Full:
                 self.out_q.get_nowait()
+
+
+def _document(place: Place) -> dict[str, object]:
+    """What the process is told of a server."""
+    document = asdict(place)
+    if document["tls"] is not None:
+        document["tls"] = {name: None if value is None else os.fspath(value) for name, value in document["tls"].items()}
+    return document

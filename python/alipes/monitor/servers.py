@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from alipes.errors import MonitorError, TransportError
+from alipes.errors import AlipesError, DeadlineExceeded, InferError, MonitorError, TransportError
 from alipes.handover import resolve
 from alipes.monitor.ledger import Key
 from alipes.monitor.prometheus import Sample, samples
+
+if TYPE_CHECKING:
+    from alipes.client import Client, Tls
 
 __all__ = ["Place", "agreed", "involved", "page", "place"]
 
@@ -19,7 +21,6 @@ MAX_PAGE_BYTES: Final = 64 << 20
 """More than ten thousand models tell; beyond it, whatever answers there is no server."""
 
 LATEST: Final = -1
-_NOT_JSON: Final = "an answer that is not JSON"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +31,32 @@ class Place:
         ip: As the caller named it.
         http: Where it is asked about models, `host:port`.
         metrics: Where its counters are, `host:port`.
+        grpc: Where it is asked about models if it has no HTTP, `host:port`.
+        tls: How connections to all of them are encrypted; plain without it.
     """
 
     ip: str
     http: str
     metrics: str
+    grpc: str
+    tls: Tls | None = None
 
 
-def place(ip: str, http_port: int = 8000, metrics_port: int = 8002) -> Place:
+def place(
+    ip: str, http_port: int = 8000, metrics_port: int = 8002, grpc_port: int = 8001, tls: Tls | None = None
+) -> Place:
     """Where a server is that somebody calls by a name or an address, or by one with the port of its metrics."""
     host, colon, port = ip.rpartition(":")
-    if colon and port.isdecimal() and (":" not in host or host.endswith("]")):
-        return Place(ip, resolve(f"{host}:{http_port}"), resolve(f"{host}:{port}"))
-    return Place(ip, resolve(f"{ip}:{http_port}"), resolve(f"{ip}:{metrics_port}"))
+    if not (colon and port.isdecimal() and (":" not in host or host.endswith("]"))):
+        host, port = ip, str(metrics_port)
+    return Place(ip, resolve(f"{host}:{http_port}"), resolve(f"{host}:{port}"), resolve(f"{host}:{grpc_port}"), tls)
 
 
 def involved(where: Place, model: str, version: int, *, itself: bool = False) -> list[Key]:
     """The models that answer for a model, each with its version, in the order of their steps and each once.
 
     Args:
-        where: The server.
+        where: The server. Where nobody answers over HTTP, it is asked over gRPC.
         model: The model. An ensemble is answered for by the models of its steps.
         version: Its version; -1 for the latest.
         itself: Whether an ensemble is one of them.
@@ -58,29 +65,43 @@ def involved(where: Place, model: str, version: int, *, itself: bool = False) ->
         MonitorError: If the server has no such model or version.
         TransportError: If it does not answer.
     """
-    connection = HTTPConnection(where.http, timeout=TIMEOUT_S)
-    try:
-        found: dict[Key, None] = {}
-        _collect(connection, model, version, found, itself=itself)
-        return list(found)
-    except (OSError, HTTPException) as error:
-        raise TransportError(f"the server {where.ip} does not answer at {where.http}: {error}") from error
-    finally:
-        connection.close()
+    found: dict[Key, None] = {}
+    _ask(where, lambda client: _collect(client, model, version, found, itself=itself))
+    return list(found)
 
 
-def _collect(connection: HTTPConnection, model: str, version: int, found: dict[Key, None], *, itself: bool) -> None:
-    actual = _version(connection, model, version)
-    config = _json(connection, f"/v2/models/{model}/versions/{actual}/config")
-    steps = config.get("ensemble_scheduling", {}).get("step", [])
+def _ask(where: Place, question: Callable[[Client], None]) -> None:
+    from alipes.client import Client, Retry  # imported by those who ask: the module is quick to import
+
+    encrypted = "" if where.tls is None else "s"
+    silent: list[AlipesError] = []
+    for address in (f"http{encrypted}://{where.http}", f"grpc{encrypted}://{where.grpc}"):
+        client = Client(address, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, retry=Retry(times=0), tls=where.tls)
+        with client:
+            try:
+                return question(client)
+            except (TransportError, DeadlineExceeded) as error:
+                silent.append(error)
+            except InferError as error:
+                raise MonitorError(f"the server {where.ip} says: {error}") from error
+    over_http, over_grpc = silent
+    raise TransportError(
+        f"the server {where.ip} does not answer at {where.http}: {over_http}; nor over gRPC: {over_grpc}"
+    ) from over_http
+
+
+def _collect(client: Client, model: str, version: int, found: dict[Key, None], *, itself: bool) -> None:
+    actual = _version(client, model, version)
+    config = client.config(model, str(actual))
+    steps: list[dict[str, Any]] = config.get("ensemble_scheduling", {}).get("step", [])
     if itself or not steps:
         found[model, actual] = None
     for step in steps:
-        _collect(connection, step["model_name"], int(step.get("model_version", LATEST)), found, itself=itself)
+        _collect(client, step["model_name"], int(step.get("model_version", LATEST)), found, itself=itself)
 
 
-def _version(connection: HTTPConnection, model: str, version: int) -> int:
-    versions = [int(text) for text in _json(connection, f"/v2/models/{model}").get("versions", [])]
+def _version(client: Client, model: str, version: int) -> int:
+    versions = [int(text) for text in client.metadata(model).get("versions", [])]
     if version == LATEST and versions:
         return max(versions)
     if version not in versions:
@@ -110,34 +131,20 @@ def page(where: Place) -> list[Sample]:
     Raises:
         TransportError: If it does not answer, or with something else.
     """
-    connection = HTTPConnection(where.metrics, timeout=TIMEOUT_S)
+    from alipes._core import ClientLink
+
+    link = ClientLink(where.metrics, "http", TIMEOUT_S, None, None if where.tls is None else where.tls.read())
     try:
-        connection.request("GET", "/metrics")
-        response = connection.getresponse()
-        body = response.read(MAX_PAGE_BYTES)
-        if response.status != 200:
-            raise TransportError(
-                f"the metrics of {where.ip} at {where.metrics} answer with HTTP status {response.status}"
-            )
-    except (OSError, HTTPException) as error:
+        body = link.call("/metrics", None, TIMEOUT_S)
+    except (TransportError, DeadlineExceeded) as error:
         raise TransportError(f"the metrics of {where.ip} do not answer at {where.metrics}: {error}") from error
+    except InferError as error:
+        raise TransportError(f"the metrics of {where.ip} at {where.metrics} answer with {error}") from error
     finally:
-        connection.close()
+        link.close()
+    if len(body) > MAX_PAGE_BYTES:
+        raise TransportError(f"the metrics of {where.ip} at {where.metrics} have more than {MAX_PAGE_BYTES} bytes")
     return list(samples(body.decode(errors="replace")))
-
-
-def _json(connection: HTTPConnection, path: str) -> dict[str, Any]:
-    connection.request("GET", path)
-    response = connection.getresponse()
-    body = response.read()
-    try:
-        answer = json.loads(body)
-    except ValueError as error:
-        raise MonitorError(f"GET {path}: {_NOT_JSON}, HTTP status {response.status}") from error
-    if response.status != 200 or not isinstance(answer, dict):
-        reason = answer.get("error", answer) if isinstance(answer, dict) else answer
-        raise MonitorError(f"GET {path}: HTTP status {response.status}: {reason}")
-    return answer
 
 
 def _listed(keys: list[Key]) -> str:

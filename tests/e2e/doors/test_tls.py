@@ -15,17 +15,12 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
-from support.certificates import Authority, Files
+from support.certificates import Authority, Files, encrypted
 from support.curl import curl
 from support.server import ServerDidNotStart, ServerProcess
 from support.waiting import until
 
 LIVE = "/inference.GRPCInferenceService/ServerLive"
-
-
-def encrypted(authority: Authority, door: str, files: Files, *, mutual: bool = False) -> list[str]:
-    flags = [f"--{door}-use-ssl", f"--{door}-server-cert={files.certificate}", f"--{door}-server-key={files.key}"]
-    return flags + ([f"--{door}-use-ssl-mutual", f"--{door}-root-cert={authority.root}"] if mutual else [])
 
 
 def get(address: str, context: ssl.SSLContext, path: str = "/v2/health/live") -> int:
@@ -59,7 +54,7 @@ def test_every_endpoint_can_be_encrypted(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
     files = authority.files("server")
-    flags = [flag for door in ("http", "grpc", "metrics") for flag in encrypted(authority, door, files)]
+    flags = [flag for door in ("http", "grpc", "metrics") for flag in encrypted(door, files)]
     server = serve(models, *flags)
     assert get(server.http, authority.client_context()) == 200
     assert get(server.metrics, authority.client_context(), "/metrics") == 200
@@ -72,7 +67,7 @@ def test_every_endpoint_can_be_encrypted(
 def test_both_versions_in_use_are_spoken_and_no_older_one(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess], version: ssl.TLSVersion
 ) -> None:
-    server = serve(models, *encrypted(authority, "http", authority.files("server")))
+    server = serve(models, *encrypted("http", authority.files("server")))
     context = authority.client_context()
     context.minimum_version = context.maximum_version = version
     assert get(server.http, context) == 200
@@ -86,7 +81,7 @@ def test_the_protocol_is_agreed_on_with_the_encryption(
     offered: tuple[str, ...],
     spoken: str | None,
 ) -> None:
-    server = serve(models, *encrypted(authority, "http", authority.files("server")))
+    server = serve(models, *encrypted("http", authority.files("server")))
     host, _, port = server.http.rpartition(":")
     context = authority.client_context(protocols=offered)
     with (
@@ -99,7 +94,7 @@ def test_the_protocol_is_agreed_on_with_the_encryption(
 def test_curl_infers_over_encrypted_http2(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
-    server = serve(models, *encrypted(authority, "http", authority.files("server")))
+    server = serve(models, *encrypted("http", authority.files("server")))
     body = json.dumps({"inputs": [{"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}]})
     url = f"https://localhost:{server.http.rpartition(':')[2]}/v2/models/double/infer"
     printed = curl("-4", "--cacert", authority.root, "-d", body, "-w", "\n%{http_version}", url).decode()
@@ -111,7 +106,7 @@ def test_tritons_clients_infer_over_encrypted_connections(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
     files = authority.files("server")
-    server = serve(models, *(flag for door in ("http", "grpc") for flag in encrypted(authority, door, files)))
+    server = serve(models, *(flag for door in ("http", "grpc") for flag in encrypted(door, files)))
     values = np.array([[1, 2]], np.float32)
     doors: list[Any] = [
         (http_client, server.http, {"ssl": True, "ssl_context_factory": authority.client_context}),
@@ -128,7 +123,7 @@ def test_a_client_without_a_certificate_is_refused_where_one_is_asked_for(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess], tmp_path: Path
 ) -> None:
     files = authority.files("server")
-    flags = [flag for door in ("http", "grpc") for flag in encrypted(authority, door, files, mutual=True)]
+    flags = [flag for door in ("http", "grpc") for flag in encrypted(door, files, authority.root)]
     server = serve(models, *flags)
     known = authority.files("client")
     stranger = Authority(_folder(tmp_path / "other")).files("client")
@@ -146,7 +141,7 @@ def test_a_new_certificate_is_shown_without_a_restart_and_a_broken_one_is_not(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
     files = authority.files("server")
-    flags = encrypted(authority, "http", files)
+    flags = encrypted("http", files)
     server = serve(models, *flags, "--ssl-reload-secs=0.05")
     context = authority.client_context()
     kept = http.client.HTTPSConnection("localhost", int(server.http.rpartition(":")[2]), context=context, timeout=30)
@@ -196,7 +191,7 @@ def test_files_that_cannot_be_used_are_told_before_models_load(
 def test_a_client_that_never_agrees_is_not_waited_for(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
-    server = serve(models, *encrypted(authority, "http", authority.files("server")), "--header-timeout-secs=2")
+    server = serve(models, *encrypted("http", authority.files("server")), "--header-timeout-secs=2")
     host, _, port = server.http.rpartition(":")
     silent = [socket.create_connection((host, int(port)), timeout=30) for _ in range(20)]
     noisy = socket.create_connection((host, int(port)), timeout=30)

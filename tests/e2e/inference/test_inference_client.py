@@ -441,8 +441,6 @@ def test_what_scripts_say_to_tritonclient_is_taken_with_a_word_and_anything_else
         InferenceClient(server.grpc, "twice", verbose=True, channel_args=None)
     with pytest.raises(TypeError, match="takes no argument verbos"):
         InferenceClient(server.grpc, "twice", verbos=True)
-    with pytest.raises(ValueError, match="no encrypted connections"):
-        InferenceClient(server.grpc, "twice", ssl=True)
 
 
 def test_a_callback_may_not_wait_for_all_answers(server: ServerProcess) -> None:

@@ -103,7 +103,7 @@ def test_a_server_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
     with Telling(PLAIN) as server:
         port = server.port
     with pytest.raises(TransportError, match="does not answer"):
-        ServerMonitor("m", "127.0.0.1", tmp_path / "stats.csv", http_port=port)
+        ServerMonitor("m", "127.0.0.1", tmp_path / "stats.csv", http_port=port, grpc_port=port)
 
 
 def step(model: str, version: int) -> dict[str, object]:

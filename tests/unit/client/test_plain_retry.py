@@ -7,6 +7,7 @@ import time
 import pytest
 from alipes.client.plain.endpoint import Endpoint
 from alipes.client.plain.retry import Attempts, Failure, Retry
+from alipes.client.tls import Tls
 from alipes.errors import (
     AlipesError,
     ConfigError,
@@ -14,6 +15,7 @@ from alipes.errors import (
     InvalidArgument,
     NotReady,
     Overloaded,
+    TlsError,
     TransportError,
 )
 
@@ -39,6 +41,7 @@ def test_refusals_and_broken_connections_are_repeated_and_answers_are_not() -> N
     assert is_repeated(TransportError("broken"))
     assert not is_repeated(InvalidArgument("wrong"))
     assert not is_repeated(DeadlineExceeded("late"))
+    assert not is_repeated(TlsError("whoever that is"))
 
 
 def test_what_may_have_begun_is_repeated_only_where_that_does_no_harm() -> None:
@@ -87,13 +90,18 @@ def test_a_server_that_says_when_to_come_back_is_believed() -> None:
         ("h:1", Endpoint("grpc", "h:1")),
         ("grpc://h:1", Endpoint("grpc", "h:1")),
         ("http://h:1/prefix", Endpoint("http", "h:1/prefix")),
+        ("https://h:1/prefix", Endpoint("http", "h:1/prefix", Tls())),
+        ("grpcs://h:1", Endpoint("grpc", "h:1", Tls())),
+        ("unix:/a/b", Endpoint("grpc", "unix:/a/b")),
+        ("unix:///a/b", Endpoint("grpc", "unix:/a/b")),
+        ("http://unix:/a/b", Endpoint("http", "unix:/a/b")),
     ],
 )
 def test_an_address_says_how_the_server_is_asked(address: str, expected: Endpoint) -> None:
     assert Endpoint.parse(address) == expected
 
 
-@pytest.mark.parametrize("address", ["https://h:1", "ftp://h:1"])
+@pytest.mark.parametrize("address", ["httpx://h:1", "ftp://h:1"])
 def test_an_unknown_kind_of_address_is_refused(address: str) -> None:
     with pytest.raises(ConfigError, match=address):
         Endpoint.parse(address)

@@ -5,29 +5,24 @@ use std::time::Duration;
 use http::header::{CONTENT_TYPE, TE, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Version};
 
-use crate::address::Address;
-use crate::{ClientError, Kind};
+use crate::{ClientError, Kind, Target};
 
 const AGENT: &str = concat!("alipes/", env!("CARGO_PKG_VERSION"));
 
 /// The request that opens a call of `method`.
 ///
 /// # Errors
-/// Headers in `metadata` that HTTP does not know or gRPC keeps for itself.
-pub fn head(
-    address: &Address,
-    method: &str,
-    metadata: &[(String, String)],
-    limit: Option<Duration>,
-) -> Result<Request<()>, ClientError> {
-    let uri = format!("http://{}/inference.GRPCInferenceService/{method}", address.authority());
+/// Headers of the target that HTTP does not know or gRPC keeps for itself.
+pub fn head(target: &Target, method: &str, limit: Option<Duration>) -> Result<Request<()>, ClientError> {
+    let scheme = if target.seal.is_some() { "https" } else { "http" };
+    let uri = format!("{scheme}://{}/inference.GRPCInferenceService/{method}", target.address.authority());
     let request = Request::builder().method(Method::POST).uri(uri).version(Version::HTTP_2);
     let request = request.header(TE, "trailers").header(CONTENT_TYPE, "application/grpc").header(USER_AGENT, AGENT);
     let mut request = request.body(()).map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
     if let Some(limit) = limit {
         request.headers_mut().insert("grpc-timeout", timeout(limit));
     }
-    for (name, value) in metadata {
+    for (name, value) in &target.headers {
         let (name, value) = header(name, value)?;
         request.headers_mut().append(name, value);
     }
@@ -57,6 +52,7 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ClientEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Wire;
 
     #[test]
     fn time_outs_have_eight_digits_at_most() {
@@ -68,15 +64,16 @@ mod tests {
 
     #[test]
     fn headers_of_the_caller_come_along_and_those_of_the_protocol_are_refused() {
-        let address = Address::parse("localhost:1").unwrap();
-        let pair = |name: &str, value: &str| [(name.to_owned(), value.to_owned())];
-        let request =
-            head(&address, "ModelInfer", &pair("Authorization", "Bearer x"), Some(Duration::from_secs(2))).unwrap();
+        let with = |name: &str, value: &str| {
+            let headers = vec![(name.to_owned(), value.to_owned())];
+            Target::new("localhost:1", Wire::Grpc, headers, Duration::ZERO).unwrap()
+        };
+        let request = head(&with("Authorization", "Bearer x"), "ModelInfer", Some(Duration::from_secs(2))).unwrap();
         assert_eq!(request.headers()["authorization"], "Bearer x");
         assert_eq!(request.headers()["grpc-timeout"], "2000m");
         assert_eq!(request.uri().path(), "/inference.GRPCInferenceService/ModelInfer");
         for (name, value) in [("grpc-timeout", "1S"), ("a b", "x"), ("x", "a\nb")] {
-            assert!(head(&address, "ModelInfer", &pair(name, value), None).unwrap_err().message.contains(name));
+            assert!(head(&with(name, value), "ModelInfer", None).unwrap_err().message.contains(name));
         }
     }
 }

@@ -84,5 +84,5 @@ async fn next(
 }
 
 fn broken(error: h2::Error) -> ClientError {
-    ClientError::broken(format!("the connection to the server broke: {error}"))
+    ClientError::of_http2("the connection to the server broke", &error)
 }

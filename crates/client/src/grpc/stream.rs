@@ -11,8 +11,7 @@ use tokio::task::AbortHandle;
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Put};
 use super::{call, connect, reader, status, writer};
-use crate::address::Address;
-use crate::{ClientError, Kind, runtime};
+use crate::{ClientError, Kind, Target, runtime};
 
 /// Why a stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,14 +39,13 @@ impl Stream {
     /// Connects and opens the stream; waits for the connection.
     ///
     /// # Errors
-    /// If nobody answers at the address within `limit`, or the metadata cannot be sent.
-    pub fn open(address: &str, limit: Duration, metadata: &[(String, String)]) -> Result<Stream, ClientError> {
-        let address = Address::parse(address)?;
-        let head = call::head(&address, "ModelStreamInfer", metadata, None)?;
+    /// If nobody answers there within the target's time, or its headers cannot be sent.
+    pub fn open(target: Target) -> Result<Stream, ClientError> {
+        let head = call::head(&target, "ModelStreamInfer", None)?;
         let runtime = runtime::handle().map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
         let boxes = Arc::new(Boxes::default());
         let (opened, outcome) = oneshot::channel();
-        let work = runtime.spawn(run(address, head, limit, boxes.clone(), opened)).abort_handle();
+        let work = runtime.spawn(run(target, head, boxes.clone(), opened)).abort_handle();
         let outcome = outcome.blocking_recv();
         outcome.unwrap_or_else(|_| Err(ClientError::broken("the client's runtime has ended")))?;
         Ok(Stream { boxes, work, process: std::process::id() })
@@ -121,13 +119,12 @@ impl Boxes {
 }
 
 async fn run(
-    address: Address,
+    target: Target,
     head: http::Request<()>,
-    limit: Duration,
     boxes: Arc<Boxes>,
     opened: oneshot::Sender<Result<(), ClientError>>,
 ) {
-    let (mut requests, connection) = match connect::connect(&address, limit).await {
+    let (mut requests, connection) = match connect::connect(&target).await {
         Ok(connected) => connected,
         Err(error) => return drop(opened.send(Err(error))),
     };

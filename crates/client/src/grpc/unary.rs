@@ -45,7 +45,7 @@ pub async fn call(
     request: Outgoing,
     limit: Option<Duration>,
 ) -> Result<Bytes, ClientError> {
-    let head = call::head(&target.address, &request.path, &target.headers, limit)?;
+    let head = call::head(target, &request.path, limit)?;
     let mut requests = requests.clone().ready().await.map_err(|error| broken(target, &error))?;
     let (response, body) = requests.send_request(head, false).map_err(|error| broken(target, &error))?;
     let mut sending = Box::pin(send(body, request.pieces));
@@ -143,5 +143,5 @@ pub fn refused((code, message): (i32, String)) -> ClientError {
 }
 
 fn broken(target: &Target, error: &h2::Error) -> ClientError {
-    ClientError::broken(format!("the connection to {} broke: {error}", target.address.authority()))
+    ClientError::of_http2(format!("the connection to {} broke", target.address), error)
 }

@@ -5,14 +5,14 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::AsyncReadExt;
 
 use super::head::{Head, Length};
-use crate::carrier::Carrier;
+use crate::socket::Socket;
 use crate::{ClientError, aligned};
 
 /// The body behind a head that was just taken out of `buffer`, which holds what came with it.
 ///
 /// # Errors
 /// If the connection breaks, or the body is longer than the limit.
-pub async fn read(socket: &mut Carrier, buffer: &mut BytesMut, head: &Head) -> Result<Bytes, ClientError> {
+pub async fn read(socket: &mut Socket, buffer: &mut BytesMut, head: &Head) -> Result<Bytes, ClientError> {
     match head.length {
         Length::Known(length) if length > CLIENT_MAX_BODY_BYTES => Err(too_long()),
         Length::Known(length) if length <= CLIENT_SMALL_BODY_BYTES => {
@@ -35,12 +35,7 @@ pub async fn read(socket: &mut Carrier, buffer: &mut BytesMut, head: &Head) -> R
 }
 
 /// A large body lies by itself, so that the first tensor is aligned and nothing else keeps the memory.
-async fn large(
-    socket: &mut Carrier,
-    buffer: &mut BytesMut,
-    length: usize,
-    offset: usize,
-) -> Result<Bytes, ClientError> {
+async fn large(socket: &mut Socket, buffer: &mut BytesMut, length: usize, offset: usize) -> Result<Bytes, ClientError> {
     let mut body = aligned::room(length, offset.min(length));
     let come = buffer.len().min(length);
     body.extend_from_slice(&buffer[..come]);
@@ -54,7 +49,7 @@ async fn large(
     Ok(body.freeze())
 }
 
-async fn chunked(socket: &mut Carrier, buffer: &mut BytesMut) -> Result<Bytes, ClientError> {
+async fn chunked(socket: &mut Socket, buffer: &mut BytesMut) -> Result<Bytes, ClientError> {
     let mut body = BytesMut::new();
     loop {
         let size = loop {
@@ -82,7 +77,7 @@ async fn chunked(socket: &mut Carrier, buffer: &mut BytesMut) -> Result<Bytes, C
 }
 
 /// What follows the last chunk, up to an empty line.
-async fn trailers(socket: &mut Carrier, buffer: &mut BytesMut) -> Result<(), ClientError> {
+async fn trailers(socket: &mut Socket, buffer: &mut BytesMut) -> Result<(), ClientError> {
     loop {
         match buffer.windows(2).position(|pair| pair == b"\r\n") {
             Some(0) => {
@@ -100,12 +95,12 @@ async fn trailers(socket: &mut Carrier, buffer: &mut BytesMut) -> Result<(), Cli
 ///
 /// # Errors
 /// At the end of the connection.
-pub async fn more(socket: &mut Carrier, buffer: &mut BytesMut) -> Result<(), ClientError> {
+pub async fn more(socket: &mut Socket, buffer: &mut BytesMut) -> Result<(), ClientError> {
     if socket.read_buf(buffer).await.map_err(broken)? == 0 { Err(ended()) } else { Ok(()) }
 }
 
 fn broken(error: std::io::Error) -> ClientError {
-    ClientError::broken(format!("the connection broke: {error}"))
+    ClientError::of_socket("the connection broke", &error)
 }
 
 fn ended() -> ClientError {

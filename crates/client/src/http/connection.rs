@@ -11,10 +11,9 @@ use tokio::io::AsyncWriteExt;
 
 use super::head::{self, Head};
 use super::{body, reply};
-use crate::carrier::Carrier;
 use crate::connection::Driver;
 use crate::exchange::{Incoming, Outgoing};
-use crate::grpc::connect;
+use crate::socket::{self, Socket};
 use crate::{ClientError, Kind, Target};
 
 /// Room for an answer of a small model; it grows with what comes.
@@ -25,7 +24,7 @@ const PIECES_AT_ONCE: usize = 16;
 
 /// A connection, and what was read of it beyond the last answer.
 pub struct HttpConnection {
-    socket: Carrier,
+    socket: Socket,
     buffer: BytesMut,
 }
 
@@ -35,7 +34,7 @@ impl HttpConnection {
     /// # Errors
     /// If nobody is there.
     pub async fn open(target: &Target, driver: Driver) -> Result<HttpConnection, ClientError> {
-        let socket = connect::socket(&target.address, target.connect_limit, driver).await?;
+        let socket = socket::open(target, driver).await?;
         Ok(HttpConnection { socket, buffer: BytesMut::new() })
     }
 
@@ -66,16 +65,13 @@ impl HttpConnection {
         // A server that refuses a long request does not read it to its end: what it says counts.
         let head = match (self.head().await, &written) {
             (Ok(head), _) => head,
-            (Err(_), Err(error)) => return Err(self.broken(target, error)),
+            (Err(error), _) if error.kind == Kind::Tls => return Err(error),
+            (Err(_), Err(error)) => return Err(broken(target, error)),
             (Err(error), Ok(())) => return Err(error),
         };
         let body = body::read(&mut self.socket, &mut self.buffer, &head).await?;
         let keep = head.keep && written.is_ok() && self.buffer.is_empty();
         Ok((read(&head, body, request.infer), keep))
-    }
-
-    fn broken(&self, target: &Target, error: &std::io::Error) -> ClientError {
-        ClientError::broken(format!("the connection to {} broke: {error}", target.address.authority()))
     }
 
     async fn write(&mut self, head: String, mut pieces: Vec<Bytes>) -> std::io::Result<()> {
@@ -87,13 +83,13 @@ impl HttpConnection {
             while let Some(first) = rest.first_mut().filter(|first| written >= first.len()) {
                 written -= first.len();
                 rest = &mut rest[1..];
-                if rest.is_empty() {
-                    return Ok(());
-                }
             }
-            rest[0].advance(written);
+            if let Some(first) = rest.first_mut() {
+                first.advance(written);
+            }
         }
-        Ok(())
+        // What is encrypted may not all have left.
+        self.socket.flush().await
     }
 
     async fn head(&mut self) -> Result<Head, ClientError> {
@@ -111,6 +107,10 @@ impl HttpConnection {
             }
         }
     }
+}
+
+fn broken(target: &Target, error: &std::io::Error) -> ClientError {
+    ClientError::of_socket(format!("the connection to {} broke", target.address), error)
 }
 
 #[derive(Deserialize)]

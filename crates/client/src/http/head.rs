@@ -9,6 +9,9 @@ use crate::{ClientError, Kind, Target};
 
 const AGENT: &str = concat!("alipes/", env!("CARGO_PKG_VERSION"));
 
+/// How a server begins that refuses what is not encrypted: the record of an alert, and the version.
+const TLS_ALERT: [u8; 2] = [0x15, 3];
+
 /// The head of a request.
 ///
 /// # Errors
@@ -72,8 +75,7 @@ pub struct Head {
 pub fn response(bytes: &[u8]) -> Result<Option<Head>, ClientError> {
     let mut headers = [httparse::EMPTY_HEADER; HTTP_MAX_HEADERS];
     let mut parsed = httparse::Response::new(&mut headers);
-    let outcome =
-        parsed.parse(bytes).map_err(|error| ClientError::broken(format!("the answer is no HTTP: {error}")))?;
+    let outcome = parsed.parse(bytes).map_err(|error| no_http(bytes, error))?;
     let httparse::Status::Complete(size) = outcome else { return Ok(None) };
     let status = parsed.code.unwrap_or(0);
     let mut head =
@@ -98,6 +100,13 @@ pub fn response(bytes: &[u8]) -> Result<Option<Head>, ClientError> {
     }
     head.keep &= head.length != Length::UntilClosed;
     Ok(Some(head))
+}
+
+fn no_http(bytes: &[u8], error: httparse::Error) -> ClientError {
+    match bytes.starts_with(&TLS_ALERT) {
+        true => ClientError::new(Kind::Tls, "the server takes encrypted connections alone there: ask it with https://"),
+        false => ClientError::broken(format!("the answer is no HTTP: {error}")),
+    }
 }
 
 fn same(part: &[u8], word: &str) -> bool {

@@ -23,6 +23,7 @@ const CLASSES: [(i32, &str); 11] = [
 pub fn exception(py: Python<'_>, error: &ClientError) -> PyErr {
     let class = match error.kind {
         Kind::Connect | Kind::Broken => "TransportError",
+        Kind::Tls => "TlsError",
         Kind::Timeout => "DeadlineExceeded",
         Kind::Refused(code) => {
             CLASSES.iter().find(|(known, _)| *known == code).map_or("InferError", |(_, class)| class)
@@ -34,10 +35,16 @@ pub fn exception(py: Python<'_>, error: &ClientError) -> PyErr {
 fn build(py: Python<'_>, class: &str, error: &ClientError) -> PyResult<PyErr> {
     let class = py.import("alipes.errors")?.getattr(class)?;
     let raised = class.call1((error.message.as_str(),))?;
-    if error.kind == Kind::Connect {
+    if matches!(error.kind, Kind::Connect | Kind::Tls) {
         raised.setattr("reached", false)?;
     }
     Ok(PyErr::from_value(raised))
+}
+
+/// What was said of a client and cannot be done.
+pub fn unusable(py: Python<'_>, text: &str) -> PyErr {
+    let class = py.import("alipes.errors").and_then(|module| module.getattr("ConfigError"));
+    class.and_then(|class| class.call1((text,))).map_or_else(|cause| cause, PyErr::from_value)
 }
 
 /// What cannot be sent at all.

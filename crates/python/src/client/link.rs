@@ -15,6 +15,7 @@ use super::mailbox::{ClientMailbox, ClientTask};
 use super::outputs;
 use super::plan::{self, ClientPlan};
 use super::requests::{Question, control};
+use super::tls::{ClientTls, seal};
 use super::waiting::{Deadline, wait};
 use crate::worker::arrays;
 
@@ -42,13 +43,14 @@ impl Own {
 #[pymethods]
 impl ClientLink {
     #[new]
-    #[pyo3(signature = (address, wire, connect_timeout_s = 10.0, headers = None))]
+    #[pyo3(signature = (address, wire, connect_timeout_s = 10.0, headers = None, tls = None))]
     fn new(
         py: Python<'_>,
         address: &str,
         wire: &str,
         connect_timeout_s: f64,
         headers: Option<Vec<(String, String)>>,
+        tls: Option<&ClientTls>,
     ) -> PyResult<ClientLink> {
         arrays::prepare(py)?;
         let wire = match wire {
@@ -58,7 +60,7 @@ impl ClientLink {
         };
         let limit = Duration::try_from_secs_f64(connect_timeout_s.max(0.0)).unwrap_or(Duration::MAX);
         let target = Target::new(address, wire, headers.unwrap_or_default(), limit);
-        let target = Arc::new(target.map_err(|error| exception(py, &error))?);
+        let target = Arc::new(seal(py, target.map_err(|error| exception(py, &error))?, tls)?);
         Ok(ClientLink { own: ArcSwap::new(Own::new(&target)), target })
     }
 

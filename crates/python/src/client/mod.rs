@@ -9,4 +9,5 @@ mod parameters;
 pub mod plan;
 mod requests;
 pub mod stream;
+pub mod tls;
 mod waiting;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alipes_client::grpc::status;
-use alipes_client::{Put, Stream};
+use alipes_client::{Put, Stream, Target, Wire};
 use alipes_protocol::codec::proto::{AskedInput, AskedOutput, RequestMessage, StreamReply};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyList, PySequence, PyTuple};
 
 use super::errors::exception;
 use super::parameters::Said;
+use super::tls::{ClientTls, seal};
 use super::waiting::{Deadline, wait};
 use super::{inputs, outputs};
 use crate::worker::arrays;
@@ -24,17 +25,19 @@ pub struct ClientStream {
 #[pymethods]
 impl ClientStream {
     #[new]
-    #[pyo3(signature = (address, timeout_s = 10.0, metadata = None))]
+    #[pyo3(signature = (address, timeout_s = 10.0, metadata = None, tls = None))]
     fn new(
         py: Python<'_>,
         address: &str,
         timeout_s: f64,
         metadata: Option<Vec<(String, String)>>,
+        tls: Option<&ClientTls>,
     ) -> PyResult<ClientStream> {
         arrays::prepare(py)?;
-        let metadata = metadata.unwrap_or_default();
         let limit = Duration::try_from_secs_f64(timeout_s.max(0.0)).unwrap_or(Duration::MAX);
-        let stream = py.detach(|| Stream::open(address, limit, &metadata));
+        let target = Target::new(address, Wire::Grpc, metadata.unwrap_or_default(), limit);
+        let target = seal(py, target.map_err(|error| exception(py, &error))?, tls)?;
+        let stream = py.detach(|| Stream::open(target));
         Ok(ClientStream { stream: stream.map_err(|error| exception(py, &error))? })
     }
 

@@ -7,7 +7,6 @@ import itertools
 import os
 import random
 import time
-import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -30,8 +29,10 @@ from alipes.client.inference.pace import Pace
 from alipes.client.inference.reader import Given, Reader
 from alipes.client.inference.splitting import cut, spans, stream
 from alipes.client.inference.stream import Stream, Target
-from alipes.client.inference.transport import open_calls, open_stream, resolve
+from alipes.client.inference.transport import Door
+from alipes.client.inference.tritonclient_options import read_options
 from alipes.client.inference.window import Window
+from alipes.client.tls import Tls
 from alipes.errors import AlipesError, InferError, InvalidArgument, NotReady, TransportError
 
 __all__ = ["InferenceClient"]
@@ -44,20 +45,6 @@ _MOST_UNDER_WAY: Final = 1024
 
 _LAST_IS_MARKED: Final[dict[str, bool | int | float | str]] = {"triton_enable_empty_final_response": True}
 """Asks a server to say which response of a request is its last one."""
-
-_TRITONCLIENT_OPTIONS: Final = frozenset(
-    {
-        "certificate_chain",
-        "channel_args",
-        "creds",
-        "keepalive_options",
-        "private_key",
-        "root_certificates",
-        "ssl",
-        "verbose",
-    }
-)
-"""What scripts may say to the client that hermes is built on."""
 
 _CLIENTS: Final[weakref.WeakSet[InferenceClient]] = weakref.WeakSet()
 
@@ -107,12 +94,14 @@ class InferenceClient:
         cast: bool = False,
         pad: bool = True,
         connect_timeout_s: float = _CONNECT_S,
+        tls: Tls | None = None,
         **tritonclient_options: Any,
     ) -> None:
         """Connects, loads the model where it is not loaded, and finds out what it takes.
 
         Args:
-            address: `host:port` of a server's gRPC door.
+            address: `host:port` of a server's gRPC door, `grpcs://host:port` for encrypted connections, or `unix:path`
+                for a Unix socket.
             model_name: The model; an ensemble, or any other.
             model_version: Its version; -1 is the latest that is served.
             batch_size: What stands for sizes that the server leaves open.
@@ -134,19 +123,23 @@ class InferenceClient:
             pad: Whether batches that are too short, and the last update of a sequence, are filled with zeros, and the
                 answers cut accordingly.
             connect_timeout_s: The longest time for a connection, in seconds.
-            tritonclient_options: What scripts say to `tritonclient`: taken, and without effect; a warning says so.
+            tls: Whom to trust on encrypted connections, and who the client is; connections are encrypted with it.
+            tritonclient_options: What scripts say to `tritonclient`: `ssl` with its files has the same effect, anything
+                else is without one; a warning says so.
 
         Raises:
+            ConfigError: If a file of encryption cannot be used, or an address is none of gRPC; a `ValueError`.
+            TlsError: If client and server do not agree on encryption; a `TransportError`.
             TransportError: If the server cannot be reached or is not live; a `RuntimeError`.
             NotReady: If the model is not there, or cannot be loaded; a `RuntimeError`.
             ValueError: If an argument is out of range, or nobody can say how many updates a checkpoint takes.
         """
-        _check_options(tritonclient_options)
+        tls = read_options(tritonclient_options, tls)
         self.address = address
         self.model_name = model_name
         self.callback = callback
-        self._connect_timeout_s = connect_timeout_s
-        self.client: Calls = open_calls(resolve(address), connect_timeout_s)
+        self._door = Door(address, tls, connect_timeout_s)
+        self.client: Calls = self._door.calls()
         try:
             found = find_model(self.client, address, model_name, model_version, batch_size)
             signature = found.signature
@@ -432,10 +425,9 @@ class InferenceClient:
 
     def _open_stream(self) -> Stream:
         """A stream to a server that can answer."""
-        address = resolve(self.address)
-        stream = open_stream(address, self._connect_timeout_s)
+        stream = self._door.stream()
         try:
-            calls = open_calls(address, self._connect_timeout_s)
+            calls = self._door.calls()
             try:
                 ready = calls.is_ready(self.model_name, str(self.model_version))
             finally:
@@ -511,16 +503,6 @@ def _told(asked: Asked) -> AlipesError:
     if isinstance(error, InferError):
         error.request_id, error.sequence_id = str(asked.request_id), asked.line.sequence_id
     return error
-
-
-def _check_options(options: dict[str, Any]) -> None:
-    unknown = options.keys() - _TRITONCLIENT_OPTIONS
-    if unknown:
-        raise TypeError(f"InferenceClient takes no argument {', '.join(sorted(unknown))}")
-    if options.get("ssl") or options.get("creds"):
-        raise ValueError("this client has no encrypted connections: lead it to the server through a tunnel or a proxy")
-    if said := sorted(name for name, value in options.items() if value):
-        warnings.warn(f"{', '.join(said)}: options of tritonclient, without effect here", stacklevel=4)
 
 
 def _updates_kept(checkpoint: bool | int, memory: int | None, model: str) -> int:

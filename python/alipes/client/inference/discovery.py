@@ -57,7 +57,7 @@ def _check_live(calls: Calls, address: str) -> None:
     try:
         live = calls.is_live()
     except TransportError as error:
-        raise TransportError(f"Couldn't connect to server at {address}: {error}") from error
+        raise type(error)(f"Couldn't connect to server at {address}: {error}") from error
     if not live:
         raise TransportError(f"Server at url {address} isn't live")
 

@@ -16,6 +16,7 @@ from alipes.errors import (
     NotReady,
     Overloaded,
     PermissionDenied,
+    TlsError,
     TransportError,
     Unauthenticated,
     Unsupported,
@@ -65,4 +66,4 @@ def of_status(code: str, text: str) -> AlipesError:
 
 def may_repeat(error: AlipesError) -> bool:
     """Whether a request that belongs to no sequence may be sent again after a while."""
-    return isinstance(error, (Overloaded, NotReady, TransportError))
+    return isinstance(error, (Overloaded, NotReady, TransportError)) and not isinstance(error, TlsError)

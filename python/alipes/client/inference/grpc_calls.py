@@ -15,9 +15,9 @@ __all__ = ["GrpcCalls"]
 class GrpcCalls(TritonNames):
     """The calls of one server."""
 
-    def __init__(self, address: str, timeout_s: float) -> None:
-        """Connects with the first call, to `host:port`."""
-        self._link = _core.ClientLink(address, "grpc", timeout_s)
+    def __init__(self, address: str, timeout_s: float, tls: _core.ClientTls | None = None) -> None:
+        """Connects with the first call, to `host:port` or `unix:path`."""
+        self._link = _core.ClientLink(address, "grpc", timeout_s, None, tls)
         self._timeout_s = timeout_s
 
     def is_live(self) -> bool:

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from alipes import _core, handover
+from alipes import _core
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.stream import Stream
+from alipes.client.plain.endpoint import Endpoint
+from alipes.client.tls import Tls
+from alipes.errors import ConfigError
 
-__all__ = ["open_calls", "open_stream", "resolve"]
-
-
-def resolve(address: str) -> str:
-    """Where the server really listens: one that this process started may have had to take another port."""
-    return handover.resolve(address)
+__all__ = ["Door"]
 
 
-def open_calls(address: str, timeout_s: float) -> Calls:
-    """Asks the server at an address."""
-    from alipes.client.inference.grpc_calls import GrpcCalls
+class Door:
+    """A server's gRPC door, to which connections are opened again and again."""
 
-    return GrpcCalls(address, timeout_s)
+    def __init__(self, address: str, tls: Tls | None, timeout_s: float) -> None:
+        """Connects with the first call; `timeout_s` is the longest time for a connection.
 
+        Raises:
+            ConfigError: If the address is not one of gRPC, or a file of `tls` cannot be used.
+        """
+        endpoint = Endpoint.parse(address, tls)
+        if endpoint.wire != "grpc":
+            raise ConfigError(
+                f"the address '{address}' is one of HTTP, where there are no streams",
+                key="address",
+                hint="give the server's gRPC door, host:port or grpcs://host:port",
+            )
+        self._address, self._said, self._timeout_s = address, tls, timeout_s
+        self._tls = None if endpoint.tls is None else endpoint.tls.read()
 
-def open_stream(address: str, timeout_s: float) -> Stream:
-    """Connects to the server at an address and opens a stream; raises `TransportError`."""
-    return _core.ClientStream(address, timeout_s)
+    def calls(self) -> Calls:
+        """Asks the server beside the stream."""
+        from alipes.client.inference.grpc_calls import GrpcCalls
+
+        return GrpcCalls(self._place(), self._timeout_s, self._tls)
+
+    def stream(self) -> Stream:
+        """Connects and opens a stream; raises `TransportError`."""
+        return _core.ClientStream(self._place(), self._timeout_s, None, self._tls)
+
+    def _place(self) -> str:
+        """Where the server really listens now: one that this process started may have had to take another port."""
+        return Endpoint.parse(self._address, self._said).address

@@ -13,6 +13,7 @@ from alipes.client.plain.question import Inputs, Options, Outputs, Question
 from alipes.client.plain.retry import Attempts, Retry
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.signature import Signature
+from alipes.client.tls import Tls
 from alipes.errors import AlipesError, InferError
 
 __all__ = ["DEFAULT_TIMEOUT_S", "PlainClient", "config_text"]
@@ -35,25 +36,34 @@ class PlainClient:
         connect_timeout_s: float = _CONNECT_TIMEOUT_S,
         retry: Retry | None = None,
         headers: Mapping[str, str] | None = None,
+        tls: Tls | None = None,
     ) -> None:
         """Connects with the first question.
 
         Args:
-            address: `grpc://host:port`, `http://host:port` or, over gRPC, `host:port`.
+            address: `grpc://host:port`, `http://host:port` or, over gRPC, `host:port`; with `grpcs://` or `https://`
+                for encrypted connections, and `unix:path` in the place of host and port for a Unix socket.
             timeout_s: Longest time for a question with all its attempts; `None` is no limit.
             connect_timeout_s: Longest time for a connection.
             retry: How often to ask again what may be repeated; `Retry(times=0)` never does.
             headers: Headers of each request; metadata, over gRPC.
+            tls: Whom to trust on encrypted connections, and who the client is; the roots of the system by default.
 
         Raises:
-            ConfigError: If the address is of an unknown kind.
+            ConfigError: If the address is of an unknown kind, or a file of `tls` cannot be used.
             TransportError: If it is no address.
         """
-        self.endpoint = Endpoint.parse(address)
+        self.endpoint = Endpoint.parse(address, tls)
         self.timeout_s = timeout_s
         self.retry = retry if retry is not None else Retry()
-        pairs = list((headers or {}).items())
-        self._link = ClientLink(self.endpoint.address, self.endpoint.wire, connect_timeout_s, pairs)
+        pairs, encryption = list((headers or {}).items()), self.endpoint.tls
+        self._link = ClientLink(
+            self.endpoint.address,
+            self.endpoint.wire,
+            connect_timeout_s,
+            pairs,
+            None if encryption is None else encryption.read(),
+        )
         self._signatures: dict[tuple[str, str], Signature] = {}
         self._plans: dict[str, ClientPlan] = {}
         self._regions: tuple[SharedMemory, ...] = ()
@@ -110,7 +120,7 @@ class PlainClient:
 
     def __repr__(self) -> str:
         """The server that is asked."""
-        return f"{type(self).__name__}('{self.endpoint.wire}://{self.endpoint.address}')"
+        return f"{type(self).__name__}('{self.endpoint}')"
 
 
 def config_text(config: Mapping[str, Any] | str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from alipes.client.tls import Tls
 from alipes.errors import ConfigError
 from alipes.handover import resolve
 
@@ -12,8 +13,13 @@ __all__ = ["Endpoint", "Wire"]
 
 Wire = Literal["grpc", "http"]
 
-_SCHEMES: Final[dict[str, Wire]] = {"grpc": "grpc", "http": "http"}
-_ENCRYPTED: Final = frozenset({"grpcs", "https"})
+_SCHEMES: Final[dict[str, tuple[Wire, bool]]] = {
+    "grpc": ("grpc", False),
+    "grpcs": ("grpc", True),
+    "http": ("http", False),
+    "https": ("http", True),
+}
+"""Scheme -> how the server is asked, and whether the connection is encrypted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,26 +28,49 @@ class Endpoint:
 
     Attributes:
         wire: How it is asked.
-        address: `host:port`; over HTTP perhaps with a path behind it.
+        address: `host:port` or `unix:path`; over HTTP perhaps with a path behind the port.
+        tls: What is known of encryption; `None` where connections are plain.
     """
 
     wire: Wire
     address: str
+    tls: Tls | None = None
 
     @classmethod
-    def parse(cls, address: str) -> Endpoint:
+    def parse(cls, address: str, tls: Tls | None = None) -> Endpoint:
         """Reads `grpc://host:port`, `http://host:port/path` or `host:port`, which is gRPC.
 
+        `grpcs://` and `https://` are the same encrypted, as is an address without a scheme where something is said of
+        encryption. `unix:path` stands for a Unix socket in the place of `host:port`.
+
         Raises:
-            ConfigError: If the scheme is another.
+            ConfigError: If the scheme is another, or does not go together with what is said of encryption.
         """
         scheme, separator, rest = address.partition("://")
-        if not separator:
-            return cls("grpc", resolve(address))
-        wire = _SCHEMES.get(scheme)
-        if wire is None:
-            seen = "encrypted connections are not offered" if scheme in _ENCRYPTED else f"'{scheme}' is unknown"
+        if not separator or scheme == "unix":
+            return cls("grpc", _place(address), tls)
+        known = _SCHEMES.get(scheme)
+        if known is None:
             raise ConfigError(
-                f"the address '{address}' cannot be used: {seen}", key="address", hint="write grpc://... or http://..."
+                f"the address '{address}' cannot be used: '{scheme}' is unknown",
+                key="address",
+                hint="write grpc://, grpcs://, http:// or https://",
             )
-        return cls(wire, resolve(rest))
+        wire, encrypted = known
+        if tls is not None and not encrypted:
+            raise ConfigError(
+                f"the address '{address}' is for plain connections, and tls says how they are encrypted",
+                key="address",
+                hint=f"write {scheme}s://{rest}, or leave tls out",
+            )
+        return cls(wire, _place(rest), (tls or Tls()) if encrypted else None)
+
+    def __str__(self) -> str:
+        """The address, with its scheme."""
+        return f"{self.wire}{'' if self.tls is None else 's'}://{self.address}"
+
+
+def _place(address: str) -> str:
+    if address.startswith("unix:"):
+        return "unix:" + address.removeprefix("unix:").removeprefix("//")
+    return resolve(address)

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from alipes.errors import AlipesError, DeadlineExceeded, NotReady, Overloaded, TransportError
+from alipes.errors import AlipesError, DeadlineExceeded, NotReady, Overloaded, TlsError, TransportError
 
 __all__ = ["Attempts", "Failure", "Retry"]
 
@@ -95,7 +95,7 @@ class Attempts:
         return self.after(failure.error)
 
     def _may_repeat(self, error: AlipesError) -> bool:
-        if isinstance(error, DeadlineExceeded):
+        if isinstance(error, (DeadlineExceeded, TlsError)):
             return False
         if isinstance(error, TransportError):
             return self._repeatable or not error.reached

@@ -58,7 +58,7 @@ impl Heads {
             block.extend_from_slice(&last.block);
             return Ok(());
         }
-        let request = call::head(&target.address, method, &target.headers, limit)?;
+        let request = call::head(target, method, limit)?;
         let (start, known) = (block.len(), self.said.len());
         self.tell_most(block);
         self.write_all(&request, block);

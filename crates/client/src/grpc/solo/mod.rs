@@ -201,8 +201,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
             }
             if !self.outgoing.is_empty() {
                 self.socket.write_all_buf(&mut self.outgoing).await.map_err(broken)?;
-                self.socket.flush().await.map_err(broken)?;
             }
+            // What is encrypted may not all have left.
+            self.socket.flush().await.map_err(broken)?;
             self.incoming.reserve(self.missing().max(BUFFER_BYTES));
             if self.socket.read_buf(&mut self.incoming).await.map_err(broken)? == 0 {
                 return Err(ClientError::broken("the server closed it"));
@@ -370,15 +371,12 @@ fn nonsense(what: &str) -> ClientError {
 }
 
 fn broken(error: std::io::Error) -> ClientError {
-    ClientError::broken(error)
+    ClientError::of_io(&error)
 }
 
 /// An error of the connection, told with whose it is.
 fn told(target: &Target, error: ClientError) -> ClientError {
-    ClientError {
-        message: format!("the connection to {} broke: {}", target.address.authority(), error.message),
-        ..error
-    }
+    ClientError { message: format!("the connection to {} broke: {}", target.address, error.message), ..error }
 }
 
 #[cfg(test)]

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
-
-use super::files;
 
 /// What agrees on encrypted connections with servers whose certificates lead to a root in a file, or to one that the
 /// system trusts.
@@ -15,26 +11,6 @@ use super::files;
 ///
 /// The file is absent or does not hold roots, or the system has none.
 pub fn connector(file: Option<&str>) -> Result<TlsConnector, String> {
-    let roots = match file {
-        Some(path) => files::roots(path).map_err(|error| error.to_string())?,
-        None => system_roots()?,
-    };
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let config = alipes_tls::client::config(file, None, &[b"http/1.1"]).map_err(|error| error.to_string())?;
     Ok(TlsConnector::from(Arc::new(config)))
-}
-
-/// The roots that the system trusts; single ones that cannot be read are passed over, as browsers do.
-fn system_roots() -> Result<RootCertStore, String> {
-    let found = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(found.certs);
-    if roots.is_empty() {
-        let causes: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
-        return Err(format!("the system has no certificates of roots to trust; {}", causes.join("; ")));
-    }
-    Ok(roots)
 }

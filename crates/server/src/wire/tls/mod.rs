@@ -7,10 +7,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use alipes_tls::FileError as TlsError;
 use arc_swap::ArcSwap;
 use tokio_rustls::TlsAcceptor;
 
-pub use self::files::TlsError;
 use self::files::{Stamp, load, stamp};
 use super::connection::{Carrier, Socket};
 use super::door::Kind;

@@ -1,0 +1,70 @@
+//! What carries a connection's bytes: TCP or a Unix socket, plain or encrypted.
+
+mod encrypted;
+pub mod refusal;
+pub mod security;
+mod stream;
+
+use std::io;
+use std::path::Path;
+
+use rustls::pki_types::ServerName;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use encrypted::Encrypted;
+pub use stream::Socket;
+
+use crate::address::Address;
+use crate::connection::Driver;
+use crate::{ClientError, Kind, Target};
+
+/// Connects, and agrees on encryption where there is to be one.
+///
+/// # Errors
+/// If nobody is there within the target's time, or who is there is not to be trusted.
+pub async fn open(target: &Target, driver: Driver) -> Result<Socket, ClientError> {
+    let limit = target.connect_limit;
+    match timeout(limit, begin(target, driver)).await {
+        Ok(socket) => socket,
+        Err(_) => Err(failed(target, Kind::Connect, format!("no answer within {} s", limit.as_secs_f64()))),
+    }
+}
+
+/// The error of a connection that does not come about.
+pub fn failed(target: &Target, kind: Kind, why: impl std::fmt::Display) -> ClientError {
+    ClientError::new(kind, format!("cannot connect to {}: {why}", target.address))
+}
+
+async fn begin(target: &Target, driver: Driver) -> Result<Socket, ClientError> {
+    let carrier = match &target.address {
+        Address::Tcp { host, port } => tcp(host, *port).await,
+        Address::Unix(path) => unix(path).await,
+    };
+    let carrier = carrier.map_err(|error| failed(target, Kind::Connect, error))?;
+    let Some(seal) = &target.seal else {
+        return match driver {
+            Driver::Runtime => Ok(carrier),
+            Driver::Caller => carrier.waited().map_err(|error| failed(target, Kind::Connect, error)),
+        };
+    };
+    let name: ServerName<'static> = seal.name.clone();
+    let agreed = TlsConnector::from(seal.config.clone()).connect(name, carrier).await;
+    agreed.map(|stream| Socket::Tls(Box::new(Encrypted::new(stream)))).map_err(|error| {
+        let error = refusal::told(error);
+        let kind = if refusal::is(&error) { Kind::Tls } else { Kind::Connect };
+        failed(target, kind, error)
+    })
+}
+
+async fn tcp(host: &str, port: u16) -> io::Result<Socket> {
+    let socket = TcpStream::connect((host, port)).await?;
+    // What is sent is complete: waiting for more would only add time.
+    socket.set_nodelay(true)?;
+    Ok(Socket::Tcp(socket))
+}
+
+async fn unix(path: &Path) -> io::Result<Socket> {
+    UnixStream::connect(path).await.map(Socket::Unix)
+}

@@ -1,0 +1,51 @@
+//! The allocator, and what it takes that a module may be imported by a thread that ends.
+//!
+//! Answers are made of many short-lived buffers on several threads. The local-dynamic model keeps thread-local storage out
+//! of the static block, which a module that is loaded late may not find room in.
+
+use std::ptr;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What no thread is called: names are addresses, whose last bits are clear.
+const NOBODY: usize = usize::MAX - 7;
+
+/// The beginning of mimalloc's record of a thread.
+#[repr(C)]
+struct Thread {
+    id: usize,
+}
+
+/// The beginning of mimalloc's record of what a thread allocates from.
+#[repr(C)]
+struct Theap {
+    thread: *mut Thread,
+}
+
+unsafe extern "C" {
+    static mut theap_main: Theap;
+    fn _mi_thread_id() -> usize;
+}
+
+/// Has the memory of the thread that loaded this library outlive it.
+///
+/// mimalloc takes that thread for the process's first, which never ends. When it does end, its records are cleared; the next
+/// thread that the system gives the same address is taken for it again, and follows a pointer that is gone. A thread that is
+/// called something else at its end keeps its records, and nobody is taken for it. Seen with mimalloc 3.3.2.
+pub fn outlive_this_thread() {
+    // SAFETY: both calls only ask.
+    let is_first = unsafe { libc::gettid() == libc::getpid() };
+    if is_first {
+        return;
+    }
+    // SAFETY: both records begin as declared above (`mi_theap_s`, `mi_tld_s`), and live as long as the library. The id is
+    // that of this thread only if this is the one that loaded the library; nobody else writes it, and other threads only
+    // compare it with their own.
+    unsafe {
+        let thread = (*ptr::addr_of!(theap_main)).thread;
+        if !thread.is_null() && (*thread).id == _mi_thread_id() {
+            ptr::write_volatile(ptr::addr_of_mut!((*thread).id), NOBODY);
+        }
+    }
+}

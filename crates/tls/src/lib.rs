@@ -1,0 +1,9 @@
+//! What encrypted connections are made of, for both ends: certificates and keys out of files, roots to trust, and what a
+//! client is configured with.
+
+pub mod client;
+pub mod files;
+mod pinned;
+
+pub use client::Identity;
+pub use files::FileError;

@@ -1,0 +1,242 @@
+"""Our own clients over encrypted connections: who is trusted, who is not, and what each refusal says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alipes.client import AsyncClient, Client, InferenceClient, Tls
+from alipes.errors import ConfigError, TlsError, TransportError
+from support.certificates import Authority, Files, encrypted, self_signed
+from support.models import add_model, times
+from support.server import PATIENCE_S, ServerProcess
+from support.switch import Switch
+
+Serve = Callable[..., ServerProcess]
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+SCHEMES = ["https", "grpcs"]
+
+BY_THE_SYSTEM = """
+import sys
+
+import numpy as np
+from alipes.client import Client
+
+assert Client(sys.argv[1]).infer("double", np.ones((1, 2), np.float32)).tolist() == [[2, 2]]
+"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """One model, `double`, with any number of columns."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    add_model(folder, "double", times(columns="columns"))
+    return folder
+
+
+def both(files: Files, clients: Path | None = None) -> list[str]:
+    """The flags that encrypt the doors for HTTP and gRPC."""
+    return [flag for door in ("http", "grpc") for flag in encrypted(door, files, clients)]
+
+
+def address(server: ServerProcess, scheme: str) -> str:
+    return f"{scheme}://{server.grpc if scheme.startswith('grpc') else server.http}"
+
+
+def rows(columns: int = 2) -> Array:
+    return np.ones((1, columns), np.float32)
+
+
+def doubled(address: str, tls: Tls | None) -> Any:
+    with Client(address, tls=tls) as client:
+        return client.infer("double", rows()).tolist()
+
+
+def test_both_plain_clients_ask_over_encrypted_connections(models: Path, authority: Authority, serve: Serve) -> None:
+    server = serve(models, *both(authority.files("server")))
+    tls = Tls(roots=authority.root)
+
+    async def several(where: str) -> list[Any]:
+        async with AsyncClient(where, tls=tls) as client:
+            return list(await asyncio.gather(*(client.infer("double", rows()) for _ in range(8))))
+
+    for scheme in SCHEMES:
+        where = address(server, scheme)
+        with Client(where, tls=tls) as client:
+            assert client.is_ready()
+            for columns in (1, 5_000, 1_000_000):  # one record, a few, and more than a socket takes at once
+                np.testing.assert_array_equal(client.infer("double", rows(columns)), 2 * rows(columns))
+        assert [answer.tolist() for answer in asyncio.run(several(where))] == 8 * [[[2, 2]]]
+    assert doubled(server.grpc, tls) == [[2, 2]], "without a scheme, what is said of encryption tells"
+
+
+def test_the_client_of_streams_takes_encryption_as_its_own_argument_or_in_the_words_of_tritonclient(
+    models: Path, authority: Authority, serve: Serve
+) -> None:
+    server = serve(models, *both(authority.files("server"), authority.root))
+    known = authority.files("client")
+    own = Tls(authority.root, known.certificate, known.key)
+    theirs = {
+        "ssl": True,
+        "root_certificates": str(authority.root),
+        "certificate_chain": str(known.certificate),
+        "private_key": str(known.key),
+    }
+    ways: list[tuple[str, dict[str, Any]]] = [
+        (address(server, "grpcs"), {"tls": own}),
+        (server.grpc, {"tls": own}),
+        (server.grpc, theirs),
+    ]
+    for where, options in ways:
+        with InferenceClient(where, "double", **options) as client:
+            for number in range(3):
+                client.infer(rows(1), number)
+        assert [(y.tolist(), number) for y, number, _ in client.get(until_empty=True)] == [
+            ([[2]], number) for number in range(3)
+        ]
+
+
+def test_an_encrypted_stream_is_taken_up_again_where_the_connection_broke(
+    models: Path, authority: Authority, serve: Serve
+) -> None:
+    server = serve(models, *both(authority.files("server")))
+    with Switch(server.grpc) as switch:
+        tls = Tls(authority.root)
+        with InferenceClient(switch.address, "double", tls=tls, retries=8, reconnect_s=PATIENCE_S) as client:
+            for number in range(20):
+                if number == 10:
+                    switch.cut()
+                client.infer(number * rows(1), number)
+        answers = client.get(until_empty=True)
+    assert [(float(y[0, 0]), number) for y, number, _ in answers] == [(2.0 * number, number) for number in range(20)]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_server_that_nobody_vouches_for_is_refused_and_so_is_one_with_another_name(
+    models: Path, authority: Authority, serve: Serve, scheme: str
+) -> None:
+    server = serve(models, *both(authority.files("server", authority.issue("elsewhere.example"))))
+    where = address(server, scheme)
+    with pytest.raises(TlsError, match=r"issued by nobody that this client trusts: .*Tls\(roots="):
+        doubled(where, None)
+    with pytest.raises(TlsError, match=r"another name \(.*elsewhere\.example.*Tls\(server_name="):
+        doubled(where, Tls(authority.root))
+    assert doubled(where, Tls(authority.root, server_name="elsewhere.example")) == [[2, 2]]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_certificate_that_has_expired_is_refused(
+    models: Path, authority: Authority, serve: Serve, scheme: str
+) -> None:
+    old = authority.issue("localhost", "127.0.0.1", not_after=datetime.now(UTC) - timedelta(days=1))
+    server = serve(models, *both(authority.files("server", old)))
+    with pytest.raises(TlsError, match="has expired") as caught:
+        doubled(address(server, scheme), Tls(authority.root))
+    assert not caught.value.reached
+
+
+def test_a_server_that_asks_who_its_clients_are_lets_in_those_that_it_knows(
+    models: Path, authority: Authority, serve: Serve, tmp_path: Path
+) -> None:
+    server = serve(models, *both(authority.files("server"), authority.root))
+    known = authority.files("client")
+    (other := tmp_path / "other").mkdir()
+    stranger = Authority(other).files("client")
+
+    async def awaited(where: str, tls: Tls) -> Any:
+        async with AsyncClient(where, tls=tls) as client:
+            return (await client.infer("double", rows())).tolist()
+
+    for scheme in SCHEMES:
+        where = address(server, scheme)
+        assert doubled(where, Tls(authority.root, known.certificate, known.key)) == [[2, 2]]
+        with pytest.raises(TlsError, match=r"asks for a certificate of the client: give it as Tls\(certificate="):
+            doubled(where, Tls(authority.root))
+        with pytest.raises(TlsError, match="asks for a certificate"):
+            asyncio.run(awaited(where, Tls(authority.root)))
+        with pytest.raises(TlsError, match="does not accept this client's certificate"):
+            doubled(where, Tls(authority.root, stranger.certificate, stranger.key))
+    with pytest.raises(TlsError, match="asks for a certificate"):
+        InferenceClient(server.grpc, "double", tls=Tls(authority.root))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_an_encrypted_client_at_a_plain_door_is_told_so(
+    models: Path, authority: Authority, serve: Serve, scheme: str
+) -> None:
+    server = serve(models)
+    with pytest.raises(TlsError, match="is not encrypted: ask a plain door with http:// or grpc://"):
+        doubled(address(server, scheme), Tls(authority.root))
+
+
+def test_a_plain_client_at_an_encrypted_door_gets_no_answer_and_says_so(
+    models: Path, authority: Authority, serve: Serve
+) -> None:
+    server = serve(models, *both(authority.files("server")))
+    with pytest.raises(TransportError):
+        doubled(address(server, "http"), None)
+    with pytest.raises(TransportError):
+        doubled(address(server, "grpc"), None)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_certificate_that_is_its_own_authority_is_trusted_where_it_is_given(
+    models: Path, serve: Serve, tmp_path: Path, scheme: str
+) -> None:
+    files = self_signed(tmp_path)
+    server = serve(models, *both(files))
+    where = address(server, scheme).replace("127.0.0.1", "localhost")
+    assert doubled(where, Tls(files.certificate)) == [[2, 2]]
+    with pytest.raises(TlsError, match="another name"):
+        doubled(address(server, scheme), Tls(files.certificate))
+
+
+def test_a_certificate_that_is_its_own_authority_expires_as_any_other(
+    models: Path, serve: Serve, tmp_path: Path
+) -> None:
+    files = self_signed(tmp_path, valid_days=-1)
+    server = serve(models, *both(files))
+    with pytest.raises(TlsError, match="has expired"):
+        doubled(address(server, "https").replace("127.0.0.1", "localhost"), Tls(files.certificate))
+
+
+def test_what_the_system_trusts_is_trusted_by_default(models: Path, authority: Authority, serve: Serve) -> None:
+    server = serve(models, *both(authority.files("server")))
+    command = [sys.executable, "-c", BY_THE_SYSTEM, address(server, "https")]
+    environment = os.environ | {"SSL_CERT_FILE": str(authority.root)}
+    ended = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_files_that_cannot_be_used_are_told_when_the_client_is_made(authority: Authority, tmp_path: Path) -> None:
+    known = authority.files("client")
+    missing, nothing = tmp_path / "missing.pem", tmp_path / "nothing.pem"
+    nothing.write_text("nothing")
+    cases = [
+        (lambda: Tls(missing), "missing.pem.*there is no such file"),
+        (lambda: Tls(nothing), "nothing.pem.*found none"),
+        (lambda: Tls(authority.root, known.certificate, authority.root), "root.pem.*expected a key"),
+        (lambda: Tls(authority.root, known.certificate), "a certificate without its key"),
+        (lambda: Tls(authority.root, key=known.key), "a key without its certificate"),
+    ]
+    for tls, told in cases:
+        with pytest.raises(ConfigError, match=told):
+            Client("grpcs://localhost:1", tls=tls())
+    with pytest.raises(ConfigError, match="plain connections"):
+        Client("http://localhost:1", tls=Tls(authority.root))
+    with pytest.raises(TlsError, match="no certificate can bear the name"):
+        Client("https://localhost:1", tls=Tls(authority.root, server_name="a b"))
+    with pytest.raises(ConfigError, match="creds"):
+        InferenceClient("localhost:1", "double", creds=object())
+    with pytest.raises(ConfigError, match="ssl and tls"):
+        InferenceClient("localhost:1", "double", ssl=True, tls=Tls(authority.root))
