@@ -15,6 +15,8 @@ from typing import Self
 from bench.paths import WORK
 
 STOP_TIMEOUT_S = 10.0
+#: Whoever sets this for the bench does not want servers that compile their Python at each start, as no user's does.
+UNINHERITED = "PYTHONDONTWRITEBYTECODE"
 LOG_TAIL_CHARACTERS = 2000
 
 
@@ -29,6 +31,10 @@ def free_ports(count: int) -> list[int]:
         for probe in probes:
             probe.bind(("127.0.0.1", 0))
         return [int(probe.getsockname()[1]) for probe in probes]
+
+
+def _inherited() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != UNINHERITED}
 
 
 class Process:
@@ -46,7 +52,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(environment or {})},
+                env={**_inherited(), **(environment or {})},
                 start_new_session=True,
             )
 

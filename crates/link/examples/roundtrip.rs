@@ -134,6 +134,7 @@ impl Bench {
                 if self.server.arm() {
                     let doorbell = self.server.doorbell_fd();
                     poll(&mut [PollFd::new(&doorbell, PollFlags::IN)], None).unwrap();
+                    rustix::io::read(doorbell, &mut [0; 8]).unwrap();
                 }
                 continue;
             };

@@ -266,6 +266,7 @@ fn what_lies_beside_the_response_arena_is_never_lent() {
         case.write(ends, &1u64.to_le_bytes());
         let violation = case.server.receive().unwrap_err();
         assert!(violation.text.contains("a message of"), "{violation}");
+        assert!(case.server.arm(), "there is nothing more to receive, though the message lies there");
     }
     assert_eq!(case.server.receive(), Ok(None));
     let _: Option<Bytes> = case.placed.slice(0, 0);

@@ -85,6 +85,11 @@ impl Lanes {
         self.link.header().request_bell.ring();
     }
 
+    /// Wakes whoever waits for the answer to a call.
+    pub fn wake_caller(&self) {
+        self.link.header().mail_bell.ring();
+    }
+
     pub fn cancel(&self, lane: u32, ticket: u64) {
         self.change(lane, ticket, |lane| lane.cancel(ticket));
     }

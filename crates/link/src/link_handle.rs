@@ -29,4 +29,9 @@ impl LinkHandle {
     pub fn wake(&self) {
         self.lanes.wake();
     }
+
+    /// As [`ServerEnd::wake_caller`].
+    pub fn wake_caller(&self) {
+        self.lanes.wake_caller();
+    }
 }

@@ -54,7 +54,8 @@ impl ServerEnd {
         self.link().memory.fd()
     }
 
-    /// The eventfd: readable when the worker rang after [`ServerEnd::arm`]. Not blocking.
+    /// The eventfd, written to when the worker rings after [`ServerEnd::arm`]. Not blocking. Nobody reads it, which would
+    /// be a system call more for each ring: it is for those who watch for the event (`EPOLLET`) rather than the level.
     pub fn doorbell_fd(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
     }
@@ -104,7 +105,8 @@ impl ServerEnd {
         look()
     }
 
-    /// Wakes the worker if it sleeps; to be called after [`ServerEnd::publish`], outside of locks if possible.
+    /// Wakes the worker if it sleeps; to be called after [`ServerEnd::publish`], outside of locks: it may run in this
+    /// thread's place from then on, and its messages would find the lock held.
     pub fn wake(&self) {
         self.lanes.wake();
     }
@@ -125,20 +127,18 @@ impl ServerEnd {
         self.lanes.cancel(lane, ticket);
     }
 
-    /// Posts an answer to a call, and wakes whoever waits for one. False: the ring is full now, try again after the
-    /// next message.
+    /// Posts an answer to a call. False: the ring is full now, try again after the next message.
     #[must_use]
     pub fn post(&mut self, mail: &Placed) -> bool {
-        match self.mail.push([mail.offset, mail.len.into()]) {
-            Ok(pushed) => {
-                self.link().header().mail_bell.ring();
-                pushed
-            }
-            Err(broken) => {
-                self.violation = Some(broken.into());
-                false
-            }
-        }
+        self.mail.push([mail.offset, mail.len.into()]).unwrap_or_else(|broken| {
+            self.violation = Some(broken.into());
+            false
+        })
+    }
+
+    /// Wakes whoever waits for the answer to a call; to be called after [`ServerEnd::post`], outside of locks.
+    pub fn wake_caller(&self) {
+        self.lanes.wake_caller();
     }
 
     /// Asks the worker to finalize and leave: it claims nothing more.
@@ -214,14 +214,17 @@ impl ServerEnd {
         }
     }
 
-    /// Asks the worker to ring the doorbell with its next message, and clears what it rang before. False: a message
-    /// came meanwhile, or room after a refused [`ServerEnd::publish`]: receive, and publish, again.
+    /// Asks the worker to ring the doorbell with its next message. False: a message came meanwhile, or room after a refused
+    /// [`ServerEnd::publish`]: receive, and publish, again. After a violation there is nothing to receive any more,
+    /// whatever lies in the ring.
     pub fn arm(&self) -> bool {
+        if self.violation.is_some() {
+            return true;
+        }
         let header = self.link().header();
         let armed = &header.armed.0;
         if armed.load(Ordering::Relaxed) == 0 {
-            // It rang, or is about to; in the second case the doorbell is readable once in vain.
-            let _ = rustix::io::read(&self.doorbell, &mut [0; 8]);
+            // It rang, or is about to; in the second case the doorbell is heard once in vain.
             armed.store(1, Ordering::Relaxed);
         }
         // With the fence of the worker: either it sees that we are to be rung for, or we see its message.

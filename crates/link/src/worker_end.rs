@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -48,7 +48,14 @@ pub struct WorkerEnd {
     mail: Mutex<Consumer<2>>,
     mail_spin: Spin,
     sender: Sender,
+    /// Requests were claimed, and no further ones asked for: their answers are yet to ring the doorbell.
+    executing: AtomicBool,
+    /// Messages since the last ring.
+    unrung: AtomicU32,
 }
+
+/// Most messages that wait for somebody else to ring the doorbell.
+const MOST_UNRUNG: u32 = 16;
 
 /// A worker without requests for this long gives idle memory back.
 const IDLE: Duration = Duration::from_secs(1);
@@ -79,6 +86,8 @@ impl WorkerEnd {
             mail_spin: Spin::new(),
             sender: Sender::new(link.clone()),
             link,
+            executing: AtomicBool::new(false),
+            unrung: AtomicU32::new(0),
         })
     }
 
@@ -93,6 +102,9 @@ impl WorkerEnd {
     pub fn claim(&self, max_rows: u32, into: &mut Vec<Request>) -> Claimed {
         let mut ring = self.requests.lock();
         let before = into.len();
+        // With those who send quietly: either they see that nothing follows any more, or we see what they sent.
+        self.executing.store(false, Ordering::SeqCst);
+        self.ring_for_unrung();
         loop {
             if self.wait_for_requests(&ring) == Claimed::Stop {
                 return Claimed::Stop;
@@ -105,6 +117,7 @@ impl WorkerEnd {
             if into.len() > before {
                 let now = monotonic_ns();
                 into[before..].iter_mut().for_each(|request| request.claimed_ns = now);
+                self.executing.store(true, Ordering::SeqCst);
                 return Claimed::Requests;
             }
         }
@@ -214,6 +227,8 @@ impl WorkerEnd {
     ///
     /// It is larger than the link could ever carry; nothing was sent.
     pub fn send(&self, message: &OutMessage<'_>) -> Result<(), SendError> {
+        // It may have to wait for the room that these take.
+        self.ring_for_unrung();
         self.sender.send(message)?;
         self.ring_doorbell();
         Ok(())
@@ -232,6 +247,29 @@ impl WorkerEnd {
         Ok(sent)
     }
 
+    /// The same for a message that nobody waits for. While requests are executed it does not ring the doorbell: the server
+    /// finds it together with what follows, their answers at the latest, and is woken once.
+    ///
+    /// # Errors
+    ///
+    /// As [`WorkerEnd::send`].
+    pub fn try_send_quietly(&self, message: &OutMessage<'_>) -> Result<bool, SendError> {
+        let sent = self.sender.try_send(message)?;
+        if sent {
+            let unrung = self.unrung.fetch_add(1, Ordering::SeqCst) + 1;
+            if unrung >= MOST_UNRUNG || !self.executing.load(Ordering::SeqCst) {
+                self.ring_doorbell();
+            }
+        }
+        Ok(sent)
+    }
+
+    fn ring_for_unrung(&self) {
+        if self.unrung.load(Ordering::SeqCst) != 0 {
+            self.ring_doorbell();
+        }
+    }
+
     /// Requests were taken off the ring, which the server may wait for.
     fn tell_of_room(&self) {
         // With the fence of the server: either it sees the room, or we see that it wants some.
@@ -243,6 +281,10 @@ impl WorkerEnd {
 
     fn ring_doorbell(&self) {
         let armed = &self.link.header().armed.0;
+        if self.unrung.load(Ordering::Relaxed) != 0 {
+            // A message that was counted here is in the ring before the bell rings for it.
+            self.unrung.swap(0, Ordering::SeqCst);
+        }
         // With the fence of the server: either we see that it wants to be rung for, or it sees the message.
         fence(Ordering::SeqCst);
         if armed.load(Ordering::Relaxed) != 0 && armed.swap(0, Ordering::Relaxed) != 0 {

@@ -395,6 +395,58 @@ fn the_doorbell_rings_only_when_armed() {
 }
 
 #[test]
+fn a_quiet_message_waits_for_the_ring_of_the_answers_that_follow() {
+    let Pair { arena, mut server, worker } = pair();
+    let count = |server: &ServerEnd| rustix::io::read(server.doorbell_fd(), &mut [0; 8]).is_ok();
+    let placed = place(&arena, &Bytes::new());
+    server.publish(&[entry(0, 1, &placed)]).unwrap();
+    claim(&worker, 0);
+    assert!(server.arm());
+    assert_eq!(worker.try_send_quietly(&OutMessage::Released { lease: 1 }), Ok(true));
+    assert!(!count(&server), "the execution has yet to be answered");
+    send_answer(&worker, 0, 1, b"");
+    assert!(count(&server));
+    assert_eq!(server.receive(), Ok(Some(Message::Released { lease: 1 })));
+    assert!(matches!(receive(&mut server), Message::Answers { .. } | Message::Answer(_)));
+}
+
+#[test]
+fn quiet_messages_ring_where_nothing_follows_them() {
+    let Pair { arena, mut server, worker } = pair();
+    let count = |server: &ServerEnd| rustix::io::read(server.doorbell_fd(), &mut [0; 8]).is_ok();
+    let quietly = |lease| assert_eq!(worker.try_send_quietly(&OutMessage::Released { lease }), Ok(true));
+    assert!(server.arm());
+    quietly(1);
+    assert!(count(&server), "nothing is executed");
+    receive(&mut server);
+
+    let placed = place(&arena, &Bytes::new());
+    server.publish(&[entry(0, 1, &placed)]).unwrap();
+    claim(&worker, 0);
+    assert!(server.arm());
+    let sent = (2..).inspect(|&lease| quietly(lease)).take_while(|_| !count(&server)).count();
+    assert_eq!(sent, 15, "so many may wait");
+    (0..16).for_each(|_| drop(receive(&mut server)));
+
+    assert!(server.arm());
+    quietly(100);
+    assert!(!count(&server));
+    let claimer = std::thread::spawn({
+        let worker = worker.clone();
+        move || claim(&worker, 0)
+    });
+    poll(&mut [PollFd::new(&server.doorbell_fd(), PollFlags::IN)], None).unwrap();
+    assert_eq!(
+        receive(&mut server),
+        Message::Released { lease: 100 },
+        "the worker asks for more: the execution is over"
+    );
+    server.publish(&[entry(1, 2, &placed)]).unwrap();
+    server.wake();
+    claimer.join().unwrap();
+}
+
+#[test]
 fn a_worker_is_asked_while_it_waits_and_while_it_does_not() {
     let Pair { server, worker, .. } = pair();
     server.ask(1);

@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 pub struct Reactors {
     handles: OnceLock<Vec<Handle>>,
     next: AtomicUsize,
+    next_watch: AtomicUsize,
 }
 
 impl Reactors {
@@ -22,5 +23,15 @@ impl Reactors {
     pub fn pick(&self) -> Option<&Handle> {
         let handles = self.handles.get()?;
         handles.get(self.next.fetch_add(1, Ordering::Relaxed) % handles.len().max(1))
+    }
+
+    /// One of those event loops that watch worker processes: half of them, each in turn.
+    ///
+    /// Models that call each other are handed from one worker to the next by whoever watches them. Where that is one thread
+    /// rather than two, no other has to be woken, and nobody waits for a worker's locks.
+    pub fn pick_watch(&self) -> Option<&Handle> {
+        let handles = self.handles.get()?;
+        let watching = handles.len().div_ceil(2).max(1);
+        handles.get(self.next_watch.fetch_add(1, Ordering::Relaxed) % watching)
     }
 }

@@ -18,18 +18,21 @@ const ENDED: u8 = 4;
 pub struct Loan {
     link: &'static Link,
     number: u64,
+    /// Nobody waits for it to come back.
+    unhurried: bool,
     state: AtomicU8,
 }
 
 impl Loan {
     /// Memory that comes back with the last answer to a request, if nothing views it then.
     pub fn of_request(link: &'static Link, ticket: u64) -> Arc<Loan> {
-        Arc::new(Loan { link, number: ticket, state: AtomicU8::new(0) })
+        Arc::new(Loan { link, number: ticket, unhurried: false, state: AtomicU8::new(0) })
     }
 
-    /// Memory of an answer to a call; it comes back when the last view is gone.
-    pub fn of_mail(link: &'static Link, number: u64) -> Arc<Loan> {
-        Arc::new(Loan { link, number, state: AtomicU8::new(SETTLED | ENDED | VIEWED) })
+    /// Memory of an answer to a call; it comes back when the last view is gone. `unhurried`: it is little, and nobody waits
+    /// for it.
+    pub fn of_mail(link: &'static Link, number: u64, unhurried: bool) -> Arc<Loan> {
+        Arc::new(Loan { link, number, unhurried, state: AtomicU8::new(SETTLED | ENDED | VIEWED) })
     }
 
     /// The object that views of the memory keep alive. `None`: the memory was given back already.
@@ -65,7 +68,12 @@ pub struct Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let before = self.loan.state.fetch_and(!VIEWED, Ordering::AcqRel);
-        if before & ENDED != 0 {
+        if before & ENDED == 0 {
+            return;
+        }
+        if self.loan.unhurried {
+            self.loan.link.release_quietly(self.loan.number);
+        } else {
             self.loan.link.release(self.loan.number);
         }
     }

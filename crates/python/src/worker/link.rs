@@ -154,6 +154,14 @@ impl Link {
         self.send_from_drop(&OutMessage::Released { lease: number });
     }
 
+    /// The same for a little memory that nobody waits for: the server need not be woken for it alone.
+    pub fn release_quietly(&self, number: u64) {
+        let message = OutMessage::Released { lease: number };
+        if !fork::is_forked() && self.end.try_send_quietly(&message) == Ok(false) {
+            self.send_from_drop(&message);
+        }
+    }
+
     /// Sends a small message, with or without the interpreter.
     pub fn send_from_drop(&self, message: &OutMessage<'_>) {
         if fork::is_forked() {

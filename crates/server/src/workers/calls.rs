@@ -363,9 +363,14 @@ fn post(worker: &Worker, call: CallId, last: bool, outcome: MailOutcome<'_>, rec
     });
     let Some(mail) = mail else { return };
     let mut state = worker.state.lock();
-    if state.life == call.life && state.link.is_some() {
-        state.held.keep(lease, mail, receipt);
-        state.mail.push_back(lease);
-        state.post_mail();
+    if state.life != call.life || state.link.is_none() {
+        return;
+    }
+    state.held.keep(lease, mail, receipt);
+    state.mail.push_back(lease);
+    let posted = state.post_mail();
+    drop(state);
+    if let Some(link) = posted {
+        link.wake_caller();
     }
 }

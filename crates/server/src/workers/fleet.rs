@@ -33,7 +33,7 @@ impl Fleet {
     ) -> Result<(), InferError> {
         let mut starts = Vec::with_capacity(workers.len());
         for worker in workers {
-            let reactor = service.reactors.pick();
+            let reactor = service.reactors.pick_watch();
             let reactor = reactor.ok_or_else(|| InferError::new(Code::Unavailable, "the server does not run"))?;
             let (first, started) = mpsc::channel();
             let _ = worker.model.set(Arc::downgrade(model));

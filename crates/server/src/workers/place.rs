@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
-use alipes_link::{Entry, Placed, RequestHead, TensorName, TensorRef};
+use alipes_link::{Entry, LinkHandle, Placed, RequestHead, TensorName, TensorRef};
 use alipes_protocol::{Code, InferError, Origin, Parameter};
 use alipes_scheduler::{Effect, Next};
 use smallvec::SmallVec;
@@ -121,7 +121,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
     let rest = received.deliver(model);
     drop(delivering);
     match outcome {
-        Entered::Yes(callers) => callers.iter().for_each(|caller| caller.catch_up()),
+        Entered::Yes(entered) => entered.wake(),
         Entered::NotNow(mut pending) => {
             pending.retain(|pending| !pending.is_filler());
             follow(workers, model.with_queue(|queue, now| queue.put_back(now, pending.into_iter())), turns)
@@ -146,13 +146,28 @@ pub(super) struct Written {
 
 /// What became of requests that were to enter a worker's ring.
 pub(super) enum Entered {
-    Yes(SmallVec<[Arc<Caller>; 1]>),
+    Yes(InRing),
     /// The worker is down or its ring is full: the turn is parked, the requests go back.
     NotNow(Vec<Pending>),
     Refused(Vec<Pending>, InferError),
 }
 
-/// Puts requests into a worker's ring, all of them or none. Without a turn, and its level, they are samples, which come
+/// Requests that stand in a worker's ring, which may not know yet.
+pub(super) struct InRing {
+    link: LinkHandle,
+    callers: SmallVec<[Arc<Caller>; 1]>,
+}
+
+impl InRing {
+    /// Wakes the worker if it sleeps; to be called without any lock. It may run in this thread's place at once, and
+    /// whoever receives its first message would wait for each lock that this thread still holds.
+    pub(super) fn wake(&self) {
+        self.link.wake();
+        self.callers.iter().for_each(|caller| caller.catch_up());
+    }
+}
+
+/// Puts requests into a worker's ring, all of them or none; to be woken for once the lock is released. Without a turn, and its level, they are samples, which come
 /// before the worker is open to others.
 pub(super) fn enter(
     state: &mut State,
@@ -176,7 +191,6 @@ pub(super) fn enter(
         state.parked.extend(turn.map(|(turn, _)| turn));
         return Entered::NotNow(back(written));
     };
-    link.wake();
     let handle = link.handle();
     if let Some((_, level)) = turn {
         state.turns[level] = lanes.len() as u32;
@@ -205,7 +219,7 @@ pub(super) fn enter(
             },
         );
     }
-    Entered::Yes(callers)
+    Entered::Yes(InRing { link: handle, callers })
 }
 
 fn entry(written: &Written, lane: u32, group: u64) -> Entry {

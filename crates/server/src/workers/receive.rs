@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use alipes_link::{Answer as WorkerAnswer, Call, LogLine, Message, Outcome, Output, OutputData, Times};
-use alipes_link::{OwnedTensorName, Placed};
+use alipes_link::{Answer as WorkerAnswer, Call, LinkHandle, LogLine, Message, Outcome, Output, OutputData};
+use alipes_link::{OwnedTensorName, Placed, Times};
 use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{Code, InferError, Origin, Tensor};
 use alipes_scheduler::Work;
@@ -41,6 +41,8 @@ pub struct Received {
     logs: Vec<LogLine>,
     checked: Vec<(u64, bool)>,
     receipts: Vec<Receipt>,
+    /// Where answers to calls were posted, which had waited for room.
+    mailed: Option<LinkHandle>,
     /// The worker is ready to take requests.
     ready: bool,
     /// The worker could not load its model.
@@ -67,7 +69,7 @@ pub fn receive(state: &mut State, worker: &Worker, model: &ModelVersion) -> Rece
     if !received.succeeded.is_empty() {
         worker.useful.store(true, Ordering::Relaxed);
     }
-    state.post_mail();
+    received.mailed = state.post_mail();
     received
 }
 
@@ -336,6 +338,9 @@ impl Received {
     /// Books and delivers. The caller has kept others from delivering since the look into the ring.
     #[must_use = "calls wait to be started, and turns to be driven"]
     pub fn deliver(self, model: &ModelVersion) -> Rest {
+        if let Some(link) = &self.mailed {
+            link.wake_caller();
+        }
         // Booked before the answers leave: who asks for statistics after an answer finds it in them.
         let (mut succeeded, mut waited) = (self.succeeded.into_iter(), self.waited.into_iter());
         for execution in &self.executions {

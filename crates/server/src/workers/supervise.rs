@@ -125,7 +125,9 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     let mut tidy = true;
     let idle = time::sleep(IDLE);
-    tokio::pin!(idle);
+    // Made once: each message of the worker would have them queue for their events, and leave the queue, again.
+    let (exited, damaged, stopped) = (exit.readable(), worker.damage.wait(), worker.stopping.wait());
+    tokio::pin!(idle, exited, damaged, stopped);
     loop {
         tokio::select! {
             ready = bell.readable() => {
@@ -143,14 +145,17 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
                     idle.as_mut().reset(time::Instant::now() + IDLE);
                 }
             }
-            _ = exit.readable() => {
+            _ = &mut exited => {
                 life.listen();
                 return Ok(life.end());
             }
             outcome = outcome(&mut life.warming) => life.warmed(outcome),
-            damage = worker.damage.wait() => life.fail(Fault::Violation(damage)),
+            damage = &mut damaged => {
+                life.fail(Fault::Violation(damage));
+                damaged.set(worker.damage.wait());
+            }
             _ = ticks.tick(), if life.is_limited() => life.check_limits(),
-            () = worker.stopping.wait(), if life.leaving.is_none() => life.ask_to_leave(),
+            () = &mut stopped, if life.leaving.is_none() => life.ask_to_leave(),
         }
     }
 }

@@ -55,7 +55,7 @@ fn place(worker: &Arc<Worker>, model: &ModelVersion, sample: &Sample) -> Result<
     let outcome = enter(&mut state, worker, None, group, written);
     drop(state);
     match outcome {
-        Entered::Yes(callers) => callers.iter().for_each(|caller| caller.catch_up()),
+        Entered::Yes(entered) => entered.wake(),
         Entered::NotNow(pending) => {
             pending.into_iter().for_each(|pending| pending.responder.dismiss());
             let text = format!("the worker process of '{}' cannot take its samples", worker.source.instance);

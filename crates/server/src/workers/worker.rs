@@ -117,15 +117,19 @@ pub struct Worker {
 }
 
 impl State {
-    /// Puts answers to calls into the worker's mail ring, as far as there is room.
-    pub fn post_mail(&mut self) {
-        let Some(link) = self.link.as_mut() else { return };
+    /// Puts answers to calls into the worker's mail ring, as far as there is room. The link, where there were some:
+    /// whoever waits for them is to be woken once the lock is released.
+    #[must_use = "who waits for an answer sleeps until he is woken"]
+    pub fn post_mail(&mut self) -> Option<LinkHandle> {
+        let link = self.link.as_mut()?;
+        let before = self.mail.len();
         while let Some(&lease) = self.mail.front() {
             if self.held.get(lease).is_some_and(|mail| !link.post(mail)) {
-                return;
+                break;
             }
             self.mail.pop_front();
         }
+        (self.mail.len() < before).then(|| link.handle())
     }
 }
 
