@@ -9,14 +9,14 @@ from alipes.lazily import lazily
 if TYPE_CHECKING:
     from alipes.client.inference.client import InferenceClient
     from alipes.client.plain.aio import AsyncClient
-    from alipes.client.plain.question import Answer
+    from alipes.client.plain.question import Answer, Options
     from alipes.client.plain.retry import Retry
     from alipes.client.plain.shared import SharedMemory
     from alipes.client.plain.signature import Signature
     from alipes.client.plain.sync import Client
     from alipes.client.tls import Tls
 
-__all__ = ["Answer", "AsyncClient", "Client", "InferenceClient", "Retry", "SharedMemory", "Signature", "Tls"]
+__all__ = ["Answer", "AsyncClient", "Client", "InferenceClient", "Options", "Retry", "SharedMemory", "Signature", "Tls"]
 
 # Public name -> module that defines it. Imported on first use: a client is quick to import.
 _HOMES = {
@@ -24,6 +24,7 @@ _HOMES = {
     "AsyncClient": "alipes.client.plain.aio",
     "Client": "alipes.client.plain.sync",
     "InferenceClient": "alipes.client.inference.client",
+    "Options": "alipes.client.plain.question",
     "Retry": "alipes.client.plain.retry",
     "SharedMemory": "alipes.client.plain.shared",
     "Signature": "alipes.client.plain.signature",
