@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from alipes.client import Tls
 from alipes.errors import AlipesError
 from alipes.monitor.board import Board
 from alipes.monitor.columns import chosen
@@ -35,10 +36,16 @@ def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     seconds: Annotated[float | None, typer.Option(min=0, help="End after so long, instead of with Ctrl-C.")] = None,
     http_port: Annotated[int, typer.Option(help="Where servers are asked about models.")] = 8000,
     metrics_port: Annotated[int, typer.Option(help="Where their counters are.")] = 8002,
+    grpc_port: Annotated[int, typer.Option(help="Where servers without HTTP are asked about models.")] = 8001,
+    tls: Annotated[bool, typer.Option("--tls", help="Ask over encrypted connections.")] = False,
+    tls_roots: Annotated[
+        Path | None, typer.Option(help="Certificates that are trusted; the system's by default.")
+    ] = None,
 ) -> int:
     """Watch what servers do: executions, time in queues and in models, and what holds the work up."""
     try:
-        places = [place(name, http_port, metrics_port) for name in servers or ["localhost"]]
+        security = Tls(roots=tls_roots) if tls or tls_roots else None
+        places = [place(name, http_port, metrics_port, grpc_port, security) for name in servers or ["localhost"]]
         keys = agreed({one.ip: involved(one, model, model_version) for one in places}) if model else None
         wanted = chosen("all" if columns == "all" else [name for name in columns.split(",") if name])
         board, tally = Board(time.time()), Tally()

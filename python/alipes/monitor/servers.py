@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from alipes.errors import AlipesError, DeadlineExceeded, InferError, MonitorError, TransportError
+from alipes.errors import AlipesError, DeadlineExceeded, InferError, MonitorError, TlsError, TransportError
 from alipes.handover import resolve
 from alipes.monitor.ledger import Key
 from alipes.monitor.prometheus import Sample, samples
@@ -63,6 +63,7 @@ def involved(where: Place, model: str, version: int, *, itself: bool = False) ->
 
     Raises:
         MonitorError: If the server has no such model or version.
+        TlsError: If its certificate is not trusted, or ours not by it.
         TransportError: If it does not answer.
     """
     found: dict[Key, None] = {}
@@ -80,6 +81,8 @@ def _ask(where: Place, question: Callable[[Client], None]) -> None:
         with client:
             try:
                 return question(client)
+            except TlsError:
+                raise  # somebody answered, with a certificate that another door will not better
             except (TransportError, DeadlineExceeded) as error:
                 silent.append(error)
             except InferError as error:
