@@ -228,8 +228,8 @@ def test_a_claim_that_a_killed_exporter_left_costs_its_number(place: Place) -> N
 
 
 def export_many(place: Place, count: int, start: Any, found: Any) -> None:
-    start.wait()
     model = opened(place).add("m", qv.Platform.ONNX)
+    start.wait()  # what has been exported cannot be added any more
     found.put([model.export_version(scaled()) for _ in range(count)])
 
 

@@ -172,8 +172,8 @@ def test_a_file_that_is_no_model_is_told(model: qv.Model, tmp_path: Path) -> Non
 
 
 def export_many(root: str, count: int, start: Any, found: Any) -> None:
-    start.wait()
     model = qv.ModelRepository(root).add("m", qv.Platform.ONNX)
+    start.wait()  # what has been exported cannot be added any more
     found.put([model.export_version(scaled()) for _ in range(count)])
 
 
