@@ -26,7 +26,8 @@ def text(run: Run) -> str:
         "machine": run.machine,
         "rounds": run.plan.rounds,
         "seconds": run.plan.seconds,
-        "skipped": run.skipped,
+        # What a peer printed further down names folders of this machine.
+        "skipped": {name: reason.splitlines()[0] for name, reason in run.skipped.items()},
         "rows": [_row(result) for result in run.results],
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
