@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,6 @@ from onnx import TensorProto, helper
 from support.models import add_model, counts_up, remembers_all
 from support.sequences import Refused, Samples, SequenceStream, add_chain, add_streaming
 from support.server import ServerProcess
-
-Serve = Callable[..., ServerProcess]
 
 NUMBER = """backend: "onnxruntime"
 input [ { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } ]
@@ -78,16 +76,6 @@ def sums_windows() -> onnx.ModelProto:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
     return model
-
-
-@pytest.fixture(scope="module")
-def server(serve_module: Serve, repository: Path) -> ServerProcess:
-    return serve_module(repository)
-
-
-@pytest.fixture(scope="module")
-def other(serve_module: Serve, repository: Path) -> ServerProcess:
-    return serve_module(repository)
 
 
 @pytest.fixture

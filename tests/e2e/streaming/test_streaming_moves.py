@@ -38,16 +38,6 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def server(serve_module: Serve, repository: Path) -> ServerProcess:
-    return serve_module(repository)
-
-
-@pytest.fixture(scope="module")
-def other(serve_module: Serve, repository: Path) -> ServerProcess:
-    return serve_module(repository)
-
-
 def ask(
     server: ServerProcess, method: str, model: str, sequence: str, body: bytes | None = None, version: str = ""
 ) -> tuple[int, bytes]:
