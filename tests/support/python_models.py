@@ -33,8 +33,10 @@ def answer(**tensors):
 
 
 def note(name, text=""):
-    (NOTES / f".{name}").write_text(str(text))
-    (NOTES / f".{name}").rename(NOTES / name)
+    # Whole at once, also where several instances leave the same note.
+    half = NOTES / f".{name} {os.getpid()} {threading.get_ident()}"
+    half.write_text(str(text))
+    half.rename(NOTES / name)
 
 
 def await_note(name):

@@ -119,9 +119,8 @@ def test_a_fault_is_told_counted_and_survived(server: ServerProcess, door: Door,
 
 GATED_START = """
     def initialize(self, args):
-        number = len(list(NOTES.glob("start *"))) + 1
-        note(f"start {number}")
-        if number > INSTANCES:
+        note(f"start {os.getpid()}")
+        if len(list(NOTES.glob("start *"))) > INSTANCES:
             await_note("go")
 """
 
@@ -140,7 +139,7 @@ def test_requests_wait_for_the_new_process_and_the_state_says_so(
     with DOORS[protocol](server) as door, DOORS[protocol](server) as other:
         with pytest.raises(Refusal):
             door.ask("mortal", {"HOW": ["killed"]})
-        notes.read("start 2")
+        until(lambda: len(_pids(notes, "start")) == 2)
         assert not door.is_ready("mortal")
         index = door.index("mortal")
         assert index["state"] == "UNAVAILABLE"
@@ -202,7 +201,12 @@ def test_what_a_dead_worker_had_not_begun_runs_elsewhere(
 
 
 def _held(notes: Notes) -> set[int]:
-    return {int(name.split()[1]) for name in notes.names() if name.startswith("held ")}
+    return _pids(notes, "held")
+
+
+def _pids(notes: Notes, what: str) -> set[int]:
+    """The processes that left such a note."""
+    return {int(name.split()[1]) for name in notes.names() if name.startswith(f"{what} ")}
 
 
 FALLS_BACK = (

@@ -53,7 +53,8 @@ impl Outbox {
         }
         let mut waiting = self.waiting.lock();
         if waiting.ended || waiting.closed {
-            let why = if waiting.ended { "the stream has ended" } else { "the stream was half-closed" };
+            // What the caller did itself explains more than what came of it.
+            let why = if waiting.closed { "the stream was half-closed" } else { "the stream has ended" };
             return Err(ClientError::broken(why));
         }
         if !waiting.bytes.is_empty() && waiting.bytes.len() + length > CLIENT_OUTBOX_BYTES {
@@ -152,6 +153,8 @@ mod tests {
         assert!(put(&outbox, 1).unwrap_err().message.contains("half-closed"));
         assert!(matches!(outbox.try_take(), Some(Some(_))));
         assert_eq!(outbox.try_take(), Some(None));
+        outbox.end();
+        assert!(put(&outbox, 1).unwrap_err().message.contains("half-closed"));
     }
 
     #[test]
