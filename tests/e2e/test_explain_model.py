@@ -143,6 +143,7 @@ def test_an_ensemble_leads_to_the_model_that_holds_it_up(server: ServerProcess, 
         answers = [pool.submit(asking.ask, server, "around", str(number)) for number in range(3)]
         try:
             until(lambda: told(server, "around")["ensemble"]["requests"] == 3)
+            until(lambda: told(server, "around")["ensemble"]["held_back"] == 1)
             until(lambda: told(server, "held")["workers"][0]["requests"] == 2)
             models = get(server, "/v2/models/around/explain")[1]["models"]
             printed = command(server, "around").stdout

@@ -61,7 +61,7 @@ def test_nothing_is_loaded_until_it_is_asked_for(server: ServerProcess) -> None:
         with pytest.raises(InferenceServerException, match="'scaled' has no available versions"):
             client.get_model_metadata("scaled")
         index = [{"name": "scaled", "version": "1", "state": "UNAVAILABLE", "reason": "unloaded"}]
-        assert client.get_model_repository_index() == index
+        until(lambda: client.get_model_repository_index() == index)  # once the last request has let go of it
 
 
 def test_grpc_loads_and_unloads_too(server: ServerProcess) -> None:
@@ -160,8 +160,11 @@ def test_no_request_is_lost_while_the_model_is_reloaded(repository: Path, server
         client.load_model("scaled")
         with Traffic(server, "scaled") as traffic:
             for round_number in range(1, RELOADS + 1):
-                model = times(2.0 + round_number)
-                (repository / "scaled" / "1" / "model.onnx").write_bytes(model.SerializeToString())
+                file = repository / "scaled" / "1" / "model.onnx"
+                file.write_bytes(times(2.0 + round_number).SerializeToString())
+                # As large as the one before; if it were as old too, nothing would have changed.
+                later = file.stat().st_mtime_ns + round_number * 10**9
+                os.utime(file, ns=(later, later))
                 client.load_model("scaled")
     assert traffic.failures == []
     for mine in traffic.by_caller:

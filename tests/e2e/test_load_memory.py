@@ -12,6 +12,7 @@ import psutil
 import pytest
 from support.models import add_model, busy
 from support.server import ServerProcess
+from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
 
@@ -89,4 +90,4 @@ def test_loads_of_processes_leave_neither_memory_nor_processes(repository: Path,
     assert after <= before * ALLOWED_GROWTH
     _, alive = psutil.wait_procs(process.children(recursive=True), timeout=60)
     assert alive == []
-    assert process.num_fds() <= files
+    until(lambda: process.num_fds() <= files)

@@ -20,8 +20,10 @@ class Notes:
         return {"NOTES": str(self.folder)}
 
     def write(self, name: str, text: str = "") -> None:
-        """Leaves a note."""
-        (self.folder / name).write_text(text)
+        """Leaves a note, whole at once."""
+        half = self.folder / f".{name}"
+        half.write_text(text)
+        half.rename(self.folder / name)
 
     def remove(self, name: str) -> None:
         """Takes a note away."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -43,7 +44,7 @@ def memory_files(pid: int) -> list[str]:
             if target.startswith("/memfd:"):
                 found.add(target)
         maps = Path(f"/proc/{pid}/maps").read_text()
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError, PermissionError):  # it may go between two looks at it
         return []
     found.update(line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/memfd:" in line)
     return sorted(found)
@@ -57,7 +58,7 @@ def descriptors(pid: int) -> dict[int, str]:
 def _target(descriptor: Path) -> str:
     try:
         return str(descriptor.readlink())
-    except FileNotFoundError:  # closed meanwhile
+    except (FileNotFoundError, ProcessLookupError, PermissionError):  # closed meanwhile, or its process is gone
         return ""
 
 
@@ -67,13 +68,22 @@ def shared_memory_files() -> set[str]:
 
 
 def assert_none_stays(before: set[str]) -> None:
-    """Nothing that came into /dev/shm since stays there.
+    """Nothing that came into /dev/shm since stays there. For when the server is gone.
 
-    The tests that run beside this one have files there too. Those go when their tests end; what a server leaves behind
-    is taken away by nobody.
+    The tests that run beside this one have files there too, and have them open; what a server leaves behind nobody has.
     """
     came = shared_memory_files() - before
-    until(lambda: not came & shared_memory_files(), f"left in /dev/shm: {sorted(came)}")
+    until(lambda: not came & shared_memory_files() - _shared_memory_in_use(), f"left in /dev/shm: {sorted(came)}")
+
+
+def _shared_memory_in_use() -> set[str]:
+    """The names of the files in /dev/shm that some process has open or mapped."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it is gone, or not ours to look at
+            found.update(_target(descriptor) for descriptor in (process / "fd").iterdir())
+            found.update(line.split(maxsplit=5)[-1] for line in (process / "maps").read_text().splitlines())
+    return {name.removeprefix("/dev/shm/") for name in found if name.startswith("/dev/shm/")}
 
 
 def metric(server: ServerProcess, name: str, **labels: str) -> float:

@@ -16,6 +16,7 @@ class Switch:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._lock = threading.Lock()
         self._target = target
+        self._cuts = 0
         self._open: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
@@ -32,8 +33,9 @@ class Switch:
         self.cut()
 
     def cut(self) -> None:
-        """Breaks every connection."""
+        """Breaks every connection, those that are being made too."""
         with self._lock:
+            self._cuts += 1
             ends, self._open = self._open, []
         for end in ends:
             with contextlib.suppress(OSError):
@@ -58,7 +60,7 @@ class Switch:
             except OSError:
                 return
             with self._lock:
-                target = self._target
+                target, cuts = self._target, self._cuts
             try:
                 server = socket.create_connection(_pair(target)) if target else None
             except OSError:
@@ -70,7 +72,13 @@ class Switch:
                 threading.Thread(target=_pass, args=ends, daemon=True) for ends in ((client, server), (server, client))
             ]
             with self._lock:
-                self._open += [client, server]
+                is_cut = self._cuts != cuts
+                if not is_cut:
+                    self._open += [client, server]
+            if is_cut:
+                client.close()
+                server.close()
+                continue
             self._threads += both
             for thread in both:
                 thread.start()

@@ -31,9 +31,17 @@ _TIMES = {
 
 def read(path: Path) -> Documents:
     """The elements of a trace file, once it is complete."""
-    until(lambda: path.exists() and path.read_text().endswith("]"), f"{path} is not complete")
+    until(lambda: _is_complete(path), f"{path} is not complete")
     documents: Documents = json.loads(path.read_text())
     return documents
+
+
+def _is_complete(path: Path) -> bool:
+    try:
+        json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):  # a part of it may end like the whole
+        return False
+    return True
 
 
 def heads(documents: Documents) -> Documents:

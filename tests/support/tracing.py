@@ -67,10 +67,14 @@ class Tracer:
             pytest.skip(f"strace may not trace here: {self._strace.stderr.read().strip()}")
 
     def _traces(self) -> bool:
-        threads = [
-            thread / "status" for process in self._processes for thread in Path(f"/proc/{process}/task").iterdir()
-        ]
-        return all(f"TracerPid:\t{self._strace.pid}\n" in thread.read_text() for thread in threads)
+        threads = [thread for process in self._processes for thread in Path(f"/proc/{process}/task").iterdir()]
+        return all(self._is_traced(thread) for thread in threads)
+
+    def _is_traced(self, thread: Path) -> bool:
+        try:
+            return f"TracerPid:\t{self._strace.pid}\n" in (thread / "status").read_text()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            return True
 
     def __enter__(self) -> Self:
         self._owners = {
@@ -90,9 +94,15 @@ class Tracer:
     def calls(self) -> list[Call]:
         """Everything seen; to be asked once tracing has ended. Threads that began meanwhile count as process 0."""
         found = []
+        # Where another thread called in the middle of a call, its end stands on a line of its own, without its target.
+        begun: dict[str, str] = {}
         for line in self._output.read_text(errors="replace").splitlines():
             match = re.match(r"(\d+) +(?:<\.\.\. )?(\w+)(?: resumed>|\((\d+(<.*?>)?)?)", line)
             if match:
                 thread, name, _, target = match.groups()
+                if line.endswith("<unfinished ...>"):
+                    begun[thread] = target or ""
+                elif " resumed>" in match[0]:
+                    target = begun.pop(thread, "")
                 found.append(Call(self._owners.get(int(thread), 0), name, target or "", line))
         return found

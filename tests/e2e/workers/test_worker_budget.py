@@ -171,7 +171,9 @@ def test_a_body_that_can_never_fit_is_refused_before_it_is_read(server: ServerPr
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_answer_that_nobody_reads_takes_room_until_its_connection_ends(server: ServerProcess, as_json: bool) -> None:
     unread = ask(server, "wide", SMALL[:4], as_json=as_json)
-    until(lambda: not has_room(server, LARGE.nbytes))
+    # Once it is on its way; until then the room of its tensors goes over to the text that is made of them.
+    assert unread.sock.recv(1, socket.MSG_PEEK)
+    assert not has_room(server, LARGE.nbytes)
     # It alone is more than there is: not even a small request is taken in.
     status, text = outcome(ask(server, "echo", SMALL[:4]))
     assert (status, "does not fit beside" in text) == (503, True), text

@@ -38,8 +38,10 @@ class TritonPythonModel:
         self.program = subprocess.Popen(["sleep", "600"], close_fds=False)
         self.fork = os.fork()
         if self.fork == 0:
+            note("forked")
             time.sleep(600)
             os._exit(0)
+        await_note("forked")
 
     def execute(self, requests):
         return [answer(Y=np.array([self.program.pid, self.fork], np.int32)) for _ in requests]

@@ -33,6 +33,9 @@ class TritonPythonModel:
         return [answer(Y=given(request)) for request in requests]
 """
 
+# Questions that come when an earlier one has been open for too long.
+LATER = 5
+
 # Waits for a note before it says so.
 WAITS = """
 class TritonPythonModel:
@@ -110,7 +113,7 @@ def test_a_worker_that_executes_is_asked_beside_it(
     with HttpDoor(server) as door, HttpDoor(server) as busy:
         ask_later(busy, "says", {"X": [0]})
         notes.read("executing")
-        assert door.is_ready("says")
+        until(lambda: door.is_ready("says"))  # who cannot say so in time, on a busy machine, says so later
         notes.write("go on")
 
 
@@ -126,7 +129,7 @@ def test_one_model_asks_for_another(repository: Path, start: Start, notes: Notes
     with HttpDoor(server) as door:
         assert list(door.ask("asks", {"X": [0]})["Y"]) == [0]
         notes.write("ready")
-        assert list(door.ask("asks", {"X": [0]})["Y"]) == [1]
+        until(lambda: list(door.ask("asks", {"X": [0]})["Y"]) == [1])
 
 
 @pytest.mark.parametrize(
@@ -165,8 +168,9 @@ def test_a_check_that_takes_too_long_means_not_ready_until_it_has_ended(
         assert not any(pool.map(lambda one: one.is_ready("waits"), doors))
         assert time.monotonic() - began > 4.9
         began = time.monotonic()
-        assert not door.is_ready("waits")
-        assert time.monotonic() - began < 4  # nobody waits again for what others have waited for
+        assert not any(door.is_ready("waits") for _ in range(LATER))
+        # Nobody waits again for what others have waited for.
+        assert time.monotonic() - began < 4 * LATER
         server.wait_for_output("has not said within 5 s whether its model is ready")
         notes.write("go on")
         until(lambda: door.is_ready("waits"))
@@ -180,10 +184,10 @@ def test_a_process_that_ends_during_a_check_is_not_waited_for(
     server = start()
     with DOORS[door_kind](server) as door, ThreadPoolExecutor(1) as pool:
         checked = pool.submit(door.is_ready, "waits")
-        began = time.monotonic()
         os.kill(int(notes.read("asked")), signal.SIGKILL)
         assert not checked.result(60)
-        assert time.monotonic() - began < 4
+        server.wait_for_output("takes requests again")
+        assert "has not said within 5 s" not in server.output
         notes.write("go on")
         until(lambda: door.is_ready("waits"))
 

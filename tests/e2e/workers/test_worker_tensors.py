@@ -78,8 +78,8 @@ class TritonPythonModel:
     def let_go(self):
         while True:
             await_note("let go")
-            self.kept.clear()
             (NOTES / "let go").unlink()
+            self.kept.clear()
 
     def execute(self, requests):
         self.kept += [given(request) for request in requests]
