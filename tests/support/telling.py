@@ -10,6 +10,8 @@ from typing import Any, Self
 
 from alipes.monitor.columns import COUNT, DURATIONS
 
+from support.waiting import PATIENCE_S
+
 
 class Telling:
     """One server, for both questions about models and metrics. A context manager.
@@ -18,7 +20,6 @@ class Telling:
         metrics: The page of metrics.
         status: The HTTP status of it.
         models: The versions of each model, and its configuration.
-        asked: Is set each time that the metrics are asked for.
     """
 
     def __init__(
@@ -27,7 +28,7 @@ class Telling:
         self.metrics = ""
         self.status = 200
         self.models = models
-        self.asked = threading.Semaphore(0)
+        self._asked = threading.Semaphore(0)
         telling = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -55,6 +56,17 @@ class Telling:
         self._server.server_close()
         self._thread.join()
 
+    def let_be_asked(self) -> None:
+        """Returns once the metrics have been asked for and answered as they are now.
+
+        Raises:
+            AssertionError: If nobody asks.
+        """
+        while self._asked.acquire(blocking=False):
+            pass  # those who asked before
+        for _ in range(2):  # the first may have been under way
+            assert self._asked.acquire(timeout=PATIENCE_S), "nobody asks for the metrics"
+
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         status, body = 404, b"{}"
         parts = request.path.strip("/").split("/")
@@ -69,7 +81,7 @@ class Telling:
         request.end_headers()
         request.wfile.write(body)
         if request.path == "/metrics":
-            self.asked.release()
+            self._asked.release()
 
 
 def counters(model: str, count: float, microseconds: float = 0, version: int = 1) -> str:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -17,6 +18,7 @@ from alipes.monitor import ServerMonitor, read_rows
 from alipes.serve import Instance, serve
 from support.containers import LOOPBACK
 from support.models import add_model, times
+from support.ports import nobody
 from support.processes import is_gone
 from support.telling import Telling, counters
 from support.waiting import PATIENCE_S, until
@@ -32,6 +34,9 @@ ensemble_scheduling { step [
   { model_name: "first" model_version: 1 input_map { key: "X" value: "between" } output_map { key: "Y" value: "Z" } }
 ] }
 """
+
+# A busy machine is slow at ending a process too.
+watch = partial(ServerMonitor, join_timeout=PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +61,7 @@ def ask(instance: Instance, model: str, times_: int = 1) -> None:
 def test_what_a_server_did_while_the_block_ran_is_in_the_file(instance: Instance, tmp_path: Path) -> None:
     file = tmp_path / "stats.csv"
     ask(instance, "first", 3)
-    with ServerMonitor("first", "localhost", file, model_version=1, name="monitor") as monitor:
+    with watch("first", "localhost", file, model_version=1, name="monitor") as monitor:
         ask(instance, "first", 5)
         row = next(monitor)
     rows = read_rows(file)
@@ -70,7 +75,7 @@ def test_what_a_server_did_while_the_block_ran_is_in_the_file(instance: Instance
 
 def test_an_ensemble_is_its_steps_in_their_order_each_with_its_version(instance: Instance, tmp_path: Path) -> None:
     file = tmp_path / "stats.csv"
-    monitor = ServerMonitor("chain", ["localhost"], file, model_version=1, columns=["version"])
+    monitor = watch("chain", ["localhost"], file, model_version=1, columns=["version"])
     assert monitor.models == [("second", 3), ("first", 1)]
     with monitor:
         ask(instance, "chain", 2)
@@ -82,28 +87,27 @@ def test_an_ensemble_is_its_steps_in_their_order_each_with_its_version(instance:
 
 
 def test_an_ensemble_has_rows_of_its_own_where_they_are_wanted(instance: Instance, tmp_path: Path) -> None:
-    monitor = ServerMonitor("chain", "localhost", tmp_path / "stats.csv", include_ensemble=True)
+    monitor = watch("chain", "localhost", tmp_path / "stats.csv", include_ensemble=True)
     assert monitor.models == [("chain", 1), ("second", 3), ("first", 1)]
 
 
 def test_the_latest_version_is_watched_where_none_is_named(tmp_path: Path) -> None:
     with Telling(PLAIN) as server:
-        monitor = ServerMonitor("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port)
+        monitor = watch("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port)
     assert monitor.models == [("m", 10)]
 
 
 def test_a_version_or_a_model_that_is_not_served_is_a_value_error(instance: Instance, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no version 7 that is served: there is 1"):
-        ServerMonitor("first", "localhost", tmp_path / "stats.csv", model_version=7)
+        watch("first", "localhost", tmp_path / "stats.csv", model_version=7)
     with pytest.raises(MonitorError, match="third"):
-        ServerMonitor("third", "localhost", tmp_path / "stats.csv")
+        watch("third", "localhost", tmp_path / "stats.csv")
 
 
 def test_a_server_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
-    with Telling(PLAIN) as server:
-        port = server.port
+    port = int(nobody().rpartition(":")[2])
     with pytest.raises(TransportError, match="does not answer"):
-        ServerMonitor("m", "127.0.0.1", tmp_path / "stats.csv", http_port=port, grpc_port=port)
+        watch("m", "127.0.0.1", tmp_path / "stats.csv", http_port=port, grpc_port=port)
 
 
 def step(model: str, version: int) -> dict[str, object]:
@@ -125,15 +129,15 @@ def test_servers_that_serve_something_else_are_refused_with_what_each_has(
 
     with Telling(models(step("m", -1))) as one, Telling(models(*steps), "127.0.0.2", one.port) as two:
         with pytest.raises(ValueError, match=f"127.0.0.1 has m version 10, 127.0.0.2 {told}$"):
-            ServerMonitor("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
+            watch("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
         two.models = one.models
-        monitor = ServerMonitor("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
+        monitor = watch("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
     assert monitor.models == [("m", 10)]
 
 
 def test_a_server_that_lacks_the_version_is_refused_with_what_it_has(tmp_path: Path) -> None:
     with Telling({"m": ([3], {})}) as server, pytest.raises(ValueError, match=r"m has no version 10 .* there is 3"):
-        ServerMonitor("m", "127.0.0.1", tmp_path / "stats.csv", model_version=10, http_port=server.port)
+        watch("m", "127.0.0.1", tmp_path / "stats.csv", model_version=10, http_port=server.port)
 
 
 def test_several_servers_are_in_one_file(tmp_path: Path) -> None:
@@ -141,7 +145,7 @@ def test_several_servers_are_in_one_file(tmp_path: Path) -> None:
     with Telling(PLAIN) as one, Telling(PLAIN) as two:
         ips = [f"127.0.0.1:{server.port}" for server in (one, two)]
         one.metrics, two.metrics = counters("m", 1, 1, 10), counters("m", 2, 2, 10)
-        with ServerMonitor("m", ips, file, http_port=one.port, max_request_rate=50):
+        with watch("m", ips, file, http_port=one.port, max_request_rate=50):
             one.metrics, two.metrics = counters("m", 2, 11, 10), counters("m", 5, 32, 10)
     found = sorted((row.ip, row.count, row.durations_us["queue"]) for row in read_rows(file))
     assert found == sorted([(ips[0], 1, 10), (ips[1], 3, 30)])
@@ -151,13 +155,11 @@ def test_a_server_that_began_again_gives_no_negative_row(tmp_path: Path) -> None
     file = tmp_path / "stats.csv"
     with Telling(PLAIN) as server:
         server.metrics = counters("m", 100, 1000, 10)
-        with ServerMonitor(
-            "m", f"127.0.0.1:{server.port}", file, http_port=server.port, max_request_rate=50
-        ) as monitor:
+        with watch("m", f"127.0.0.1:{server.port}", file, http_port=server.port, max_request_rate=50) as monitor:
             server.metrics = counters("m", 101, 1010, 10)
             assert next(monitor).count == 1
             server.status = 503
-            until(lambda: server.asked.acquire(blocking=False))
+            server.let_be_asked()
             server.metrics, server.status = counters("m", 4, 40, 10), 200
             assert next(monitor).count == 4
     assert [(row.count, row.durations_us["queue"]) for row in read_rows(file)] == [(1, 10), (4, 40)]
@@ -166,9 +168,7 @@ def test_a_server_that_began_again_gives_no_negative_row(tmp_path: Path) -> None
 def test_a_server_that_stops_answering_is_told_and_asked_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with (
         Telling(PLAIN) as server,
-        ServerMonitor(
-            "m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port, max_request_rate=50
-        ),
+        watch("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port, max_request_rate=50),
     ):
         server.status = 500
         until(lambda: "HTTP status 500; it is asked on" in caplog.text)
@@ -181,7 +181,7 @@ def test_a_server_that_never_answered_is_an_error_when_the_block_ends(tmp_path: 
         server.status = 500
         with (
             pytest.raises(MonitorError, match="have never answered"),
-            ServerMonitor("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port),
+            watch("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port),
         ):
             pass
 
@@ -189,7 +189,7 @@ def test_a_server_that_never_answered_is_an_error_when_the_block_ends(tmp_path: 
 def test_a_file_that_cannot_be_written_is_an_error_before_the_block(instance: Instance, tmp_path: Path) -> None:
     with (
         pytest.raises(MonitorError, match="No such file or directory"),
-        ServerMonitor("first", "localhost", tmp_path / "none" / "stats.csv"),
+        watch("first", "localhost", tmp_path / "none" / "stats.csv"),
     ):
         pytest.fail("the block was entered")
 
@@ -197,7 +197,7 @@ def test_a_file_that_cannot_be_written_is_an_error_before_the_block(instance: In
 def test_a_monitor_that_is_killed_is_an_error_when_the_block_ends(instance: Instance, tmp_path: Path) -> None:
     with (
         pytest.raises(MonitorError, match="ended before it was told to"),
-        ServerMonitor("first", "localhost", tmp_path / "stats.csv") as monitor,
+        watch("first", "localhost", tmp_path / "stats.csv") as monitor,
     ):
         assert monitor.pid is not None
         os.kill(monitor.pid, signal.SIGKILL)
@@ -205,7 +205,7 @@ def test_a_monitor_that_is_killed_is_an_error_when_the_block_ends(instance: Inst
 
 
 def test_an_error_of_the_block_is_the_one_that_is_raised(instance: Instance, tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), ServerMonitor("first", "localhost", tmp_path / "stats.csv") as monitor:
+    with pytest.raises(ZeroDivisionError), watch("first", "localhost", tmp_path / "stats.csv") as monitor:
         assert monitor.pid is not None
         os.kill(monitor.pid, signal.SIGKILL)
         1 / 0  # noqa: B018
@@ -218,14 +218,14 @@ def test_a_column_of_gpus_is_there_only_where_there_is_a_gpu(tmp_path: Path) -> 
             file = tmp_path / f"stats{len(gpu)}.csv"
             server.metrics = gpu + counters("m", 1, 1, 10)
             ip = f"127.0.0.1:{server.port}"
-            with ServerMonitor("m", ip, file, http_port=server.port, columns=columns, max_request_rate=50):
+            with watch("m", ip, file, http_port=server.port, columns=columns, max_request_rate=50):
                 server.metrics = gpu + counters("m", 2, 2, 10)
             assert file.read_text().splitlines()[0] == NINE + expected
             assert len(read_rows(file)) == 1
 
 
 def test_a_monitor_is_over_when_it_is_stopped(instance: Instance, tmp_path: Path) -> None:
-    with ServerMonitor("first", "localhost", tmp_path / "stats.csv") as monitor:
+    with watch("first", "localhost", tmp_path / "stats.csv") as monitor:
         assert monitor.is_alive()
         pid = monitor.pid
         ask(instance, "first")
@@ -239,7 +239,7 @@ def test_a_monitor_is_over_when_it_is_stopped(instance: Instance, tmp_path: Path
 
 
 def test_a_monitor_says_what_held_the_work_up(instance: Instance, tmp_path: Path) -> None:
-    with ServerMonitor("first", "localhost", tmp_path / "stats.csv") as monitor:
+    with watch("first", "localhost", tmp_path / "stats.csv") as monitor:
         assert monitor.verdict().kind == "idle"
         ask(instance, "first", 3)
         next(monitor)
@@ -263,11 +263,11 @@ def test_a_script_that_is_killed_leaves_no_monitor(instance: Instance, tmp_path:
 @pytest.mark.parametrize(("ips", "rate"), [([], 10), ("localhost", 0)])
 def test_what_cannot_be_watched_is_refused(ips: list[str], rate: float, tmp_path: Path) -> None:
     with pytest.raises(MonitorError):
-        ServerMonitor("first", ips, tmp_path / "stats.csv", max_request_rate=rate)
+        watch("first", ips, tmp_path / "stats.csv", max_request_rate=rate)
 
 
 def test_a_monitor_can_be_looked_at(instance: Instance, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with ServerMonitor("first", "localhost", tmp_path / "stats.csv", live=True) as monitor:
+    with watch("first", "localhost", tmp_path / "stats.csv", live=True) as monitor:
         ask(instance, "first", 3)
         next(monitor)
     assert "first" in capsys.readouterr().out

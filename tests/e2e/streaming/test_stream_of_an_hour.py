@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,28 +83,33 @@ def test_single_strides_come_back_as_batches_of_them_do(repository: Path, serve:
     assert client.get(until_empty=True) == list(range(60 * BATCH))
 
 
-# An address of its own, so that nobody takes the port between the two servers.
-ADDRESS = "127.83.71.5"
+@pytest.fixture
+def address() -> str:
+    """An address that no other test of this machine has, so that nobody takes the port between the two servers."""
+    return f"127.83.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
 
 
-def restarted(repository: Path, port: str, serve: Serve) -> ServerProcess:
-    return serve(repository, f"--grpc-address={ADDRESS}", f"--grpc-port={port}")
-
-
-def killed_in_the_middle(repository: Path, serve: Serve, client: InferenceClient, first: ServerProcess) -> None:
-    """Ten minutes of strain; the server is killed while updates are under way, and started again."""
+def killed_in_the_middle(
+    repository: Path, serve: Serve, client: InferenceClient, first: ServerProcess, *, drained: bool = False
+) -> None:
+    """Ten minutes of strain; the server is killed while updates are under way, or after, and started again."""
     send(client, range(300), RATE_HZ, 599)
     client.drain()
     send(client, range(300, 310), RATE_HZ, 599)
+    if drained:
+        client.drain()
     first.kill()
-    restarted(repository, first.grpc.rpartition(":")[2], serve)
+    address, _, port = first.grpc.rpartition(":")
+    serve(repository, f"--grpc-address={address}", f"--grpc-port={port}")
     send(client, range(310, 600), RATE_HZ, 599)
 
 
 @pytest.mark.timeout(300)
-def test_a_stream_goes_on_with_the_same_numbers_after_its_server_was_killed(repository: Path, serve: Serve) -> None:
+def test_a_stream_goes_on_with_the_same_numbers_after_its_server_was_killed(
+    repository: Path, serve: Serve, address: str
+) -> None:
     write_repository(repository)
-    first = serve(repository, f"--grpc-address={ADDRESS}")
+    first = serve(repository, f"--grpc-address={address}")
     checked = Checked(RATE_HZ)
     with InferenceClient(first.grpc, "detectors", callback=checked, checkpoint=True, reconnect_s=120) as client:
         killed_in_the_middle(repository, serve, client, first)
@@ -111,12 +117,15 @@ def test_a_stream_goes_on_with_the_same_numbers_after_its_server_was_killed(repo
 
 
 @pytest.mark.timeout(300)
-def test_without_a_checkpoint_the_client_says_what_was_lost(repository: Path, serve: Serve) -> None:
+@pytest.mark.parametrize("drained", [False, True], ids=["with updates under way", "with all updates answered"])
+def test_without_a_checkpoint_the_client_says_what_was_lost(
+    repository: Path, serve: Serve, address: str, drained: bool
+) -> None:
     write_repository(repository)
-    first = serve(repository, f"--grpc-address={ADDRESS}")
+    first = serve(repository, f"--grpc-address={address}")
     with InferenceClient(first.grpc, "detectors", callback=Checked(RATE_HZ), reconnect_s=120) as client:
         with pytest.raises(AlipesError) as lost:
-            killed_in_the_middle(repository, serve, client, first)
+            killed_in_the_middle(repository, serve, client, first, drained=drained)
             while True:
                 client.get(timeout_s=60.0)
         assert re.search(r"sequence 1001", str(lost.value))

@@ -19,7 +19,7 @@ from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.failures import LOST_STATE, may_repeat, of_status, of_text
 from alipes.client.inference.lines import Asked, Line
 from alipes.client.inference.stream import Response, Stream, Target
-from alipes.errors import AlipesError, DeadlineExceeded, Internal, NotReady, TransportError
+from alipes.errors import AlipesError, DeadlineExceeded, InferError, Internal, NotReady, TransportError
 
 __all__ = ["Link", "Patience"]
 
@@ -39,6 +39,12 @@ _MOST_TRIES: Final = 8
 
 _GOODBYE_S: Final = 10.0
 """A server that was told that nothing more comes has so long to end the stream."""
+
+_ADVICE: Final = (
+    "begin a new sequence with sequence_start=True, or create the client with checkpoint=True, which brings sequences "
+    "back"
+)
+"""What can be done about a state that is lost, and what could have been."""
 
 
 class Patience:
@@ -310,6 +316,7 @@ class Link:
                 heapq.heappush(self._later, (time.monotonic() + pause_s, next(self._numbers), asked))
                 asked.answers.clear()
                 return
+            error = _advised(line, error)
         elif line.sequence_id is not None:
             line.note_answered(asked)
         self._finish(asked, error, leaving)
@@ -453,12 +460,7 @@ class Link:
         text = f"the stream to {self._address} ended ({cause})"
         if line.sequence_id is None:
             return TransportError(f"{text} before this request was answered; it can be sent again")
-        more = (
-            "it did not come back in time: begin a new sequence with sequence_start=True"
-            if line.keeps
-            else "begin a new sequence with sequence_start=True, or create the client with checkpoint=True, "
-            "which brings sequences back"
-        )
+        more = "it did not come back in time: begin a new sequence with sequence_start=True" if line.keeps else _ADVICE
         return TransportError(
             f"{text}: of sequence {line.sequence_id}, {line.answered} updates were answered and {count} were on their "
             f"way; whether the server has taken those nobody can tell; {more}"
@@ -481,6 +483,17 @@ class Link:
             self._give_up(under_way, error, failed)
             self._lock.notify_all()
         self._hand_over(failed)
+
+
+def _advised(line: Line, error: AlipesError) -> AlipesError:
+    """The error, with what to do where it says that the server has lost a sequence between two of its updates.
+
+    Whoever had all of them answered when the server went is told no less than those whose updates went with it.
+    """
+    if line.keeps or not line.answered or not isinstance(error, InferError) or not LOST_STATE.search(str(error)):
+        return error
+    text = f"{error}; the server has lost its state after {line.answered} answered updates: {_ADVICE}"
+    return type(error)(text, model=error.model, request_id=error.request_id)
 
 
 def _again_of(error: AlipesError) -> AlipesError:
