@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import signal
@@ -16,11 +17,12 @@ from typing import Any
 
 from support.ports import free_ports
 from support.server import PATIENCE_S, ServerProcess
+from support.waiting import until
 
 from .exchange import grpc, http, metrics, shared_memory, stream
 from .matchers import begin_scenario, differences
 from .scenarios import Group, Scenario, Step
-from .server import copy_repository, launch, running
+from .server import copy_repository, holding, launch, running, under_way
 
 # What a step may expect; `response` and `error` exclude each other.
 _EXPECTATIONS = (
@@ -38,8 +40,8 @@ _EXPECTATIONS = (
     "script",
 )
 
-# Answers this close to each other leave at once.
-_AT_ONCE_S = 0.1
+# Within this a server answers that holds nothing back, unless it has no time.
+_SOON_S = 0.3
 
 Differences = Mapping[str, list[str]]
 
@@ -59,6 +61,25 @@ def replay(group: Group, folder: Path) -> Differences:
         return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
 
 
+@dataclass
+class _Progress:
+    """How far a branch is.
+
+    Attributes:
+        steps: What it does.
+        order: Its place among those that have one: each has to wait for the last step of the one before it.
+        at: The step that it is at.
+        begun_s: When that began.
+        ended_s: When it was over.
+    """
+
+    steps: Sequence[Step]
+    order: int | None
+    at: int = 0
+    begun_s: float = 0.0
+    ended_s: float = math.inf
+
+
 @dataclass(frozen=True)
 class Stage:
     """Where steps are played: a folder for what they leave behind, the live repository and its server, if any."""
@@ -72,37 +93,65 @@ class Stage:
         begin_scenario()
         return self._play(scenario.steps, "step")
 
-    def _play(self, steps: Sequence[Step], at: str) -> list[str]:
+    def _play(self, steps: Sequence[Step], at: str, progress: _Progress | None = None) -> list[str]:
         found: list[str] = []
+        paused = False
         for number, step in enumerate(steps):
             here = f"{at} {number}"
+            if progress is not None:
+                progress.at, progress.begun_s = number, time.monotonic()
             try:
-                found += self._parallel(step, here) if "parallel" in step else _compare(step, self._perform(step), here)
+                found += self._parallel(step, here) if "parallel" in step else self._one(step, here, paused)
             except OSError as error:
                 found.append(f"{here}: {error!r}")
+            paused = "sleep_ms" in step
         return found
+
+    def _one(self, step: Step, at: str, paused: bool) -> list[str]:
+        # What a pause leaves the server time for is looked at until it has come.
+        awaited = paused and _only_looks(step)
+        return _compare(step, _awaited(step, lambda: self._perform(step)) if awaited else self._perform(step), at)
 
     def _parallel(self, step: Step, at: str) -> list[str]:
+        """The differences of branches, each of which begins when what those before it have asked is in.
+
+        `at_ms` says only who comes before whom, and what takes long does so from when all have begun: so all meet on a
+        machine that gives some of them no time for a while, too.
+        """
         found: list[str] = []
-        finished: dict[int, float] = {}
+        branches = [_Progress(branch["steps"], branch.get("order")) for branch in step["parallel"]]
 
-        def play(number: int, branch: Mapping[str, Any]) -> None:
-            time.sleep(branch["at_ms"] / 1000)
-            found.extend(self._play(branch["steps"], f"{at} branch {number} step"))
-            if "order" in branch:
-                finished[number] = time.monotonic()
+        def play(number: int, branch: _Progress) -> None:
+            found.extend(self._play(branch.steps, f"{at} branch {number} step", branch))
+            branch.ended_s = time.monotonic()
 
-        branches = [threading.Thread(target=play, args=item) for item in enumerate(step["parallel"])]
-        for branch in branches:
-            branch.start()
-        for branch in branches:
-            branch.join()
-        ranked = sorted(finished, key=lambda number: step["parallel"][number]["order"])
-        for earlier, later in pairwise(ranked):
-            # Two that leave one behind the other may be read by their threads the other way round.
-            if finished[earlier] > finished[later] + _AT_ONCE_S:
-                found.append(f"{at}: branch {later} finished before branch {earlier}")
+        threads = [threading.Thread(target=play, args=item) for item in enumerate(branches)]
+        ranked = [branch for branch in branches if branch.order is not None]
+        with holding(self.repository):
+            for number in sorted(range(len(branches)), key=lambda number: step["parallel"][number]["at_ms"]):
+                self._begin(threads[number], branches[number])
+            if len(ranked) > 1:
+                time.sleep(_SOON_S)
+        let_go_s = time.monotonic()
+        for thread in threads:
+            thread.join()
+        for earlier, later in pairwise(sorted(ranked, key=lambda branch: branch.order or 0)):
+            if later.ended_s < max(let_go_s, earlier.begun_s):
+                found.append(f"{at}: branch {branches.index(later)} did not wait for {branches.index(earlier)}")
         return found
+
+    def _begin(self, thread: threading.Thread, branch: _Progress) -> None:
+        """Begins a branch, and returns once its first request is in, if it asks a model, or over."""
+        server, path = self.server, branch.steps[0].get("request", {}).get("path", "")
+        assert server is not None
+        model = re.fullmatch(r"/v2/models/(\w+)/infer", path)
+        before = under_way(server, self.repository, model[1]) if model else 0
+        thread.start()
+        if model:
+            until(
+                lambda: branch.at or not thread.is_alive() or under_way(server, self.repository, model[1]) > before,
+                f"a request for '{model[1]}' did not come in",
+            )
 
     def _perform(self, step: Step) -> dict[str, Any]:
         if "sleep_ms" in step:
@@ -146,6 +195,12 @@ class Stage:
             except subprocess.TimeoutExpired:
                 exit_code = None
             return {"exit_code": exit_code, "output": {text: text in server.output for text in spec["texts"]}}
+
+
+def _only_looks(step: Step) -> bool:
+    return (
+        "metrics" in step or step.get("rpc") == "ModelStatistics" or step.get("request", {}).get("method", "") == "GET"
+    )
 
 
 def _awaited(step: Step, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,35 @@ def copy_repository(name: str, folder: Path) -> Path:
 
 def launch(repository: Path, args: Sequence[str]) -> ServerProcess:
     """Starts a server and does not wait for it."""
-    return ServerProcess(repository, *_AS_RECORDED, *args)
+    return ServerProcess(repository, *_AS_RECORDED, *args, environment={"GOLDEN_HOLD": str(_hold(repository))})
+
+
+@contextmanager
+def holding(repository: Path) -> Iterator[None]:
+    """Models that sleep as long as they are told begin to do so when this is left."""
+    hold = _hold(repository)
+    hold.mkdir()
+    try:
+        yield
+    finally:
+        # At once, whatever models are noting in it.
+        gone = hold.rename(hold.with_name(f"{hold.name} {time.monotonic_ns()}"))
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def under_way(server: ServerProcess, repository: Path, model: str) -> int:
+    """Grows with every request for a model while others are held: those that wait or run, and all that began to."""
+    begun = len(list(_hold(repository).iterdir()))
+    status, _, body = http.send(server.http, {"method": "GET", "path": f"/v2/models/{model}/explain"})
+    if status != 200:
+        return begun
+    (told,) = json.loads(body)["models"]
+    running = sum(worker["requests"] for worker in told.get("workers", []))
+    return begun + told["queue"]["waiting"] + running
+
+
+def _hold(repository: Path) -> Path:
+    return repository.with_name(f"{repository.name} hold")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from google.protobuf import json_format
 
 from . import messages
 
-_TIMEOUT_MS = 30_000
+_TIMEOUT_MS = 60_000
 OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),

@@ -9,9 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, cast
 
+from support.server import PATIENCE_S
+
 from ..bodies import describe, encode, verbatim
 
-_TIMEOUT_S = 30
+_TIMEOUT_S = PATIENCE_S
 _COMPARED_HEADERS = (
     "accept-encoding",
     "allow",
@@ -51,7 +53,7 @@ def exchange(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
 
 def until(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     """The status of an `until` step: the expected one as soon as it comes, else the last one."""
-    deadline = time.monotonic() + step["within_ms"] / 1000
+    deadline = time.monotonic() + max(step["within_ms"] / 1000, PATIENCE_S)
     while True:
         status, _, _ = send(address, step["until"])
         if status == step["status"] or time.monotonic() > deadline:

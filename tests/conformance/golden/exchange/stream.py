@@ -14,7 +14,7 @@ from google.protobuf import json_format
 from . import messages
 from .grpc import OPTIONS
 
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0
 # How long nothing has to come where nothing is expected.
 _QUIET_S = 3.0
 _HALF_CLOSE = object()
