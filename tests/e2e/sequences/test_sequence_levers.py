@@ -31,7 +31,7 @@ GROWS = (
 
 
 def config(sequences: str, max_batch_size: int, more: str = "") -> str:
-    scheduling = f"sequence_batching {{ max_sequence_idle_microseconds: 60000000 {sequences} }}"
+    scheduling = f"sequence_batching {{ max_sequence_idle_microseconds: 600000000 {sequences} }}"
     return f"max_batch_size: {max_batch_size}\n{scheduling}\n{more}"
 
 

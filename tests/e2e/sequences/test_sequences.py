@@ -11,8 +11,11 @@ import pytest
 from support.models import add_model, counts_up, remembers_all
 from support.python_models import add_python_model
 from support.sequence_callers import Caller
+from support.sequences import SequenceStream
+from support.server import ServerProcess
 
 Call = Callable[[], Caller]
+Serve = Callable[..., ServerProcess]
 
 both_doors = pytest.mark.parametrize("call", ["http", "grpc"], indirect=True)
 
@@ -26,7 +29,8 @@ CONTROLS = """
 
 
 def sequences(more: str = CONTROLS, max_batch_size: int = 4) -> str:
-    return f"max_batch_size: {max_batch_size}\nsequence_batching {{ max_sequence_idle_microseconds: 60000000 {more} }}"
+    # No sequence is forgotten while a test lasts.
+    return f"max_batch_size: {max_batch_size}\nsequence_batching {{ max_sequence_idle_microseconds: 600000000 {more} }}"
 
 
 # SEEN tells the ids of all rows of the batch, and zero for one without a request.
@@ -173,7 +177,7 @@ def test_a_request_comes_again_until_the_model_is_done_with_it(repository: Path,
         assert [one.result() for one in asked] == [{"Y": [[5 + rounds]]} for rounds in range(len(callers))]
 
 
-def test_ten_thousand_sequences_live_side_by_side(repository: Path, call: Call) -> None:
+def test_ten_thousand_sequences_live_side_by_side(repository: Path, serve: Serve) -> None:
     count = 10_000
     state = (
         'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ]'
@@ -186,14 +190,9 @@ def test_ten_thousand_sequences_live_side_by_side(repository: Path, call: Call) 
         """
     more = f"oldest {{ max_candidate_sequences: {count} }} {state}"
     add_model(repository, "counts", counts_up(), config=ports + sequences(more, max_batch_size=64))
-    callers = [call() for _ in range(8)]
-
-    def play(caller: Caller, first: int) -> None:
-        for flags in ({"start": True}, {}, {"end": True}):
-            for sequence in range(first, count + 1, len(callers)):
-                answer = caller.step("counts", sequence, {"X": [[sequence % 7]]}, **flags)
-                rounds = 1 if "start" in flags else 3 if "end" in flags else 2
-                assert answer == {"Y": [[rounds * (sequence % 7)]]}
-
-    with ThreadPoolExecutor(len(callers)) as pool:
-        list(pool.map(play, callers, range(1, len(callers) + 1)))
+    with SequenceStream(serve(repository)) as stream:
+        for round_, flags in enumerate(({"start": True}, {}, {"end": True}), start=1):
+            for sequence in range(1, count + 1):
+                stream.send("counts", "X", np.array([[sequence]], np.int32), sequence, **flags)
+            answers = sorted(int(answer.flat[0]) for answer in stream.receive_all(count))
+            assert answers == [round_ * sequence for sequence in range(1, count + 1)]

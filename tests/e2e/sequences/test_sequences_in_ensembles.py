@@ -45,7 +45,7 @@ NUMBER = "X: INT32[1] -> Y: INT32[1]"
 
 def batching(strategy: str, rows: int = 4) -> str:
     # No sequence is forgotten while a busy machine has no time for its caller.
-    idle = "max_sequence_idle_microseconds: 60000000"
+    idle = "max_sequence_idle_microseconds: 600000000"
     return f"max_batch_size: {rows}\nsequence_batching {{ {idle} {STRATEGIES[strategy]} {KEPT} }}"
 
 
