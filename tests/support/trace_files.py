@@ -76,7 +76,8 @@ def summarize(documents: Documents) -> list[Trace]:
     head, which comes first and names model and version; no moment is told twice; times are not negative, and parts are
     no longer than what they are parts of. The request that led to another stands in the file, and lasts as long.
     """
-    numbers = dict.fromkeys(one["id"] for one in documents)
+    # By when they began: their records may be complete in another order.
+    numbers = sorted({one["id"] for one in documents})
     traces = {number: _trace(documents, number) for number in numbers}
     for trace in traces.values():
         _check_times(trace)
