@@ -10,6 +10,7 @@ from support.models import add_model, times
 from support.python_models import add_python_model
 from support.regions import ALLOWED, CLIENTS, RegionClient
 from support.server import ServerProcess
+from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
 
@@ -35,4 +36,6 @@ def client(request: pytest.FixtureRequest, server: ServerProcess) -> Iterator[Re
     made = RegionClient(request.param, server)
     yield made
     made.unregister()
+    # Who brought a request for a worker may still hold its region when the answer has come.
+    until(lambda: made.regions() == [], "a region is still held")
     made.close()
