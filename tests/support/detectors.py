@@ -35,7 +35,7 @@ def write_repository(folder: Path, batch: int = BATCH) -> None:
 def be_patient(repo: qv.ModelRepository) -> None:
     """Sequences are not forgotten while a busy machine has no time for their clients."""
     for model in repo.models.values():
-        if model.name.startswith(("snapshotter", "aggregator")):
+        if model.platform in (qv.Platform.SNAPSHOTTER, qv.Platform.AVERAGER):
             model.config.sequence_batching.max_sequence_idle_microseconds = 600_000_000
             model.config.write()
 

@@ -25,7 +25,11 @@ _METHOD = "/inference.GRPCInferenceService/ModelStreamInfer"
 _TIMEOUT_S = 100.0
 
 
-def add_streaming(repository: Path, name: str, backend: str, *, more: str = "", **parameters: int | str) -> None:
+# Sequences are not forgotten while a busy machine has no time for their clients.
+PATIENT = "sequence_batching { direct {} max_sequence_idle_microseconds: 600000000 }"
+
+
+def add_streaming(repository: Path, name: str, backend: str, *, more: str = PATIENT, **parameters: int | str) -> None:
     """Adds a snapshotter or an averager that its parameters describe."""
     (repository / name / "1").mkdir(parents=True)
     rows = [f'parameters {{ key: "{key}" value: {{ string_value: "{one}" }} }}' for key, one in parameters.items()]

@@ -12,7 +12,7 @@ from alipes.client import InferenceClient
 from alipes.errors import TransportError
 from support.models import add_model
 from support.processes import metric
-from support.sequences import Samples, add_chain, add_streaming, halves, means, windows
+from support.sequences import PATIENT, Samples, add_chain, add_streaming, halves, means, windows
 from support.server import PATIENCE_S, ServerProcess
 from support.switch import Switch
 from support.waiting import until
@@ -112,7 +112,7 @@ def test_a_stream_that_was_idle_for_too_long_goes_on_bit_for_bit(serve: Serve, m
     idle = "sequence_batching { max_sequence_idle_microseconds: 250000 }"
     for name in ("windows_one", "mean_one"):
         config = models / name / "config.pbtxt"
-        config.write_text(f"{config.read_text()}\n{idle}\n")
+        config.write_text(config.read_text().replace(PATIENT, idle))
     server, updates = serve(models), noise(5, 30, 1)
     with InferenceClient(server.grpc, "chain_one", checkpoint=True) as client:
         for number, update in enumerate(updates):
