@@ -86,7 +86,7 @@ def test_the_index_lists_every_version(server: ServerProcess) -> None:
 def test_metrics_count_what_was_answered(server: ServerProcess) -> None:
     with http_client.InferenceServerClient(server.http) as client:
         client.infer("double", inputs_of(http_client))
-    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     (line,) = [line for line in text.splitlines() if line.startswith('nv_inference_request_success{model="double"')]
     assert float(line.rsplit(" ", 1)[1]) >= 1
@@ -133,13 +133,13 @@ def test_each_door_has_its_own_address(repository: Path, serve: Callable[..., Se
         "127.0.0.3",
         "127.0.0.4",
     ]
-    with urllib.request.urlopen(f"http://{server.http}/v2", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{server.http}/v2", timeout=60) as answer:
         assert json.load(answer)["name"] == "triton"
 
 
 def test_the_environment_stands_for_flags(repository: Path, serve: Callable[..., ServerProcess]) -> None:
     server = serve(repository, environment={"ALIPES_ID": "from-environment"})
-    with urllib.request.urlopen(f"http://{server.http}/v2", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{server.http}/v2", timeout=60) as answer:
         assert json.load(answer)["name"] == "from-environment"
 
 

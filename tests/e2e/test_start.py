@@ -22,7 +22,7 @@ Serve = Callable[..., ServerProcess]
 
 def status(address: str, path: str) -> int:
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -73,7 +73,7 @@ def test_a_broken_model_does_not_stop_the_others(repository: Path, serve: Serve)
     assert status(server.http, "/v2/health/ready") == 400
     assert status(server.http, "/v2/models/good/ready") == 200
     request = urllib.request.Request(f"http://{server.http}/v2/repository/index", data=b"{}", method="POST")
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         index = {entry["name"]: (entry["state"], entry.get("reason", "")) for entry in json.load(answer)}
     assert index["good"] == ("READY", "")
     for name, reason in (("unreadable", "config.pbtxt"), ("no_versions", "at least one version"), ("no_model", "")):

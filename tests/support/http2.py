@@ -18,7 +18,7 @@ CANCEL: Final = 8
 ENHANCE_YOUR_CALM: Final = 11
 
 _HEAD: Final = struct.Struct(">BHBBI")
-_TIMEOUT_S: Final = 30.0
+_TIMEOUT_S: Final = 60.0
 
 
 @dataclass(frozen=True)
