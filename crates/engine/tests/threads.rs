@@ -22,7 +22,7 @@ fn threads() -> usize {
 
 /// A thread that was joined is still listed until the system has put it away.
 fn ended_down_to(expected: usize) -> bool {
-    (0..5000).any(|_| {
+    (0..60_000).any(|_| {
         thread::sleep(Duration::from_millis(1));
         threads() == expected
     })

@@ -145,11 +145,14 @@ fn a_panicking_engine_answers_with_an_error_and_serves_on() {
 
 #[test]
 fn a_request_withdrawn_while_it_waits_never_reaches_the_model() {
-    let engine = Echo { pause: Duration::from_millis(50), ..Echo::default() };
+    let engine = Echo::default();
     let model = model(&engine, DIRECT, 1);
+    // Nothing is executed while the test holds the list of batches.
+    let held = engine.batches.lock().unwrap();
     let first = submit(&model, 1);
     drop(submit(&model, 2));
     let last = submit(&model, 3);
+    drop(held);
     assert!(wait(first).is_ok());
     assert!(wait(last).is_ok());
     settle(&model);
@@ -161,7 +164,8 @@ fn a_request_withdrawn_while_it_waits_never_reaches_the_model() {
 fn requests_of_one_turn_of_a_network_thread_form_one_batch() {
     let engine = Echo::default();
     let model = model(&engine, DYNAMIC, 1);
-    // Only a model whose executions are known to be short runs on a network thread.
+    // Only a model whose executions are known to be short runs on a network thread; one that is held up changes nothing.
+    model.pace.note(Duration::from_micros(1));
     wait(submit(&model, 1)).unwrap();
     settle(&model);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -111,9 +111,14 @@ fn told(answer: oneshot::Receiver<Answer>) -> InferError {
 
 #[test]
 fn who_has_waited_too_long_is_told_while_the_only_instance_is_busy() {
-    let (gated, first) = Gated::busy(dynamic(json!({"default_queue_policy": limits(20_000, 0)})));
+    // What keeps the instance busy may itself wait for as long as it takes until a thread executes it.
+    let scheduling = dynamic(json!({
+        "priority_levels": 2, "default_priority_level": 1, "default_queue_policy": limits(20_000, 0),
+        "priority_queue_policies": [{"level": 1, "policy": limits(0, 0)}],
+    }));
+    let (gated, first) = Gated::busy(scheduling);
     let began = Instant::now();
-    let error = told(gated.submit(1, 0, 0).unwrap());
+    let error = told(gated.submit(1, 2, 0).unwrap());
     assert!(began.elapsed() >= Duration::from_millis(20));
     let seen = (error.code, error.origin, error.message.as_str());
     assert_eq!(seen, (Code::Unavailable, Origin::Model, "Request timeout expired"));
