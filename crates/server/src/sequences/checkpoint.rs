@@ -11,12 +11,16 @@
 
 use alipes_engine::EngineError;
 use alipes_protocol::codec::elements;
+use alipes_protocol::limits::MAX_DIMENSIONS;
 use alipes_protocol::{Datatype, Shape, shape};
 use bytes::Bytes;
 
 use super::states::{Kept, StatePort, States};
 
 const MAGIC: &[u8; 8] = b"ALIPSTA1";
+
+/// So much of a name that is not the expected one is told.
+const SHOWN_BYTES: usize = 100;
 
 impl States {
     /// What is kept for a sequence, in the order of the configuration, as bytes.
@@ -69,22 +73,29 @@ impl States {
 struct Found<'a> {
     name: &'a [u8],
     datatype: &'a [u8],
-    shape: Shape,
+    /// Eight bytes each.
+    sizes: &'a [u8],
     data: &'a [u8],
 }
 
 impl StatePort {
     /// The state, where it is one that the model can be given: an engine trusts what it is told of sizes.
     fn read(&self, found: Found<'_>) -> Result<Kept, EngineError> {
-        let Found { name, datatype, shape, data } = found;
+        let Found { name, datatype, sizes, data } = found;
         let expected = datatype_field(self.datatype);
         if name != self.input.as_bytes() || datatype != expected {
-            let seen = [name, datatype].map(|text| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned());
+            let seen = [name, datatype].map(shown);
             return Err(EngineError::invalid(format!(
                 "there is a state '{}' of {}, expected '{}' of {}",
                 seen[0], seen[1], self.input, self.datatype
             )));
         }
+        if sizes.len() > 8 * MAX_DIMENSIONS {
+            let (name, rank) = (&self.input, sizes.len() / 8);
+            let text = format!("state '{name}' has {rank} dimensions, expected at most {MAX_DIMENSIONS}");
+            return Err(EngineError::invalid(text));
+        }
+        let shape: Shape = sizes.chunks_exact(8).map(size).collect();
         let fits = shape.len() == self.shape.len()
             && shape.iter().zip(&self.shape).all(|(&size, &declared)| size >= 0 && (declared < 0 || size == declared));
         if !fits {
@@ -138,11 +149,19 @@ fn take_state<'a>(rest: &mut &'a [u8]) -> Option<Found<'a>> {
     let datatype = take(rest, 8)?;
     let rank = take_count(rest)?;
     let sizes = take(rest, rank.checked_mul(8)?)?;
-    let size = |chunk: &[u8]| chunk.iter().rev().fold(0, |size, &byte| size << 8 | u64::from(byte)) as i64;
-    let shape = sizes.chunks_exact(8).map(size).collect();
     let length = u64::from_le_bytes(take(rest, 8)?.try_into().ok()?);
     let data = take(rest, usize::try_from(length).ok()?)?;
-    Some(Found { name, datatype, shape, data })
+    Some(Found { name, datatype, sizes, data })
+}
+
+fn size(bytes: &[u8]) -> i64 {
+    bytes.iter().rev().fold(0, |size, &byte| size << 8 | u64::from(byte)) as i64
+}
+
+/// A text that anybody may have sent, for an error.
+fn shown(text: &[u8]) -> String {
+    let shown = &text[..text.len().min(SHOWN_BYTES)];
+    String::from_utf8_lossy(shown).trim_end_matches('\0').to_owned()
 }
 
 #[cfg(test)]
