@@ -6,12 +6,15 @@ import time
 
 import pytest
 from alipes.client.plain.endpoint import Endpoint
+from alipes.client.plain.operations import HTTP
+from alipes.client.plain.operations_grpc import GRPC
 from alipes.client.plain.retry import Attempts, Failure, Retry
 from alipes.client.tls import Tls
 from alipes.errors import (
     AlipesError,
     ConfigError,
     DeadlineExceeded,
+    Internal,
     InvalidArgument,
     NotReady,
     Overloaded,
@@ -42,6 +45,14 @@ def test_refusals_and_broken_connections_are_repeated_and_answers_are_not() -> N
     assert not is_repeated(InvalidArgument("wrong"))
     assert not is_repeated(DeadlineExceeded("late"))
     assert not is_repeated(TlsError("whoever that is"))
+
+
+def test_memory_is_forgotten_as_soon_as_the_server_has_let_go_of_it() -> None:
+    assert is_repeated(Internal("Cannot unregister shared memory region 'a', it is currently in use."))
+    assert not is_repeated(Internal("Cannot unregister shared memory region 'a'"))
+    for unshare in (HTTP.unshare("a"), GRPC.unshare("a")):
+        assert unshare.retry is not None
+        assert sum(unshare.retry.wait_s(attempt, 0.5) for attempt in range(unshare.retry.times)) > 10
 
 
 def test_what_may_have_begun_is_repeated_only_where_that_does_no_harm() -> None:

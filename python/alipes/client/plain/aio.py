@@ -213,7 +213,7 @@ class AsyncClient(PlainClient):
             return False
 
     async def _call(self, call: Call[T], timeout_s: float | None = None, times: int | None = None) -> T:
-        attempts = self._attempts(timeout_s, repeatable=call.repeatable)
+        attempts = self._attempts(timeout_s, repeatable=call.repeatable, retry=call.retry)
 
         def ask(left_s: float | None) -> Awaitable[Any]:
             return postbox().ask(

@@ -76,8 +76,9 @@ class PlainClient:
 
         return GRPC
 
-    def _attempts(self, timeout_s: float | None, *, repeatable: bool) -> Attempts:
-        return Attempts(self.retry, self.timeout_s if timeout_s is None else timeout_s, repeatable=repeatable)
+    def _attempts(self, timeout_s: float | None, *, repeatable: bool, retry: Retry | None = None) -> Attempts:
+        whole_s = self.timeout_s if timeout_s is None else timeout_s
+        return Attempts(retry or self.retry, whole_s, repeatable=repeatable)
 
     def _known(self, model: str, version: str) -> Signature | None:
         return self._signatures.get((model, version))

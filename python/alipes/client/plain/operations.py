@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
+from alipes.client.plain.retry import LETTING_GO, Retry
 from alipes.types import IndexEntry, ModelState
 
 __all__ = ["HTTP", "Call", "HttpOperations", "Operations"]
@@ -26,12 +27,14 @@ class Call(Generic[T]):
         body: What is sent; `None` is a plain look over HTTP.
         read: Reads the answer.
         repeatable: Whether it may be asked again where nobody knows what became of it.
+        retry: How often it is asked again; `None` is as often as the client does.
     """
 
     path: str
     body: bytes | None
     read: Callable[[bytes], T]
     repeatable: bool = True
+    retry: Retry | None = None
 
 
 class Operations(Protocol):
@@ -127,7 +130,7 @@ class HttpOperations:
 
     def unshare(self, region: str) -> Call[None]:
         """Forgets shared memory."""
-        return Call(f"{_region(region)}/unregister", b"", _nothing)
+        return Call(f"{_region(region)}/unregister", b"", _nothing, retry=LETTING_GO)
 
     def _repository(self, model: str, what: str, parameters: Mapping[str, Any]) -> Call[None]:
         body = json.dumps({"parameters": parameters}).encode()

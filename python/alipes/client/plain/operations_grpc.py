@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 from alipes.client.plain.operations import Call, Document, index_entry
+from alipes.client.plain.retry import LETTING_GO
 from alipes.config.schema import pool
 from alipes.types import IndexEntry
 
@@ -73,7 +75,7 @@ class GrpcOperations:
 
     def unshare(self, region: str) -> Call[None]:
         """Forgets shared memory."""
-        return _call("SystemSharedMemoryUnregister", {"name": region}, _nothing)
+        return replace(_call("SystemSharedMemoryUnregister", {"name": region}, _nothing), retry=LETTING_GO)
 
     def _repository(self, method: str, model: str, parameters: Mapping[str, Any]) -> Call[None]:
         return _call(method, {"model_name": model, "parameters": parameters}, _nothing, repeatable=False)

@@ -9,10 +9,13 @@ from typing import Final
 
 from alipes.errors import AlipesError, DeadlineExceeded, NotReady, Overloaded, TlsError, TransportError
 
-__all__ = ["Attempts", "Failure", "Retry"]
+__all__ = ["LETTING_GO", "Attempts", "Failure", "Retry"]
 
 _REFUSED: Final = (NotReady, Overloaded)
 """Answers of a server that has not begun with the request."""
+
+_IN_USE: Final = "it is currently in use"
+"""How Triton refuses to forget shared memory: it lets go of it a moment after the answer in which it was last used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,10 @@ class Retry:
         """The wait before a further attempt, counted from 0; `chance` is between 0 and 1."""
         wait_s: float = min(self.first_s * 2.0**attempt, self.most_s) * (0.5 + chance)
         return wait_s
+
+
+LETTING_GO: Final = Retry(times=30, first_s=0.005, most_s=0.5)
+"""How patiently a server is asked to forget shared memory that it still uses: ten seconds, much more than it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +106,4 @@ class Attempts:
             return False
         if isinstance(error, TransportError):
             return self._repeatable or not error.reached
-        return isinstance(error, _REFUSED)
+        return isinstance(error, _REFUSED) or _IN_USE in str(error)

@@ -214,7 +214,7 @@ class Client(PlainClient):
             return False
 
     def _call(self, call: Call[T], timeout_s: float | None = None, times: int | None = None) -> T:
-        attempts = self._attempts(timeout_s, repeatable=call.repeatable)
+        attempts = self._attempts(timeout_s, repeatable=call.repeatable, retry=call.retry)
         if times == 0:
             return call.read(self._link.call(call.path, call.body, attempts.left_s()))
         return call.read(self._repeat(attempts, lambda left_s: self._link.call(call.path, call.body, left_s)))
