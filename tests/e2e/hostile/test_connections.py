@@ -42,6 +42,14 @@ def status(server: ServerProcess) -> int:
         connection.close()
 
 
+def serves(server: ServerProcess) -> bool:
+    """Whether it has a place for one more; while there are very many, it closes connections without a word."""
+    try:
+        return status(server) == 200
+    except ConnectionError:
+        return False
+
+
 @pytest.mark.usefixtures("crowd")
 def test_one_too_many_is_told_to_come_later(server: ServerProcess) -> None:
     with connect(server.http) as link:
@@ -85,7 +93,7 @@ def test_a_flood_of_connections_leaves_no_trace(server: ServerProcess) -> None:
     for _ in range(20):
         with links(server.http, 100):
             pass
-    until(lambda: status(server) == 200, "the server does not recover")
+    until(lambda: serves(server), "the server does not recover")
 
 
 def test_refusals_are_read_by_whoever_has_sent_something(server: ServerProcess) -> None:
