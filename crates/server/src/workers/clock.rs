@@ -5,8 +5,31 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// How often two clocks are read to know what lies between them.
+const READINGS: u32 = 5;
+
 /// One moment on both clocks.
-static ORIGIN: LazyLock<(Instant, u64)> = LazyLock::new(|| (Instant::now(), now_ns()));
+static ORIGIN: LazyLock<(Instant, u64)> = LazyLock::new(|| at_once(Instant::now));
+
+/// What another clock shows, and this one at the same moment. They are read one after the other, and the thread may lose
+/// its turn in between, for seconds: the reading that took least time counts.
+pub fn at_once<T>(other: impl Fn() -> T) -> (T, u64) {
+    compared(now_ns, other)
+}
+
+fn compared<T>(ours: impl Fn() -> u64, other: impl Fn() -> T) -> (T, u64) {
+    let read = || {
+        let before = ours();
+        let shown = other();
+        let took = ours().saturating_sub(before);
+        (took, shown, before + took / 2)
+    };
+    let (_, shown, ns) = (1..READINGS).fold(read(), |best, _| {
+        let next = read();
+        if next.0 < best.0 { next } else { best }
+    });
+    (shown, ns)
+}
 
 /// Now, as a worker counts it.
 pub fn now_ns() -> u64 {
@@ -32,4 +55,28 @@ pub fn instant(ns: u64) -> Instant {
         None => origin.checked_sub(Duration::from_nanos(origin_ns - ns)),
     };
     moment.unwrap_or_else(Instant::now)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn two_clocks_are_compared_where_least_came_between() {
+        let (now, readings) = (Cell::new(0), Cell::new(0));
+        let other = || {
+            let number = readings.replace(readings.get() + 1);
+            now.set(now.get() + if number == 3 { 10 } else { 1000 });
+            number
+        };
+        assert_eq!(compared(|| now.get(), other), (3, 3005));
+    }
+
+    #[test]
+    fn a_moment_is_the_same_there_and_back() {
+        let moment = Instant::now();
+        assert_eq!(instant(ns(moment)), moment);
+    }
 }

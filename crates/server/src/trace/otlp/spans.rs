@@ -22,8 +22,8 @@ pub struct Calendar {
 impl Calendar {
     /// As both clocks stand now.
     pub fn now() -> Calendar {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        Calendar { offset_ns: u64::try_from(unix).unwrap_or(u64::MAX).saturating_sub(clock::now_ns()) }
+        let (unix, ns) = clock::at_once(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos());
+        Calendar { offset_ns: u64::try_from(unix).unwrap_or(u64::MAX).saturating_sub(ns) }
     }
 
     fn unix(self, ns: u64) -> u64 {
