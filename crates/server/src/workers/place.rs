@@ -118,7 +118,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
     let look = state.open && delivering.is_some();
     let received = if look { receive::receive(&mut state, worker, model) } else { Received::default() };
     drop(state);
-    let rest = received.deliver(model);
+    let rest = received.deliver(model, worker);
     drop(delivering);
     match outcome {
         Entered::Yes(entered) => entered.wake(),

@@ -337,9 +337,14 @@ pub fn end_of_turn(state: &mut State, worker: &Worker, turn: Option<usize>) -> O
 impl Received {
     /// Books and delivers. The caller has kept others from delivering since the look into the ring.
     #[must_use = "calls wait to be started, and turns to be driven"]
-    pub fn deliver(self, model: &ModelVersion) -> Rest {
+    pub fn deliver(self, model: &ModelVersion, worker: &Worker) -> Rest {
         if let Some(link) = &self.mailed {
             link.wake_caller();
+        }
+        // Before the answers leave: what the model has said by then is told by the settings of then, whatever who has its
+        // answer changes next.
+        for line in self.logs {
+            log(worker, line);
         }
         // Booked before the answers leave: who asks for statistics after an answer finds it in them.
         let (mut succeeded, mut waited) = (self.succeeded.into_iter(), self.waited.into_iter());
@@ -357,8 +362,8 @@ impl Received {
             }
         }
         parcels.send();
-        let Received { life, again, turns, calls, cancelled_calls, logs, checked, receipts, ready, refused, .. } = self;
-        Rest { life, again, turns, calls, cancelled_calls, logs, checked, receipts, ready, refused }
+        let Received { life, again, turns, calls, cancelled_calls, checked, receipts, ready, refused, .. } = self;
+        Rest { life, again, turns, calls, cancelled_calls, checked, receipts, ready, refused }
     }
 }
 
@@ -369,7 +374,6 @@ pub struct Rest {
     turns: Vec<usize>,
     calls: Vec<Call>,
     cancelled_calls: Vec<u64>,
-    logs: Vec<LogLine>,
     checked: Vec<(u64, bool)>,
     receipts: Vec<Receipt>,
     ready: bool,
@@ -377,15 +381,12 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Starts calls and passes log lines on; gives the turns that are free, to be driven by the caller.
+    /// Starts calls; gives the turns that are free, to be driven by the caller.
     #[must_use = "a turn that nobody drives is a worker that nobody uses"]
     pub fn settle(self, model: &Arc<ModelVersion>, worker: &Arc<Worker>) -> Vec<usize> {
         // Before the turns are driven: what comes again joins the next batch.
         if !self.again.is_empty() {
             run_again(model, self.again);
-        }
-        for line in self.logs {
-            log(worker, line);
         }
         drop(self.receipts);
         for (number, ready) in self.checked {
@@ -473,7 +474,7 @@ pub fn drain(worker: &Arc<Worker>, model: &Arc<ModelVersion>) -> (bool, Option<S
     // A ring that was full has room again.
     let parked = if state.open { std::mem::take(&mut state.parked) } else { Vec::new() };
     drop(state);
-    let mut rest = received.deliver(model);
+    let mut rest = received.deliver(model, worker);
     drop(delivering);
     let (ready, refused) = (rest.ready, rest.refused.take());
     for turn in parked.into_iter().chain(rest.settle(model, worker)) {
