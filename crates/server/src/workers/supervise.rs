@@ -344,10 +344,11 @@ fn bury(worker: &Arc<Worker>, fault: &Fault) {
         }
         let effect = model.with_queue(|queue, now| queue.put_back(now, unclaimed.into_iter()));
         model.carry_out(effect);
-        fail(&model, lost, &fault.error(&worker.source.instance));
+        // Before anybody is told: whose sequence was lost may begin it again at once, and others ask for theirs.
         if model.sequences.is_some() {
             end_sequences(&model, worker, fault);
         }
+        fail(&model, lost, &fault.error(&worker.source.instance));
     }
 }
 
