@@ -115,12 +115,14 @@ impl Judge {
     }
 
     fn retire(&mut self, now: Instant) -> Verdict {
-        match self.retired.replace(now) {
-            None => Verdict::Retire,
-            // It was asked and is still here, without a call: nobody is at the other end.
-            Some(_) if self.idle.is_some() => Verdict::Cut,
-            Some(_) => Verdict::Keep,
-        }
+        let Some(retired) = self.retired else {
+            self.retired = Some(now);
+            return Verdict::Retire;
+        };
+        // It was asked and is still here, without a call: nobody is at the other end. Not before it has been silent as long
+        // again, for a call may have been on its way when the connection was asked to go.
+        let silent = self.idle.is_some() && over(self.patience.idle, Some(retired), now);
+        if silent { Verdict::Cut } else { Verdict::Keep }
     }
 
     /// Since when no call has been open.
@@ -192,6 +194,24 @@ mod tests {
     fn a_client_of_http2_may_be_silent_once_it_is_set_up() {
         let set_up = Sample { received: 100, ..Sample::default() };
         assert_eq!(decided(&mut judge(true), 0, set_up), Some((20, Verdict::Retire)));
+    }
+
+    #[test]
+    fn a_connection_that_was_asked_to_go_is_ended_after_as_long_again_without_a_call() {
+        let silent = Sample { received: 100, begun: 1, ended: 1, received_at_end: 100 };
+        let mut judge = judge(true);
+        assert_eq!(decided(&mut judge, 0, silent), Some((20, Verdict::Retire)));
+        assert_eq!(decided(&mut judge, 21, silent), Some((40, Verdict::Cut)));
+    }
+
+    #[test]
+    fn a_call_that_was_on_its_way_when_the_connection_was_asked_to_go_is_answered() {
+        let silent = Sample { received: 100, begun: 1, ended: 1, received_at_end: 100 };
+        let mut judge = judge(true);
+        assert_eq!(decided(&mut judge, 0, silent), Some((20, Verdict::Retire)));
+        let (late, after) = (Sample { begun: 2, ..silent }, Sample { begun: 2, ended: 2, ..silent });
+        assert_eq!(judge.look(judge.born + Duration::from_secs(25), late), Verdict::Keep);
+        assert_eq!(decided(&mut judge, 26, after), Some((46, Verdict::Cut)));
     }
 
     #[test]
