@@ -24,7 +24,8 @@ def svg(run: Run) -> str:
     parts: list[str] = []
     y = MARGIN
     for result in run.results:
-        y = _row(result, y, parts)
+        if result.samples:  # of a row that was left out there is nothing to see
+            y = _row(result, y, parts)
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}" '

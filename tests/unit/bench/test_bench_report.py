@@ -67,6 +67,12 @@ def test_the_picture_is_valid_and_has_a_bar_for_each_contender(run: Run) -> None
     assert bars[0] / bars[1] == pytest.approx(0.55, abs=0.01)
 
 
+def test_a_row_that_was_left_out_is_not_drawn(run: Run) -> None:
+    drawn = picture.svg(run)
+    run.results.append(RowResult(Facts("export", "Export", "s", Better.LESS, ())))
+    assert picture.svg(run) == drawn
+
+
 def test_the_raw_data_keeps_every_sample(run: Run) -> None:
     document = json.loads(raw.text(run))
     row = document["rows"][0]
