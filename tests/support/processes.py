@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
@@ -93,6 +94,13 @@ def metric(server: ServerProcess, name: str, **labels: str) -> float:
     lines = (line for line in text.splitlines() if line.startswith((f"{name}{{", f"{name} ")))
     wanted = [f'{key}="{value}"' for key, value in labels.items()]
     return sum(float(line.rpartition(" ")[2]) for line in lines if all(one in line for one in wanted))
+
+
+def under_way(server: ServerProcess, model: str) -> int:
+    """Requests that wait for a model in Python, and those that its workers hold."""
+    with urlopen(f"http://{server.http}/v2/models/{model}/explain", timeout=60) as response:
+        (told,) = json.load(response)["models"]
+    return int(told["queue"]["waiting"]) + sum(int(worker["requests"]) for worker in told["workers"])
 
 
 def shared_bytes(pid: int) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 from typing import Any
-from urllib.request import urlopen
 
 import grpc
 import numpy as np
@@ -17,6 +15,7 @@ import tritonclient.grpc as grpc_client
 from support.doors import GrpcDoor, tensors
 from support.models import add_model
 from support.notes import Notes
+from support.processes import under_way
 from support.python_models import add_python_model
 from support.relay import Relay
 from support.server import ServerProcess
@@ -171,10 +170,3 @@ def test_a_request_whose_deadline_passes_never_reaches_its_model(
 def failed(door: GrpcDoor, model: str) -> int:
     """Requests to a model that failed."""
     return int(door.statistics(model)["inference_stats"]["fail"].get("count", 0))
-
-
-def under_way(server: ServerProcess, model: str) -> int:
-    """Requests to a model that wait or are with its worker."""
-    with urlopen(f"http://{server.http}/v2/models/{model}/explain", timeout=60) as answer:
-        told = json.load(answer)["models"][0]
-    return int(told["queue"]["waiting"]) + sum(worker["requests"] for worker in told["workers"])

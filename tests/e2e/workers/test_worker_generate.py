@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 import pytest
-from support.doors import HttpDoor
 from support.notes import Notes
+from support.processes import under_way
 from support.python_models import DECOUPLED, add_python_model
 from support.server import PATIENCE_S, ServerProcess
 from support.waiting import until
@@ -89,13 +89,6 @@ def events(answer: http.client.HTTPResponse) -> Iterator[Any]:
             yield json.loads(line.removeprefix(b"data: "))
 
 
-def in_hand(server: ServerProcess, model: str) -> int:
-    """Requests that wait for a model, and those that its process holds."""
-    with HttpDoor(server) as door:
-        (told,) = json.loads(door.call("GET", f"/v2/models/{model}/explain")[1])["models"]
-    return int(told["queue"]["waiting"]) + sum(int(worker["requests"]) for worker in told["workers"])
-
-
 def leave(server: ServerProcess, connection: http.client.HTTPConnection) -> None:
     """Closes a connection that the server knows of, and returns once it has noticed."""
     port = connection.sock.getsockname()[1]
@@ -165,9 +158,9 @@ def test_a_request_whose_client_leaves_while_it_waits_never_reaches_the_model(
     tensor = {"name": "X", "shape": [1], "datatype": "INT32", "data": [2]}
     body: object = {"inputs": [tensor]} if path.endswith("infer") else {"X": 2}
     leaving, staying = ask(server, path, body), ask(server, "holds/generate", {"X": 3})
-    until(lambda: in_hand(server, "holds") == 3)
+    until(lambda: under_way(server, "holds") == 3)
     leave(server, leaving)
-    until(lambda: in_hand(server, "holds") == 2)
+    until(lambda: under_way(server, "holds") == 2)
     notes.write("release")
     for connection, value in ((first, 1), (staying, 3)):
         assert json.loads(connection.getresponse().read())["Y"] == value
