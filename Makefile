@@ -1,17 +1,26 @@
 # Every command a person types. Each does all its own set-up and is fast the second time.
 #
-#   make quickstart   a model served and asked, in one command
+#   make quickstart    a model served and asked, in one command
 #   make gravitational-waves   inspirals in the noise of two detectors, streamed, found and drawn
-#   make test         everything that `.ci/run` tests first: Rust, then Python on each interpreter found
-#   make test-extras  the tests of what is installed on request
-#   make clients      fetches perf_analyzer, the KServe SDK, a real Triton and Azurite, whose tests are skipped without
-#   make chaos        two minutes of trouble for the workers of Python models, under load
-#   make soak         the long forms of tests that `make test` runs short
-#   make lint         formatting, lints, types
-#   make bench        ratios against the floors and the peers (see docs/benchmarks.md)
-#   make bench-queue  what one request costs a model's queue, in nanoseconds
-#   make docs         the generated reference pages
-#   make wheel        the wheel that users install, in dist/
+#
+#   make test          what a person waits for: the crates, then Python on one interpreter
+#   make gate          lints, tests, every interpreter, every extra: what has to pass before a change lands
+#   make proof         all of it on the wheel that users get, with the long forms and the peers (an hour)
+#   make lint          formatting, lints, types, licences
+#
+#   make dev           alipes as it stands here, in .venv-dev, quick to build
+#   make t T=tests/e2e/test_serving.py   one test on the code as it stands
+#   make check         the lints and tests of what changed since the last commit on main
+#   make fix           formats, and mends what lints can mend
+#   make cov           the lines that tests reach, in both languages
+#
+#   make soak FOR=600  streams, sequences and workers under load, for so many seconds each
+#   make fuzz FOR=600  damaged bytes for every decoder, for so many seconds each; goes on where it was
+#   make bench         ratios against the floors and the peers (see docs/benchmarks.md)
+#   make bench-queue   what one request costs a model's queue, in nanoseconds
+#   make clients       fetches perf_analyzer, the KServe SDK, a real Triton and Azurite
+#   make docs          the generated reference pages
+#   make wheel         the wheel that users install, in dist/
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -22,105 +31,95 @@ SHELL := /bin/bash
 PYTHON ?= $(shell tools/find-python 3.11 3.12 3.13 3.14)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates proto python -type f \
-	-not -name '*.pyc' -not -name '*.so' -not -path '*/target/*' 2>/dev/null | sed 's/ /\\ /g')
+DEV := .venv-dev/bin
+ENVIRONMENT = "$(PYTHON)" tools/environment
+RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
+SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves test test-rust test-python test-extras clients chaos soak lint docs wheel venv clean
+.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix cov soak fuzz clients docs wheel tools clean
 
 help:
-	@sed -n 's/^#   //p' Makefile
+	@sed -n 's/^#   //p; s/^#$$//p' Makefile
 
 # ---------------------------------------------------------------------------------------------------------- set-up
 
-$(VENV)/made:
-	@tools/say "making a Python environment in $(VENV) with $(PYTHON)"
+tools:
 	@test -n "$(PYTHON)" || { echo "alipes needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python" >&2; exit 1; }
-	@"$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@touch $@
+	@"$(PYTHON)" tools/settings
+	@$(ENVIRONMENT) .venv-tools --group lint
 
-dist/made: $(VENV)/made $(SOURCES)
+dist/made: $(SOURCES) | tools
 	@tools/say "building the wheel (some minutes the first time, seconds after a change in Python)"
-	@tools/build-wheel $(BIN)/python
-	@touch $@
-
-$(VENV)/installed: dist/made
-	@tools/say "installing alipes into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[quickstart]"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/*.whl
-	@touch $@
-
-$(VENV)/tests: $(VENV)/installed constraints.txt
-	@tools/say "installing what the tests need"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[test,lint]"
+	@tools/build-wheel release
 	@touch $@
 
 wheel: dist/made
+
+$(VENV)/installed: dist/made constraints.txt
+	@$(ENVIRONMENT) $(VENV) --extra quickstart --wheel dist
+	@touch $@
+
+# The wheel that users get, with what tests and the bench need beside it.
+$(VENV)/tests: $(VENV)/installed
+	@$(ENVIRONMENT) $(VENV) --extra quickstart --group test --wheel dist
+	@touch $@
 
 # ------------------------------------------------------------------------------------------------------ for people
 
 quickstart: $(VENV)/installed
 	@$(BIN)/alipes quickstart $(ARGS)
 
-gravitational-waves: $(VENV)/installed
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		"$$(ls dist/*.whl)[plots]" "onnx>=1.16,<2"
+gravitational-waves: dist/made
+	@$(ENVIRONMENT) $(VENV) --extra quickstart --extra examples --extra plots --wheel dist
 	@$(BIN)/python examples/gravitational-waves/run.py $(ARGS)
 
 # ---------------------------------------------------------------------------------------------------------- proofs
 
-test: test-rust test-python
+test gate proof lint: tools
+	@"$(PYTHON)" tools/gate $@ $(ARGS)
 
-test-rust: $(VENV)/tests
-	@tools/say "testing the Rust crates"
-	@library=$$(tools/onnxruntime-library $(BIN)/python) && \
-		ALIPES_ONNXRUNTIME_LIBRARY="$$library" ORT_DISABLE_TELEMETRY=1 \
-		cargo test --workspace --exclude alipes-core --locked
+# ------------------------------------------------------------------------------------------------------ development
 
-test-python: $(VENV)/tests
-	@tools/say "testing on $$($(BIN)/python --version)"
-	@$(BIN)/python -m pytest -n auto $(ARGS)
-	@tools/test-interpreters 3.11 3.12 3.13
+# Editable: Python is used as it stands here, and the extension is built again where Rust changed.
+dev: .venv-dev/built
 
-# Each extra in an environment of its own, so that what the base install lacks is noticed.
-test-extras: $(VENV)/tests
-	@tools/test-extra examples tests/e2e/test_digits_example.py tests/e2e/test_serving_lab.py
-	@tools/test-extra sklearn tests/e2e/test_export_sklearn.py
-	@tools/test-extra keras tests/e2e/test_export_keras.py
-	@tools/test-extra plots tests/unit/plots tests/e2e/test_gravitational_waves.py
-	@tools/test-extra buckets tests/e2e/test_export_buckets.py tests/e2e/test_serve_buckets.py \
-		tests/unit/progress/test_progress_uploads.py
-	@tools/test-torch
+.venv-dev/built: $(RUST) pyproject.toml constraints.txt | tools
+	@$(ENVIRONMENT) .venv-dev --extra quickstart --group dev
+	@tools/say "building the extension for development"
+	@VIRTUAL_ENV="$$PWD/.venv-dev" .venv-tools/bin/maturin develop --quiet --locked --profile dev
+	@touch $@
 
-# What cannot be fetched is told and holds nothing up: the tests that need it say why they are skipped.
-clients: $(VENV)/made
+t: dev
+	@$(DEV)/python -m pytest -q -p no:cacheprovider $(if $(T),$(T),$(error say which: make t T=tests/e2e/test_serving.py)) $(ARGS)
+
+check: dev
+	@tools/check $(ARGS)
+
+fix: tools
+	@tools/lint fix
+
+cov: dev
+	@tools/coverage $(ARGS)
+
+# -------------------------------------------------------------------------------------------------- as long as you say
+
+soak: dev
+	@tools/soak $(or $(FOR),120) .venv-dev/bin/python
+
+fuzz: tools
+	@tools/fuzz $(or $(FOR),60)
+
+# What cannot be fetched is named and holds nothing up: the tests that need it say why they are skipped.
+clients: tools
 	@tools/say "fetching clients of others (two minutes the first time)"
-	@tools/fetch-clients $(BIN)/python || true
+	@tools/fetch-clients "$(PYTHON)" || true
 
-# The same test as among the others, for longer. FOR=600 makes it ten minutes.
-chaos: $(VENV)/tests
-	@tools/say "troubling workers"
-	@ALIPES_CHAOS_SECONDS=$(or $(FOR),120) $(BIN)/python -m pytest -q tests/e2e/workers/test_chaos.py $(ARGS)
-
-# Those that need PyTorch are left out where it is not at hand.
-soak: $(VENV)/tests
-	@tools/say "streaming for long"
-	@ALIPES_SOAK=1 $(BIN)/python -m pytest -q tests/e2e/streaming/test_many_sequences.py $(ARGS)
-	@ALIPES_SOAK=1 tools/test-torch tests/e2e/notebooks
-
-lint: $(VENV)/tests
-	@tools/say "formatting and lints"
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	$(BIN)/ruff format --check python tests bench examples tools
-	$(BIN)/ruff check python tests bench examples tools
-	$(BIN)/mypy
-
-docs: $(VENV)/installed
-	$(BIN)/python -m alipes.config.reference
-	$(BIN)/python tools/limits-page
+docs: dev
+	@$(DEV)/python -m alipes.config.reference
+	@$(DEV)/python tools/limits-page
+	@"$(PYTHON)" tools/gate table
 
 clean:
-	rm -rf $(VENV) dist target
+	rm -rf .venv .venv-* dist build
 
 -include bench/bench.mk

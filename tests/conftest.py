@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # `support` is shared by folders that are no packages
 
+from support import selection
 from support.server import ServerProcess
 
 Serve = Callable[..., ServerProcess]
@@ -18,6 +19,22 @@ Serve = Callable[..., ServerProcess]
 # Whoever runs the tests in the background may have had interrupts ignored; programs under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options of `support.selection`."""
+    selection.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Notes slow tests, where that was asked for."""
+    selection.note_slow_tests(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Selects and orders tests, before `-m` and xdist look at them."""
+    selection.select(config, items)
 
 
 @pytest.fixture

@@ -35,7 +35,9 @@ class ExportRow:
         """With alipes and without; none where there is no PyTorch."""
         python = torch_python()
         if python is None:
-            fleet.skipped["exports"] = "no PyTorch here and no .venv-torch, which tools/test-torch makes"
+            fleet.skipped["exports"] = (
+                "no PyTorch here and no .venv-torch, which `python tools/gate gate --only 'extra torch'` makes"
+            )
             return []
         return [
             Cell(label, partial(self._export, python, who)) for label, who in ((ALIPES, "alipes"), (ALONE, "torch"))

@@ -12,7 +12,14 @@ from support.blocks import blocks, pages
 from support.reader import Reader
 
 ROOT = Path(__file__).parents[2]
-PAGES = pages(ROOT)
+# Pages whose blocks need more than the base install.
+NEED_TORCH = ("export-models", "stream-into-models", "stream-a-detector")
+PAGES = [
+    pytest.param(
+        page, marks=pytest.mark.extra("torch") if page.stem in NEED_TORCH else (), id=str(page.relative_to(ROOT))
+    )
+    for page in pages(ROOT)
+]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 
@@ -22,7 +29,7 @@ def _name(page: Path) -> str:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", PAGES, ids=_name)
+@pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_a_page_works_as_printed(page: Path, tmp_path: Path) -> None:
     if page.is_relative_to(ROOT / "examples"):
         # Its reader sits in the example's folder; in a copy, for what they make there is not the checkout's.
@@ -35,7 +42,7 @@ def test_every_block_of_a_page_works_as_printed(page: Path, tmp_path: Path) -> N
                 raise AssertionError(f"{_name(page)}:{block.line}: {error}") from error
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
+@pytest.mark.parametrize("page", PAGES)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     prose = FENCED.sub("", page.read_text(encoding="utf-8"))
     targets = [urlsplit(target) for target in LINK.findall(prose)]

@@ -11,11 +11,12 @@ import onnxruntime
 import pytest
 from alipes.quickstart import digits
 
+pytestmark = pytest.mark.extra("examples")
+
 TRAIN = Path(__file__).parents[2] / "examples" / "digits" / "train.py"
 
 
 def test_training_writes_the_shipped_folder_again(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn", reason="the example needs scikit-learn: pip install 'alipes[examples]'")
     done = subprocess.run(
         [sys.executable, str(TRAIN), "--output", str(tmp_path / "out")], capture_output=True, text=True, check=False
     )

@@ -17,7 +17,10 @@ from support.buckets import EMULATORS, Missing, Place, fresh
 from support.exported import scaled
 
 pytest.importorskip("fsspec", reason="buckets need fsspec: pip install 'alipes[gcs]'")
-pytestmark = pytest.mark.filterwarnings("ignore")  # the stores' clients warn of each other
+pytestmark = [
+    pytest.mark.extra("buckets"),
+    pytest.mark.filterwarnings("ignore"),
+]  # the stores' clients warn of each other
 
 
 @pytest.fixture(scope="module", params=list(EMULATORS))

@@ -19,7 +19,7 @@ with warnings.catch_warnings():
     tensorflow = pytest.importorskip("tensorflow", reason="a SavedModel is TensorFlow's: pip install 'alipes[keras]'")
     keras = pytest.importorskip("keras")
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.extra("keras"), pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture

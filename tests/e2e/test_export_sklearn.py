@@ -16,6 +16,8 @@ from support.server import ServerProcess
 pytest.importorskip("skl2onnx", reason="exports of scikit-learn need it: pip install 'alipes[sklearn]'")
 sklearn_linear = pytest.importorskip("sklearn.linear_model")
 
+pytestmark = pytest.mark.extra("sklearn")
+
 
 @pytest.fixture
 def model(tmp_path: Path) -> qv.Model:

@@ -16,6 +16,8 @@ from support.talk import CONFIG, INPUT_SIZE, SCALED
 
 torch = pytest.importorskip("torch", reason="exports of PyTorch models need PyTorch")
 
+pytestmark = pytest.mark.extra("torch")
+
 TREE = """\
 my-repo/
     my-model/

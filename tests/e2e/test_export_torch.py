@@ -17,6 +17,8 @@ from support.server import ServerProcess
 
 torch = pytest.importorskip("torch", reason="exports of PyTorch models need PyTorch")
 
+pytestmark = pytest.mark.extra("torch")
+
 IFOS, KERNEL = 2, 256
 HAS_DYNAMO = importlib.util.find_spec("onnxscript") is not None
 EXPORTERS = [

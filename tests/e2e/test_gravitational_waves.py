@@ -43,8 +43,8 @@ def test_every_inspiral_is_heard_and_nothing_else(tmp_path: Path) -> None:
     assert {row["model"] for row in rows} <= {"snapshotter", "matched-filters"}
 
 
+@pytest.mark.extra("plots")
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the picture needs matplotlib: pip install 'alipes[plots]'")
     assert run(tmp_path, "--seconds", "12")[-1] == "out/search.png"
     picture = (tmp_path / "out" / "search.png").read_bytes()
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")

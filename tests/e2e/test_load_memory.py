@@ -24,6 +24,8 @@ ALLOWED_GROWTH = 1.05
 _PYTHON = """
 import triton_python_backend_utils as pb_utils
 
+pytestmark = pytest.mark.alone
+
 class TritonPythonModel:
     def execute(self, requests):
         xs = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]

@@ -15,7 +15,10 @@ from support.exported import scaled
 from support.server import PATIENCE_S, ServerDidNotStart, ServerProcess
 
 pytest.importorskip("fsspec", reason="buckets need a client: pip install 'alipes[s3]'")
-pytestmark = pytest.mark.filterwarnings("ignore")  # the stores' clients warn of each other
+pytestmark = [
+    pytest.mark.extra("buckets"),
+    pytest.mark.filterwarnings("ignore"),
+]  # the stores' clients warn of each other
 
 
 @pytest.fixture(scope="module", params=["gs", "s3", "az"])

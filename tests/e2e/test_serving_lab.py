@@ -15,14 +15,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from PIL import Image as image
 from support.doors import DOORS
 from support.processes import workers_of
 from support.server import ServerProcess
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "serving-lab"
 ROUNDS = 3
-
-image = pytest.importorskip("PIL.Image", reason="the example needs Pillow: pip install 'alipes[examples]'")
 
 
 def load(file: Path) -> ModuleType:
@@ -59,12 +58,11 @@ def numpy_server(example: Path, serve_module: Callable[..., ServerProcess]) -> S
 
 @pytest.fixture(scope="module")
 def torch_server(example: Path, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
-    pytest.importorskip("torch", reason="the lab's own model file needs PyTorch")
     assert "food11.pth" in run(example, "make_weights.py", "--torch")
     return serve_module(example / "models-torch")
 
 
-@pytest.fixture(params=["numpy", "torch"])
+@pytest.fixture(params=["numpy", pytest.param("torch", marks=pytest.mark.extra("torch"))])
 def server(request: pytest.FixtureRequest) -> ServerProcess:
     return request.getfixturevalue(f"{request.param}_server")
 
@@ -109,13 +107,16 @@ def test_each_instance_is_a_process(numpy_server: ServerProcess, example: Path) 
     assert len(workers_of(numpy_server)) == 2
 
 
+@pytest.mark.extra("torch")
 def test_the_labs_gpu_configuration_runs_on_the_cpu_with_a_notice(torch_server: ServerProcess) -> None:
     assert len(workers_of(torch_server)) == 4
     torch_server.wait_for_output("GPU")
 
 
+@pytest.mark.extra("torch")
 def test_the_transform_does_what_torch_does_with_the_same_picture() -> None:
-    torch = pytest.importorskip("torch", reason="the comparison needs PyTorch")
+    import torch
+
     noise = image.fromarray(np.random.default_rng(0).integers(0, 256, (240, 320, 3), np.uint8))
     resized = np.asarray(noise.resize((224, 224), image.Resampling.BILINEAR))
     pixels = torch.from_numpy(resized.copy()).permute(2, 0, 1).contiguous().to(torch.float32).div(255)

@@ -15,6 +15,7 @@ from support.server import ServerProcess
 PYTHON = Path(__file__).parents[2] / ".envs" / "kserve" / "bin" / "python"
 
 pytestmark = [
+    pytest.mark.proof,
     pytest.mark.skipif(
         not (PYTHON.parents[1] / "made").exists(), reason="the KServe SDK is not there: `make clients` brings it"
     ),

@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parents[2] / ".envs" / "perf_analyzer"
 BINARY = FOLDER / "bin" / "perf_analyzer"
 
 pytestmark = [
+    pytest.mark.proof,
     pytest.mark.skipif(not BINARY.exists(), reason="perf_analyzer is not there: `make clients` brings it"),
     pytest.mark.xdist_group("perf_analyzer"),
 ]

@@ -12,7 +12,11 @@ from alipes.errors import InferError, InvalidArgument, NotFound, NotReady
 from alipes.types import ModelState
 from support.real_triton import MISSING, RealTriton, is_there
 
-pytestmark = [pytest.mark.skipif(not is_there(), reason=MISSING), pytest.mark.xdist_group("real_triton")]
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.skipif(not is_there(), reason=MISSING),
+    pytest.mark.xdist_group("real_triton"),
+]
 
 TWICE = """
 import numpy as np

@@ -13,7 +13,11 @@ from support.real_triton import MISSING, RealTriton, is_there
 from support.server import PATIENCE_S
 from support.switch import Switch
 
-pytestmark = [pytest.mark.skipif(not is_there(), reason=MISSING), pytest.mark.xdist_group("real_triton")]
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.skipif(not is_there(), reason=MISSING),
+    pytest.mark.xdist_group("real_triton"),
+]
 
 TWICE = """
 import numpy as np

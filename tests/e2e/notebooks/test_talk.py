@@ -23,7 +23,10 @@ from support.server import ServerProcess
 from support.talk import CONFIG, SCALED
 
 torch = pytest.importorskip("torch", reason="the talk exports PyTorch models")
-pytestmark = pytest.mark.filterwarnings("ignore")  # the clients of buckets warn of each other
+pytestmark = [
+    pytest.mark.extra("torch"),
+    pytest.mark.filterwarnings("ignore"),
+]  # the clients of buckets warn of each other
 
 CELLS = {cell.number: cell for cell in read_cells(Path(__file__).with_name("talk.txt"))}
 ROWS = 4000

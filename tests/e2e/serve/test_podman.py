@@ -18,6 +18,8 @@ from support.podman import IMAGE, Missing, Podman, podman
 from support.processes import is_gone
 from support.waiting import PATIENCE_S, until
 
+pytestmark = pytest.mark.proof
+
 LOCAL = [f"--{door}-address=127.0.0.1" for door in ("http", "grpc", "metrics")]
 
 

@@ -16,6 +16,8 @@ from support.detectors import BATCH, RATE_HZ, STRIDE, Strain, expected, strain, 
 from support.processes import metric
 from support.server import ServerProcess
 
+pytestmark = pytest.mark.proof
+
 SECONDS = 3600
 # An hour of it is 59 megabytes on either way.
 MOST_GROWTH_BYTES = 24 << 20

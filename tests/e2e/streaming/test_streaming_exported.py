@@ -20,7 +20,7 @@ from support.server import ServerProcess
 torch = pytest.importorskip("torch", reason="exports of PyTorch models need PyTorch")
 
 # The first test waits for three dozen exports, each of which is traced, written and run.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.extra("torch"), pytest.mark.timeout(600)]
 
 Serve = Callable[..., ServerProcess]
 REQUESTS, SEQUENCES = 9, 3

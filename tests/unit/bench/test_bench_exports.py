@@ -18,7 +18,7 @@ def test_exports_are_left_out_with_a_reason_where_there_is_no_pytorch(monkeypatc
     monkeypatch.setattr(exports, "torch_python", lambda: None)
     fleet = Fleet(frozenset())
     assert [row.cells(fleet) for row in ROWS] == [[]] * len(ROWS)
-    assert "tools/test-torch" in fleet.skipped["exports"]
+    assert "extra torch" in fleet.skipped["exports"]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.facts.name)

@@ -50,10 +50,12 @@ def run(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess
     )
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES, ids=lambda value: value)
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [pytest.param(*pair, marks=pytest.mark.extra("torch") if pair[1] in NEED_TORCH else ()) for pair in NAMES],
+    ids=lambda value: value,
+)
 def test_every_name_is_there(hermes: None, module: str, name: str) -> None:
-    if name in NEED_TORCH:
-        pytest.importorskip("torch", reason="the layer is a PyTorch module")
     assert getattr(import_module(module), name) is not None
     assert name in dir(import_module(module))
 

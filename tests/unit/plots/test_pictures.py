@@ -17,11 +17,9 @@ from alipes.plots.picture import picture
 from alipes.plots.record import curves
 from alipes.plots.stream import thinned
 
+pytestmark = pytest.mark.extra("plots")
+
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-def needs_matplotlib() -> None:
-    pytest.importorskip("matplotlib", reason="pictures need the extra `plots`")
 
 
 def row(model: str, timestamp: float, count: int, queue: int, ip: str = "here") -> Row:
@@ -45,7 +43,6 @@ def test_servers_have_curves_of_their_own() -> None:
 
 
 def test_a_record_becomes_a_picture_with_a_line_for_each_model(tmp_path: Path) -> None:
-    needs_matplotlib()
     file = tmp_path / "stats.csv"
     with file.open("w", newline="") as out:
         out.write(header(()))
@@ -66,7 +63,6 @@ def test_a_record_without_two_rows_of_a_model_cannot_be_drawn() -> None:
 
 
 def test_an_output_becomes_a_picture_against_time(tmp_path: Path) -> None:
-    needs_matplotlib()
     figure = plot_stream(np.arange(8.0).reshape(8, 1), sampling_rate=4, start=2.0, path=tmp_path / "stream.svg")
     (line,) = figure.axes[0].lines
     assert list(line.get_xdata()) == [2 + step / 4 for step in range(8)]
@@ -75,18 +71,15 @@ def test_an_output_becomes_a_picture_against_time(tmp_path: Path) -> None:
 
 
 def test_several_outputs_stand_under_their_names() -> None:
-    needs_matplotlib()
     figure = plot_stream({"streamed": [1.0, 2.0], "whole": [1.0, 3.0]}, sampling_rate=1)
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["streamed", "whole"]
 
 
 def test_a_notebook_shows_a_picture_by_itself() -> None:
-    needs_matplotlib()
     assert plot_stream([1.0, 2.0], sampling_rate=1)._repr_png_().startswith(PNG)
 
 
 def test_drawing_leaves_pyplot_alone() -> None:
-    needs_matplotlib()
     code = (
         "import sys\nfrom alipes.plots import plot_stream\nplot_stream([1, 2], sampling_rate=1)\n"
         "print('matplotlib.pyplot' in sys.modules)"
@@ -96,7 +89,6 @@ def test_drawing_leaves_pyplot_alone() -> None:
 
 @pytest.mark.parametrize("outputs", [np.zeros((2, 3)), [], 1.0])
 def test_what_has_no_value_for_each_moment_cannot_be_drawn(outputs: object) -> None:
-    needs_matplotlib()
     with pytest.raises(InvalidArgument, match="one value for each moment"):
         plot_stream(outputs, sampling_rate=1)  # type: ignore[arg-type]
 

@@ -36,6 +36,8 @@ TOLD = "print('|'.join(said))"
 EXECUTE = """
 import json, sys
 import nbclient, nbformat
+
+pytestmark = pytest.mark.extra("torch")
 cells = [nbformat.v4.new_code_cell(cell) for cell in json.loads(sys.argv[1])]
 notebook = nbformat.v4.new_notebook(cells=cells)
 nbclient.NotebookClient(notebook, timeout=None, kernel_name="python3").execute()

@@ -16,6 +16,8 @@ EXPORT = """
 from pathlib import Path
 import sys
 from alipes import repository as qv
+
+pytestmark = pytest.mark.extra("buckets")
 repository = qv.ModelRepository("memory://bucket/models")
 print(repository.add("net", qv.Platform.ONNX).export_version(Path(sys.argv[1])))
 """

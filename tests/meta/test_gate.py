@@ -1,0 +1,58 @@
+"""The gate is what its page says, and no test is outside it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+GATE = ROOT / "tools" / "gate"
+
+
+def in_the_gate(code: str) -> str:
+    """What Python code prints that imports the modules of `tools/gate`."""
+    done = subprocess.run([sys.executable, "-c", code], cwd=GATE, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_the_page_has_the_table_of_stages() -> None:
+    page = in_the_gate("import table; print(table.page(), end='')")
+    assert (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8") == page, "`make docs` writes it again"
+
+
+def test_every_extra_that_a_test_needs_has_a_stage() -> None:
+    stages = set(in_the_gate("import stages; [print(stage.name) for stage in stages.STAGES]").splitlines())
+    sources = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("*.py"))
+    extras = set(re.findall(r'mark\.extra\("(\w+)"\)', sources))
+    assert extras
+    assert {f"extra {name}" for name in extras} <= stages
+
+
+def test_a_stage_needs_only_stages_before_it() -> None:
+    code = """
+import stages
+seen = set()
+for stage in stages.STAGES:
+    assert seen.issuperset(stage.needs), stage
+    seen.add(stage.name)
+print(len(seen))
+"""
+    assert int(in_the_gate(code)) > 1
+
+
+def test_a_failure_keeps_only_what_needs_it_from_running(tmp_path: Path) -> None:
+    code = f"""
+import runner
+from pathlib import Path
+from stages import Stage
+rows = [
+    Stage("a", "", "exit 1", 60), Stage("b", "", "true", 60, ("a",)), Stage("c", "", "true", 60),
+    Stage("d", "", "sleep 0.1", 0), Stage("e", "", "exit 77", 60), Stage("f", "", "true", 60, ("b",)),
+]
+runner.ROOT = Path({str(tmp_path)!r})
+outcomes = list(runner.run(rows, "gate"))
+print("|".join(outcome.verdict for outcome in outcomes), sum(outcome.fails for outcome in outcomes))
+"""
+    assert in_the_gate(code).splitlines()[-1] == "failed|not run|passed|over budget|left out|not run 2"

@@ -1,0 +1,71 @@
+"""Which tests run, where, and which of them took long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+SLOW_S = 5.0
+UNIT = Path(__file__).parents[1] / "unit"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Adds `--extra` and `--list-slow` to pytest."""
+    group = parser.getgroup("alipes")
+    group.addoption("--extra", metavar="NAME", help="run the tests marked extra(NAME) instead of those without extras")
+    group.addoption("--list-slow", metavar="FILE", help="write the ids of tests over five seconds, unless marked slow")
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keeps the tests of one extra, or of none; groups tests that share a server; puts slow tests first."""
+    extra = config.getoption("--extra")
+    kept = [item for item in items if (extra in _extras(item) if extra else not _extras(item))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+    for item in items:
+        if item.path.is_relative_to(UNIT):
+            item.add_marker("interpreter")
+        if item.get_closest_marker("xdist_group") is None and _shares_a_module_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    # What is slow and last would keep one process at work while the others have nothing left. The sort is stable.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _extras(item: pytest.Item) -> set[object]:
+    return {name for mark in item.iter_markers("extra") for name in mark.args}
+
+
+def _shares_a_module_fixture(item: pytest.Item) -> bool:
+    """Whether tests of its module use something that is made once for them, such as a server."""
+    info = getattr(item, "_fixtureinfo", None)
+    definitions: Iterable[list[pytest.FixtureDef[object]]] = info.name2fixturedefs.values() if info else ()
+    return any(found[-1].scope in {"module", "package"} for found in definitions)
+
+
+class SlowTests:
+    """Notes tests that took over five seconds without being marked. Registered where reports come together."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._ids: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Looks at the time of each call."""
+        if report.when == "call" and report.duration > SLOW_S and "slow" not in report.keywords:
+            # xdist adds the group to the id.
+            self._ids.append(re.sub(r"@[^\]]*$", "", report.nodeid))
+
+    def pytest_sessionfinish(self) -> None:
+        """Writes the file, if there is anything to write."""
+        if self._ids:
+            self._file.write_text("\n".join(self._ids) + "\n", encoding="utf-8")
+
+
+def note_slow_tests(config: pytest.Config) -> None:
+    """Registers `SlowTests`, where `--list-slow` asks for it and this process is not one of xdist's workers."""
+    file = config.getoption("--list-slow")
+    if file and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SlowTests(Path(file)), "alipes-slow-tests")

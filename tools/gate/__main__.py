@@ -1,0 +1,42 @@
+"""Runs the gate: `python tools/gate COMMAND [--only STAGE]...`, where COMMAND is lint, test, gate or proof.
+
+A failed stage keeps only those that need it from running. The table at the end says what each stage took; a stage over
+its budget fails. Reports in JUnit's format are in build/reports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+from runner import ROOT, Outcome, run
+from stages import ALL, STAGES
+from table import PAGE, page, printed
+
+
+def main() -> int:
+    """The exit code: 0 where every stage that ran has passed within its budget."""
+    parser = argparse.ArgumentParser(prog="tools/gate", description=__doc__)
+    parser.add_argument("command", choices=[*ALL, "table"])
+    parser.add_argument("--only", action="append", choices=[stage.name for stage in STAGES], help="these stages alone")
+    options = parser.parse_args()
+    if options.command == "table":
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    subprocess.run([sys.executable, ROOT / "tools" / "settings"], check=True)
+    stages = [stage for stage in STAGES if options.command in stage.runs_in]
+    if options.only:
+        stages = [stage for stage in stages if stage.name in options.only]
+    outcomes: list[Outcome] = []
+    for outcome in run(stages, options.command):
+        outcomes.append(outcome)
+    print(f"\n{printed(outcomes)}\n")
+    failed = [outcome.stage.name for outcome in outcomes if outcome.fails]
+    if failed:
+        print(f"failed: {', '.join(failed)}; run one again with `python tools/gate {options.command} --only NAME`")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Runs stages one after the other, and says what each took."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stages import PROOF, Stage
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = 77  # a stage's exit code where this machine lacks what it tests
+
+# Most tests wait for a server or a clock, so more processes than cores keep the cores at work.
+PROCESSES_PER_CORE = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a stage ended.
+
+    Attributes:
+        stage: The stage.
+        verdict: `passed`, `failed`, `over budget`, `left out` or `not run`.
+        took_s: How long it ran, in seconds.
+    """
+
+    stage: Stage
+    verdict: str
+    took_s: float
+
+    @property
+    def fails(self) -> bool:
+        """Whether the gate fails by it. A stage that was not run fails by the one that it needs."""
+        return self.verdict in {"failed", "over budget"}
+
+
+def run(stages: Sequence[Stage], command: str) -> Iterator[Outcome]:
+    """Runs the stages in order; a stage runs where none of those that it needs has failed."""
+    environment = os.environ | variables(command)
+    missed: set[str] = set()
+    for stage in stages:
+        needs_missed = missed.intersection(stage.needs)
+        outcome = Outcome(stage, "not run", 0.0) if needs_missed else _one(stage, environment)
+        if outcome.verdict in {"failed", "not run"}:
+            missed.add(stage.name)
+        yield outcome
+
+
+def variables(command: str) -> Mapping[str, str]:
+    """What the commands of stages may use."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    proof = command == PROOF
+    return {
+        "PYTHON": sys.executable,
+        "VERSION": version,
+        "PROCESSES": str(PROCESSES_PER_CORE * (os.cpu_count() or 1)),
+        "WHEEL": "release" if proof else "gate",
+        "WHEELS": "dist" if proof else "dist/gate",
+        "NEXTEST": "proof" if proof else "gate",
+        # The long forms of tests belong to the proof.
+        "EXTENT": "proof or not proof" if proof else "not proof",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+
+
+def _one(stage: Stage, environment: Mapping[str, str]) -> Outcome:
+    print(f"\n» {stage.name}: {stage.proves}", flush=True)
+    began = time.monotonic()
+    code = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", stage.command], cwd=ROOT, env=environment, check=False
+    ).returncode
+    took_s = time.monotonic() - began
+    if code == LEFT_OUT:
+        verdict = "left out"
+    elif code != 0:
+        verdict = "failed"
+    elif took_s > stage.budget_s:
+        verdict = "over budget"
+    else:
+        verdict = "passed"
+    print(f"» {stage.name}: {verdict} after {took_s:.0f} s", flush=True)
+    return Outcome(stage, verdict, took_s)

@@ -1,0 +1,110 @@
+"""The stages of the gate: one row each, with what it proves and the time that it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LINT, TEST, GATE, PROOF = "lint", "test", "gate", "proof"
+ALL = (LINT, TEST, GATE, PROOF)
+CHECKED = (LINT, GATE, PROOF)
+TESTED = (TEST, GATE, PROOF)
+WHOLE = (GATE, PROOF)
+
+ENVIRONMENT = "$PYTHON tools/environment"
+PYTEST = "-q -p no:cacheprovider --dist loadgroup"
+MAIN = "tools/run-pytest .venv-$VERSION/bin/python"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the gate.
+
+    Attributes:
+        name: What is printed, and what `--only` takes.
+        proves: What holds when it has passed.
+        command: Run by bash in the root of the checkout, with the variables that `runner.variables` lists.
+        budget_s: The longest time that it may take on two cores with nothing compiled or downloaded before, in seconds.
+        needs: Stages that have to pass first. A failure elsewhere does not keep a stage from running.
+        runs_in: The commands that it belongs to.
+    """
+
+    name: str
+    proves: str
+    command: str
+    budget_s: int
+    needs: Sequence[str] = ()
+    runs_in: Sequence[str] = WHOLE
+
+
+def _extra(name: str, proves: str, more: str = "", budget_s: int = 240) -> Stage:
+    environment = f"{ENVIRONMENT} .venv-{name} --group test --wheel $WHEELS {more or f'--extra {name}'}"
+    tests = f'tools/run-pytest .venv-{name}/bin/python extra-{name} {PYTEST} -n 3 --extra {name} -m "$EXTENT"'
+    return Stage(f"extra {name}", proves, f"{environment} && {tests}", budget_s, ("wheel",))
+
+
+STAGES: Sequence[Stage] = (
+    Stage(
+        "tools", "the tools and the build settings are there", f"{ENVIRONMENT} .venv-tools --group lint", 180, (), ALL
+    ),
+    Stage("format", "every file is formatted", "tools/lint format", 60, ("tools",), CHECKED),
+    Stage("ruff", "Python's lints", "tools/lint ruff", 60, ("tools",), CHECKED),
+    Stage("types", "Python's types, strictly", "tools/lint types", 240, ("tools",), CHECKED),
+    Stage(
+        "dependencies", "licences and sources, and who may use what", "tools/lint dependencies", 60, ("tools",), CHECKED
+    ),
+    Stage(
+        "wheel",
+        "the extension builds, and the wheel installs",
+        f"tools/build-wheel $WHEEL && {ENVIRONMENT} .venv-$VERSION --group test --wheel $WHEELS",
+        600,
+        ("tools",),
+        TESTED,
+    ),
+    Stage("clippy", "Rust's lints", "tools/lint clippy", 420, ("tools",), CHECKED),
+    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 480, ("wheel",), TESTED),
+    Stage(
+        "python",
+        "units, protocol, recorded exchanges, end to end, every page",
+        f'{MAIN} python {PYTEST} -n $PROCESSES -m "$EXTENT and not alone"',
+        720,
+        ("wheel",),
+        TESTED,
+    ),
+    Stage(
+        "python alone",
+        "what measures memory, and needs the machine for itself",
+        f'{MAIN} alone {PYTEST} -m "$EXTENT and alone"',
+        180,
+        ("wheel",),
+        TESTED,
+    ),
+    Stage(
+        "interpreters",
+        "what Python itself runs, on each further Python that is found",
+        "tools/test-interpreters",
+        480,
+        ("wheel",),
+    ),
+    _extra("sklearn", "exports of scikit-learn's models"),
+    _extra("examples", "the folder `examples`"),
+    _extra("plots", "pictures of records and streams"),
+    _extra("buckets", "repositories in emulated buckets", "--group buckets"),
+    _extra("keras", "exports of Keras models"),
+    _extra(
+        "torch",
+        "exports of PyTorch models, and the pages about them",
+        "--extra torch --extra notebook --extra examples --extra plots --group buckets --torch",
+        420,
+    ),
+    Stage("documentation", "Rust's documentation builds", "tools/lint docs", 300, ("tools",), (PROOF,)),
+    Stage(
+        "sdist",
+        "the source distribution builds, and what it builds passes the units",
+        "tools/test-sdist",
+        900,
+        ("tools",),
+        (PROOF,),
+    ),
+    Stage("soak", "streams and workers for long", "tools/soak 120", 1800, ("wheel",), (PROOF,)),
+)

@@ -1,0 +1,37 @@
+"""The table of stages: printed at the end of a run, and kept in CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner import Outcome
+from stages import STAGES
+
+PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+BEGIN, END = "<!-- stages: written by `make docs` from tools/gate/stages.py -->\n", "<!-- end of stages -->\n"
+
+
+def printed(outcomes: Sequence[Outcome]) -> str:
+    """What a run took, stage by stage, in 80 columns."""
+    lines = [f"{'stage':<16} {'verdict':<12} {'took':>8} {'budget':>8}"]
+    for outcome in outcomes:
+        took, budget = _clock(outcome.took_s), _clock(outcome.stage.budget_s)
+        lines.append(f"{outcome.stage.name:<16} {outcome.verdict:<12} {took:>8} {budget:>8}")
+    lines.append(f"{'all':<29} {_clock(sum(outcome.took_s for outcome in outcomes)):>8}")
+    return "\n".join(lines)
+
+
+def page() -> str:
+    """CONTRIBUTING.md with the table of today's stages."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    rows = ["| stage | proves | runs in | budget |", "|---|---|---|---:|"]
+    for stage in STAGES:
+        runs_in = ", ".join(f"`make {name}`" for name in stage.runs_in)
+        rows.append(f"| {stage.name} | {stage.proves} | {runs_in} | {_clock(stage.budget_s)} |")
+    return f"{before}{BEGIN}\n" + "\n".join(rows) + f"\n\n{END}{after}"
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
