@@ -16,6 +16,10 @@ from support.server import ServerProcess
 
 Serve = Callable[..., ServerProcess]
 
+# pytest caches rewritten assertions unless the environment forbids it; without a cache each process takes 10 s more.
+# Programs under test still follow the environment.
+sys.dont_write_bytecode = False
+
 # Whoever runs the tests in the background may have had interrupts ignored; programs under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
