@@ -18,7 +18,7 @@ from alipes.server.boundary import server_config
 from support.configurations import backend_of as onnx_backend_of
 
 SOURCES = Path(__file__).parents[2] / "crates" / "server" / "src"
-RESTRICTED = SOURCES / "wire" / "restricted.rs"
+RESTRICTED = SOURCES / "net" / "restricted.rs"
 SPECS = [SOURCES / "spec.rs", *sorted((SOURCES / "spec").glob("*.rs"))]
 
 TENSORS = """

@@ -1,4 +1,4 @@
-//! Doors and books: HTTP and gRPC, the handlers behind them, the registry, the executor, statistics and metrics.
+//! The data plane: network, HTTP and gRPC, the service behind them, the registry, the executor, statistics and metrics.
 
 pub mod books;
 pub mod budget;
@@ -9,23 +9,28 @@ pub mod ensemble;
 pub mod events;
 pub mod executor;
 pub mod forwarding;
-pub mod handlers;
+pub mod grpc;
+pub mod http;
 pub mod inflight;
 pub mod limiter;
 pub mod log;
 pub mod model;
+pub mod net;
 mod priority;
 pub mod reactors;
 pub mod regions;
 pub mod registry;
 pub mod sequences;
 pub mod server;
+pub mod service;
 pub mod spec;
 pub mod streaming;
 pub mod trace;
 pub mod wire;
 pub mod workers;
 
-pub use handlers::Service;
 pub use model::ModelVersion;
 pub use server::Server;
+/// The former path of [`service`], for the modules beneath that still name the service.
+use service as handlers;
+pub use service::Service;

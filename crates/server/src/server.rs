@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use crate::handlers::Service;
+use crate::net::bind::{BindError, Bound};
+use crate::net::door::Kind;
+use crate::net::network::{Entrance, Network};
+use crate::net::tls::{Tls, TlsError};
+use crate::service::Service;
 use crate::spec::{Endpoint, ServerConfig};
-use crate::wire::bind::{BindError, Bound};
-use crate::wire::door::Kind;
-use crate::wire::network::{Entrance, Network};
-use crate::wire::tls::{Tls, TlsError};
 
 /// Why a server could not start.
 #[derive(Debug, Error)]

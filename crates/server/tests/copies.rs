@@ -10,9 +10,9 @@ use alipes_protocol::codec::proto::inference::model_infer_request::InferRequeste
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
 use alipes_protocol::copies::copied_bytes;
 use alipes_protocol::limits::HTTP2_LAST_PIECE_BYTES;
-use alipes_server::wire::connection::Line;
-use alipes_server::wire::door::{self, Kind};
-use alipes_server::wire::http;
+use alipes_server::http;
+use alipes_server::net::connection::Line;
+use alipes_server::net::door::{self, Kind};
 use common::{Door, Echo, PATIENCE, model, request};
 use rustix::fs::Mode;
 use rustix::shm;

@@ -13,11 +13,11 @@ use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest
 use alipes_protocol::{Datatype, InferRequest, Tensor};
 use alipes_scheduler::Effect;
 use alipes_server::executor::answer::{Reply, Responder};
+use alipes_server::grpc::serve_connection;
 use alipes_server::model::check::check_request;
 use alipes_server::model::{Drivers, Pending};
-use alipes_server::wire::connection::Line;
-use alipes_server::wire::door::{self, Kind};
-use alipes_server::wire::grpc::serve_connection;
+use alipes_server::net::connection::Line;
+use alipes_server::net::door::{self, Kind};
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
 use prost::Message;

@@ -1,0 +1,266 @@
+//! The methods, and the way of a call to the one it names.
+
+use std::sync::Arc;
+
+use alipes_protocol::codec::proto::inference::{ServerLiveResponse, ServerReadyResponse};
+use alipes_protocol::limits::GRPC_MAX_CONTROL_BYTES;
+use alipes_protocol::{Code, InferError};
+use http::header::CONTENT_TYPE;
+use http::{Request, Response, StatusCode};
+use tokio::sync::watch;
+
+use super::answer::Answer;
+use super::compression::{GRPC_ACCEPT_ENCODING, OFFERED};
+use super::head::Head;
+use super::infer::Forwarded;
+use super::layout::Plain;
+use super::message::read_message;
+use super::reflection::ReflectionAnswer;
+use super::stream::StreamAnswer;
+use super::tracing::{self, Entry};
+use super::watch::WatchAnswer;
+use super::{deadline, infer, logging, metadata, repository, shared_memory, statistics, status};
+use crate::net::connection::Incoming;
+use crate::service::Service;
+
+/// A method that is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    ModelInfer,
+    ModelStreamInfer,
+    HealthWatch,
+    Reflection,
+    Control(Control),
+}
+
+/// A method that answers one message without tensors with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Control {
+    ServerLive,
+    ServerReady,
+    ModelReady,
+    ServerMetadata,
+    ModelMetadata,
+    ModelConfig,
+    ModelStatistics,
+    RepositoryIndex,
+    RepositoryModelLoad,
+    RepositoryModelUnload,
+    RegionStatus,
+    RegionRegister,
+    RegionUnregister,
+    CudaRegionStatus,
+    CudaRegionRegister,
+    CudaRegionUnregister,
+    LogSettings,
+    TraceSetting,
+    HealthCheck,
+}
+
+/// Every method that is served, the busiest first.
+const SERVED: [(&str, Method); 24] = [
+    ("/inference.GRPCInferenceService/ModelInfer", Method::ModelInfer),
+    ("/inference.GRPCInferenceService/ModelStreamInfer", Method::ModelStreamInfer),
+    ("/inference.GRPCInferenceService/ServerLive", Method::Control(Control::ServerLive)),
+    ("/inference.GRPCInferenceService/ServerReady", Method::Control(Control::ServerReady)),
+    ("/inference.GRPCInferenceService/ModelReady", Method::Control(Control::ModelReady)),
+    ("/inference.GRPCInferenceService/ServerMetadata", Method::Control(Control::ServerMetadata)),
+    ("/inference.GRPCInferenceService/ModelMetadata", Method::Control(Control::ModelMetadata)),
+    ("/inference.GRPCInferenceService/ModelConfig", Method::Control(Control::ModelConfig)),
+    ("/inference.GRPCInferenceService/ModelStatistics", Method::Control(Control::ModelStatistics)),
+    ("/inference.GRPCInferenceService/RepositoryIndex", Method::Control(Control::RepositoryIndex)),
+    ("/inference.GRPCInferenceService/RepositoryModelLoad", Method::Control(Control::RepositoryModelLoad)),
+    ("/inference.GRPCInferenceService/RepositoryModelUnload", Method::Control(Control::RepositoryModelUnload)),
+    ("/inference.GRPCInferenceService/SystemSharedMemoryStatus", Method::Control(Control::RegionStatus)),
+    ("/inference.GRPCInferenceService/SystemSharedMemoryRegister", Method::Control(Control::RegionRegister)),
+    ("/inference.GRPCInferenceService/SystemSharedMemoryUnregister", Method::Control(Control::RegionUnregister)),
+    ("/inference.GRPCInferenceService/CudaSharedMemoryStatus", Method::Control(Control::CudaRegionStatus)),
+    ("/inference.GRPCInferenceService/CudaSharedMemoryRegister", Method::Control(Control::CudaRegionRegister)),
+    ("/inference.GRPCInferenceService/CudaSharedMemoryUnregister", Method::Control(Control::CudaRegionUnregister)),
+    ("/inference.GRPCInferenceService/LogSettings", Method::Control(Control::LogSettings)),
+    ("/inference.GRPCInferenceService/TraceSetting", Method::Control(Control::TraceSetting)),
+    ("/grpc.health.v1.Health/Check", Method::Control(Control::HealthCheck)),
+    ("/grpc.health.v1.Health/Watch", Method::HealthWatch),
+    ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::Reflection),
+    ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Method::Reflection),
+];
+
+/// Answers a call, whatever it is.
+///
+/// The head of the request is read before the future begins, so that no call carries it along.
+pub(super) fn answer(
+    service: &Arc<Service>,
+    draining: &watch::Receiver<bool>,
+    request: Request<Incoming>,
+) -> impl Future<Output = Response<Answer>> + use<> {
+    let start = start(service, draining, request);
+    async move {
+        match start {
+            Start::Over(response) => *response,
+            Start::Infer(service, head, forwarded, entry, body) => {
+                respond(match head.deadline {
+                    None => infer::model_infer(&service, head, forwarded, entry, body).await,
+                    // Boxed, so that calls without a deadline do not carry its timer along.
+                    Some(deadline) => {
+                        let answer = infer::model_infer(&service, head, forwarded, entry, body);
+                        Box::pin(deadline::within(deadline, answer)).await
+                    }
+                })
+            }
+            Start::Control(service, method, head, body) => respond(match head.deadline {
+                None => control(&service, method, head, body).await,
+                Some(deadline) => Box::pin(deadline::within(deadline, control(&service, method, head, body))).await,
+            }),
+            Start::Watch(service, draining, head, body) => respond(
+                match read_message(
+                    body,
+                    Plain(Arc::clone(&service.budget)),
+                    head.receiving.at_most(GRPC_MAX_CONTROL_BYTES),
+                )
+                .await
+                {
+                    Ok(_) => Ok(Answer::Watch(Box::new(WatchAnswer::new(service, draining)))),
+                    Err(error) => Err(error),
+                },
+            ),
+        }
+    }
+}
+
+fn respond(outcome: Result<Answer, InferError>) -> Response<Answer> {
+    outcome.map_or_else(|error| status::refusal(&error), Answer::into_response)
+}
+
+/// How a call begins.
+enum Start {
+    /// Its response is settled; a stream's body takes it from there.
+    // Boxed, since it is rare: every call carries this value about.
+    Over(Box<Response<Answer>>),
+    /// They need their message.
+    Infer(Arc<Service>, Head, Forwarded, Option<Box<Entry>>, Incoming),
+    Control(Arc<Service>, Control, Head, Incoming),
+    Watch(Arc<Service>, watch::Receiver<bool>, Head, Incoming),
+}
+
+fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Request<Incoming>) -> Start {
+    let over = |response| Start::Over(Box::new(response));
+    if !is_grpc(&request) {
+        return over(status::no_grpc(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+    let head = match Head::of(request.headers(), &service.config) {
+        Ok(head) => head,
+        Err(error) => return over(not_understood(&error)),
+    };
+    match find(request.uri().path()) {
+        Err(error) => over(status::refusal(&error)),
+        Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
+            Ok(forwarded) => {
+                let entry = Entry::new(service, request.headers());
+                Start::Infer(Arc::clone(service), head, forwarded, entry, request.into_body())
+            }
+            Err(error) => over(status::refusal(&error)),
+        },
+        Ok(Method::Control(method)) => Start::Control(Arc::clone(service), method, head, request.into_body()),
+        Ok(Method::HealthWatch) => Start::Watch(Arc::clone(service), draining.clone(), head, request.into_body()),
+        Ok(Method::ModelStreamInfer) => {
+            let (parts, body) = request.into_parts();
+            match StreamAnswer::new(Arc::clone(service), &parts.headers, head, body.without_hurry(), draining.clone()) {
+                Ok(stream) => over(Answer::Stream(Box::new(stream)).into_response()),
+                Err(error) => over(status::refusal(&error)),
+            }
+        }
+        Ok(Method::Reflection) => {
+            let reflection = ReflectionAnswer::new(
+                &service.budget,
+                head.receiving,
+                request.into_body().without_hurry(),
+                draining.clone(),
+            );
+            over(Answer::Reflection(Box::new(reflection)).into_response())
+        }
+    }
+}
+
+/// A refusal that says what would be understood.
+fn not_understood(error: &InferError) -> Response<Answer> {
+    let mut response = status::refusal(error);
+    response.headers_mut().insert(GRPC_ACCEPT_ENCODING, OFFERED);
+    response
+}
+
+fn is_grpc(request: &Request<Incoming>) -> bool {
+    let content_type = request.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
+    let subtype = content_type.and_then(|value| value.strip_prefix(b"application/grpc"));
+    subtype.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+}
+
+fn find(path: &str) -> Result<Method, InferError> {
+    let found = SERVED.iter().find(|(served, _)| *served == path).map(|(_, method)| *method);
+    found.ok_or_else(|| InferError::new(Code::Unsupported, format!("unknown method {path}")))
+}
+
+async fn control(service: &Service, method: Control, head: Head, body: Incoming) -> Result<Answer, InferError> {
+    let receiving = match method {
+        // It brings files.
+        Control::RepositoryModelLoad => head.receiving,
+        _ => head.receiving.at_most(GRPC_MAX_CONTROL_BYTES),
+    };
+    let message = read_message(body, Plain(Arc::clone(&service.budget)), receiving).await?;
+    let (message, charge) = message.into_parts();
+    match method {
+        Control::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
+        Control::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready().await })),
+        Control::ModelReady => metadata::model_ready(service, message).await,
+        Control::ServerMetadata => Ok(metadata::server(service)),
+        Control::ModelMetadata => metadata::model(service, message),
+        Control::ModelConfig => metadata::model_config(service, message),
+        Control::ModelStatistics => statistics::model_statistics(service, message),
+        Control::RepositoryIndex => repository::index(service, message),
+        Control::RepositoryModelLoad => repository::load(service, message, charge).await,
+        Control::RepositoryModelUnload => repository::unload(service, message).await,
+        Control::LogSettings => logging::log_settings(service, message).await,
+        Control::TraceSetting => tracing::trace_setting(service, message),
+        Control::HealthCheck => Ok(metadata::health(service).await),
+        Control::RegionStatus => shared_memory::status(service, message),
+        Control::RegionRegister => shared_memory::register(service, message),
+        Control::RegionUnregister => shared_memory::unregister(service, message),
+        Control::CudaRegionStatus => shared_memory::cuda_status(service, message),
+        Control::CudaRegionRegister => shared_memory::cuda_register(service, message),
+        Control::CudaRegionUnregister => shared_memory::cuda_unregister(service),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use alipes_protocol::codec::proto::DESCRIPTORS;
+    use prost::Message;
+    use prost_types::FileDescriptorSet;
+
+    use super::*;
+
+    /// Paths of the methods that the proto files declare.
+    fn declared() -> BTreeSet<String> {
+        let files = FileDescriptorSet::decode(DESCRIPTORS).unwrap().file;
+        let services = files.iter().flat_map(|file| file.service.iter().map(move |service| (file.package(), service)));
+        let methods = services.flat_map(|(package, service)| {
+            service.method.iter().map(move |method| format!("/{package}.{}/{}", service.name(), method.name()))
+        });
+        methods.collect()
+    }
+
+    #[test]
+    fn each_declared_method_is_served() {
+        let listed: Vec<String> = SERVED.iter().map(|(path, _)| path.to_string()).collect();
+        assert_eq!(listed.len(), declared().len());
+        assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), declared());
+    }
+
+    #[test]
+    fn a_method_that_is_unknown_is_named() {
+        assert_eq!(find("/inference.GRPCInferenceService/ModelInfer"), Ok(Method::ModelInfer));
+        let error = find("/x").unwrap_err();
+        assert_eq!((error.code, error.message.as_str()), (Code::Unsupported, "unknown method /x"));
+    }
+}

@@ -1,0 +1,42 @@
+//! The metrics port.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::HeaderValue;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+
+use super::reply::{self, Reply};
+use crate::net::connection::{Answering, Line, attend};
+use crate::net::door::Door;
+use crate::service::Service;
+
+const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// Serves one connection of the metrics port until it ends or `closing` is done.
+pub async fn serve_connection(line: Line, door: Arc<Door>, closing: impl Future<Output = ()>) {
+    let (pulse, watch) = (Arc::clone(line.pulse()), door.watch_http1(&line));
+    let builder = super::builder(&door);
+    let handler = service_fn(move |request| {
+        let call = pulse.begin();
+        let response = handle(&door.service, &request).map(|body| Answering::new(body, call));
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let mut connection = builder.serve_connection(TokioIo::new(line), handler);
+    attend(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watch, closing, || {}).await;
+}
+
+/// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: Triton, recorded.
+fn handle<B>(service: &Service, request: &Request<B>) -> Response<Reply> {
+    if request.method() != Method::GET {
+        return reply::wrong_method(true);
+    }
+    let text = if request.uri().path() == "/metrics" { service.metrics_text() } else { String::new() };
+    reply::answer(StatusCode::OK, EXPOSITION, Bytes::from(text))
+}

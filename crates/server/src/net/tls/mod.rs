@@ -1,0 +1,96 @@
+//! Encrypted connections: who the server is, whom it asks for a certificate, and what changes while it runs.
+
+pub mod client;
+mod files;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use alipes_tls::FileError as TlsError;
+use arc_swap::ArcSwap;
+use tokio_rustls::TlsAcceptor;
+
+use self::files::{Stamp, load, stamp};
+use super::connection::{Carrier, Socket};
+use super::door::Kind;
+use crate::events::Event;
+use crate::service::Service;
+use crate::spec::TlsSpec;
+
+/// How connections of a door are encrypted.
+pub struct Tls {
+    kind: Kind,
+    spec: TlsSpec,
+    // Each connection takes the certificate of its time.
+    current: ArcSwap<rustls::ServerConfig>,
+}
+
+impl Tls {
+    /// Reads the files.
+    ///
+    /// # Errors
+    ///
+    /// One of them is absent, or does not hold what it should.
+    pub fn new(kind: Kind, spec: &TlsSpec) -> Result<Tls, TlsError> {
+        let current = ArcSwap::from_pointee(load(spec, protocols(kind))?);
+        Ok(Tls { kind, spec: spec.clone(), current })
+    }
+
+    /// Agrees with a client on an encrypted connection.
+    ///
+    /// # Errors
+    ///
+    /// They do not agree, or the client has gone.
+    pub async fn accept(&self, stream: Carrier) -> io::Result<Socket> {
+        let acceptor = TlsAcceptor::from(self.current.load_full());
+        acceptor.accept(stream).await.map(|stream| Socket::Tls(Box::new(stream)))
+    }
+
+    /// Looks at the files now and then, and takes what has changed; what cannot be used is told and left alone.
+    ///
+    /// New connections have the new certificate, open ones stay as they are.
+    pub async fn reload(self: Arc<Self>, every: Duration, service: Arc<Service>) {
+        let mut seen = self.stamp().await;
+        loop {
+            tokio::time::sleep(every).await;
+            let now = self.stamp().await;
+            if now != seen {
+                seen = now;
+                service.events.tell(self.renew().await);
+            }
+        }
+    }
+
+    async fn stamp(self: &Arc<Self>) -> Option<Stamp> {
+        let tls = Arc::clone(self);
+        tokio::task::spawn_blocking(move || stamp(&tls.spec)).await.ok()
+    }
+
+    async fn renew(self: &Arc<Self>) -> Event {
+        let tls = Arc::clone(self);
+        // Files and keys take longer than a network thread has.
+        let loaded = tokio::task::spawn_blocking(move || load(&tls.spec, protocols(tls.kind))).await;
+        let (door, file) = (self.kind.name(), &self.spec.certificate);
+        match loaded {
+            Ok(Ok(config)) => {
+                self.current.store(Arc::new(config));
+                Event::Notice { level: 2, text: format!("the {door} certificate '{file}' was read again") }
+            }
+            Ok(Err(error)) => {
+                let text = format!("the {door} certificate stays as it is, since the new one cannot be used: {error}");
+                Event::Notice { level: 0, text }
+            }
+            Err(_) => Event::Notice { level: 0, text: format!("the {door} certificate could not be read again") },
+        }
+    }
+}
+
+/// What may be spoken on a door, the best first.
+fn protocols(kind: Kind) -> &'static [&'static [u8]] {
+    match kind {
+        Kind::Http => &[b"h2", b"http/1.1"],
+        Kind::Grpc => &[b"h2"],
+        Kind::Metrics => &[b"http/1.1"],
+    }
+}
