@@ -145,9 +145,6 @@ pub const REFUSALS_AT_A_TIME: usize = 256;
 /// Longest time that is spent on it.
 pub const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
-/// Longest `SETTINGS` frame of a client that upgrades to HTTP/2: six bytes for each of a few dozen settings.
-pub const HTTP2_MAX_FIRST_SETTINGS_BYTES: usize = 1024;
-
 /// Most calls that were withdrawn before anybody looked at them, at a time: a server whose cores are busy elsewhere finds
 /// all the resets of such a Ctrl-C at once. Floods are cut off by the budget above.
 pub const HTTP2_MAX_RESETS_AT_ONCE: usize = 1 << 14;

@@ -5,10 +5,10 @@ mod compression;
 mod control;
 mod events;
 mod generate;
-mod h2c;
 mod infer;
 mod logging;
 pub mod metrics;
+mod prior_knowledge;
 mod repeated;
 mod reply;
 mod route;
@@ -23,7 +23,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use alipes_protocol::limits;
-use hyper::server::conn::http1::{self, UpgradeableConnection};
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -34,7 +34,7 @@ use crate::net::connection::{Answering, End, Incoming, Line, Spelling, attend};
 use crate::net::door::Door;
 use crate::net::http2;
 use crate::service::Service;
-use h2c::Upgrade;
+use prior_knowledge::has_prior_knowledge;
 use reply::Reply;
 use route::{Region, Route};
 
@@ -44,7 +44,7 @@ pub async fn serve_connection(mut line: Line, door: Arc<Door>, draining: impl Fu
     let speaks_http2 = match line.agreed_protocol() {
         Some(protocol) => protocol == b"h2",
         None => tokio::select! {
-            known = within(&door, h2c::has_prior_knowledge(&mut line)) => match known {
+            known = within(&door, has_prior_knowledge(&mut line)) => match known {
                 Some(Ok(known)) => known,
                 Some(Err(_)) => return,
                 None => return refuse_head(line).await,
@@ -55,9 +55,7 @@ pub async fn serve_connection(mut line: Line, door: Arc<Door>, draining: impl Fu
     if speaks_http2 {
         return serve_http2(line, door, draining).await;
     }
-    if let Some(line) = serve_http1(line, &door, draining.as_mut()).await {
-        serve_http2(line, door, draining).await;
-    }
+    serve_http1(line, door, draining).await;
 }
 
 /// What comes in the time that a head may take.
@@ -68,38 +66,23 @@ async fn within<T>(door: &Door, future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// The connection, where its client goes on with HTTP/2.
-async fn serve_http1(line: Line, door: &Arc<Door>, draining: Pin<&mut impl Future<Output = ()>>) -> Option<Line> {
+async fn serve_http1(line: Line, door: Arc<Door>, draining: impl Future<Output = ()>) {
     let spelling = door.service.config.http_header_forward_pattern.is_some().then(Spelling::default);
     let line = line.heard_by(spelling.clone());
     let (pulse, watch) = (Arc::clone(line.pulse()), door.watch_http1(&line));
-    let upgrade = Upgrade::default();
-    let (behind, upgrades) = (Arc::clone(door), upgrade.clone());
-    let handler = service_fn(move |mut request: Request<hyper::body::Incoming>| {
-        let (door, call, spelling) = (Arc::clone(&behind), pulse.begin(), spelling.clone());
-        let switching = match request.extensions().is_empty() {
-            true => None,
-            false => upgrades.accept(&mut request),
-        };
+    let builder = builder(&door);
+    let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let (door, call, spelling) = (Arc::clone(&door), pulse.begin(), spelling.clone());
         async move {
-            let response = match switching {
-                Some(switching) => switching,
-                None => {
-                    let request = request.map(|body| Incoming::new(body, door.patience.stall).in_chunks());
-                    handle(&door, request, spelling.as_ref()).await
-                }
-            };
+            let request = request.map(|body| Incoming::new(body, door.patience.stall).in_chunks());
+            let response = handle(&door, request, spelling.as_ref()).await;
             Ok::<_, Infallible>(response.map(|body| Answering::new(body, call)))
         }
     });
-    let mut connection = builder(door).serve_connection(TokioIo::new(line), handler).with_upgrades();
-    match attend(Pin::new(&mut connection), UpgradeableConnection::graceful_shutdown, watch, draining, || {}).await {
-        End::Closed => within(door, upgrade.take()).await.flatten(),
-        End::NoHead => {
-            refuse_head(connection.into_parts()?.io.into_inner()).await;
-            None
-        }
-        End::Cut => None,
+    let mut connection = builder.serve_connection(TokioIo::new(line), handler);
+    let end = attend(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watch, draining, || {}).await;
+    if end == End::NoHead {
+        refuse_head(connection.into_parts().io.into_inner()).await;
     }
 }
 

@@ -1,0 +1,30 @@
+//! HTTP/2 without encryption, from a client that knows that it is offered. Source: RFC 9113, section 3.3.
+//!
+//! The upgrade by `Upgrade: h2c` is not offered, since RFC 9113 withdrew it: the header is ignored.
+
+use std::io;
+
+use bytes::BytesMut;
+
+use crate::net::connection::Line;
+use crate::net::http2::PREFACE;
+
+/// Whether the client speaks HTTP/2 from its first byte. The bytes read to decide are put back.
+///
+/// # Errors
+///
+/// The connection breaks.
+pub async fn has_prior_knowledge(line: &mut Line) -> io::Result<bool> {
+    let mut read = BytesMut::with_capacity(PREFACE.len());
+    // The first byte decides in nearly all cases.
+    while read.len() < PREFACE.len() && PREFACE.starts_with(&read) {
+        let before = read.len();
+        line.read_ahead(&mut read, before + 1).await?;
+        if read.len() == before {
+            break;
+        }
+    }
+    let known = read.starts_with(PREFACE);
+    line.unread(read.freeze());
+    Ok(known)
+}
