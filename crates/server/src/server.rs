@@ -8,9 +8,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use thiserror::Error;
 
+use crate::executor::desk::Desk;
+use crate::grpc::GrpcProtocol;
+use crate::http::{HttpProtocol, MetricsProtocol};
 use crate::net::bind::{BindError, Bound};
-use crate::net::door::Kind;
-use crate::net::network::{Entrance, Network};
+use crate::net::listener::Listener;
+use crate::net::network::{Network, NetworkOptions, ThreadHooks};
+use crate::net::policy::ListenerKind;
+use crate::net::protocol::Protocol;
 use crate::net::tls::{Tls, TlsError};
 use crate::service::Service;
 use crate::spec::{Endpoint, ServerConfig};
@@ -44,36 +49,60 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    fn of(entrances: &[Entrance]) -> Addresses {
-        let address = |kind| entrances.iter().find(|entrance| entrance.kind == kind)?.listener.address();
-        Addresses { http: address(Kind::Http), grpc: address(Kind::Grpc), metrics: address(Kind::Metrics) }
+    fn of(listeners: &[Listener]) -> Addresses {
+        let address = |kind| {
+            let listener = listeners.iter().find(|listener| listener.protocol.policy().kind == kind)?;
+            listener.socket.address()
+        };
+        Addresses {
+            http: address(ListenerKind::Http),
+            grpc: address(ListenerKind::Grpc),
+            metrics: address(ListenerKind::Metrics),
+        }
     }
 }
 
-/// A door whose socket is bound and whose certificate was read.
+/// A listener whose socket is bound and whose certificate was read.
 struct Prepared {
-    kind: Kind,
+    kind: ListenerKind,
     socket: Bound,
     tls: Option<Arc<Tls>>,
 }
 
 impl Prepared {
-    /// Prepares the doors that are offered.
+    /// Prepares the listeners of all endpoints that are enabled.
     fn all(config: &ServerConfig) -> Result<Vec<Prepared>, StartError> {
-        let doors = [(Kind::Http, &config.http), (Kind::Grpc, &config.grpc), (Kind::Metrics, &config.metrics)];
-        doors.into_iter().filter_map(|(kind, endpoint)| Prepared::new(kind, endpoint).transpose()).collect()
+        let endpoints = [
+            (ListenerKind::Http, &config.http),
+            (ListenerKind::Grpc, &config.grpc),
+            (ListenerKind::Metrics, &config.metrics),
+        ];
+        endpoints.into_iter().filter_map(|(kind, endpoint)| Prepared::new(kind, endpoint).transpose()).collect()
     }
 
-    fn new(kind: Kind, endpoint: &Endpoint) -> Result<Option<Prepared>, StartError> {
+    fn new(kind: ListenerKind, endpoint: &Endpoint) -> Result<Option<Prepared>, StartError> {
         let Some(socket) = Bound::new(endpoint)? else { return Ok(None) };
         let tls = endpoint.tls.as_ref().map(|spec| Tls::new(kind, spec)).transpose()?.map(Arc::new);
         Ok(Some(Prepared { kind, socket, tls }))
     }
 
-    fn listen(self) -> Result<Entrance, BindError> {
-        Ok(Entrance { kind: self.kind, listener: self.socket.listen()?, tls: self.tls })
+    fn listen(self, service: &Arc<Service>) -> Result<Listener, BindError> {
+        Ok(Listener { socket: self.socket.listen()?, protocol: protocol(self.kind, service), tls: self.tls })
     }
 }
+
+/// The protocol of each listener.
+fn protocol(kind: ListenerKind, service: &Arc<Service>) -> Arc<dyn Protocol> {
+    let service = Arc::clone(service);
+    match kind {
+        ListenerKind::Http => Arc::new(HttpProtocol::new(service)),
+        ListenerKind::Grpc => Arc::new(GrpcProtocol::new(service)),
+        ListenerKind::Metrics => Arc::new(MetricsProtocol::new(service)),
+    }
+}
+
+/// The run-to-completion queue of each network thread.
+const HOOKS: ThreadHooks = ThreadHooks { start: || drop(tokio::spawn(Desk::open().serve())), stop: Desk::close };
 
 /// Longest time that the last traces may take to be written, once the server has stopped.
 const TRACES_TIMEOUT: Duration = Duration::from_secs(5);
@@ -92,7 +121,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the sockets, so that a port in use is told before any model is loaded, and starts the network threads,
+    /// Binds the sockets, so that a port in use is reported before any model is loaded, and starts the network threads,
     /// which watch worker processes from the first load on.
     ///
     /// # Errors
@@ -100,10 +129,16 @@ impl Server {
     /// A port is taken, an address is not one of this machine, a certificate cannot be used, or the system refuses
     /// threads.
     pub fn bind(config: ServerConfig) -> Result<Server, StartError> {
-        let doors = Prepared::all(&config)?;
+        let prepared = Prepared::all(&config)?;
         let service = Arc::new(Service::new(config));
-        let network = Network::start(&service, network_threads(&service.config))?;
-        Ok(Server { service, state: Mutex::new(State::Bound(doors, network)) })
+        let network = Network::start(NetworkOptions {
+            threads: network_threads(&service.config),
+            max_connections: service.config.connections.max_connections,
+            events: Arc::clone(&service.events),
+            hooks: HOOKS,
+        })?;
+        service.reactors.set(network.event_loops().to_vec());
+        Ok(Server { service, state: Mutex::new(State::Bound(prepared, network)) })
     }
 
     /// Begins to accept connections.
@@ -113,22 +148,23 @@ impl Server {
     /// Another process took a port meanwhile.
     pub fn start(&self) -> Result<Addresses, StartError> {
         let mut state = self.state.lock();
-        let (doors, network) = match std::mem::replace(&mut *state, State::Stopped) {
-            State::Bound(doors, network) => (doors, network),
+        let (prepared, network) = match std::mem::replace(&mut *state, State::Stopped) {
+            State::Bound(prepared, network) => (prepared, network),
             other => {
                 *state = other;
                 return Err(StartError::Started);
             }
         };
-        let entrances: Vec<Entrance> = match doors.into_iter().map(Prepared::listen).collect() {
-            Ok(entrances) => entrances,
+        let listen = |prepared: Prepared| prepared.listen(&self.service);
+        let listeners: Vec<Listener> = match prepared.into_iter().map(listen).collect() {
+            Ok(listeners) => listeners,
             Err(error) => {
                 network.close();
                 return Err(BindError::into(error));
             }
         };
-        let addresses = Addresses::of(&entrances);
-        network.open(entrances);
+        let addresses = Addresses::of(&listeners);
+        network.open(listeners);
         *state = State::Running(network);
         Ok(addresses)
     }

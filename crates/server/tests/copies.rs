@@ -10,9 +10,8 @@ use alipes_protocol::codec::proto::inference::model_infer_request::InferRequeste
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
 use alipes_protocol::copies::copied_bytes;
 use alipes_protocol::limits::HTTP2_LAST_PIECE_BYTES;
-use alipes_server::http;
+use alipes_server::http::{HttpProtocol, serve_connection};
 use alipes_server::net::connection::Line;
-use alipes_server::net::door::{self, Kind};
 use common::{Door, Echo, PATIENCE, model, request};
 use rustix::fs::Mode;
 use rustix::shm;
@@ -55,8 +54,8 @@ async fn post(door: &Door, tensor: &[u8]) -> usize {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
-    let behind = Arc::new(door::Door::new(Kind::Http, Arc::clone(&door.service)));
-    tokio::spawn(http::serve_connection(Line::tcp(stream), behind, std::future::pending()));
+    let behind = Arc::new(HttpProtocol::new(Arc::clone(&door.service)));
+    tokio::spawn(serve_connection(Line::tcp(stream), behind, std::future::pending()));
     let json = format!(
         r#"{{"inputs":[{{"name":"X","datatype":"FP32","shape":[{ELEMENTS}],"parameters":{{"binary_data_size":{BYTES}}}}}],"parameters":{{"binary_data_output":true}}}}"#
     );

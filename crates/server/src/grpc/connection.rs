@@ -1,7 +1,6 @@
-//! One gRPC connection, from its preface to its last answer.
+//! One gRPC connection, from its preface to its last response.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -14,20 +13,45 @@ use tokio::sync::watch;
 use super::answer::Answer;
 use super::{methods, status};
 use crate::net::connection::{Answering, Incoming, Line, attend};
-use crate::net::door::Door;
 use crate::net::http2;
+use crate::net::policy::{ListenerKind, ListenerPolicy};
+use crate::net::protocol::{Protocol, Serving, Shutdown};
+use crate::service::Service;
+
+/// The gRPC listener's protocol: its policy, and the service behind it.
+pub struct GrpcProtocol {
+    service: Arc<Service>,
+    policy: ListenerPolicy,
+}
+
+impl GrpcProtocol {
+    /// gRPC in front of a service, as its configuration says.
+    pub fn new(service: Arc<Service>) -> GrpcProtocol {
+        GrpcProtocol { policy: ListenerPolicy::new(ListenerKind::Grpc, &service.config), service }
+    }
+}
+
+impl Protocol for GrpcProtocol {
+    fn policy(&self) -> &ListenerPolicy {
+        &self.policy
+    }
+
+    fn serve(self: Arc<Self>, line: Line, shutdown: Shutdown) -> Serving {
+        Box::pin(serve_connection(line, self, shutdown.begun()))
+    }
+}
 
 /// Serves a connection until the client leaves, or until `draining` is over and the calls that are in have ended.
-pub async fn serve_connection(line: Line, door: Arc<Door>, draining: impl Future<Output = ()>) {
+pub async fn serve_connection(line: Line, grpc: Arc<GrpcProtocol>, draining: impl Future<Output = ()>) {
     let (drain, drained) = watch::channel(false);
-    let (line, watch) = door.watch_http2(line);
+    let (line, watch) = grpc.policy.watch_http2(line);
     let pulse = Arc::clone(line.pulse());
-    let builder = http2::builder(&door, &pulse);
+    let builder = http2::builder(&grpc.policy, &pulse);
     let calls = service_fn(move |request: Request<hyper::body::Incoming>| {
         let call = pulse.begin();
-        let request = request.map(|body| Incoming::new(body, door.patience.stall));
-        let answer = match refuse(&door, request.uri().path(), request.headers()) {
-            None => Ok(methods::answer(&door.service, &drained, request)),
+        let request = request.map(|body| Incoming::new(body, grpc.policy.patience.stall));
+        let answer = match refuse(&grpc.policy, request.uri().path(), request.headers()) {
+            None => Ok(methods::answer(&grpc.service, &drained, request)),
             Some(refused) => Err(refused),
         };
         async move {
@@ -47,14 +71,14 @@ pub async fn serve_connection(line: Line, door: Arc<Door>, draining: impl Future
 }
 
 /// The answer to a call that is not looked at. Boxed, since it is rare and every call carries the value about.
-fn refuse(door: &Door, method: &str, headers: &HeaderMap) -> Option<Box<Response<Answer>>> {
-    if headers.len() > door.limits.max_header_count {
+fn refuse(policy: &ListenerPolicy, method: &str, headers: &HeaderMap) -> Option<Box<Response<Answer>>> {
+    if headers.len() > policy.limits.max_header_count {
         return Some(Box::new(status::no_grpc(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)));
     }
-    if door.restrictions.is_empty() {
+    if policy.restrictions.is_empty() {
         return None;
     }
-    let header = door.restrictions.lacks_grpc(method, headers)?;
+    let header = policy.restrictions.lacks_grpc(method, headers)?;
     let text = format!("This protocol is restricted, expecting header '{header}'");
     Some(Box::new(status::refusal(&InferError::new(Code::Unavailable, text))))
 }

@@ -1,4 +1,4 @@
-//! The gRPC door.
+//! gRPC.
 //!
 //! A call is messages in, messages out and a status behind them, which hyper's HTTP/2 carries as they are. The
 //! framing around it is ours, because a general gRPC stack costs here what it is made of. With it in the place of tonic
@@ -27,4 +27,4 @@ mod tensors;
 mod tracing;
 mod watch;
 
-pub use connection::serve_connection;
+pub use connection::{GrpcProtocol, serve_connection};

@@ -1,7 +1,6 @@
-//! The metrics port.
+//! The metrics listener.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -12,20 +11,45 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 
+use super::connection::builder;
 use super::reply::{self, Reply};
 use crate::net::connection::{Answering, Line, attend};
-use crate::net::door::Door;
+use crate::net::policy::{ListenerKind, ListenerPolicy};
+use crate::net::protocol::{Protocol, Serving, Shutdown};
 use crate::service::Service;
 
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// Serves one connection of the metrics port until it ends or `closing` is done.
-pub async fn serve_connection(line: Line, door: Arc<Door>, closing: impl Future<Output = ()>) {
-    let (pulse, watch) = (Arc::clone(line.pulse()), door.watch_http1(&line));
-    let builder = super::builder(&door);
+/// The metrics listener's protocol.
+pub struct MetricsProtocol {
+    service: Arc<Service>,
+    policy: ListenerPolicy,
+}
+
+impl MetricsProtocol {
+    /// The metrics of a service.
+    pub fn new(service: Arc<Service>) -> MetricsProtocol {
+        MetricsProtocol { policy: ListenerPolicy::new(ListenerKind::Metrics, &service.config), service }
+    }
+}
+
+impl Protocol for MetricsProtocol {
+    fn policy(&self) -> &ListenerPolicy {
+        &self.policy
+    }
+
+    fn serve(self: Arc<Self>, line: Line, shutdown: Shutdown) -> Serving {
+        Box::pin(serve_connection(line, self, shutdown.begun()))
+    }
+}
+
+/// Serves one connection until it ends or `closing` is done.
+async fn serve_connection(line: Line, metrics: Arc<MetricsProtocol>, closing: impl Future<Output = ()>) {
+    let (pulse, watch) = (Arc::clone(line.pulse()), metrics.policy.watch_http1(&line));
+    let builder = builder(&metrics.policy);
     let handler = service_fn(move |request| {
         let call = pulse.begin();
-        let response = handle(&door.service, &request).map(|body| Answering::new(body, call));
+        let response = handle(&metrics.service, &request).map(|body| Answering::new(body, call));
         async move { Ok::<_, Infallible>(response) }
     });
     let mut connection = builder.serve_connection(TokioIo::new(line), handler);

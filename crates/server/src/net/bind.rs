@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::listener::Listener;
+use super::listener::ListeningSocket;
 use crate::spec::Endpoint;
 
 /// Connections that may wait to be accepted: room for a burst of clients that all start at once.
@@ -69,11 +69,11 @@ impl Bound {
     /// # Errors
     ///
     /// Another process listens on the port since it was bound.
-    pub fn listen(self) -> Result<Listener, BindError> {
+    pub fn listen(self) -> Result<ListeningSocket, BindError> {
         match self.socket.listen(BACKLOG) {
             Ok(()) => Ok(match self.file {
-                None => Listener::Tcp(self.socket.into()),
-                Some(file) => Listener::Unix(self.socket.into(), file),
+                None => ListeningSocket::Tcp(self.socket.into()),
+                Some(file) => ListeningSocket::Unix(self.socket.into(), file),
             }),
             Err(cause) => Err(BindError { address: self.address, cause }),
         }

@@ -1,4 +1,4 @@
-//! How many connections there may be, and what one too many is told.
+//! The most connections at a time, and the answer to one too many.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,41 +9,41 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::connection::Carrier;
 
-/// Descriptors that are left to everything else, one in so many: models, workers, logs.
+/// One descriptor in so many is left to everything else: models, workers, logs.
 const KEPT_SHARE: usize = 4;
 
-/// A number of places.
+/// A number of connections.
 pub struct Capacity {
     most: usize,
-    taken: AtomicUsize,
+    open: AtomicUsize,
 }
 
-/// One place, free again when it is dropped.
-pub struct Place(Arc<Capacity>);
+/// The permit of one open connection, released when it is dropped.
+pub struct ConnectionPermit(Arc<Capacity>);
 
 impl Capacity {
-    /// So many places; 0 takes as many as the process may have descriptors, less a share for everything else.
+    /// Capacity for `most` connections; 0 takes as many as the process may have descriptors, less a share for the rest.
     pub fn new(most: usize) -> Arc<Capacity> {
         let most = if most == 0 { descriptors() / KEPT_SHARE * (KEPT_SHARE - 1) } else { most };
-        Arc::new(Capacity { most, taken: AtomicUsize::new(0) })
+        Arc::new(Capacity { most, open: AtomicUsize::new(0) })
     }
 
-    /// How many there are.
+    /// The most connections at a time.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Takes a place, if one is free.
-    pub fn take(self: &Arc<Self>) -> Option<Place> {
-        let before = self.taken.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(self));
-        (before < self.most).then_some(place)
+    /// A permit for one more connection, where there is capacity.
+    pub fn acquire(self: &Arc<Self>) -> Option<ConnectionPermit> {
+        let before = self.open.fetch_add(1, Ordering::Relaxed);
+        let permit = ConnectionPermit(Arc::clone(self));
+        (before < self.most).then_some(permit)
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.0.taken.fetch_sub(1, Ordering::Relaxed);
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -51,15 +51,15 @@ fn descriptors() -> usize {
     getrlimit(Resource::Nofile).current.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
 }
 
-/// Tells a client that there is no place for it, and waits a moment for it to read that: to close at once would take
-/// the answer back if the client has sent something. Where connections are encrypted, it is closed without a word.
-pub async fn turn_away(encrypted: bool, most: usize, mut stream: Carrier) {
+/// Answers a client that there is no capacity, and waits a moment for it to read that: to close at once would withdraw
+/// the answer if the client has sent something. An encrypted connection is closed without an answer.
+pub async fn reject(encrypted: bool, most: usize, mut stream: Carrier) {
     if encrypted {
         return;
     }
-    let farewell = farewell(most);
+    let response = rejection(most);
     let _ = tokio::time::timeout(limits::REFUSAL_TIME, async {
-        stream.write_all(farewell.as_bytes()).await?;
+        stream.write_all(response.as_bytes()).await?;
         stream.shutdown().await?;
         let mut unread = [0; 4096];
         while stream.read(&mut unread).await? > 0 {}
@@ -68,9 +68,9 @@ pub async fn turn_away(encrypted: bool, most: usize, mut stream: Carrier) {
     .await;
 }
 
-/// The same for every door: a client of gRPC that is told so in HTTP/2 connects again at once, and one that meets
-/// HTTP/1 waits longer each time, and tells its caller that the server is unavailable.
-fn farewell(most: usize) -> String {
+/// The same on every listener: a gRPC client that is rejected in HTTP/2 connects again at once, and one that reads HTTP/1
+/// backs off and reports the server as unavailable.
+fn rejection(most: usize) -> String {
     let body = format!(r#"{{"error":"the server has {most} connections and takes no more, try again later"}}"#);
     format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n\
@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_free_again_when_it_is_left() {
+    fn a_permit_is_released_with_its_connection() {
         let capacity = Capacity::new(2);
-        let first = capacity.take();
-        let second = capacity.take();
-        assert!(first.is_some() && second.is_some() && capacity.take().is_none());
+        let first = capacity.acquire();
+        let second = capacity.acquire();
+        assert!(first.is_some() && second.is_some() && capacity.acquire().is_none());
         drop(first);
-        assert!(capacity.take().is_some());
+        assert!(capacity.acquire().is_some());
     }
 
     #[test]

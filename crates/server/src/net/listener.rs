@@ -1,62 +1,75 @@
-//! A socket that listens: TCP or Unix.
+//! A listener: a listening socket, TCP or Unix, the protocol behind it and its encryption.
 
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 
 use super::bind::SocketFile;
 use super::connection::Accepted;
+use super::protocol::Protocol;
+use super::tls::Tls;
+
+/// A listening socket with all that its connections need.
+pub struct Listener {
+    /// The socket that accepts connections.
+    pub socket: ListeningSocket,
+    /// What is spoken on the connections.
+    pub protocol: Arc<dyn Protocol>,
+    /// How connections are encrypted; none leaves them plain.
+    pub tls: Option<Arc<Tls>>,
+}
 
 /// A listening socket.
-pub enum Listener {
+pub enum ListeningSocket {
     /// Over TCP.
     Tcp(TcpListener),
     /// On a path.
     Unix(UnixListener, SocketFile),
 }
 
-/// The same on an event loop.
-pub enum Accepting {
+/// A listening socket on an event loop.
+pub enum AcceptingSocket {
     /// Over TCP.
     Tcp(tokio::net::TcpListener),
-    /// On a path, whose file is kept as long.
+    /// On a path, whose file lives as long as the socket.
     Unix(tokio::net::UnixListener, SocketFile),
 }
 
-impl Listener {
-    /// Where it really listens: `host:port`, or `unix:` and the path.
+impl ListeningSocket {
+    /// The address that the socket is bound to: `host:port`, or `unix:` and the path.
     pub fn address(&self) -> Option<String> {
         match self {
-            Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.to_string()),
-            Listener::Unix(_, file) => Some(format!("unix:{}", file.path().display())),
+            ListeningSocket::Tcp(listener) => listener.local_addr().ok().map(|address| address.to_string()),
+            ListeningSocket::Unix(_, file) => Some(format!("unix:{}", file.path().display())),
         }
     }
 
-    /// The listener on the event loop of this thread.
+    /// Registers the socket with the event loop of this thread.
     ///
     /// # Errors
     ///
     /// The system refuses to watch it.
-    pub fn adopt(self) -> io::Result<Accepting> {
+    pub fn adopt(self) -> io::Result<AcceptingSocket> {
         match self {
-            Listener::Tcp(listener) => tokio::net::TcpListener::from_std(listener).map(Accepting::Tcp),
-            Listener::Unix(listener, file) => {
-                tokio::net::UnixListener::from_std(listener).map(|listener| Accepting::Unix(listener, file))
+            ListeningSocket::Tcp(listener) => tokio::net::TcpListener::from_std(listener).map(AcceptingSocket::Tcp),
+            ListeningSocket::Unix(listener, file) => {
+                tokio::net::UnixListener::from_std(listener).map(|listener| AcceptingSocket::Unix(listener, file))
             }
         }
     }
 }
 
-impl Accepting {
+impl AcceptingSocket {
     /// The next connection.
     ///
     /// # Errors
     ///
-    /// The client has gone again, or descriptors have run out.
+    /// The client has closed it again, or descriptors have run out.
     pub async fn accept(&self) -> io::Result<Accepted> {
         match self {
-            Accepting::Tcp(listener) => listener.accept().await?.0.into_std().map(Accepted::Tcp),
-            Accepting::Unix(listener, _) => listener.accept().await?.0.into_std().map(Accepted::Unix),
+            AcceptingSocket::Tcp(listener) => listener.accept().await?.0.into_std().map(Accepted::Tcp),
+            AcceptingSocket::Unix(listener, _) => listener.accept().await?.0.into_std().map(Accepted::Unix),
         }
     }
 }

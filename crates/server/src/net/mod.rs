@@ -1,13 +1,15 @@
 //! The network: listeners, connections, HTTP/2, encryption and limits. It knows neither HTTP's routes nor gRPC's methods.
 
+mod acceptor;
 pub mod aligned;
 pub mod beside;
 pub mod bind;
 mod capacity;
 pub mod connection;
-pub mod door;
 pub mod http2;
 pub mod listener;
 pub mod network;
+pub mod policy;
+pub mod protocol;
 mod restricted;
 pub mod tls;

@@ -1,46 +1,28 @@
-//! The network threads: each runs its own event loop, and one of them accepts and deals connections out in turn.
+//! The network threads: each runs its own event loop, and one of them accepts connections for all.
 //!
-//! A connection stays on its thread for life, so nothing on the way of a request is shared between threads but the
-//! model's queue. Dealing in turn keeps a handful of busy connections spread evenly, which the kernel's own choice
-//! between several listening sockets does not.
+//! A connection stays on its thread for life, so that threads share nothing on the request path but the model's queue.
+//! Assigning connections in turn keeps a handful of busy ones spread evenly, which the kernel's own choice between
+//! several listening sockets does not.
 
-use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alipes_protocol::limits;
 use tokio::runtime;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::capacity::{Capacity, Place, turn_away};
+use super::acceptor::{Acceptor, Connection};
+use super::capacity::Capacity;
 use super::connection::{Accepted, Line, Socket};
-use super::door::{Door, Kind};
 use super::listener::Listener;
+use super::policy::ListenerKind;
+use super::protocol::Shutdown;
 use super::tls::Tls;
-use crate::events::Event;
-use crate::executor::desk::Desk;
+use crate::events::EventQueue;
 use crate::priority::{self, Priority};
-use crate::service::Service;
-use crate::{grpc, http};
-
-/// Pause after a failed accept, which mostly means that descriptors have run out: the loop must not spin on it.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
-
-/// Time between two lines of the log about connections that are refused.
-const NOTICE_PAUSE: Duration = Duration::from_secs(60);
-
-/// A door with its socket.
-pub struct Entrance {
-    /// Which door.
-    pub kind: Kind,
-    /// Where connections come from.
-    pub listener: Listener,
-    /// How they are encrypted; none leaves them plain.
-    pub tls: Option<Arc<Tls>>,
-}
 
 /// How far the network has come with stopping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
@@ -53,67 +35,92 @@ pub enum Phase {
     Closed,
 }
 
+/// Work of the server on each network thread, beside its connections.
+#[derive(Clone, Copy)]
+pub struct ThreadHooks {
+    /// Called on the event loop before its first connection.
+    pub start: fn(),
+    /// Called on the thread after its event loop has ended.
+    pub stop: fn(),
+}
+
+/// The settings of the network.
+pub struct NetworkOptions {
+    /// Network threads.
+    pub threads: usize,
+    /// Most connections at a time, but for those of the metrics listener; 0 takes what descriptors allow.
+    pub max_connections: usize,
+    /// Where rejected connections and reloaded certificates are logged.
+    pub events: Arc<EventQueue>,
+    /// What else runs on each thread.
+    pub hooks: ThreadHooks,
+}
+
 /// The running network threads.
 pub struct Network {
     phase: watch::Sender<Phase>,
     threads: Vec<JoinHandle<()>>,
-    loops: Vec<runtime::Handle>,
-    dealers: Vec<mpsc::UnboundedSender<Connection>>,
-    service: Arc<Service>,
+    event_loops: Vec<runtime::Handle>,
+    connections: Vec<mpsc::UnboundedSender<Connection>>,
+    max_connections: usize,
+    events: Arc<EventQueue>,
 }
 
 impl Network {
-    /// Starts the threads; nothing is accepted yet, but worker processes are watched from here on.
+    /// Starts the threads; nothing is accepted yet.
     ///
     /// # Errors
     ///
     /// The system refuses a thread or an event loop.
-    pub fn start(service: &Arc<Service>, threads: usize) -> io::Result<Network> {
+    pub fn start(options: NetworkOptions) -> io::Result<Network> {
+        let NetworkOptions { threads, max_connections, events, hooks } = options;
         let (phase, watching) = watch::channel(Phase::Open);
-        let (dealers, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
+        let (connections, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
         let mut network = Network {
             phase,
             threads: Vec::with_capacity(threads),
-            loops: Vec::new(),
-            dealers,
-            service: Arc::clone(service),
+            event_loops: Vec::with_capacity(threads),
+            connections,
+            max_connections,
+            events,
         };
         for (number, receiver) in receivers.into_iter().enumerate() {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-            network.loops.push(runtime.handle().clone());
-            let thread = NetworkThread { phase: watching.clone(), receiver };
+            network.event_loops.push(runtime.handle().clone());
+            let phase = watching.clone();
             let handle = thread::Builder::new().name(format!("alipes-net-{number}"));
             network.threads.push(handle.spawn(move || {
                 priority::set(Priority::Network);
-                runtime.block_on(thread.run());
-                Desk::close();
+                runtime.block_on(async {
+                    (hooks.start)();
+                    serve_connections(receiver, phase).await;
+                });
+                (hooks.stop)();
             })?);
         }
-        service.reactors.set(network.loops.clone());
         Ok(network)
     }
 
+    /// The event loops of the threads.
+    pub fn event_loops(&self) -> &[runtime::Handle] {
+        &self.event_loops
+    }
+
     /// Begins to accept.
-    pub fn open(&self, entrances: Vec<Entrance>) {
-        let Some(accepting) = self.loops.first() else { return };
-        let capacity = Capacity::new(self.service.config.connections.max_connections);
-        for entrance in entrances {
-            // Metrics tell about a server that is full.
-            let capacity = match entrance.kind {
-                Kind::Metrics => Capacity::new(limits::METRICS_MAX_CONNECTIONS),
-                _ => Arc::clone(&capacity),
+    pub fn open(&self, listeners: Vec<Listener>) {
+        let Some(accepting) = self.event_loops.first() else { return };
+        let capacity = Capacity::new(self.max_connections);
+        for Listener { socket, protocol, tls } in listeners {
+            // Metrics report on a server that is full.
+            let capacity = match protocol.policy().kind {
+                ListenerKind::Metrics => Capacity::new(limits::METRICS_MAX_CONNECTIONS),
+                ListenerKind::Http | ListenerKind::Grpc => Arc::clone(&capacity),
             };
-            let porter = Porter {
-                door: Arc::new(Door::new(entrance.kind, Arc::clone(&self.service))),
-                tls: entrance.tls,
-                capacity,
-                farewells: Arc::new(Semaphore::new(limits::REFUSALS_AT_A_TIME)),
-                told: Cell::new(None),
-            };
-            if let Some(reload) = porter.reload() {
+            let acceptor = Acceptor::new(protocol, tls, capacity, Arc::clone(&self.events));
+            if let Some(reload) = acceptor.reload() {
                 accepting.spawn(reload);
             }
-            accepting.spawn(porter.accept(entrance.listener, self.dealers.clone(), self.phase.subscribe()));
+            accepting.spawn(acceptor.run(socket, self.connections.clone(), self.phase.subscribe()));
         }
     }
 
@@ -131,105 +138,7 @@ impl Network {
     }
 }
 
-/// A connection on its way to the thread that serves it.
-struct Connection {
-    stream: Accepted,
-    door: Arc<Door>,
-    tls: Option<Arc<Tls>>,
-    place: Place,
-}
-
-struct NetworkThread {
-    phase: watch::Receiver<Phase>,
-    receiver: mpsc::UnboundedReceiver<Connection>,
-}
-
-impl NetworkThread {
-    async fn run(self) {
-        let desk = Desk::open();
-        tokio::spawn(desk.serve());
-        serve_connections(self.receiver, self.phase).await;
-    }
-}
-
-/// Stands at a door: lets connections in while there is room.
-struct Porter {
-    door: Arc<Door>,
-    tls: Option<Arc<Tls>>,
-    capacity: Arc<Capacity>,
-    farewells: Arc<Semaphore>,
-    /// When the log was last told that there is no room.
-    told: Cell<Option<Instant>>,
-}
-
-impl Porter {
-    /// Takes connections from a listening socket and deals them out to the threads in turn.
-    async fn accept(
-        self,
-        listener: Listener,
-        threads: Vec<mpsc::UnboundedSender<Connection>>,
-        mut phase: watch::Receiver<Phase>,
-    ) {
-        let Ok(listener) = listener.adopt() else { return };
-        // Metrics tell about a drain while it lasts.
-        let last = if self.door.kind == Kind::Metrics { Phase::Closed } else { Phase::Draining };
-        for thread in threads.iter().cycle() {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                _ = phase.wait_for(|phase| *phase >= last) => return,
-            };
-            match accepted {
-                Ok(stream) => self.let_in(stream, thread),
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
-            }
-        }
-    }
-
-    fn let_in(&self, stream: Accepted, thread: &mpsc::UnboundedSender<Connection>) {
-        match self.capacity.take() {
-            Some(place) => {
-                let (door, tls) = (Arc::clone(&self.door), self.tls.clone());
-                let _ = thread.send(Connection { stream, door, tls, place });
-            }
-            None => {
-                self.tell();
-                self.turn_away(stream);
-            }
-        }
-    }
-
-    /// Tells the log, now and then.
-    fn tell(&self) {
-        if self.told.get().is_some_and(|told| told.elapsed() < NOTICE_PAUSE) {
-            return;
-        }
-        self.told.set(Some(Instant::now()));
-        let (door, most) = (self.door.kind.name(), self.capacity.most());
-        let text = format!("{door} connections are refused: {most} are open, see --max-connections");
-        self.door.service.events.tell(Event::Notice { level: 1, text });
-    }
-
-    /// Says why; where too many are told already, says nothing.
-    fn turn_away(&self, stream: Accepted) {
-        let Ok(farewell) = Arc::clone(&self.farewells).try_acquire_owned() else { return };
-        let (encrypted, most) = (self.tls.is_some(), self.capacity.most());
-        if let Ok(stream) = stream.adopt() {
-            tokio::spawn(async move {
-                turn_away(encrypted, most, stream).await;
-                drop(farewell);
-            });
-        }
-    }
-
-    /// Looks after the certificate, where there is one and it may change.
-    fn reload(&self) -> Option<impl Future<Output = ()> + use<>> {
-        let tls = Arc::clone(self.tls.as_ref()?);
-        let every = Duration::try_from_secs_f64(self.door.limits.tls_reload_s).ok().filter(|every| !every.is_zero())?;
-        Some(tls.reload(every, Arc::clone(&self.door.service)))
-    }
-}
-
-/// Serves the connections that this thread is dealt, until everything ends.
+/// Serves the connections that this thread is assigned, until everything ends.
 async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mut phase: watch::Receiver<Phase>) {
     let mut connections = JoinSet::new();
     let watching = phase.clone();
@@ -246,27 +155,22 @@ async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mu
     }
 }
 
-async fn serve(connection: Connection, mut phase: watch::Receiver<Phase>) {
-    let Connection { stream, door, tls, place } = connection;
-    let Some(socket) = encrypt(stream, tls.as_deref(), door.patience.head).await else { return };
-    let line = Line::new(socket, door.patience.stall);
-    let last = if door.kind == Kind::Metrics { Phase::Closed } else { Phase::Draining };
-    let draining = async move { drop(phase.wait_for(|phase| *phase >= last).await) };
-    match door.kind {
-        Kind::Http => http::serve_connection(line, door, draining).await,
-        Kind::Grpc => grpc::serve_connection(line, door, draining).await,
-        Kind::Metrics => http::metrics::serve_connection(line, door, draining).await,
-    }
-    drop(place);
+async fn serve(connection: Connection, phase: watch::Receiver<Phase>) {
+    let Connection { stream, protocol, tls, permit } = connection;
+    let (kind, timeouts) = (protocol.policy().kind, protocol.policy().patience);
+    let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head).await else { return };
+    let line = Line::new(socket, timeouts.stall);
+    protocol.serve(line, Shutdown::new(phase, kind.closes_in())).await;
+    drop(permit);
 }
 
-/// The connection, encrypted where it has to be; none where the client does not agree in time.
-async fn encrypt(stream: Accepted, tls: Option<&Tls>, patience: Option<Duration>) -> Option<Socket> {
+/// The connection, encrypted where it has to be; none where the handshake fails or takes too long.
+async fn encrypt(stream: Accepted, tls: Option<&Tls>, timeout: Option<Duration>) -> Option<Socket> {
     let stream = stream.adopt().ok()?;
     let Some(tls) = tls else { return Some(Socket::Plain(stream)) };
-    let agreement = tls.accept(stream);
-    match patience {
-        Some(patience) => tokio::time::timeout(patience, agreement).await.ok()?.ok(),
-        None => agreement.await.ok(),
+    let handshake = tls.accept(stream);
+    match timeout {
+        Some(timeout) => tokio::time::timeout(timeout, handshake).await.ok()?.ok(),
+        None => handshake.await.ok(),
     }
 }

@@ -13,11 +13,10 @@ use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest
 use alipes_protocol::{Datatype, InferRequest, Tensor};
 use alipes_scheduler::Effect;
 use alipes_server::executor::answer::{Reply, Responder};
-use alipes_server::grpc::serve_connection;
+use alipes_server::grpc::{GrpcProtocol, serve_connection};
 use alipes_server::model::check::check_request;
 use alipes_server::model::{Drivers, Pending};
 use alipes_server::net::connection::Line;
-use alipes_server::net::door::{self, Kind};
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
 use prost::Message;
@@ -47,7 +46,7 @@ impl Door {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (draining, watching) = watch::channel(false);
-        let behind = Arc::new(door::Door::new(Kind::Grpc, Arc::clone(&service)));
+        let behind = Arc::new(GrpcProtocol::new(Arc::clone(&service)));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let mut watching = watching.clone();

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioTimer;
 use self::calls::Calls;
 pub use self::floods::{Guard, PingRules};
 use super::connection::Pulse;
-use super::door::Door;
+use super::policy::ListenerPolicy;
 
 /// What a client of HTTP/2 says first.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -32,9 +32,9 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// allocated anew for each message.
 const FRAME_BYTES: u32 = 128 << 10;
 
-/// Serves a connection of a door.
-pub fn builder(door: &Door, pulse: &Arc<Pulse>) -> http2::Builder<Calls> {
-    let mut builder = http2::Builder::new(Calls::new(Arc::clone(pulse), door.patience.stall));
+/// Serves a connection under a listener's policy.
+pub fn builder(policy: &ListenerPolicy, pulse: &Arc<Pulse>) -> http2::Builder<Calls> {
+    let mut builder = http2::Builder::new(Calls::new(Arc::clone(pulse), policy.patience.stall));
     builder
         .adaptive_window(false)
         .initial_stream_window_size(CALL_WINDOW_BYTES)
@@ -42,9 +42,9 @@ pub fn builder(door: &Door, pulse: &Arc<Pulse>) -> http2::Builder<Calls> {
         .max_frame_size(FRAME_BYTES)
         .max_concurrent_streams(GRPC_MAX_CONCURRENT_CALLS)
         .max_pending_accept_reset_streams(HTTP2_MAX_RESETS_AT_ONCE)
-        .max_header_list_size(u32::try_from(door.limits.max_header_bytes).unwrap_or(u32::MAX))
+        .max_header_list_size(u32::try_from(policy.limits.max_header_bytes).unwrap_or(u32::MAX))
         .auto_date_header(false);
-    if let Some((interval, timeout)) = door.pings {
+    if let Some((interval, timeout)) = policy.pings {
         builder.timer(TokioTimer::new()).keep_alive_interval(interval).keep_alive_timeout(timeout);
     }
     builder

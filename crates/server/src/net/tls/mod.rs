@@ -13,14 +13,13 @@ use tokio_rustls::TlsAcceptor;
 
 use self::files::{Stamp, load, stamp};
 use super::connection::{Carrier, Socket};
-use super::door::Kind;
-use crate::events::Event;
-use crate::service::Service;
+use super::policy::ListenerKind;
+use crate::events::{Event, EventQueue};
 use crate::spec::TlsSpec;
 
-/// How connections of a door are encrypted.
+/// How connections of a listener are encrypted.
 pub struct Tls {
-    kind: Kind,
+    kind: ListenerKind,
     spec: TlsSpec,
     // Each connection takes the certificate of its time.
     current: ArcSwap<rustls::ServerConfig>,
@@ -32,7 +31,7 @@ impl Tls {
     /// # Errors
     ///
     /// One of them is absent, or does not hold what it should.
-    pub fn new(kind: Kind, spec: &TlsSpec) -> Result<Tls, TlsError> {
+    pub fn new(kind: ListenerKind, spec: &TlsSpec) -> Result<Tls, TlsError> {
         let current = ArcSwap::from_pointee(load(spec, protocols(kind))?);
         Ok(Tls { kind, spec: spec.clone(), current })
     }
@@ -50,14 +49,14 @@ impl Tls {
     /// Looks at the files now and then, and takes what has changed; what cannot be used is told and left alone.
     ///
     /// New connections have the new certificate, open ones stay as they are.
-    pub async fn reload(self: Arc<Self>, every: Duration, service: Arc<Service>) {
+    pub async fn reload(self: Arc<Self>, every: Duration, events: Arc<EventQueue>) {
         let mut seen = self.stamp().await;
         loop {
             tokio::time::sleep(every).await;
             let now = self.stamp().await;
             if now != seen {
                 seen = now;
-                service.events.tell(self.renew().await);
+                events.tell(self.renew().await);
             }
         }
     }
@@ -71,26 +70,27 @@ impl Tls {
         let tls = Arc::clone(self);
         // Files and keys take longer than a network thread has.
         let loaded = tokio::task::spawn_blocking(move || load(&tls.spec, protocols(tls.kind))).await;
-        let (door, file) = (self.kind.name(), &self.spec.certificate);
+        let (listener, file) = (self.kind.name(), &self.spec.certificate);
         match loaded {
             Ok(Ok(config)) => {
                 self.current.store(Arc::new(config));
-                Event::Notice { level: 2, text: format!("the {door} certificate '{file}' was read again") }
+                Event::Notice { level: 2, text: format!("the {listener} certificate '{file}' was read again") }
             }
             Ok(Err(error)) => {
-                let text = format!("the {door} certificate stays as it is, since the new one cannot be used: {error}");
+                let text =
+                    format!("the {listener} certificate stays as it is, since the new one cannot be used: {error}");
                 Event::Notice { level: 0, text }
             }
-            Err(_) => Event::Notice { level: 0, text: format!("the {door} certificate could not be read again") },
+            Err(_) => Event::Notice { level: 0, text: format!("the {listener} certificate could not be read again") },
         }
     }
 }
 
-/// What may be spoken on a door, the best first.
-fn protocols(kind: Kind) -> &'static [&'static [u8]] {
+/// The protocols that a listener offers, the best first.
+fn protocols(kind: ListenerKind) -> &'static [&'static [u8]] {
     match kind {
-        Kind::Http => &[b"h2", b"http/1.1"],
-        Kind::Grpc => &[b"h2"],
-        Kind::Metrics => &[b"http/1.1"],
+        ListenerKind::Http => &[b"h2", b"http/1.1"],
+        ListenerKind::Grpc => &[b"h2"],
+        ListenerKind::Metrics => &[b"http/1.1"],
     }
 }

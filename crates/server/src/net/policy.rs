@@ -1,4 +1,4 @@
-//! A door: what is behind it, who may come in, and what a connection may take.
+//! What a listener admits, and what its connections may use: limits, time-outs, restrictions, pings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use alipes_protocol::limits::GRPC_IDLE_PING_TIME;
 
 use super::connection::{Line, Patience, Watch};
 use super::http2::{Guard, PingRules};
+use super::network::Phase;
 use super::restricted::Restrictions;
-use crate::service::Service;
-use crate::spec::{ConnectionSpec, KeepaliveSpec};
+use crate::spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 
-/// Which door a connection came through.
+/// What a listener serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ListenerKind {
     /// HTTP.
     Http,
     /// gRPC.
@@ -22,48 +22,53 @@ pub enum Kind {
     Metrics,
 }
 
-impl Kind {
-    /// What people call it.
+impl ListenerKind {
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Http => "HTTP",
-            Kind::Grpc => "gRPC",
-            Kind::Metrics => "metrics",
+            ListenerKind::Http => "HTTP",
+            ListenerKind::Grpc => "gRPC",
+            ListenerKind::Metrics => "metrics",
+        }
+    }
+
+    /// The phase of the network in which the listener closes. Metrics report on a drain while it lasts.
+    pub fn closes_in(self) -> Phase {
+        match self {
+            ListenerKind::Http | ListenerKind::Grpc => Phase::Draining,
+            ListenerKind::Metrics => Phase::Closed,
         }
     }
 }
 
-/// A door of a server.
-pub struct Door {
-    /// Which.
-    pub kind: Kind,
-    /// What is behind it.
-    pub service: Arc<Service>,
-    /// What connections may take.
+/// The rules of one listener.
+pub struct ListenerPolicy {
+    /// What the listener serves.
+    pub kind: ListenerKind,
+    /// Limits of a connection.
     pub limits: ConnectionSpec,
-    /// How long connections are kept.
+    /// Time-outs of a connection.
     pub patience: Patience,
     /// Requests that need a header.
     pub restrictions: Restrictions,
-    /// Time between two pings of the server, and to wait for an answer.
+    /// Interval between two pings of the server, and time-out of their acknowledgement.
     pub pings: Option<(Duration, Duration)>,
     /// How often a client may ping.
     pub ping_rules: Option<PingRules>,
 }
 
-impl Door {
-    /// A door of a service, as its configuration says.
-    pub fn new(kind: Kind, service: Arc<Service>) -> Door {
-        let config = &service.config;
+impl ListenerPolicy {
+    /// The policy of a listener, as the server's configuration says.
+    pub fn new(kind: ListenerKind, config: &ServerConfig) -> ListenerPolicy {
         let limits = config.connections.clone();
-        let keepalive = (kind == Kind::Grpc).then_some(&config.keepalive);
-        Door {
+        let keepalive = (kind == ListenerKind::Grpc).then_some(&config.keepalive);
+        ListenerPolicy {
             kind,
             patience: patience(&limits, keepalive),
             restrictions: match kind {
-                Kind::Http => Restrictions::http(&config.http_restricted),
-                Kind::Grpc => Restrictions::grpc(&config.grpc_restricted),
-                Kind::Metrics => Restrictions::default(),
+                ListenerKind::Http => Restrictions::http(&config.http_restricted),
+                ListenerKind::Grpc => Restrictions::grpc(&config.grpc_restricted),
+                ListenerKind::Metrics => Restrictions::default(),
             },
             pings: keepalive.and_then(pings),
             ping_rules: keepalive.map(|keepalive| PingRules {
@@ -72,7 +77,6 @@ impl Door {
                 without_calls: keepalive.permit_without_calls,
             }),
             limits,
-            service,
         }
     }
 
@@ -87,6 +91,11 @@ impl Door {
         let guard = Guard::new(Arc::clone(&pulse), self.limits.http2_control_frames_per_s, self.ping_rules);
         (line.guarded(guard), Watch::http2(pulse, self.patience))
     }
+
+    /// Interval between two checks of the certificate files; none where they are not checked.
+    pub fn tls_reload_interval(&self) -> Option<Duration> {
+        seconds(self.limits.tls_reload_s)
+    }
 }
 
 fn patience(limits: &ConnectionSpec, keepalive: Option<&KeepaliveSpec>) -> Patience {
@@ -99,13 +108,13 @@ fn patience(limits: &ConnectionSpec, keepalive: Option<&KeepaliveSpec>) -> Patie
     }
 }
 
-/// Pings cost each frame a look at the clock, so the longest time, which is gRPC's default, is left to TCP.
+/// Pings cost a clock read per frame, so the longest interval, which is gRPC's default, is left to TCP.
 fn pings(keepalive: &KeepaliveSpec) -> Option<(Duration, Duration)> {
     let interval = milliseconds(keepalive.time_ms).filter(|interval| *interval < GRPC_IDLE_PING_TIME)?;
     Some((interval, Duration::from_millis(keepalive.timeout_ms)))
 }
 
-/// A time, or none where it is zero.
+/// A duration; none where it is zero.
 fn seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero())
 }

@@ -1,0 +1,81 @@
+//! From a request's route to the function that answers it.
+
+use hyper::{Request, Response};
+
+use super::connection::HttpProtocol;
+use super::reply::{self, Reply};
+use super::route::{Region, Route};
+use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
+use crate::net::connection::{Incoming, Spelling};
+use crate::service::Service;
+
+/// Answers a request, unless it lacks the header that its group needs.
+pub async fn handle(http: &HttpProtocol, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
+    if !http.policy.restrictions.is_empty()
+        && let Some(header) = http.policy.restrictions.lacks_http(request.uri().path(), request.headers())
+    {
+        let refused = reply::restricted(header);
+        body::discard(request.into_body());
+        return refused;
+    }
+    answer(&http.service, request, spelling).await
+}
+
+async fn answer(service: &Service, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
+    match Route::of(request.method(), request.uri().path()) {
+        Route::Infer { model, version } => {
+            let (model, version) = (model.to_owned(), version.to_owned());
+            infer::infer(service, &model, &version, request, spelling).await
+        }
+        Route::Generate { model, version, events } => {
+            let (model, version) = (model.to_owned(), version.to_owned());
+            generate::generate(service, &model, &version, events, request).await
+        }
+        Route::Live => reply::health(service.server_live()),
+        Route::Ready => reply::health(service.server_ready().await),
+        Route::Server => reply::json(&service.server_metadata()),
+        Route::ModelReady { model, version } => {
+            let (model, version) = (model.to_owned(), version.to_owned());
+            control::model_ready(service, &model, &version).await
+        }
+        Route::ModelMetadata { model, version } => reply::json_or(service.model_metadata(model, version)),
+        Route::ModelConfig { model, version } => control::model_config(service, model, version),
+        Route::Statistics { model, version } => statistics::statistics(service, model, version),
+        Route::Explain { model, version } => reply::json_or(service.explain(model, version)),
+        Route::SequenceState { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::state(service, &model, &version, &id).await
+        }
+        Route::EndSequence { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::end(service, &model, &version, &id).await
+        }
+        Route::RestoreSequence { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::restore(service, &model, &version, &id, request.into_body()).await
+        }
+        Route::Index => control::index(service, request.into_body()).await,
+        Route::Load { model } => {
+            let model = model.to_owned();
+            control::load(service, &model, request.into_body()).await
+        }
+        Route::Unload { model } => {
+            let model = model.to_owned();
+            control::unload(service, &model, request.into_body()).await
+        }
+        Route::LogSettings => logging::settings(service),
+        Route::ChangeLog => logging::change(service, request.into_body()).await,
+        Route::TraceSettings { model } => tracing::settings(service, model),
+        Route::ChangeTracing { model } => {
+            let model = model.to_owned();
+            tracing::change(service, &model, request.into_body()).await
+        }
+        Route::Region(region) => {
+            let name = region.name.to_owned();
+            shared_memory::region(service, Region { name: &name, ..region }, request.into_body()).await
+        }
+        Route::NamedRepository => control::named_repository(),
+        Route::WrongMethod { plain } => reply::wrong_method(plain),
+        Route::Unknown => reply::not_found(),
+    }
+}
