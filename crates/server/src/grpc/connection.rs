@@ -78,7 +78,7 @@ fn refuse(policy: &ListenerPolicy, method: &str, headers: &HeaderMap) -> Option<
     if policy.restrictions.is_empty() {
         return None;
     }
-    let header = policy.restrictions.lacks_grpc(method, headers)?;
+    let header = policy.restrictions.missing_header(methods::group(method)?, headers)?;
     let text = format!("This protocol is restricted, expecting header '{header}'");
     Some(Box::new(status::refusal(&InferError::new(Code::Unavailable, text))))
 }

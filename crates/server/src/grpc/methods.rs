@@ -21,6 +21,7 @@ use super::tracing::{self, Entry};
 use super::watch::WatchAnswer;
 use super::{deadline, infer, logging, metadata, repository, shared_memory, statistics, status};
 use crate::net::connection::Incoming;
+use crate::net::restricted::Group;
 use crate::service::Service;
 
 /// A method that is served.
@@ -55,6 +56,40 @@ enum Control {
     LogSettings,
     TraceSetting,
     HealthCheck,
+}
+
+impl Method {
+    /// The group of the method; reflection is in none.
+    fn group(self) -> Option<Group> {
+        match self {
+            Method::ModelInfer | Method::ModelStreamInfer => Some(Group::Inference),
+            Method::HealthWatch => Some(Group::Health),
+            Method::Reflection => None,
+            Method::Control(control) => Some(control.group()),
+        }
+    }
+}
+
+impl Control {
+    fn group(self) -> Group {
+        match self {
+            Control::ServerLive | Control::ServerReady | Control::ModelReady | Control::HealthCheck => Group::Health,
+            Control::ServerMetadata | Control::ModelMetadata => Group::Metadata,
+            Control::ModelConfig => Group::ModelConfig,
+            Control::ModelStatistics => Group::Statistics,
+            Control::RepositoryIndex | Control::RepositoryModelLoad | Control::RepositoryModelUnload => {
+                Group::ModelRepository
+            }
+            Control::RegionStatus
+            | Control::RegionRegister
+            | Control::RegionUnregister
+            | Control::CudaRegionStatus
+            | Control::CudaRegionRegister
+            | Control::CudaRegionUnregister => Group::SharedMemory,
+            Control::LogSettings => Group::Logging,
+            Control::TraceSetting => Group::Trace,
+        }
+    }
 }
 
 /// Every method that is served, the busiest first.
@@ -199,6 +234,24 @@ fn find(path: &str) -> Result<Method, InferError> {
     found.ok_or_else(|| InferError::new(Code::Unsupported, format!("unknown method {path}")))
 }
 
+/// The group of the method with this path.
+pub(super) fn group(path: &str) -> Option<Group> {
+    find(path).map_or_else(|_| unknown_group(path), Method::group)
+}
+
+/// The group of a method that is not served: that of the methods beside it, so that a restricted listener does not reveal
+/// which methods exist.
+fn unknown_group(path: &str) -> Option<Group> {
+    if path.starts_with("/grpc.health.v1.Health/") {
+        return Some(Group::Health);
+    }
+    let method = path.strip_prefix("/inference.GRPCInferenceService/")?;
+    if method.starts_with("Repository") {
+        return Some(Group::ModelRepository);
+    }
+    method.contains("SharedMemory").then_some(Group::SharedMemory)
+}
+
 async fn control(service: &Service, method: Control, head: Head, body: Incoming) -> Result<Answer, InferError> {
     let receiving = match method {
         // It brings files.
@@ -255,6 +308,31 @@ mod tests {
         let listed: Vec<String> = SERVED.iter().map(|(path, _)| path.to_string()).collect();
         assert_eq!(listed.len(), declared().len());
         assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), declared());
+    }
+
+    #[test]
+    fn the_methods_of_the_protocol_cover_every_group() {
+        let methods = SERVED.iter().filter(|(path, _)| path.starts_with("/inference."));
+        let groups: BTreeSet<Group> =
+            methods.map(|(path, _)| group(path).unwrap_or_else(|| panic!("{path} is in no group"))).collect();
+        assert_eq!(groups, BTreeSet::from(Group::ALL));
+    }
+
+    #[test]
+    fn a_method_beside_others_is_in_their_group() {
+        let known = [
+            ("/inference.GRPCInferenceService/ModelStreamInfer", Some(Group::Inference)),
+            ("/inference.GRPCInferenceService/RepositoryUnheardOf", Some(Group::ModelRepository)),
+            ("/inference.GRPCInferenceService/GpuSharedMemoryStatus", Some(Group::SharedMemory)),
+            ("/inference.GRPCInferenceService/UnheardOf", None),
+            ("/grpc.health.v1.Health/Check", Some(Group::Health)),
+            ("/grpc.health.v1.Health/Watch", Some(Group::Health)),
+            ("/grpc.health.v1.Health/UnheardOf", Some(Group::Health)),
+            ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", None),
+        ];
+        for (path, expected) in known {
+            assert_eq!(group(path), expected, "{path}");
+        }
     }
 
     #[test]

@@ -7,18 +7,27 @@ use super::reply::{self, Reply};
 use super::route::{Region, Route};
 use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
 use crate::net::connection::{Incoming, Spelling};
+use crate::net::restricted::Restrictions;
 use crate::service::Service;
 
 /// Answers a request, unless it lacks the header that its group needs.
 pub async fn handle(http: &HttpProtocol, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
-    if !http.policy.restrictions.is_empty()
-        && let Some(header) = http.policy.restrictions.lacks_http(request.uri().path(), request.headers())
-    {
+    if let Some(header) = missing_header(&http.policy.restrictions, &request) {
         let refused = reply::restricted(header);
         body::discard(request.into_body());
         return refused;
     }
     answer(&http.service, request, spelling).await
+}
+
+/// The header that a request lacks in a restricted group.
+#[inline]
+fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<Incoming>) -> Option<&'r str> {
+    if restrictions.is_empty() {
+        return None;
+    }
+    let path = request.uri().path();
+    restrictions.missing_header(Route::of(request.method(), path).group(path)?, request.headers())
 }
 
 async fn answer(service: &Service, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {

@@ -11,5 +11,5 @@ pub mod listener;
 pub mod network;
 pub mod policy;
 pub mod protocol;
-mod restricted;
+pub mod restricted;
 pub mod tls;

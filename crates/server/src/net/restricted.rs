@@ -1,8 +1,8 @@
 //! Groups of requests that need a header with an agreed value. Source: Triton's flags `--http-restricted-api` and
-//! `--grpc-restricted-protocol`, whose groups these are.
+//! `--grpc-restricted-protocol`, whose groups these are. The routes of HTTP and the methods of gRPC name their groups.
 //!
-//! The value is compared in a time that does not tell where it differs. It is no substitute for encryption: whoever
-//! reads the connection reads the value.
+//! The comparison takes the same time wherever the values differ. It is no substitute for encryption: anyone who reads the
+//! connection reads the value.
 
 use std::hint::black_box;
 
@@ -10,23 +10,63 @@ use http::HeaderMap;
 
 use crate::spec::RestrictionSpec;
 
-/// The groups, by the names that the flags take.
-const GROUPS: [&str; 9] = [
-    "health",
-    "metadata",
-    "inference",
-    "shared-memory",
-    "model-config",
-    "model-repository",
-    "statistics",
-    "trace",
-    "logging",
-];
+/// A group of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Health and readiness.
+    Health,
+    /// Metadata of the server and of models.
+    Metadata,
+    /// Inference, and the states of sequences.
+    Inference,
+    /// Regions of shared memory.
+    SharedMemory,
+    /// Configurations of models.
+    ModelConfig,
+    /// Index, load and unload.
+    ModelRepository,
+    /// Statistics, and what they explain.
+    Statistics,
+    /// Trace settings.
+    Trace,
+    /// Log settings.
+    Logging,
+}
 
-/// What stands in front of a key as gRPC's metadata.
+impl Group {
+    /// Every group.
+    pub const ALL: [Group; 9] = [
+        Group::Health,
+        Group::Metadata,
+        Group::Inference,
+        Group::SharedMemory,
+        Group::ModelConfig,
+        Group::ModelRepository,
+        Group::Statistics,
+        Group::Trace,
+        Group::Logging,
+    ];
+
+    /// The name that the flags take.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Health => "health",
+            Group::Metadata => "metadata",
+            Group::Inference => "inference",
+            Group::SharedMemory => "shared-memory",
+            Group::ModelConfig => "model-config",
+            Group::ModelRepository => "model-repository",
+            Group::Statistics => "statistics",
+            Group::Trace => "trace",
+            Group::Logging => "logging",
+        }
+    }
+}
+
+/// Prefix of a key in gRPC metadata.
 const GRPC_PREFIX: &str = "triton-grpc-protocol-";
 
-/// What needs which header.
+/// Which groups need which header.
 #[derive(Debug, Default)]
 pub struct Restrictions {
     rules: Vec<Rule>,
@@ -34,48 +74,42 @@ pub struct Restrictions {
 
 #[derive(Debug)]
 struct Rule {
-    groups: Vec<&'static str>,
+    groups: Vec<Group>,
     header: String,
     value: Vec<u8>,
 }
 
 impl Restrictions {
-    /// Those of the HTTP door.
+    /// The restrictions of the HTTP listener.
     pub fn http(specs: &[RestrictionSpec]) -> Restrictions {
         Restrictions::new(specs, "")
     }
 
-    /// Those of the gRPC door.
+    /// The restrictions of the gRPC listener.
     pub fn grpc(specs: &[RestrictionSpec]) -> Restrictions {
         Restrictions::new(specs, GRPC_PREFIX)
     }
 
     fn new(specs: &[RestrictionSpec], prefix: &str) -> Restrictions {
         let rule = |spec: &RestrictionSpec| Rule {
-            groups: GROUPS.into_iter().filter(|group| spec.groups.iter().any(|name| name == group)).collect(),
+            groups: Group::ALL
+                .into_iter()
+                .filter(|group| spec.groups.iter().any(|name| name == group.name()))
+                .collect(),
             header: format!("{prefix}{}", spec.header),
             value: spec.value.as_bytes().to_vec(),
         };
         Restrictions { rules: specs.iter().map(rule).collect() }
     }
 
-    /// Whether anything is restricted at all.
+    /// Whether nothing is restricted.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The header that a request to a path of HTTP lacks; none where it may pass.
-    pub fn lacks_http(&self, path: &str, headers: &HeaderMap) -> Option<&str> {
-        self.lacks(http_group(path)?, headers)
-    }
-
-    /// The metadata that a call of a method lacks; none where it may pass.
-    pub fn lacks_grpc(&self, method: &str, metadata: &HeaderMap) -> Option<&str> {
-        self.lacks(grpc_group(method)?, metadata)
-    }
-
-    fn lacks(&self, group: &str, headers: &HeaderMap) -> Option<&str> {
+    /// The header that a request of a group lacks; none where the request is allowed.
+    pub fn missing_header(&self, group: Group, headers: &HeaderMap) -> Option<&str> {
         let rule = self.rules.iter().find(|rule| rule.groups.contains(&group))?;
         let given = headers.get(rule.header.as_str()).map(|value| value.as_bytes());
         (!given.is_some_and(|given| same(given, &rule.value))).then_some(&rule.header)
@@ -87,51 +121,8 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differences, (a, b)| black_box(differences | (a ^ b))) == 0
 }
 
-/// The group of a path, whatever the method: Triton asks for the header before it looks at that.
-fn http_group(path: &str) -> Option<&'static str> {
-    let segments: Vec<&str> = path.strip_prefix("/v2")?.split('/').collect();
-    Some(match segments[..] {
-        [""] => "metadata",
-        ["", "health", ..] => "health",
-        ["", "logging", ..] => "logging",
-        ["", "trace", ..] => "trace",
-        ["", "repository", ..] => "model-repository",
-        ["", "systemsharedmemory" | "cudasharedmemory", ..] => "shared-memory",
-        ["", "models", "stats"] => "statistics",
-        ["", "models", _, "versions", _, ref action @ ..] | ["", "models", _, ref action @ ..] => match action {
-            [] => "metadata",
-            ["ready", ..] => "health",
-            ["config", ..] => "model-config",
-            ["stats" | "explain", ..] => "statistics",
-            ["trace", ..] => "trace",
-            _ => "inference",
-        },
-        _ => return None,
-    })
-}
-
-fn grpc_group(path: &str) -> Option<&'static str> {
-    if path.starts_with("/grpc.health.v1.Health/") {
-        return Some("health");
-    }
-    Some(match path.strip_prefix("/inference.GRPCInferenceService/")? {
-        "ServerLive" | "ServerReady" | "ModelReady" => "health",
-        "ServerMetadata" | "ModelMetadata" => "metadata",
-        "ModelInfer" | "ModelStreamInfer" => "inference",
-        "ModelConfig" => "model-config",
-        "ModelStatistics" => "statistics",
-        "TraceSetting" => "trace",
-        "LogSettings" => "logging",
-        method if method.starts_with("Repository") => "model-repository",
-        method if method.contains("SharedMemory") => "shared-memory",
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use http::{HeaderMap, HeaderValue};
 
     use super::*;
@@ -148,62 +139,26 @@ mod tests {
     #[test]
     fn a_restricted_request_needs_the_header_and_its_value() {
         let http = Restrictions::http(&restrictions());
-        let path = "/v2/models/m/versions/1/infer";
-        assert_eq!(http.lacks_http(path, &HeaderMap::new()), Some("Key"));
+        assert_eq!(http.missing_header(Group::Inference, &HeaderMap::new()), Some("Key"));
         for value in ["", "wor", "wordy", "Word"] {
-            assert_eq!(http.lacks_http(path, &with("key", value)), Some("Key"), "{value}");
+            assert_eq!(http.missing_header(Group::Inference, &with("key", value)), Some("Key"), "{value}");
         }
-        assert_eq!(http.lacks_http(path, &with("key", "word")), None);
-        assert_eq!(http.lacks_http("/v2", &HeaderMap::new()), None);
+        assert_eq!(http.missing_header(Group::Inference, &with("key", "word")), None);
+        assert_eq!(http.missing_header(Group::Metadata, &HeaderMap::new()), None);
     }
 
     #[test]
-    fn grpc_asks_for_the_key_behind_a_prefix() {
+    fn grpc_expects_the_key_behind_a_prefix() {
         let grpc = Restrictions::grpc(&restrictions());
-        let method = "/inference.GRPCInferenceService/ModelStreamInfer";
-        assert_eq!(grpc.lacks_grpc(method, &with("key", "word")), Some("triton-grpc-protocol-Key"));
-        assert_eq!(grpc.lacks_grpc(method, &with("triton-grpc-protocol-key", "word")), None);
-        assert!(grpc.lacks_grpc("/grpc.health.v1.Health/Check", &HeaderMap::new()).is_some());
+        assert_eq!(grpc.missing_header(Group::Inference, &with("key", "word")), Some("triton-grpc-protocol-Key"));
+        assert_eq!(grpc.missing_header(Group::Inference, &with("triton-grpc-protocol-key", "word")), None);
+        assert!(grpc.missing_header(Group::Health, &HeaderMap::new()).is_some());
     }
 
     #[test]
-    fn no_way_of_writing_a_path_leads_around() {
-        let known = [
-            ("/v2/models/m", "metadata"),
-            ("/v2/models/m/versions/1", "metadata"),
-            ("/v2/models/m/versions/1/ready", "health"),
-            ("/v2/models/versions/infer", "inference"),
-            ("/v2/models/m/generate_stream", "inference"),
-            ("/v2/models/m/versions/1/stats", "statistics"),
-            ("/v2/models/stats", "statistics"),
-            ("/v2/models/m/explain", "statistics"),
-            ("/v2/models/m/trace/setting", "trace"),
-            ("/v2/models/m/config", "model-config"),
-            ("/v2/repository/some/models/m/load", "model-repository"),
-            ("/v2/systemsharedmemory/region/x/register", "shared-memory"),
-            ("/v2/health/live", "health"),
-        ];
-        for (path, group) in known {
-            assert_eq!(http_group(path), Some(group), "{path}");
-        }
-        assert_eq!(http_group("/metrics"), None);
-    }
-
-    #[test]
-    fn every_method_of_the_protocol_stands_in_a_group() {
-        use alipes_protocol::codec::proto::DESCRIPTORS;
-        use prost::Message;
-        let files = prost_types::FileDescriptorSet::decode(DESCRIPTORS).unwrap().file;
-        let mut seen = BTreeSet::new();
-        for service in files.iter().flat_map(|file| &file.service) {
-            if service.name() != "GRPCInferenceService" {
-                continue;
-            }
-            for method in &service.method {
-                let path = format!("/inference.GRPCInferenceService/{}", method.name());
-                seen.insert(grpc_group(&path).unwrap_or_else(|| panic!("{path} is in no group")));
-            }
-        }
-        assert_eq!(seen, BTreeSet::from(GROUPS));
+    fn every_group_stands_once_in_the_list_of_all() {
+        let mut names = Group::ALL.map(Group::name);
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
     }
 }
