@@ -123,7 +123,7 @@ pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 20;
 
 /// Frames of HTTP/2 that one connection may bring before others on its thread have their turn: some hundred calls, about a
 /// millisecond's work.
-pub const HTTP2_FRAMES_IN_TURN: u32 = 512;
+pub const HTTP2_FRAMES_PER_QUANTUM: u32 = 512;
 
 /// Largest piece of an answer that the HTTP/2 library is given at once: this much has to be taken in the stall time, four
 /// kibibytes a second by default.

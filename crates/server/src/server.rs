@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::executor::desk::Desk;
 use crate::grpc::GrpcProtocol;
 use crate::http::{HttpProtocol, MetricsProtocol};
-use crate::net::bind::{BindError, Bound};
+use crate::net::bind::{BindError, BoundSocket};
 use crate::net::listener::Listener;
 use crate::net::network::{Network, NetworkOptions, ThreadHooks};
 use crate::net::policy::ListenerKind;
@@ -65,7 +65,7 @@ impl Addresses {
 /// A listener whose socket is bound and whose certificate was read.
 struct Prepared {
     kind: ListenerKind,
-    socket: Bound,
+    socket: BoundSocket,
     tls: Option<Arc<Tls>>,
 }
 
@@ -81,7 +81,7 @@ impl Prepared {
     }
 
     fn new(kind: ListenerKind, endpoint: &Endpoint) -> Result<Option<Prepared>, StartError> {
-        let Some(socket) = Bound::new(endpoint)? else { return Ok(None) };
+        let Some(socket) = BoundSocket::new(endpoint)? else { return Ok(None) };
         let tls = endpoint.tls.as_ref().map(|spec| Tls::new(kind, spec)).transpose()?.map(Arc::new);
         Ok(Some(Prepared { kind, socket, tls }))
     }

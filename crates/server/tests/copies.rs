@@ -11,7 +11,7 @@ use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest
 use alipes_protocol::copies::copied_bytes;
 use alipes_protocol::limits::HTTP2_LAST_PIECE_BYTES;
 use alipes_server::http::{HttpProtocol, serve_connection};
-use alipes_server::net::connection::Line;
+use alipes_server::net::connection::TransportStream;
 use common::{Door, Echo, PATIENCE, model, request};
 use rustix::fs::Mode;
 use rustix::shm;
@@ -55,7 +55,7 @@ async fn post(door: &Door, tensor: &[u8]) -> usize {
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
     let behind = Arc::new(HttpProtocol::new(Arc::clone(&door.service)));
-    tokio::spawn(serve_connection(Line::tcp(stream), behind, std::future::pending()));
+    tokio::spawn(serve_connection(TransportStream::tcp(stream), behind, std::future::pending()));
     let json = format!(
         r#"{{"inputs":[{{"name":"X","datatype":"FP32","shape":[{ELEMENTS}],"parameters":{{"binary_data_size":{BYTES}}}}}],"parameters":{{"binary_data_output":true}}}}"#
     );

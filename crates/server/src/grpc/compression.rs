@@ -1,7 +1,7 @@
 //! Compressed messages, both ways: gzip and deflate.
 //!
 //! A few bytes can become many, and to compress a large answer takes milliseconds: all but small messages are worked on
-//! beside the network threads.
+//! off the network threads.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use flate2::{Compression, Decompress, FlushDecompress};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::budget::{Budget, Charge};
-use crate::net::beside::beside;
+use crate::net::offload::offload;
 use crate::spec::CompressionLevel;
 
 pub(super) const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
@@ -118,7 +118,7 @@ impl Press {
         if length(&pieces) <= COMPRESS_HERE_BYTES {
             return self.apply_here(&pieces);
         }
-        beside(move || self.apply_here(&pieces)).await.flatten()
+        offload(move || self.apply_here(&pieces)).await.flatten()
     }
 
     /// The same on the spot.
@@ -163,7 +163,7 @@ pub(super) async fn expand(
     if message.len() <= EXPAND_HERE_BYTES {
         return expand_here(&message, encoding, most, &budget);
     }
-    let expanded = beside(move || {
+    let expanded = offload(move || {
         let expanded = expand_here(&message, encoding, most, &budget);
         drop((message, charge));
         expanded

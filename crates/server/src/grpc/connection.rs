@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::answer::Answer;
 use super::{methods, status};
-use crate::net::connection::{Answering, Incoming, Line, attend};
+use crate::net::connection::{RequestBody, TrackedBody, TransportStream, drive_connection};
 use crate::net::http2;
 use crate::net::policy::{ListenerKind, ListenerPolicy};
 use crate::net::protocol::{Protocol, Serving, Shutdown};
@@ -36,20 +36,20 @@ impl Protocol for GrpcProtocol {
         &self.policy
     }
 
-    fn serve(self: Arc<Self>, line: Line, shutdown: Shutdown) -> Serving {
-        Box::pin(serve_connection(line, self, shutdown.begun()))
+    fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving {
+        Box::pin(serve_connection(transport, self, shutdown.begun()))
     }
 }
 
 /// Serves a connection until the client leaves, or until `draining` is over and the calls that are in have ended.
-pub async fn serve_connection(line: Line, grpc: Arc<GrpcProtocol>, draining: impl Future<Output = ()>) {
+pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol>, draining: impl Future<Output = ()>) {
     let (drain, drained) = watch::channel(false);
-    let (line, watch) = grpc.policy.watch_http2(line);
-    let pulse = Arc::clone(line.pulse());
-    let builder = http2::builder(&grpc.policy, &pulse);
+    let (transport, watchdog) = grpc.policy.watch_http2(transport);
+    let activity = Arc::clone(transport.activity());
+    let builder = http2::builder(&grpc.policy, &activity);
     let calls = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let call = pulse.begin();
-        let request = request.map(|body| Incoming::new(body, grpc.policy.patience.stall));
+        let call = activity.begin();
+        let request = request.map(|body| RequestBody::new(body, grpc.policy.timeouts.stall));
         let answer = match refuse(&grpc.policy, request.uri().path(), request.headers()) {
             None => Ok(methods::answer(&grpc.service, &drained, request)),
             Some(refused) => Err(refused),
@@ -59,15 +59,15 @@ pub async fn serve_connection(line: Line, grpc: Arc<GrpcProtocol>, draining: imp
                 Ok(answer) => answer.await,
                 Err(refused) => *refused,
             };
-            Ok::<_, Infallible>(response.map(|body| Answering::in_pieces(body, call)))
+            Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))
         }
     });
-    let connection = pin!(builder.serve_connection(TokioIo::new(line), calls));
+    let connection = pin!(builder.serve_connection(TokioIo::new(transport), calls));
     // Streams end when their requests have; no client would do it for them.
     let drain = || {
         drain.send_replace(true);
     };
-    attend(connection, http2::Connection::graceful_shutdown, watch, draining, drain).await;
+    drive_connection(connection, http2::Connection::graceful_shutdown, watchdog, draining, drain).await;
 }
 
 /// The answer to a call that is not looked at. Boxed, since it is rare and every call carries the value about.

@@ -10,7 +10,7 @@ use super::head::Head;
 use super::layout::Inference;
 use super::message::{Parsed, parse_inference, read_message};
 use super::tracing::Entry;
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use crate::regions::{Finder, Held};
 use crate::service::Service;
 
@@ -46,7 +46,7 @@ pub(super) async fn model_infer(
     head: Head,
     forwarded: Forwarded,
     entry: Option<Box<Entry>>,
-    body: Incoming,
+    body: RequestBody,
 ) -> Result<Answer, InferError> {
     let read = read_message(body, Inference(service), head.receiving).await;
     let read = read.and_then(|message| parse_inference(message, &service.budget));

@@ -20,7 +20,7 @@ use super::stream::StreamAnswer;
 use super::tracing::{self, Entry};
 use super::watch::WatchAnswer;
 use super::{deadline, infer, logging, metadata, repository, shared_memory, statistics, status};
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use crate::net::restricted::Group;
 use crate::service::Service;
 
@@ -126,7 +126,7 @@ const SERVED: [(&str, Method); 24] = [
 pub(super) fn answer(
     service: &Arc<Service>,
     draining: &watch::Receiver<bool>,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> impl Future<Output = Response<Answer>> + use<> {
     let start = start(service, draining, request);
     async move {
@@ -172,12 +172,12 @@ enum Start {
     // Boxed, since it is rare: every call carries this value about.
     Over(Box<Response<Answer>>),
     /// They need their message.
-    Infer(Arc<Service>, Head, Forwarded, Option<Box<Entry>>, Incoming),
-    Control(Arc<Service>, Control, Head, Incoming),
-    Watch(Arc<Service>, watch::Receiver<bool>, Head, Incoming),
+    Infer(Arc<Service>, Head, Forwarded, Option<Box<Entry>>, RequestBody),
+    Control(Arc<Service>, Control, Head, RequestBody),
+    Watch(Arc<Service>, watch::Receiver<bool>, Head, RequestBody),
 }
 
-fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Request<Incoming>) -> Start {
+fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Request<RequestBody>) -> Start {
     let over = |response| Start::Over(Box::new(response));
     if !is_grpc(&request) {
         return over(status::no_grpc(StatusCode::UNSUPPORTED_MEDIA_TYPE));
@@ -199,7 +199,13 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
         Ok(Method::HealthWatch) => Start::Watch(Arc::clone(service), draining.clone(), head, request.into_body()),
         Ok(Method::ModelStreamInfer) => {
             let (parts, body) = request.into_parts();
-            match StreamAnswer::new(Arc::clone(service), &parts.headers, head, body.without_hurry(), draining.clone()) {
+            match StreamAnswer::new(
+                Arc::clone(service),
+                &parts.headers,
+                head,
+                body.without_stall_timeout(),
+                draining.clone(),
+            ) {
                 Ok(stream) => over(Answer::Stream(Box::new(stream)).into_response()),
                 Err(error) => over(status::refusal(&error)),
             }
@@ -208,7 +214,7 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
             let reflection = ReflectionAnswer::new(
                 &service.budget,
                 head.receiving,
-                request.into_body().without_hurry(),
+                request.into_body().without_stall_timeout(),
                 draining.clone(),
             );
             over(Answer::Reflection(Box::new(reflection)).into_response())
@@ -223,7 +229,7 @@ fn not_understood(error: &InferError) -> Response<Answer> {
     response
 }
 
-fn is_grpc(request: &Request<Incoming>) -> bool {
+fn is_grpc(request: &Request<RequestBody>) -> bool {
     let content_type = request.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
     let subtype = content_type.and_then(|value| value.strip_prefix(b"application/grpc"));
     subtype.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
@@ -252,7 +258,7 @@ fn unknown_group(path: &str) -> Option<Group> {
     method.contains("SharedMemory").then_some(Group::SharedMemory)
 }
 
-async fn control(service: &Service, method: Control, head: Head, body: Incoming) -> Result<Answer, InferError> {
+async fn control(service: &Service, method: Control, head: Head, body: RequestBody) -> Result<Answer, InferError> {
     let receiving = match method {
         // It brings files.
         Control::RepositoryModelLoad => head.receiving,

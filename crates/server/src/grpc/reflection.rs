@@ -26,7 +26,7 @@ use super::layout::Plain;
 use super::message::{self, Messages, Receiving, parse, within_message};
 use super::status;
 use crate::budget::Budget;
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 
 /// What can be asked for, made when somebody first asks.
 static INDEX: LazyLock<Index> = LazyLock::new(Index::new);
@@ -134,7 +134,7 @@ fn respond(request: ServerReflectionRequest) -> ServerReflectionResponse {
 
 /// The body of the answer to a reflection stream: one response to each request, in turn.
 pub(super) struct ReflectionAnswer {
-    incoming: Incoming,
+    incoming: RequestBody,
     messages: Messages<Plain>,
     receiving: Receiving,
     /// A compressed request that is being expanded.
@@ -155,7 +155,7 @@ impl ReflectionAnswer {
     pub(super) fn new(
         budget: &Arc<Budget>,
         receiving: Receiving,
-        incoming: Incoming,
+        incoming: RequestBody,
         mut draining: watch::Receiver<bool>,
     ) -> ReflectionAnswer {
         ReflectionAnswer {

@@ -29,7 +29,7 @@ use super::message::{Message, Messages, PREFIX_BYTES, Parsed, Receiving, parse_i
 use super::tracing::Entry;
 use super::{deadline, status};
 use crate::executor::answer::Reply;
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use crate::service::Service;
 use crate::service::stream::{News, Session};
 use crate::trace::sent::Sent;
@@ -44,7 +44,7 @@ const STRICT_ERRORS: &str = "triton_grpc_error";
 /// The body of a stream's answer.
 pub(super) struct StreamAnswer {
     service: Arc<Service>,
-    incoming: Incoming,
+    incoming: RequestBody,
     messages: Messages<Inference<Arc<Service>>>,
     session: Session,
     outgoing: Outgoing,
@@ -87,7 +87,7 @@ impl StreamAnswer {
         service: Arc<Service>,
         headers: &HeaderMap,
         head: Head,
-        incoming: Incoming,
+        incoming: RequestBody,
         mut draining: watch::Receiver<bool>,
     ) -> Result<StreamAnswer, InferError> {
         Ok(StreamAnswer {

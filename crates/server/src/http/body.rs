@@ -10,13 +10,13 @@ use hyper::body::Body as _;
 
 use crate::budget::{Budget, Charge};
 use crate::net::aligned::AlignedBytes;
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 
 /// Takes what is left of a refused request's body off the connection while the refusal is already on its way.
 ///
 /// A client that is still sending would otherwise find the connection closed before it has read why, and the
 /// connection could not serve on. Past `HTTP_DISCARD_BYTES` or `HTTP_DISCARD_TIME` the connection is given up.
-pub fn discard(mut body: Incoming) {
+pub fn discard(mut body: RequestBody) {
     if body.is_end_stream() {
         return;
     }
@@ -65,7 +65,7 @@ pub struct Expected<'a> {
 ///
 /// `TooLarge` beyond the limit and `Overloaded` where there is no room now, which are checked against the announced
 /// length before anything is read; `InvalidArgument` where the connection breaks off.
-pub async fn read(body: &mut Incoming, expected: Expected<'_>) -> Result<(Body, Charge), InferError> {
+pub async fn read(body: &mut RequestBody, expected: Expected<'_>) -> Result<(Body, Charge), InferError> {
     let max_bytes = expected.max_bytes;
     let announced = body.size_hint();
     let lower = announced.lower();
@@ -98,7 +98,7 @@ pub async fn read(body: &mut Incoming, expected: Expected<'_>) -> Result<(Body, 
 ///
 /// As for `read`.
 pub async fn read_text(
-    body: &mut Incoming,
+    body: &mut RequestBody,
     max_bytes: u64,
     budget: &Arc<Budget>,
 ) -> Result<(Bytes, Charge), InferError> {
@@ -179,7 +179,7 @@ impl Received {
 }
 
 /// The next piece of data; trailers are passed over.
-async fn next(body: &mut Incoming) -> Result<Option<Bytes>, InferError> {
+async fn next(body: &mut RequestBody) -> Result<Option<Bytes>, InferError> {
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|cause| InferError::invalid(format!("the request body broke off: {cause}")))?;
         if let Ok(data) = frame.into_data() {

@@ -1,7 +1,7 @@
 //! Compressed bodies, both ways: gzip and deflate.
 //!
 //! A few bytes can expand to many and a large answer takes milliseconds to compress, so all but small bodies are worked
-//! on beside the network threads.
+//! off the network threads.
 
 use std::io::{self, Read, Write};
 
@@ -15,7 +15,7 @@ use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue};
 
 use super::body::{Body, Received};
 use crate::budget::Charge;
-use crate::net::beside::beside;
+use crate::net::offload::offload;
 
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub async fn expand(
     if compressed.len() <= limits::HTTP_EXPAND_AT_ONCE_BYTES {
         return expand_now(&compressed, into, max_bytes);
     }
-    let expanded = beside(move || {
+    let expanded = offload(move || {
         let expanded = expand_now(&compressed, into, max_bytes);
         drop((compressed, charge));
         expanded
@@ -152,7 +152,7 @@ pub async fn compress(body: &[Bytes], coding: Coding) -> Option<Bytes> {
         return compress_now(body, coding).ok();
     }
     let body = body.to_vec();
-    beside(move || compress_now(&body, coding)).await?.ok()
+    offload(move || compress_now(&body, coding)).await?.ok()
 }
 
 fn compress_now(body: &[Bytes], coding: Coding) -> io::Result<Bytes> {

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::dispatch::handle;
 use super::prior_knowledge::has_prior_knowledge;
 use super::reply;
-use crate::net::connection::{Answering, End, Incoming, Line, Spelling, attend};
+use crate::net::connection::{End, RequestBody, Spelling, TrackedBody, TransportStream, drive_connection};
 use crate::net::http2;
 use crate::net::policy::{ListenerKind, ListenerPolicy};
 use crate::net::protocol::{Protocol, Serving, Shutdown};
@@ -39,76 +39,82 @@ impl Protocol for HttpProtocol {
         &self.policy
     }
 
-    fn serve(self: Arc<Self>, line: Line, shutdown: Shutdown) -> Serving {
-        Box::pin(serve_connection(line, self, shutdown.begun()))
+    fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving {
+        Box::pin(serve_connection(transport, self, shutdown.begun()))
     }
 }
 
 /// Serves one connection until it ends, or, once `draining` is done, until the requests that it is in are answered.
-pub async fn serve_connection(mut line: Line, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
+pub async fn serve_connection(
+    mut transport: TransportStream,
+    http: Arc<HttpProtocol>,
+    draining: impl Future<Output = ()>,
+) {
     let mut draining = pin!(draining);
-    let speaks_http2 = match line.agreed_protocol() {
+    let speaks_http2 = match transport.negotiated_protocol() {
         Some(protocol) => protocol == b"h2",
         None => tokio::select! {
-            known = within(&http.policy, has_prior_knowledge(&mut line)) => match known {
+            known = within(&http.policy, has_prior_knowledge(&mut transport)) => match known {
                 Some(Ok(known)) => known,
                 Some(Err(_)) => return,
-                None => return refuse_head(line).await,
+                None => return refuse_head(transport).await,
             },
             () = draining.as_mut() => return,
         },
     };
     if speaks_http2 {
-        return serve_http2(line, http, draining).await;
+        return serve_http2(transport, http, draining).await;
     }
-    serve_http1(line, http, draining).await;
+    serve_http1(transport, http, draining).await;
 }
 
 /// The output of a future, where it ends within the time-out of a request head.
 async fn within<T>(policy: &ListenerPolicy, future: impl Future<Output = T>) -> Option<T> {
-    match policy.patience.head {
+    match policy.timeouts.head {
         Some(time) => timeout(time, future).await.ok(),
         None => Some(future.await),
     }
 }
 
-async fn serve_http1(line: Line, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
+async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
     let spelling = http.service.config.http_header_forward_pattern.is_some().then(Spelling::default);
-    let line = line.heard_by(spelling.clone());
-    let (pulse, watch) = (Arc::clone(line.pulse()), http.policy.watch_http1(&line));
+    let transport = transport.with_spelling(spelling.clone());
+    let (activity, watchdog) = (Arc::clone(transport.activity()), http.policy.watch_http1(&transport));
     let builder = builder(&http.policy);
     let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (http, call, spelling) = (Arc::clone(&http), pulse.begin(), spelling.clone());
+        let (http, call, spelling) = (Arc::clone(&http), activity.begin(), spelling.clone());
         async move {
-            let request = request.map(|body| Incoming::new(body, http.policy.patience.stall).in_chunks());
+            let request = request.map(|body| RequestBody::new(body, http.policy.timeouts.stall).with_counted_chunks());
             let response = handle(&http, request, spelling.as_ref()).await;
-            Ok::<_, Infallible>(response.map(|body| Answering::new(body, call)))
+            Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call)))
         }
     });
-    let mut connection = builder.serve_connection(TokioIo::new(line), handler);
-    let end = attend(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watch, draining, || {}).await;
-    if end == End::NoHead {
+    let mut connection = builder.serve_connection(TokioIo::new(transport), handler);
+    let end =
+        drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, draining, || {})
+            .await;
+    if end == End::HeadTimeout {
         refuse_head(connection.into_parts().io.into_inner()).await;
     }
 }
 
-async fn serve_http2(line: Line, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
-    let (line, watch) = http.policy.watch_http2(line);
-    let pulse = Arc::clone(line.pulse());
-    let builder = http2::builder(&http.policy, &pulse);
+async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
+    let (transport, watchdog) = http.policy.watch_http2(transport);
+    let activity = Arc::clone(transport.activity());
+    let builder = http2::builder(&http.policy, &activity);
     let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (http, call) = (Arc::clone(&http), pulse.begin());
+        let (http, call) = (Arc::clone(&http), activity.begin());
         async move {
             let response = if request.headers().len() > http.policy.limits.max_header_count {
                 reply::too_many_headers()
             } else {
-                handle(&http, request.map(|body| Incoming::new(body, http.policy.patience.stall)), None).await
+                handle(&http, request.map(|body| RequestBody::new(body, http.policy.timeouts.stall)), None).await
             };
-            Ok::<_, Infallible>(response.map(|body| Answering::in_pieces(body, call)))
+            Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))
         }
     });
-    let connection = pin!(builder.serve_connection(TokioIo::new(line), handler));
-    attend(connection, http2::Connection::graceful_shutdown, watch, draining, || {}).await;
+    let connection = pin!(builder.serve_connection(TokioIo::new(transport), handler));
+    drive_connection(connection, http2::Connection::graceful_shutdown, watchdog, draining, || {}).await;
 }
 
 /// Without `pipeline_flush`, which would have every answer copied, and as many kept as a client asks for and does not read.
@@ -127,12 +133,12 @@ pub fn builder(policy: &ListenerPolicy) -> http1::Builder {
 }
 
 /// Answers a client whose request head took too long.
-async fn refuse_head(mut line: Line) {
+async fn refuse_head(mut transport: TransportStream) {
     let answer = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     // A client that has time for this has time for the whole of it: it is a hundred bytes.
     let _ = timeout(limits::REFUSAL_TIME, async {
-        line.write_all(answer).await?;
-        line.shutdown().await
+        transport.write_all(answer).await?;
+        transport.shutdown().await
     })
     .await;
 }

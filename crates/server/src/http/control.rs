@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::body;
 use super::reply::{self, Reply};
 use crate::budget::Charge;
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use crate::registry::IndexEntry;
 use crate::service::Service;
 
@@ -51,7 +51,7 @@ impl<'a> From<&'a IndexEntry> for IndexDocument<'a> {
 }
 
 /// The repository index.
-pub async fn index(service: &Service, body: Incoming) -> Response<Reply> {
+pub async fn index(service: &Service, body: RequestBody) -> Response<Reply> {
     let ready_only = match read(service, body).await.and_then(|(text, _)| self::ready_only(&text)) {
         Ok(flag) => flag,
         Err(error) => return reply::error(&error),
@@ -61,7 +61,7 @@ pub async fn index(service: &Service, body: Incoming) -> Response<Reply> {
 }
 
 /// Loads a model.
-pub async fn load(service: &Service, model: &str, body: Incoming) -> Response<Reply> {
+pub async fn load(service: &Service, model: &str, body: RequestBody) -> Response<Reply> {
     let outcome = async {
         let (text, charge) = read(service, body).await?;
         let parameters = load_parameters(&text)?;
@@ -77,7 +77,7 @@ pub fn named_repository() -> Response<Reply> {
 }
 
 /// Takes a model out of service.
-pub async fn unload(service: &Service, model: &str, body: Incoming) -> Response<Reply> {
+pub async fn unload(service: &Service, model: &str, body: RequestBody) -> Response<Reply> {
     let outcome = async {
         let (text, _charge) = read(service, body).await?;
         let dependents = unload_dependents(&text)?;
@@ -91,7 +91,7 @@ pub async fn unload(service: &Service, model: &str, body: Incoming) -> Response<
 /// # Errors
 ///
 /// A body that is too large, for which there is no room, or that breaks off.
-pub async fn read(service: &Service, mut body: Incoming) -> Result<(Bytes, Charge), InferError> {
+pub async fn read(service: &Service, mut body: RequestBody) -> Result<(Bytes, Charge), InferError> {
     body::read_text(&mut body, service.config.http_max_input_bytes as u64, &service.budget).await
 }
 

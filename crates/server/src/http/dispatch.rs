@@ -6,12 +6,16 @@ use super::connection::HttpProtocol;
 use super::reply::{self, Reply};
 use super::route::{Region, Route};
 use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
-use crate::net::connection::{Incoming, Spelling};
+use crate::net::connection::{RequestBody, Spelling};
 use crate::net::restricted::Restrictions;
 use crate::service::Service;
 
 /// Answers a request, unless it lacks the header that its group needs.
-pub async fn handle(http: &HttpProtocol, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
+pub async fn handle(
+    http: &HttpProtocol,
+    request: Request<RequestBody>,
+    spelling: Option<&Spelling>,
+) -> Response<Reply> {
     if let Some(header) = missing_header(&http.policy.restrictions, &request) {
         let refused = reply::restricted(header);
         body::discard(request.into_body());
@@ -22,7 +26,7 @@ pub async fn handle(http: &HttpProtocol, request: Request<Incoming>, spelling: O
 
 /// The header that a request lacks in a restricted group.
 #[inline]
-fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<Incoming>) -> Option<&'r str> {
+fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestBody>) -> Option<&'r str> {
     if restrictions.is_empty() {
         return None;
     }
@@ -30,7 +34,7 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<Incoming
     restrictions.missing_header(Route::of(request.method(), path).group(path)?, request.headers())
 }
 
-async fn answer(service: &Service, request: Request<Incoming>, spelling: Option<&Spelling>) -> Response<Reply> {
+async fn answer(service: &Service, request: Request<RequestBody>, spelling: Option<&Spelling>) -> Response<Reply> {
     match Route::of(request.method(), request.uri().path()) {
         Route::Infer { model, version } => {
             let (model, version) = (model.to_owned(), version.to_owned());

@@ -12,7 +12,7 @@ use super::compression::Coding;
 use super::reply::{self, Reply};
 use super::{body, events};
 use crate::model::ModelVersion;
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use crate::regions::Held;
 use crate::service::Service;
 use crate::service::generate::{Generation, declared_input};
@@ -28,7 +28,7 @@ pub async fn generate(
     model: &str,
     version: &str,
     events: bool,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> Response<Reply> {
     let (head, mut body) = request.into_parts();
     let trace = service.trace(model, &head.headers);
@@ -61,7 +61,7 @@ async fn read(
     name: &str,
     version: &str,
     headers: &HeaderMap,
-    body: &mut Incoming,
+    body: &mut RequestBody,
 ) -> Result<(Arc<ModelVersion>, InferRequest), InferError> {
     let model = service.lookup(name, version)?;
     if Coding::of_request(headers) != Some(Coding::Identity) {

@@ -16,7 +16,7 @@ use super::repeated::Repeated;
 use super::reply::{self, Reply};
 use crate::budget::{Budget, Charge};
 use crate::cache::Encoded;
-use crate::net::connection::{Incoming, Spelling};
+use crate::net::connection::{RequestBody, Spelling};
 use crate::regions::Finder;
 use crate::service::Service;
 use crate::workers::clock::now_ns;
@@ -32,7 +32,7 @@ pub async fn infer(
     service: &Service,
     model: &str,
     version: &str,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
     spelling: Option<&Spelling>,
 ) -> Response<Reply> {
     let (head, mut body) = request.into_parts();
@@ -64,7 +64,7 @@ struct Asked<'a> {
 async fn answer(
     service: &Service,
     asked: &mut Asked<'_>,
-    body: &mut Incoming,
+    body: &mut RequestBody,
     forwarded: Result<Vec<(String, Parameter)>, InferError>,
 ) -> Result<Response<Reply>, InferError> {
     let &mut Asked { model: name, version, headers, trace, .. } = asked;

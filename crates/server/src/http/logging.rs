@@ -7,7 +7,7 @@ use hyper::Response;
 use super::control::read;
 use super::reply::{self, Reply};
 use crate::log::{LogChange, LogFormat};
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use crate::service::{LOG_FILE_IS_FIXED, Service};
 
 /// The settings.
@@ -16,7 +16,7 @@ pub fn settings(service: &Service) -> Response<Reply> {
 }
 
 /// Changes settings and answers all of them.
-pub async fn change(service: &Service, body: Incoming) -> Response<Reply> {
+pub async fn change(service: &Service, body: RequestBody) -> Response<Reply> {
     let outcome = async {
         let (text, _charge) = read(service, body).await?;
         let change = self::change_of(&text)?;

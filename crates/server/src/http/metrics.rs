@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 
 use super::connection::builder;
 use super::reply::{self, Reply};
-use crate::net::connection::{Answering, Line, attend};
+use crate::net::connection::{TrackedBody, TransportStream, drive_connection};
 use crate::net::policy::{ListenerKind, ListenerPolicy};
 use crate::net::protocol::{Protocol, Serving, Shutdown};
 use crate::service::Service;
@@ -38,22 +38,26 @@ impl Protocol for MetricsProtocol {
         &self.policy
     }
 
-    fn serve(self: Arc<Self>, line: Line, shutdown: Shutdown) -> Serving {
-        Box::pin(serve_connection(line, self, shutdown.begun()))
+    fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving {
+        Box::pin(serve_connection(transport, self, shutdown.begun()))
     }
 }
 
 /// Serves one connection until it ends or `closing` is done.
-async fn serve_connection(line: Line, metrics: Arc<MetricsProtocol>, closing: impl Future<Output = ()>) {
-    let (pulse, watch) = (Arc::clone(line.pulse()), metrics.policy.watch_http1(&line));
+async fn serve_connection(
+    transport: TransportStream,
+    metrics: Arc<MetricsProtocol>,
+    closing: impl Future<Output = ()>,
+) {
+    let (activity, watchdog) = (Arc::clone(transport.activity()), metrics.policy.watch_http1(&transport));
     let builder = builder(&metrics.policy);
     let handler = service_fn(move |request| {
-        let call = pulse.begin();
-        let response = handle(&metrics.service, &request).map(|body| Answering::new(body, call));
+        let call = activity.begin();
+        let response = handle(&metrics.service, &request).map(|body| TrackedBody::new(body, call));
         async move { Ok::<_, Infallible>(response) }
     });
-    let mut connection = builder.serve_connection(TokioIo::new(line), handler);
-    attend(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watch, closing, || {}).await;
+    let mut connection = builder.serve_connection(TokioIo::new(transport), handler);
+    drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, closing, || {}).await;
 }
 
 /// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: Triton, recorded.

@@ -6,7 +6,7 @@ use std::io;
 
 use bytes::BytesMut;
 
-use crate::net::connection::Line;
+use crate::net::connection::TransportStream;
 use crate::net::http2::PREFACE;
 
 /// Whether the client speaks HTTP/2 from its first byte. The bytes read to decide are put back.
@@ -14,17 +14,17 @@ use crate::net::http2::PREFACE;
 /// # Errors
 ///
 /// The connection breaks.
-pub async fn has_prior_knowledge(line: &mut Line) -> io::Result<bool> {
+pub async fn has_prior_knowledge(transport: &mut TransportStream) -> io::Result<bool> {
     let mut read = BytesMut::with_capacity(PREFACE.len());
     // The first byte decides in nearly all cases.
     while read.len() < PREFACE.len() && PREFACE.starts_with(&read) {
         let before = read.len();
-        line.read_ahead(&mut read, before + 1).await?;
+        transport.read_ahead(&mut read, before + 1).await?;
         if read.len() == before {
             break;
         }
     }
     let known = read.starts_with(PREFACE);
-    line.unread(read.freeze());
+    transport.put_back(read.freeze());
     Ok(known)
 }

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use super::control::read;
 use super::reply::{self, Reply};
 use crate::model::check::{check_id, has_id};
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use crate::service::Service;
 
 /// The state of a sequence.
@@ -20,7 +20,7 @@ pub async fn state(service: &Service, model: &str, version: &str, id: &str) -> R
 }
 
 /// Has a sequence go on from the state that the body holds.
-pub async fn restore(service: &Service, model: &str, version: &str, id: &str, body: Incoming) -> Response<Reply> {
+pub async fn restore(service: &Service, model: &str, version: &str, id: &str, body: RequestBody) -> Response<Reply> {
     let outcome = async {
         let (state, _charge) = read(service, body).await?;
         service.restore_sequence(model, version, parse_id(id)?, &state).await

@@ -1,6 +1,6 @@
 //! Shared memory over HTTP: the regions of clients.
 
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use alipes_protocol::InferError;
 use alipes_protocol::codec::json::value::Value;
 use hyper::Response;
@@ -28,7 +28,7 @@ impl<'a> From<&'a RegionStatus> for RegionDocument<'a> {
 }
 
 /// Answers what is asked of a region, or of all where it has no name.
-pub async fn region(service: &Service, region: Region<'_>, body: Incoming) -> Response<Reply> {
+pub async fn region(service: &Service, region: Region<'_>, body: RequestBody) -> Response<Reply> {
     let Region { cuda, name, action } = region;
     match (cuda, action) {
         (false, RegionAction::Status) => status(service, name),
@@ -50,7 +50,7 @@ fn status(service: &Service, name: &str) -> Response<Reply> {
     )
 }
 
-async fn register(service: &Service, name: &str, body: Incoming) -> Result<(), InferError> {
+async fn register(service: &Service, name: &str, body: RequestBody) -> Result<(), InferError> {
     let (text, _charge) = read(service, body).await?;
     let (key, offset, byte_size) = part(&text)?;
     service.register_region(name, &key, offset, byte_size)

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::control::read;
 use super::reply::{self, Reply};
-use crate::net::connection::Incoming;
+use crate::net::connection::RequestBody;
 use crate::service::{Service, TRACE_FILE_IS_FIXED};
 use crate::trace::settings::{self, Change, Destination, Values};
 
@@ -18,7 +18,7 @@ pub fn settings(service: &Service, model: &str) -> Response<Reply> {
 }
 
 /// Changes settings and answers all of them.
-pub async fn change(service: &Service, model: &str, body: Incoming) -> Response<Reply> {
+pub async fn change(service: &Service, model: &str, body: RequestBody) -> Response<Reply> {
     let outcome = async {
         service.check_traced_model(model)?;
         let (text, _charge) = read(service, body).await?;

@@ -1,4 +1,4 @@
-//! Where bytes from the network are collected so that a tensor among them begins at an aligned address.
+//! Collects bytes from the network so that a tensor among them begins at an aligned address.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ const ALIGNMENT: usize = 64;
 pub struct AlignedBytes {
     announced: usize,
     aligned_at: usize,
-    /// Where they are collected, if there is room; else, and without it, on the heap.
+    /// The arena for the bytes; without one, or while it is full, they are collected on the heap.
     arena: Option<Arc<RequestArena>>,
     room: Room,
-    // Unused bytes in front, which move the tensor to its boundary.
+    // Padding in front, which moves the tensor to its boundary.
     skip: usize,
 }
 
@@ -25,17 +25,16 @@ impl AlignedBytes {
     /// Begins with the first piece of `announced` bytes, of which the one at `aligned_at` comes to lie on a 64-byte
     /// boundary.
     ///
-    /// An announcement is only a claim: it is believed up to `BODY_TRUST` times what has arrived, so that room for a
-    /// large tensor is made in two or three steps, and a client that sends nothing holds next to nothing.
+    /// An announced length is only a claim: memory is reserved for `BODY_TRUST` times the bytes that have arrived, so that
+    /// the buffer of a large tensor grows in two or three steps, and a client that sends nothing holds next to nothing.
     pub fn begin(first: &[u8], announced: usize, aligned_at: usize) -> AlignedBytes {
         let mut bytes = AlignedBytes::new(announced, aligned_at, None);
         bytes.extend(first);
         bytes
     }
 
-    /// Begins without any piece, for `announced` bytes of a tensor, in memory that a model's workers see: what is
-    /// collected there need not be copied for them. Nobody but they may read a meaning from it, since they may change
-    /// it.
+    /// Begins without any piece, for `announced` bytes of a tensor, in memory shared with a model's workers, which need no
+    /// copy of it. The server must not interpret these bytes, since workers may change them.
     pub fn for_workers(arena: Arc<RequestArena>, announced: usize) -> AlignedBytes {
         AlignedBytes::new(announced, 0, Some(arena))
     }

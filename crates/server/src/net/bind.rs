@@ -1,4 +1,4 @@
-//! Sockets that are ours before any model is loaded, so that an address in use is told at once.
+//! Binds sockets before any model is loaded, so that an address in use is reported at once.
 
 use std::fmt;
 use std::io;
@@ -15,10 +15,10 @@ use crate::spec::Endpoint;
 /// Connections that may wait to be accepted: room for a burst of clients that all start at once.
 const BACKLOG: i32 = 1024;
 
-/// What stands in front of the path of a Unix socket.
+/// Prefix of an address that is the path of a Unix socket.
 const UNIX: &str = "unix:";
 
-/// Why a socket could not be had.
+/// Why a socket could not be bound.
 #[derive(Debug)]
 pub struct BindError {
     address: String,
@@ -38,19 +38,19 @@ impl fmt::Display for BindError {
 impl std::error::Error for BindError {}
 
 /// A socket that is bound but does not listen yet: clients are refused rather than kept waiting while models load.
-pub struct Bound {
+pub struct BoundSocket {
     socket: Socket,
     address: String,
     file: Option<SocketFile>,
 }
 
-impl Bound {
+impl BoundSocket {
     /// Binds an endpoint's address; none where the endpoint is switched off.
     ///
     /// # Errors
     ///
     /// The port or path is taken, or the address is not one of this machine.
-    pub fn new(endpoint: &Endpoint) -> Result<Option<Bound>, BindError> {
+    pub fn new(endpoint: &Endpoint) -> Result<Option<BoundSocket>, BindError> {
         if !endpoint.enabled {
             return Ok(None);
         }
@@ -59,7 +59,7 @@ impl Bound {
             None => (format!("{}:{}", endpoint.address, endpoint.port), bind(endpoint).map(|socket| (socket, None))),
         };
         match bound {
-            Ok((socket, file)) => Ok(Some(Bound { socket, address, file })),
+            Ok((socket, file)) => Ok(Some(BoundSocket { socket, address, file })),
             Err(cause) => Err(BindError { address, cause }),
         }
     }
@@ -87,7 +87,7 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -119,7 +119,7 @@ fn bind_to(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
     if reuse_port {
         socket.set_reuse_port(true)?;
     }
-    // What is accepted has it too: a client whose machine is gone is noticed after two hours, at no cost to requests.
+    // Accepted sockets inherit it: a client whose machine is gone is noticed after two hours, at no cost to requests.
     socket.set_keepalive(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -131,7 +131,7 @@ fn bind_path(path: &Path) -> io::Result<(Socket, Option<SocketFile>)> {
     socket.set_nonblocking(true)?;
     let address = SockAddr::unix(path)?;
     if let Err(error) = socket.bind(&address) {
-        if error.kind() != io::ErrorKind::AddrInUse || !is_left_over(path) {
+        if error.kind() != io::ErrorKind::AddrInUse || !is_stale(path) {
             return Err(error);
         }
         std::fs::remove_file(path)?;
@@ -141,8 +141,8 @@ fn bind_path(path: &Path) -> io::Result<(Socket, Option<SocketFile>)> {
     Ok((socket, Some(SocketFile { path: path.to_owned(), inode })))
 }
 
-/// Whether a path is a socket that a process left behind when it was killed: nobody answers there.
-fn is_left_over(path: &Path) -> bool {
+/// Whether a path is a socket that a killed process left behind: connections to it are refused.
+fn is_stale(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
@@ -160,12 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_a_socket_goes_with_it_and_one_that_was_left_is_taken_over() {
+    fn the_file_of_a_socket_is_removed_with_it_and_a_stale_one_is_replaced() {
         let path = fresh_path("left");
         let address = endpoint(format!("unix:{}", path.display()));
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        let listener = Bound::new(&address).unwrap().unwrap().listen().unwrap();
-        let taken = Bound::new(&address).err().unwrap();
+        let listener = BoundSocket::new(&address).unwrap().unwrap().listen().unwrap();
+        let taken = BoundSocket::new(&address).err().unwrap();
         assert_eq!(taken.to_string(), format!("Socket 'unix:{}' already in use ", path.display()));
         drop(listener);
         assert!(!path.exists());
@@ -175,7 +175,7 @@ mod tests {
     fn a_file_that_is_no_socket_is_left_alone() {
         let path = fresh_path("file");
         std::fs::write(&path, "precious").unwrap();
-        assert!(Bound::new(&endpoint(format!("unix:{}", path.display()))).is_err());
+        assert!(BoundSocket::new(&endpoint(format!("unix:{}", path.display()))).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
         std::fs::remove_file(&path).unwrap();
     }
@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn a_port_is_shared_only_by_those_who_all_say_so() {
         let first = Endpoint { reuse_port: true, ..endpoint("127.0.0.1".to_owned()) };
-        let listener = Bound::new(&first).unwrap().unwrap().listen().unwrap();
+        let listener = BoundSocket::new(&first).unwrap().unwrap().listen().unwrap();
         let port = listener.address().unwrap().rsplit(':').next().unwrap().parse().unwrap();
-        assert!(Bound::new(&Endpoint { port, ..first.clone() }).is_ok());
-        assert!(Bound::new(&Endpoint { port, ..endpoint("127.0.0.1".to_owned()) }).is_err());
+        assert!(BoundSocket::new(&Endpoint { port, ..first.clone() }).is_ok());
+        assert!(BoundSocket::new(&Endpoint { port, ..endpoint("127.0.0.1".to_owned()) }).is_err());
     }
 }

@@ -2,13 +2,13 @@
 
 mod acceptor;
 pub mod aligned;
-pub mod beside;
 pub mod bind;
 mod capacity;
 pub mod connection;
 pub mod http2;
 pub mod listener;
 pub mod network;
+pub mod offload;
 pub mod policy;
 pub mod protocol;
 pub mod restricted;

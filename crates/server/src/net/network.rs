@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::acceptor::{Acceptor, Connection};
 use super::capacity::Capacity;
-use super::connection::{Accepted, Line, Socket};
+use super::connection::{Accepted, Socket, TransportStream};
 use super::listener::Listener;
 use super::policy::ListenerKind;
 use super::protocol::Shutdown;
@@ -157,10 +157,10 @@ async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mu
 
 async fn serve(connection: Connection, phase: watch::Receiver<Phase>) {
     let Connection { stream, protocol, tls, permit } = connection;
-    let (kind, timeouts) = (protocol.policy().kind, protocol.policy().patience);
+    let (kind, timeouts) = (protocol.policy().kind, protocol.policy().timeouts);
     let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head).await else { return };
-    let line = Line::new(socket, timeouts.stall);
-    protocol.serve(line, Shutdown::new(phase, kind.closes_in())).await;
+    let transport = TransportStream::new(socket, timeouts.stall);
+    protocol.serve(transport, Shutdown::new(phase, kind.closes_in())).await;
     drop(permit);
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use alipes_protocol::limits::GRPC_IDLE_PING_TIME;
 
-use super::connection::{Line, Patience, Watch};
-use super::http2::{Guard, PingRules};
+use super::connection::{ConnectionTimeouts, TransportStream, Watchdog};
+use super::http2::{FrameGuard, PingRules};
 use super::network::Phase;
 use super::restricted::Restrictions;
 use crate::spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
@@ -48,7 +48,7 @@ pub struct ListenerPolicy {
     /// Limits of a connection.
     pub limits: ConnectionSpec,
     /// Time-outs of a connection.
-    pub patience: Patience,
+    pub timeouts: ConnectionTimeouts,
     /// Requests that need a header.
     pub restrictions: Restrictions,
     /// Interval between two pings of the server, and time-out of their acknowledgement.
@@ -64,7 +64,7 @@ impl ListenerPolicy {
         let keepalive = (kind == ListenerKind::Grpc).then_some(&config.keepalive);
         ListenerPolicy {
             kind,
-            patience: patience(&limits, keepalive),
+            timeouts: timeouts(&limits, keepalive),
             restrictions: match kind {
                 ListenerKind::Http => Restrictions::http(&config.http_restricted),
                 ListenerKind::Grpc => Restrictions::grpc(&config.grpc_restricted),
@@ -80,16 +80,16 @@ impl ListenerPolicy {
         }
     }
 
-    /// Watches a connection on which HTTP/1 is spoken.
-    pub fn watch_http1(&self, line: &Line) -> Watch {
-        Watch::http1(Arc::clone(line.pulse()), self.patience)
+    /// The watchdog of an HTTP/1 connection.
+    pub fn watch_http1(&self, transport: &TransportStream) -> Watchdog {
+        Watchdog::http1(Arc::clone(transport.activity()), self.timeouts)
     }
 
-    /// Watches a connection on which HTTP/2 is spoken, and the frames on it.
-    pub fn watch_http2(&self, line: Line) -> (Line, Watch) {
-        let pulse = Arc::clone(line.pulse());
-        let guard = Guard::new(Arc::clone(&pulse), self.limits.http2_control_frames_per_s, self.ping_rules);
-        (line.guarded(guard), Watch::http2(pulse, self.patience))
+    /// The watchdog of an HTTP/2 connection, whose frames are checked from here on.
+    pub fn watch_http2(&self, transport: TransportStream) -> (TransportStream, Watchdog) {
+        let activity = Arc::clone(transport.activity());
+        let guard = FrameGuard::new(Arc::clone(&activity), self.limits.http2_control_frames_per_s, self.ping_rules);
+        (transport.with_frame_guard(guard), Watchdog::http2(activity, self.timeouts))
     }
 
     /// Interval between two checks of the certificate files; none where they are not checked.
@@ -98,8 +98,8 @@ impl ListenerPolicy {
     }
 }
 
-fn patience(limits: &ConnectionSpec, keepalive: Option<&KeepaliveSpec>) -> Patience {
-    Patience {
+fn timeouts(limits: &ConnectionSpec, keepalive: Option<&KeepaliveSpec>) -> ConnectionTimeouts {
+    ConnectionTimeouts {
         head: seconds(limits.header_timeout_s),
         idle: seconds(limits.idle_timeout_s),
         stall: seconds(limits.stall_timeout_s),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::connection::Line;
+use super::connection::TransportStream;
 use super::network::Phase;
 use super::policy::ListenerPolicy;
 
@@ -18,7 +18,7 @@ pub trait Protocol: Send + Sync {
     fn policy(&self) -> &ListenerPolicy;
 
     /// Serves one connection until it ends or, once `shutdown` begins, until its open requests are answered.
-    fn serve(self: Arc<Self>, line: Line, shutdown: Shutdown) -> Serving;
+    fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving;
 }
 
 /// When the connections of a listener have to end.

@@ -16,7 +16,7 @@ use alipes_server::executor::answer::{Reply, Responder};
 use alipes_server::grpc::{GrpcProtocol, serve_connection};
 use alipes_server::model::check::check_request;
 use alipes_server::model::{Drivers, Pending};
-use alipes_server::net::connection::Line;
+use alipes_server::net::connection::TransportStream;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
 use prost::Message;
@@ -51,7 +51,7 @@ impl Door {
             while let Ok((stream, _)) = listener.accept().await {
                 let mut watching = watching.clone();
                 let drained = async move { drop(watching.wait_for(|draining| *draining).await) };
-                tokio::spawn(serve_connection(Line::tcp(stream), Arc::clone(&behind), drained));
+                tokio::spawn(serve_connection(TransportStream::tcp(stream), Arc::clone(&behind), drained));
             }
         });
         let client = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();

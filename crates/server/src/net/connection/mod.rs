@@ -1,21 +1,21 @@
-//! One connection, whatever is spoken on it: its bytes, what they show of its client, and how long it is kept.
+//! One connection, whichever protocol it carries: its bytes, its activity, and its time-outs.
 
-mod answering;
-mod attend;
-mod blocked;
-mod incoming;
-mod line;
-mod patience;
-mod pulse;
+mod activity;
+mod drive;
+mod request_body;
 mod socket;
 mod spelling;
+mod stall_timer;
+mod timeouts;
+mod tracked_body;
+mod transport;
 
-pub use self::answering::Answering;
-pub use self::attend::{End, attend};
-pub use self::blocked::Blocked;
-pub use self::incoming::Incoming;
-pub use self::line::Line;
-pub use self::patience::{Patience, Watch};
-pub use self::pulse::{Call, Pulse, Turn};
+pub use self::activity::{Activity, Call, NextActor};
+pub use self::drive::{End, drive_connection};
+pub use self::request_body::RequestBody;
 pub use self::socket::{Accepted, Carrier, Socket};
 pub use self::spelling::Spelling;
+pub use self::stall_timer::StallTimer;
+pub use self::timeouts::{ConnectionTimeouts, Watchdog};
+pub use self::tracked_body::TrackedBody;
+pub use self::transport::TransportStream;

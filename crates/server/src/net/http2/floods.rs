@@ -1,36 +1,35 @@
-//! Frames that cost their sender nothing and the receiver something: counted, and no more than so many taken.
+//! Limits on frames that cost their sender nothing and the receiver something.
 //!
-//! The HTTP/2 library answers each of them as it must and bounds what it keeps; how many of them are too many it does
-//! not say. Source: CVE-2023-44487 (calls opened and reset at once), CVE-2019-9512 to 9518 (pings, settings, empty
+//! The HTTP/2 library answers each of them as it must and bounds what it holds, but does not bound their number. Source: CVE-2023-44487 (calls opened and reset at once), CVE-2019-9512 to 9518 (pings, settings, empty
 //! frames), and gRPC's rules for pings.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alipes_protocol::limits::{
-    GRPC_IDLE_PING_TIME, HTTP2_CONTROL_BURST_SECONDS, HTTP2_DATA_CREDIT_BYTES, HTTP2_FRAMES_IN_TURN,
+    GRPC_IDLE_PING_TIME, HTTP2_CONTROL_BURST_SECONDS, HTTP2_DATA_CREDIT_BYTES, HTTP2_FRAMES_PER_QUANTUM,
     HTTP2_SMALL_DATA_BYTES,
 };
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::PREFACE;
 use super::frames::{self, Frame, Frames};
-use crate::net::connection::Pulse;
+use crate::net::connection::Activity;
 
 /// `ENHANCE_YOUR_CALM`. Source: RFC 9113, section 7.
 const CALM: u32 = 0xb;
 
-/// What a client does too often.
+/// A limit that a client exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flood {
-    /// It pings.
+    /// The client pings too often.
     Pings,
-    /// It sends frames that carry nothing.
+    /// The client sends too many frames that carry nothing.
     Control,
 }
 
 impl Flood {
-    /// What the client is told; clients of gRPC know the first and ping less often afterwards.
+    /// The text of the `GOAWAY` frame; gRPC clients know the first and ping less often afterwards.
     fn text(self) -> &'static [u8] {
         match self {
             Flood::Pings => b"too_many_pings",
@@ -39,93 +38,93 @@ impl Flood {
     }
 }
 
-/// How often a client may ping. Source: gRPC's `grpc.http2.min_ping_interval_without_data_ms` and what belongs to it.
+/// How often a client may ping. Source: gRPC's `grpc.http2.min_ping_interval_without_data_ms` and its related arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct PingRules {
-    /// Time between two pings while nothing is sent to the client.
+    /// Shortest interval between two pings while nothing is sent to the client.
     pub interval: Duration,
-    /// Pings that may come earlier; 0 takes any number.
+    /// Earlier pings that are tolerated; 0 tolerates any number.
     pub strikes: u32,
     /// A client without calls may ping as often.
     pub without_calls: bool,
 }
 
-/// Looks at the frames of one connection.
-pub struct Guard {
+/// Checks the frames of one connection against the limits.
+pub struct FrameGuard {
     incoming: Frames,
     outgoing: Frames,
-    pulse: Arc<Pulse>,
+    activity: Arc<Activity>,
     pings: Option<Pings>,
     budget: Option<Budget>,
-    crumbs: Crumbs,
+    small_data: SmallData,
     last_stream: u32,
-    /// Frames that came since the connection last let others have their turn.
-    in_turn: u32,
+    /// Frames read since the connection last yielded to others.
+    in_quantum: u32,
 }
 
-impl Guard {
-    /// A guard for a connection on which `frames_per_s` empty frames may come, and pings as the rules say.
-    pub fn new(pulse: Arc<Pulse>, frames_per_s: u32, rules: Option<PingRules>) -> Guard {
-        Guard {
+impl FrameGuard {
+    /// A guard that allows `frames_per_s` frames that carry nothing, and pings as the rules say.
+    pub fn new(activity: Arc<Activity>, frames_per_s: u32, rules: Option<PingRules>) -> FrameGuard {
+        FrameGuard {
             incoming: Frames::after(PREFACE.len()),
             outgoing: Frames::after(0),
-            pulse,
+            activity,
             pings: rules.map(|rules| Pings { rules, last: None, strikes: 0 }),
             budget: (frames_per_s > 0).then(|| Budget::new(frames_per_s, Instant::now())),
-            crumbs: Crumbs::default(),
+            small_data: SmallData::default(),
             last_stream: 0,
-            in_turn: 0,
+            in_quantum: 0,
         }
     }
 
-    /// Looks at what the client sent.
+    /// Checks received bytes.
     ///
     /// # Errors
     ///
-    /// It sent too much of what it need not send.
+    /// The client exceeds a limit.
     #[inline]
     pub fn received(&mut self, bytes: &[u8]) -> Result<(), Flood> {
-        let Guard { incoming, pulse, pings, budget, crumbs, last_stream, in_turn, .. } = self;
+        let FrameGuard { incoming, activity, pings, budget, small_data, last_stream, in_quantum, .. } = self;
         let mut flood = None;
         incoming.pass(bytes, |frame| {
-            *in_turn += 1;
+            *in_quantum += 1;
             if frame.kind == frames::HEADERS {
                 *last_stream = frame.stream;
-            } else if brings_nothing(&frame, crumbs) {
-                flood = flood.or_else(|| judge(&frame, pulse, pings.as_mut(), budget.as_mut()));
+            } else if carries_nothing(&frame, small_data) {
+                flood = flood.or_else(|| check(&frame, activity, pings.as_mut(), budget.as_mut()));
             }
         });
         flood.map_or(Ok(()), Err)
     }
 
-    /// Whether the connection has had its turn, and others should have theirs: a few bytes of frames without content can
-    /// keep a thread busy for a second. A new turn begins.
+    /// Whether the connection has used up its quantum and should yield to others: a few bytes of frames without content
+    /// can keep a thread busy for a second. A new quantum begins.
     #[inline]
-    pub fn has_had_its_turn(&mut self) -> bool {
-        let over = self.in_turn >= HTTP2_FRAMES_IN_TURN;
-        self.in_turn = if over { 0 } else { self.in_turn };
+    pub fn has_used_quantum(&mut self) -> bool {
+        let over = self.in_quantum >= HTTP2_FRAMES_PER_QUANTUM;
+        self.in_quantum = if over { 0 } else { self.in_quantum };
         over
     }
 
-    /// Begins a new turn: there was nothing more to read.
+    /// Begins a new quantum: there was nothing more to read.
     #[inline]
-    pub fn end_turn(&mut self) {
-        self.in_turn = 0;
+    pub fn begin_quantum(&mut self) {
+        self.in_quantum = 0;
     }
 
-    /// Looks at what the client is sent.
+    /// Observes sent bytes.
     #[inline]
     pub fn sent(&mut self, bytes: &[u8]) {
-        let Guard { outgoing, pings, .. } = self;
+        let FrameGuard { outgoing, pings, .. } = self;
         outgoing.pass(bytes, |frame| {
             if let (frames::DATA | frames::HEADERS, Some(pings)) = (frame.kind, pings.as_mut()) {
-                pings.forgive();
+                pings.reset();
             }
         });
     }
 
-    /// The frame that tells the client why it is left; none in the middle of another frame.
-    pub fn goodbye(&self, flood: Flood) -> Option<Bytes> {
+    /// The `GOAWAY` frame that names the flood; none in the middle of another frame.
+    pub fn goaway(&self, flood: Flood) -> Option<Bytes> {
         let text = flood.text();
         let frame = Frame { length: 8 + text.len(), kind: frames::GOAWAY, flags: 0, stream: 0 };
         self.outgoing.is_between().then(|| {
@@ -139,37 +138,37 @@ impl Guard {
     }
 }
 
-/// Whether a frame brings nothing that a request is made of, or next to nothing.
+/// Whether a frame carries nothing of a request, or next to nothing.
 #[inline]
-fn brings_nothing(frame: &Frame, crumbs: &mut Crumbs) -> bool {
+fn carries_nothing(frame: &Frame, small_data: &mut SmallData) -> bool {
     match frame.kind {
         frames::PRIORITY | frames::RST_STREAM => true,
         frames::SETTINGS | frames::PING => frame.flags & frames::ACK == 0,
-        frames::DATA => crumbs.count(frame),
+        frames::DATA => small_data.count(frame),
         _ => false,
     }
 }
 
 #[cold]
-fn judge(frame: &Frame, pulse: &Pulse, pings: Option<&mut Pings>, budget: Option<&mut Budget>) -> Option<Flood> {
+fn check(frame: &Frame, activity: &Activity, pings: Option<&mut Pings>, budget: Option<&mut Budget>) -> Option<Flood> {
     if frame.kind == frames::PING
         && let Some(pings) = pings
-        && pings.is_too_many(Instant::now(), pulse.sample().is_busy())
+        && pings.is_too_many(Instant::now(), activity.sample().is_busy())
     {
         return Some(Flood::Pings);
     }
     budget.is_some_and(|budget| budget.is_spent(Instant::now)).then_some(Flood::Control)
 }
 
-/// Data that comes in very small frames.
+/// Counts data in very small frames.
 #[derive(Default)]
-struct Crumbs {
-    /// Bytes that came in larger frames, and have not made up for small ones yet.
+struct SmallData {
+    /// Bytes of larger frames that have not been set off against small ones yet.
     credit: usize,
 }
 
-impl Crumbs {
-    /// Whether a frame of data counts as one that brings nothing. The last one of a call does not: there is one a call.
+impl SmallData {
+    /// Whether a data frame counts as one that carries nothing. The last of a call does not: there is one per call.
     #[inline]
     fn count(&mut self, frame: &Frame) -> bool {
         if frame.length >= HTTP2_SMALL_DATA_BYTES {
@@ -200,14 +199,14 @@ impl Pings {
         self.rules.strikes > 0 && self.strikes > self.rules.strikes
     }
 
-    /// Something was sent to the client, which may want to know whether it is still read.
+    /// Starts over after data was sent: the client may ping to learn whether it is still served.
     #[inline]
-    fn forgive(&mut self) {
+    fn reset(&mut self) {
         (self.last, self.strikes) = (None, 0);
     }
 }
 
-/// So many frames in so much time; the clock is read once a burst.
+/// A number of frames per time; the clock is read once a burst.
 struct Budget {
     burst: u32,
     left: u32,
@@ -253,50 +252,50 @@ mod tests {
     }
 
     #[test]
-    fn a_ping_now_and_then_is_welcome_while_there_are_calls() {
+    fn pings_at_the_interval_are_allowed_while_there_are_calls() {
         let (mut pings, begin) = pings();
         assert!((0..9).all(|number| !pings.is_too_many(begin + RULES.interval * number, true)));
         assert!((9..13).any(|number| pings.is_too_many(begin + RULES.interval * number, false)));
     }
 
     #[test]
-    fn whoever_is_sent_something_may_ping_again() {
+    fn a_client_that_is_sent_data_may_ping_again() {
         let (mut pings, begin) = pings();
         for _ in 0..100 {
             assert!(!pings.is_too_many(begin, true));
-            pings.forgive();
+            pings.reset();
         }
     }
 
     #[test]
-    fn a_connection_that_brings_many_frames_lets_others_have_their_turn() {
-        let mut guard = Guard::new(Arc::default(), 0, None);
+    fn a_connection_with_many_frames_yields_after_its_quantum() {
+        let mut guard = FrameGuard::new(Arc::default(), 0, None);
         guard.received(PREFACE).unwrap();
         let head = Frame { length: 0, kind: frames::WINDOW_UPDATE, flags: 0, stream: 1 }.head();
-        guard.received(&head.repeat(HTTP2_FRAMES_IN_TURN as usize - 1)).unwrap();
-        assert!(!guard.has_had_its_turn());
+        guard.received(&head.repeat(HTTP2_FRAMES_PER_QUANTUM as usize - 1)).unwrap();
+        assert!(!guard.has_used_quantum());
         guard.received(&head).unwrap();
-        assert_eq!([guard.has_had_its_turn(), guard.has_had_its_turn()], [true, false]);
-        guard.received(&head.repeat(HTTP2_FRAMES_IN_TURN as usize)).unwrap();
-        guard.end_turn();
-        assert!(!guard.has_had_its_turn());
+        assert_eq!([guard.has_used_quantum(), guard.has_used_quantum()], [true, false]);
+        guard.received(&head.repeat(HTTP2_FRAMES_PER_QUANTUM as usize)).unwrap();
+        guard.begin_quantum();
+        assert!(!guard.has_used_quantum());
     }
 
     #[test]
-    fn data_in_crumbs_is_counted_unless_larger_frames_make_up_for_it() {
+    fn small_data_frames_are_counted_unless_larger_ones_set_them_off() {
         let data = |length, flags| Frame { length, kind: frames::DATA, flags, stream: 1 };
-        let mut crumbs = Crumbs::default();
-        assert!(crumbs.count(&data(0, 0)) && crumbs.count(&data(1, 0)));
-        assert!(crumbs.count(&data(HTTP2_SMALL_DATA_BYTES - 1, 0)));
-        assert!(!crumbs.count(&data(HTTP2_SMALL_DATA_BYTES - 1, frames::END_STREAM)));
+        let mut small_data = SmallData::default();
+        assert!(small_data.count(&data(0, 0)) && small_data.count(&data(1, 0)));
+        assert!(small_data.count(&data(HTTP2_SMALL_DATA_BYTES - 1, 0)));
+        assert!(!small_data.count(&data(HTTP2_SMALL_DATA_BYTES - 1, frames::END_STREAM)));
         // A client that sends the prefix of each message by itself.
         for _ in 0..100_000 {
-            assert!(!crumbs.count(&data(HTTP2_SMALL_DATA_BYTES, 0)));
-            assert!(!crumbs.count(&data(5, 0)));
+            assert!(!small_data.count(&data(HTTP2_SMALL_DATA_BYTES, 0)));
+            assert!(!small_data.count(&data(5, 0)));
         }
-        // What was saved up does not last.
-        assert!(!crumbs.count(&data(1 << 24, 0)));
-        let free = (0..).take_while(|_| !crumbs.count(&data(1, 0))).count();
+        // The credit is limited.
+        assert!(!small_data.count(&data(1 << 24, 0)));
+        let free = (0..).take_while(|_| !small_data.count(&data(1, 0))).count();
         assert_eq!(free, HTTP2_DATA_CREDIT_BYTES / HTTP2_SMALL_DATA_BYTES);
     }
 
@@ -311,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_told_between_two_frames_and_not_within_one() {
-        let mut guard = Guard::new(Arc::default(), 1, None);
+    fn goaway_is_sent_between_two_frames_and_not_within_one() {
+        let mut guard = FrameGuard::new(Arc::default(), 1, None);
         guard.received(PREFACE).unwrap();
         let reset = Frame { length: 4, kind: frames::RST_STREAM, flags: 0, stream: 1 };
         let bytes = [&reset.head()[..], &[0; 4]].concat().repeat(HTTP2_CONTROL_BURST_SECONDS as usize + 1);
         assert_eq!(guard.received(&bytes), Err(Flood::Control));
-        assert_eq!(guard.goodbye(Flood::Control).unwrap()[3], frames::GOAWAY);
+        assert_eq!(guard.goaway(Flood::Control).unwrap()[3], frames::GOAWAY);
         guard.sent(&[0, 0, 5, 0]);
-        assert_eq!(guard.goodbye(Flood::Control), None);
+        assert_eq!(guard.goaway(Flood::Control), None);
     }
 }

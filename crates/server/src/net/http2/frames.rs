@@ -1,4 +1,4 @@
-//! The frames of HTTP/2 in a stream of bytes: where each begins, and what it is. What it carries is passed over.
+//! The frame heads of HTTP/2 in a byte stream. Payloads are skipped.
 
 /// Bytes in front of each frame.
 const HEAD_BYTES: usize = 9;
@@ -27,22 +27,22 @@ pub struct Frame {
     pub stream: u32,
 }
 
-/// Finds the frames in what passes by.
+/// Finds frame heads in a byte stream.
 pub struct Frames {
-    /// Bytes to pass over until the next head.
+    /// Bytes to skip until the next head.
     skip: usize,
-    /// What has come of a head that arrives in pieces.
+    /// The first bytes of a head that arrives in pieces.
     head: [u8; HEAD_BYTES],
     have: usize,
 }
 
 impl Frames {
-    /// The first frame begins after so many bytes.
+    /// The first frame begins after `skip` bytes.
     pub fn after(skip: usize) -> Frames {
         Frames { skip, head: [0; HEAD_BYTES], have: 0 }
     }
 
-    /// Whether the last byte that passed ended a frame.
+    /// Whether the last byte ended a frame.
     pub fn is_between(&self) -> bool {
         self.skip == 0 && self.have == 0
     }

@@ -1,6 +1,6 @@
-//! HTTP/2 as both doors speak it: sizes, limits, and a look at what its frames are worth.
+//! HTTP/2 of the HTTP and the gRPC listener: window sizes, limits, and a guard against floods of frames.
 
-mod calls;
+mod call_executor;
 mod floods;
 mod frames;
 
@@ -11,18 +11,18 @@ use hyper::server::conn::http2;
 pub use hyper::server::conn::http2::Connection;
 use hyper_util::rt::TokioTimer;
 
-use self::calls::Calls;
-pub use self::floods::{Guard, PingRules};
-use super::connection::Pulse;
+use self::call_executor::CallExecutor;
+pub use self::floods::{FrameGuard, PingRules};
+use super::connection::Activity;
 use super::policy::ListenerPolicy;
 
-/// What a client of HTTP/2 says first.
+/// The first bytes of an HTTP/2 client.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Bytes a client may send on one call before we have read them: a picture of 3x224x224 FP32 in one go, with room.
+/// Bytes a client may send on one call before they are read: more than one picture of 3x224x224 FP32.
 const CALL_WINDOW_BYTES: u32 = 4 << 20;
 
-/// Bytes a client may send on one connection before we have read them.
+/// Bytes a client may send on one connection before they are read.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
 /// Largest piece that a client may send at once; smaller messages come in one piece and are not copied at all.
@@ -32,9 +32,9 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// allocated anew for each message.
 const FRAME_BYTES: u32 = 128 << 10;
 
-/// Serves a connection under a listener's policy.
-pub fn builder(policy: &ListenerPolicy, pulse: &Arc<Pulse>) -> http2::Builder<Calls> {
-    let mut builder = http2::Builder::new(Calls::new(Arc::clone(pulse), policy.patience.stall));
+/// The builder of HTTP/2 connections under a listener's policy.
+pub fn builder(policy: &ListenerPolicy, activity: &Arc<Activity>) -> http2::Builder<CallExecutor> {
+    let mut builder = http2::Builder::new(CallExecutor::new(Arc::clone(activity), policy.timeouts.stall));
     builder
         .adaptive_window(false)
         .initial_stream_window_size(CALL_WINDOW_BYTES)

@@ -1,4 +1,4 @@
-//! The files of a door's encrypted connections, and how one sees that they have changed.
+//! The certificate files of a listener, and the detection of their changes.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,10 +12,10 @@ use rustls::server::WebPkiClientVerifier;
 
 use crate::spec::TlsSpec;
 
-/// What tells whether files have changed: where they are and when they were written, of each.
+/// Identifies the content of files: device, inode, time of change and size of each.
 pub type Stamp = Vec<Option<(u64, u64, i64, i64, u64)>>;
 
-/// The stamp of a door's files now. Links are followed: mounted secrets change by changing a link.
+/// The stamp of a listener's files now. Links are followed: mounted secrets change by changing a link.
 pub fn stamp(spec: &TlsSpec) -> Stamp {
     let paths = [Some(&spec.certificate), Some(&spec.key), spec.client_roots.as_ref()];
     let of = |path: &String| {

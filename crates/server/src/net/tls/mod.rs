@@ -1,4 +1,4 @@
-//! Encrypted connections: who the server is, whom it asks for a certificate, and what changes while it runs.
+//! Encrypted connections: the server's certificate, the clients' certificates, and their reload.
 
 pub mod client;
 mod files;
@@ -21,7 +21,7 @@ use crate::spec::TlsSpec;
 pub struct Tls {
     kind: ListenerKind,
     spec: TlsSpec,
-    // Each connection takes the certificate of its time.
+    // Each connection uses the certificate that is current when it is accepted.
     current: ArcSwap<rustls::ServerConfig>,
 }
 
@@ -36,19 +36,19 @@ impl Tls {
         Ok(Tls { kind, spec: spec.clone(), current })
     }
 
-    /// Agrees with a client on an encrypted connection.
+    /// Performs the handshake with a client.
     ///
     /// # Errors
     ///
-    /// They do not agree, or the client has gone.
+    /// The handshake fails, or the client has disconnected.
     pub async fn accept(&self, stream: Carrier) -> io::Result<Socket> {
         let acceptor = TlsAcceptor::from(self.current.load_full());
         acceptor.accept(stream).await.map(|stream| Socket::Tls(Box::new(stream)))
     }
 
-    /// Looks at the files now and then, and takes what has changed; what cannot be used is told and left alone.
+    /// Checks the files at an interval and loads those that changed; files that cannot be used are logged and ignored.
     ///
-    /// New connections have the new certificate, open ones stay as they are.
+    /// New connections use the new certificate, open ones stay as they are.
     pub async fn reload(self: Arc<Self>, every: Duration, events: Arc<EventQueue>) {
         let mut seen = self.stamp().await;
         loop {
@@ -68,7 +68,7 @@ impl Tls {
 
     async fn renew(self: &Arc<Self>) -> Event {
         let tls = Arc::clone(self);
-        // Files and keys take longer than a network thread has.
+        // Reading files and keys would block the network thread.
         let loaded = tokio::task::spawn_blocking(move || load(&tls.spec, protocols(tls.kind))).await;
         let (listener, file) = (self.kind.name(), &self.spec.certificate);
         match loaded {

@@ -1,18 +1,18 @@
-//! Work that would hold a network thread up, done beside it, a few pieces at a time.
+//! Work that would block a network thread, run on other threads, a few pieces at a time.
 
 use alipes_protocol::limits::COMPRESSIONS_AT_A_TIME;
 use tokio::sync::Semaphore;
 use tokio::task;
 
-static TURNS: Semaphore = Semaphore::const_new(COMPRESSIONS_AT_A_TIME);
+static PERMITS: Semaphore = Semaphore::const_new(COMPRESSIONS_AT_A_TIME);
 
-/// Does something beside the network threads, in its turn; none where it did not come to its end.
-pub async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let turn = TURNS.acquire().await.ok()?;
-    // The turn ends with the work, also where nobody waits for it any more.
+/// Runs work off the network threads once there is a permit; none where it panics.
+pub async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let permit = PERMITS.acquire().await.ok()?;
+    // The permit is released with the work, also where the caller was cancelled.
     task::spawn_blocking(move || {
         let done = work();
-        drop(turn);
+        drop(permit);
         done
     })
     .await
@@ -29,12 +29,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_so_many_pieces_of_work_are_done_at_a_time_also_when_nobody_waits_for_them() {
+    async fn the_number_of_pieces_at_a_time_is_limited_also_when_callers_are_cancelled() {
         let (inside, most, done) =
             (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
         let work = || {
             let (inside, most, done) = (Arc::clone(&inside), Arc::clone(&most), Arc::clone(&done));
-            beside(move || {
+            offload(move || {
                 most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 std::thread::yield_now();
                 inside.fetch_sub(1, Ordering::SeqCst);
@@ -53,10 +53,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_that_ends_in_a_panic_is_given_back() {
+    async fn a_panic_releases_the_permit() {
         for _ in 0..2 * COMPRESSIONS_AT_A_TIME {
-            assert_eq!(beside(|| panic!("broken")).await, None::<()>);
+            assert_eq!(offload(|| panic!("broken")).await, None::<()>);
         }
-        assert_eq!(beside(|| 7).await, Some(7));
+        assert_eq!(offload(|| 7).await, Some(7));
     }
 }

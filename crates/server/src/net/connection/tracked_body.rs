@@ -1,4 +1,4 @@
-//! The body of an answer, watched: whose turn it is, the model's or the client's.
+//! The body of a response, which records who must act next: the model or the client.
 
 use std::mem;
 use std::pin::Pin;
@@ -9,30 +9,30 @@ use alipes_protocol::limits::{HTTP2_LAST_PIECE_BYTES, HTTP2_PIECE_BYTES};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::pulse::{Call, Turn};
+use super::activity::{Call, NextActor};
 
-/// A body that tells its call how it is taken off.
-pub struct Answering<B> {
+/// A response body that records its progress with its call.
+pub struct TrackedBody<B> {
     body: B,
     call: Call,
     in_pieces: bool,
-    /// What is still to be given of a slice.
+    /// The part of a slice that is not sent yet.
     rest: Bytes,
 }
 
-impl<B> Answering<B> {
-    /// Keeps the call open until the body is gone.
+impl<B> TrackedBody<B> {
+    /// Keeps the call open until the body is dropped.
     #[inline]
-    pub fn new(body: B, call: Call) -> Answering<B> {
-        Answering { body, call, in_pieces: false, rest: Bytes::new() }
+    pub fn new(body: B, call: Call) -> TrackedBody<B> {
+        TrackedBody { body, call, in_pieces: false, rest: Bytes::new() }
     }
 
-    /// The same over HTTP/2, whose library keeps what it was given until the client opens a window for it, and does not
-    /// say for how long. It is given large slices in pieces, so that it asks for more whenever something moves, and
-    /// their last bytes as a copy: what may stay behind with it, once it asks for nothing more, is small.
+    /// The same over HTTP/2, whose library holds data until the client opens a window for it, and does not report for how
+    /// long. It receives large slices in pieces, so that it polls for more at each progress, and their last bytes as a
+    /// copy, so that the data it holds after its last poll is small.
     #[inline]
-    pub fn in_pieces(body: B, call: Call) -> Answering<B> {
-        Answering { in_pieces: true, ..Answering::new(body, call) }
+    pub fn in_pieces(body: B, call: Call) -> TrackedBody<B> {
+        TrackedBody { in_pieces: true, ..TrackedBody::new(body, call) }
     }
 
     /// The next piece of the rest.
@@ -57,23 +57,23 @@ impl<B> Answering<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Answering<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
     #[inline]
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let answering = self.get_mut();
-        if !answering.rest.is_empty() {
-            answering.call.give_turn(Turn::Client);
-            return Poll::Ready(Some(Ok(Frame::data(answering.piece()))));
+        let tracked = self.get_mut();
+        if !tracked.rest.is_empty() {
+            tracked.call.set_next_actor(NextActor::Client);
+            return Poll::Ready(Some(Ok(Frame::data(tracked.piece()))));
         }
-        let frame = Pin::new(&mut answering.body).poll_frame(cx);
-        // Until it is asked again, it is the client who does not take what there is.
-        answering.call.give_turn(if frame.is_ready() { Turn::Client } else { Turn::Model });
+        let frame = Pin::new(&mut tracked.body).poll_frame(cx);
+        // Until the next poll the client has data to read.
+        tracked.call.set_next_actor(if frame.is_ready() { NextActor::Client } else { NextActor::Model });
         match frame {
-            Poll::Ready(Some(Ok(frame))) if answering.in_pieces && is_large(&frame) => {
-                Poll::Ready(Some(Ok(answering.cut(frame))))
+            Poll::Ready(Some(Ok(frame))) if tracked.in_pieces && is_large(&frame) => {
+                Poll::Ready(Some(Ok(tracked.cut(frame))))
             }
             frame => frame,
         }
@@ -102,7 +102,7 @@ mod tests {
 
     use http_body_util::{BodyExt, Full};
 
-    use super::super::pulse::Pulse;
+    use super::super::activity::Activity;
     use super::*;
 
     async fn pieces(mut body: impl Body<Data = Bytes, Error = Infallible> + Unpin) -> Vec<Bytes> {
@@ -115,12 +115,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_slice_comes_in_pieces_of_which_the_last_holds_nothing_of_the_others() {
-        let pulse = Arc::new(Pulse::default());
+    async fn a_large_slice_is_cut_into_pieces_and_the_last_is_a_copy() {
+        let activity = Arc::new(Activity::default());
         for length in [0, 1, HTTP2_LAST_PIECE_BYTES, HTTP2_LAST_PIECE_BYTES + 1, 3 * HTTP2_PIECE_BYTES + 5] {
             let whole: Bytes = (0..length).map(|index| index as u8).collect();
             let kept = whole.as_ptr_range();
-            let given = pieces(Answering::in_pieces(Full::new(whole.clone()), pulse.begin())).await;
+            let given = pieces(TrackedBody::in_pieces(Full::new(whole.clone()), activity.begin())).await;
             assert_eq!(given.concat(), whole);
             assert!(given.iter().all(|piece| piece.len() <= HTTP2_PIECE_BYTES));
             if length > HTTP2_LAST_PIECE_BYTES {
@@ -128,7 +128,7 @@ mod tests {
                 assert!(last.len() <= HTTP2_LAST_PIECE_BYTES && !kept.contains(&last.as_ptr()));
                 assert!(given[..given.len() - 1].iter().all(|piece| kept.contains(&piece.as_ptr())));
             }
-            assert!(pieces(Answering::new(Full::new(whole), pulse.begin())).await.len() <= 1);
+            assert!(pieces(TrackedBody::new(Full::new(whole), activity.begin())).await.len() <= 1);
         }
     }
 }
