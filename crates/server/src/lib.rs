@@ -5,6 +5,7 @@ pub mod budget;
 pub mod build;
 pub mod cache;
 pub mod control;
+pub mod driver_native;
 pub mod ensemble;
 pub mod events;
 pub mod executor;

@@ -4,7 +4,6 @@ pub mod alarm;
 pub mod answer;
 pub mod desk;
 mod exchange;
-pub mod execute;
 mod lock;
 pub mod mailbox;
 pub mod nap;
@@ -18,8 +17,9 @@ use std::time::Instant;
 
 use alipes_scheduler::Next;
 
+use crate::driver_native::execute;
+use crate::driver_native::slots::InstanceSlot;
 use crate::limiter::Limited;
-use crate::model::slots::InstanceSlot;
 use crate::model::{Drivers, ModelVersion};
 use crate::workers::place;
 pub use turns::Step;

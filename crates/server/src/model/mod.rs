@@ -7,7 +7,6 @@ pub mod layout;
 pub mod pace;
 pub mod policy;
 mod queueing;
-pub mod slots;
 mod visit;
 pub mod warmup;
 
@@ -31,6 +30,7 @@ use tokio::sync::oneshot;
 use crate::books::metrics;
 use crate::books::statistics::{Shares, Statistics};
 use crate::cache::Cached;
+use crate::driver_native::slots::Slots;
 use crate::ensemble::Ensemble;
 use crate::events::EventQueue;
 use crate::executor::answer::{Answer, Responder, answer_one};
@@ -52,7 +52,6 @@ use configuration::Configuration;
 pub use gone::Departure;
 pub use gone::Gone;
 use pace::Pace;
-use slots::Slots;
 use warmup::Sample;
 
 /// A request that waits for an instance or is being executed.

@@ -13,10 +13,11 @@ use alipes_protocol::limits::{WARMUP_MAX_BATCH, WARMUP_MAX_COUNT, WARMUP_MAX_TEN
 use alipes_protocol::{Code, CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Shape, Tensor, shape};
 
 use super::check::{Checked, check_request};
-use super::slots::InstanceSlot;
 use super::{ModelVersion, Pending};
+use crate::driver_native::execute;
+use crate::driver_native::slots::InstanceSlot;
 use crate::executor::answer::{Answer, Responder};
-use crate::executor::{execute, mailbox};
+use crate::executor::mailbox;
 use crate::priority::{self, Priority};
 use crate::spec::{ModelSpec, SampleData, SampleInput, SampleSpec};
 

@@ -23,8 +23,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
+use crate::driver_native::execute::note_execution;
 use crate::executor::answer::{Answer, Reply, Responder, answer_one};
-use crate::executor::execute::note_execution;
 use crate::executor::{Run, Step, desk, pool};
 use crate::handlers::Service;
 use crate::model::check::has_id;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use crate::model::slots::InstanceSlot;
+use crate::driver_native::slots::InstanceSlot;
 use crate::model::{Drivers, ModelVersion};
 
 /// An instance for each model, by the model's number among the ensemble's.

@@ -28,7 +28,7 @@ use plan::Plan;
 use smallvec::SmallVec;
 
 use super::{Ensemble, run};
-use crate::executor::execute::withdraw_cancelled;
+use crate::driver_native::execute::withdraw_cancelled;
 use crate::executor::{Step, desk};
 use crate::model::pace::Pace;
 use crate::model::{Drivers, ModelVersion, Pending};

@@ -7,9 +7,9 @@ use alipes_protocol::InferError;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::{ModelVersion, warmup};
-use crate::executor::execute::InstanceState;
+use super::execute::InstanceState;
 use crate::executor::nap::Nap;
+use crate::model::{ModelVersion, warmup};
 
 /// One loaded copy of the model, and where its driver naps.
 pub struct InstanceSlot {

@@ -8,8 +8,9 @@ use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{InferError, Origin, Tensor};
 
-use super::answer::{Parcels, Reply};
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
+use crate::executor::answer::{Parcels, Reply};
+use crate::executor::reshape::wire_shape;
 use crate::model::{ModelVersion, Pending};
 use crate::sequences::rows::{Rows, add_state_outputs};
 use crate::sequences::visit;
@@ -237,7 +238,7 @@ fn outputs_of(model: &ModelVersion, pending: &Pending, pieces: impl Iterator<Ite
         .filter(|piece| asked.contains(&piece.index))
         .map(|piece| {
             let port = &model.spec.outputs[piece.index];
-            let shape = super::reshape::wire_shape(port, model.spec.max_batch_size > 0, piece.shape);
+            let shape = wire_shape(port, model.spec.max_batch_size > 0, piece.shape);
             Tensor { name: port.name.as_str().into(), datatype: piece.datatype, shape, data: piece.data }
         })
         .collect()
