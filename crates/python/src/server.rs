@@ -65,7 +65,7 @@ impl Server {
         let built = built.ok_or_else(|| PyValueError::new_err("a released version cannot be changed"))?;
         detached(py, || {
             let spec: ModelSpec = serde_json::from_str(spec)?;
-            alipes_server::build::adapt(&self.inner.service, &built, &spec).map_err(Failure::Load)
+            alipes_server::build::adapt(&built, &spec).map_err(Failure::Load)
         })
     }
 

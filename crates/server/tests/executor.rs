@@ -12,7 +12,7 @@ use alipes_server::driver_native::slots::Slots;
 use alipes_server::executor::answer::Answer;
 use alipes_server::executor::desk::Desk;
 use alipes_server::executor::nap::Nap;
-use alipes_server::model::Drivers;
+use alipes_server::model::driver::Driver;
 use alipes_server::spec::ModelSpec;
 use alipes_server::workers::chain::Chain;
 use bytes::Bytes;
@@ -73,8 +73,13 @@ const DELAYED: &str = r#"{"kind":"dynamic","preferred_batch_sizes":[8],"max_queu
 const DIRECT: &str = r#"{"kind":"direct"}"#;
 
 fn model(engine: &Echo, scheduling: &str, instances: usize) -> Arc<ModelVersion> {
-    let engines = Drivers::native((0..instances).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect());
-    Arc::new(ModelVersion::new(spec(8, scheduling, instances), engines).unwrap())
+    model_and_slots(engine, scheduling, instances).0
+}
+
+fn model_and_slots(engine: &Echo, scheduling: &str, instances: usize) -> (Arc<ModelVersion>, Arc<Slots>) {
+    let slots = Arc::new(Slots::new(engines(engine, instances)));
+    let model = ModelVersion::new(spec(8, scheduling, instances), Arc::clone(&slots) as Arc<dyn Driver>);
+    (Arc::new(model.unwrap()), slots)
 }
 
 fn submit(model: &Arc<ModelVersion>, value: u8) -> oneshot::Receiver<Answer> {
@@ -196,7 +201,7 @@ fn a_version_is_gone_when_its_last_holder_lets_go() {
 fn a_model_that_waits_for_a_call_is_found_with_the_way_to_it() {
     let named = |name: &str| {
         let spec = ModelSpec { name: name.to_owned(), ..spec(8, DIRECT, 1) };
-        Arc::new(ModelVersion::new(spec, Drivers::native(vec![Box::new(Echo::default())])).unwrap())
+        Arc::new(ModelVersion::new(spec, Arc::new(Slots::new(vec![Box::new(Echo::default())]))).unwrap())
     };
     let (a, b, other_a) = (named("a"), named("b"), named("a"));
     let chain = Chain::new(&b, Some(Chain::new(&a, None)));
@@ -210,16 +215,11 @@ fn engines(engine: &Echo, count: usize) -> Vec<Box<dyn Engine>> {
     (0..count).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect()
 }
 
-fn slots(model: &ModelVersion) -> &Slots {
-    let Drivers::Native(slots) = &model.drivers else { panic!("it has no workers") };
-    slots
-}
-
 #[test]
 fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
     for scheduling in [DIRECT, DYNAMIC, DELAYED] {
         let engine = Echo::default();
-        let model = model(&engine, scheduling, 1);
+        let (model, slots) = model_and_slots(&engine, scheduling, 1);
         let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -231,12 +231,12 @@ fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
                 });
             }
             for count in [3, 1, 4, 2, 5, 1].into_iter().cycle().take(120) {
-                let has = slots(&model).count();
+                let has = slots.count();
                 match count > has {
-                    true => slots(&model).grow(&model, engines(&engine, count - has)).unwrap(),
-                    false => slots(&model).shrink(&model, count),
+                    true => slots.grow(&model, engines(&engine, count - has)).unwrap(),
+                    false => slots.shrink(&model, count),
                 }
-                assert_eq!(slots(&model).count(), count);
+                assert_eq!(slots.count(), count);
                 thread::sleep(Duration::from_millis(1));
             }
             over.store(true, Ordering::Relaxed);
@@ -250,11 +250,11 @@ fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
 #[test]
 fn an_instance_that_goes_finishes_what_it_executes_and_is_freed() {
     let engine = Echo { pause: Duration::from_millis(50), ..Echo::default() };
-    let model = model(&engine, DIRECT, 2);
+    let (model, slots) = model_and_slots(&engine, DIRECT, 2);
     // One handle is the test's, one each instance's.
     assert_eq!(Arc::strong_count(&engine.batches), 3);
     let answers = [submit(&model, 1), submit(&model, 2), submit(&model, 3)];
-    slots(&model).shrink(&model, 1);
+    slots.shrink(&model, 1);
     for (value, answer) in (1..).zip(answers) {
         assert_eq!(wait(answer).unwrap().outputs[0].data[..], [value]);
     }

@@ -10,9 +10,9 @@ use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Datatype, InferError, InferRequest, RequestedOutput, Tensor};
 use alipes_scheduler::{Decision, Why};
 use alipes_server::build::build;
+use alipes_server::driver_native::slots::Slots;
 use alipes_server::executor::answer::{Answer, Reply};
 use alipes_server::executor::desk::Desk;
-use alipes_server::model::Drivers;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
 use common::{PATIENCE, service};
@@ -122,7 +122,7 @@ fn adder(name: &str, inputs: &[&str], makes: Makes, most: u32, instances: usize)
         }),
     );
     let engines = (0..instances).map(|_| Box::new(Adds(makes)) as Box<dyn Engine>).collect();
-    let model = ModelVersion::new(serde_json::from_value(spec).unwrap(), Drivers::native(engines)).unwrap();
+    let model = ModelVersion::new(serde_json::from_value(spec).unwrap(), Arc::new(Slots::new(engines))).unwrap();
     model.pace.note(Duration::from_micros(1));
     Arc::new(model)
 }

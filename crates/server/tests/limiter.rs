@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::InferRequest;
 use alipes_server::ModelVersion;
+use alipes_server::driver_native::slots::Slots;
 use alipes_server::limiter::{Limited, Limiter};
-use alipes_server::model::Drivers;
 use alipes_server::spec::{LimitSpec, ResourceSpec};
 use common::{Echo, tensor};
 use parking_lot::Mutex;
@@ -55,7 +55,7 @@ fn model(limiter: &Arc<Limiter>, log: &Arc<Log>, name: usize, instances: usize, 
     let engine = || Box::new(Logged { name, log: Arc::clone(log) }) as Box<dyn Engine>;
     let spec = common::model("template", false, Echo).spec.clone();
     let engines = (0..instances).map(|_| engine()).collect();
-    let mut model = ModelVersion::new(spec, Drivers::native(engines)).unwrap();
+    let mut model = ModelVersion::new(spec, Arc::new(Slots::new(engines))).unwrap();
     let limits = vec![LimitSpec { resources: vec![resource(1)], priority }; instances];
     model.limited = Limited::new(limiter, &limits).unwrap();
     Arc::new(model)

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Code, Datatype, InferError, InferRequest, Origin, Tensor};
 use alipes_server::ModelVersion;
+use alipes_server::driver_native::slots::Slots;
 use alipes_server::executor::answer::Answer;
-use alipes_server::model::Drivers;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -60,8 +60,8 @@ impl Gated {
             "config_json": "", "config_proto": "", "metric_tags": {},
         });
         let ((entered, told), (leave, let_go)) = (mpsc::channel(), mpsc::channel());
-        let drivers = Drivers::native(vec![Box::new(Gate { entered, leave: let_go })]);
-        let model = Arc::new(ModelVersion::new(serde_json::from_value(spec).unwrap(), drivers).unwrap());
+        let slots = Arc::new(Slots::new(vec![Box::new(Gate { entered, leave: let_go })]));
+        let model = Arc::new(ModelVersion::new(serde_json::from_value(spec).unwrap(), slots).unwrap());
         Gated { model, entered: told, leave }
     }
 

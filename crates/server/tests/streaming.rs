@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use alipes_protocol::{CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Tensor};
 use alipes_server::ModelVersion;
-use alipes_server::model::Drivers;
 use alipes_server::spec::{EngineSpec, ModelSpec};
 use alipes_server::streaming::Streaming;
 use serde_json::json;
@@ -31,7 +30,7 @@ fn model(max_sequences: usize) -> Arc<ModelVersion> {
     let spec: ModelSpec = serde_json::from_value(spec).unwrap();
     let EngineSpec::Streaming(engine) = &spec.engine else { panic!("it is one") };
     let streaming = Streaming::new(&spec, engine, &Weak::new()).unwrap();
-    Arc::new(ModelVersion::new(spec, Drivers::Streaming(Box::new(streaming))).unwrap())
+    Arc::new(ModelVersion::new(spec, streaming).unwrap())
 }
 
 /// The window that answers an update.
@@ -74,8 +73,8 @@ fn each_update_of_many_threads_is_taken_once_and_in_the_order_of_its_thread() {
             assert!(mine.is_sorted());
         }
     }
-    let streaming = model.streaming().unwrap();
-    assert_eq!((streaming.live(), streaming.waiting()), (0, 0));
+    let states = model.driver.sequence_states().unwrap();
+    assert_eq!((states.live(), model.waiting()), (0, 0));
     let books = model.statistics.snapshot();
     assert_eq!(books.execution_count, SEQUENCES * (2 + THREADS * UPDATES));
     assert_eq!(books.success.count, books.execution_count);

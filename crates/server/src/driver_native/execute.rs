@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use alipes_engine::batch::{Gather, Member, Split};
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
-use alipes_protocol::trace::{Moment, Side, Trace};
+use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, Origin, Tensor};
 
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::executor::answer::{Parcels, Reply};
+use crate::executor::record::{note_execution, withdraw_cancelled};
 use crate::executor::reshape::wire_shape;
 use crate::model::{ModelVersion, Pending};
 use crate::sequences::rows::{Rows, add_state_outputs};
@@ -89,17 +90,6 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     // Without what readers do with the answers, such as the next steps of an ensemble: the model is no slower for it.
     model.pace.note(taken.elapsed());
     state.parcels.send();
-}
-
-/// Requests whose callers have gone meanwhile never reach the model.
-pub fn withdraw_cancelled(model: &ModelVersion, batch: &mut Vec<Pending>, now: Instant) {
-    batch.retain(|pending| {
-        let cancelled = pending.responder.is_cancelled();
-        if cancelled {
-            model.statistics.failed(FailureReason::Canceled, now.duration_since(pending.arrived));
-        }
-        !cancelled
-    });
 }
 
 /// Gathers the inputs and runs the engine; the outputs are left in the state.
@@ -204,23 +194,6 @@ fn split<'a>(
         let source = layout.source_of(output)?;
         Some(batch.iter().filter_map(|pending| shape_of(pending, source)).collect())
     })
-}
-
-/// Notes the moments of an execution, and its answer.
-#[cold]
-pub fn note_execution(trace: &Trace, taken: Instant, times: ExecutionTimes, outputs: &[Tensor]) {
-    let began = clock::ns(taken);
-    let span = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let input_end = began.saturating_add(span(times.input));
-    let output_start = input_end.saturating_add(span(times.infer));
-    trace.note(Moment::ComputeStart, began);
-    trace.note(Moment::ComputeInputEnd, input_end);
-    trace.note(Moment::ComputeOutputStart, output_start);
-    trace.note(Moment::ComputeEnd, output_start.saturating_add(span(times.output)));
-    trace.note_tensors(Side::BackendOutput, outputs);
-    let now = clock::now_ns();
-    trace.note(Moment::InferResponseComplete, now);
-    trace.note(Moment::RequestEnd, now);
 }
 
 /// The only response of a request is its first, too.

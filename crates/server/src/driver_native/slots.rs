@@ -8,8 +8,9 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::execute::InstanceState;
+use super::warmup;
 use crate::executor::nap::Nap;
-use crate::model::{ModelVersion, warmup};
+use crate::model::ModelVersion;
 
 /// One loaded copy of the model, and where its driver naps.
 pub struct InstanceSlot {

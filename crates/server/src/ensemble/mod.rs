@@ -13,6 +13,7 @@
 //! - `step`: from tensors to a request for a step, and from its response to tensors.
 
 mod conductor;
+mod driver;
 mod fused;
 mod gate;
 mod run;
@@ -26,6 +27,7 @@ use alipes_protocol::limits::ENSEMBLE_STEP_PATIENCE;
 use alipes_protocol::{Code, CorrelationId, InferError, RequestedOutput, SequenceInfo};
 use alipes_scheduler::ensemble::{Graph, GraphError, StepShape, Ticket, Turns};
 use compact_str::CompactString;
+pub use driver::EnsembleDriver;
 use fused::Fusing;
 use gate::{Gate, Overdue};
 use parking_lot::Mutex;
@@ -33,10 +35,11 @@ use run::Run;
 use smallvec::SmallVec;
 
 use crate::events::Event;
-use crate::executor as drive;
 use crate::executor::alarm;
 use crate::handlers::Service;
-use crate::model::{ModelVersion, Pending, Readiness};
+use crate::model::ModelVersion;
+use crate::model::driver::Readiness;
+
 use crate::spec::{EnsembleSpec, ModelSpec, StepSpec};
 
 /// The versions that a request's steps are called with, by the number of their member. Held for as long as it runs.
@@ -112,29 +115,29 @@ impl Ensemble {
     }
 
     /// Whether each of its models could answer now.
-    pub fn is_ready(&self) -> bool {
+    fn is_ready(&self) -> bool {
         self.members().is_ok_and(|members| members.iter().all(|member| member.is_ready()))
     }
 
     /// Its models that are served now, each once.
-    pub fn serving(&self) -> Vec<Arc<ModelVersion>> {
+    fn serving(&self) -> Vec<Arc<ModelVersion>> {
         let Some(service) = self.service.upgrade() else { return Vec::new() };
         let find = |member: &Member| service.registry.find_beside(&self.namespace, &member.name, member.version).ok();
         self.members.iter().filter_map(find).collect()
     }
 
     /// Requests that are under way: each holds the graph.
-    pub fn runs(&self) -> usize {
+    fn runs(&self) -> usize {
         Arc::strong_count(&self.graph) - 1
     }
 
     /// Calls that wait for room at their step.
-    pub fn held_back(&self) -> usize {
+    fn held_back(&self) -> usize {
         self.steps.iter().filter_map(|step| step.gate.as_ref()).map(|gate| gate.waiting()).sum()
     }
 
     /// Lets calls go on that have waited too long for room at their step. Source: Triton waits as long, and says so.
-    pub fn expire(&self, model: &Arc<ModelVersion>, now: Instant) {
+    fn expire(&self, model: &Arc<ModelVersion>, now: Instant) {
         for step in &self.steps {
             let Some(gate) = &step.gate else { continue };
             let Overdue { calls, next } = gate.admit_overdue(now);
@@ -152,8 +155,8 @@ impl Ensemble {
         }
     }
 
-    /// Asks its models whether they are ready; none where none of them has a say in it.
-    pub fn ask_ready(&self) -> Option<Readiness> {
+    /// Asks its models whether they are ready; none where none of them takes part.
+    fn ask_ready(&self) -> Option<Readiness> {
         // All are asked before the first answer is waited for.
         let asked: Vec<Readiness> = self.members().ok()?.iter().filter_map(|member| member.ask_ready()).collect();
         if asked.is_empty() {
@@ -169,23 +172,8 @@ impl Ensemble {
         }))
     }
 
-    /// Whether a request is to stand in the ensemble's queue, from where batches go through all steps at once.
-    pub fn fuses(&self, pending: &Pending, spec: &ModelSpec) -> bool {
-        self.fusing.takes(pending, spec)
-    }
-
-    /// Takes the next batch through all steps, for who has claimed a turn.
-    pub fn drive(self: &Arc<Self>, model: &Arc<ModelVersion>, turn: usize) -> drive::Step {
-        fused::drive(self, model, turn)
-    }
-
-    /// Takes a request on; its responder is told how it ends.
-    pub fn begin(self: &Arc<Self>, model: &Arc<ModelVersion>, pending: Pending) {
-        run::begin(self, model, pending);
-    }
-
     /// Whether one of its models keeps a state from one request of a sequence to the next.
-    pub fn keeps_state(&self) -> bool {
+    fn keeps_state(&self) -> bool {
         self.members().is_ok_and(|members| members.iter().any(|member| member.keeps_state()))
     }
 

@@ -2,6 +2,7 @@
 
 pub mod check;
 mod configuration;
+pub mod driver;
 mod gone;
 pub mod layout;
 pub mod pace;
@@ -10,18 +11,16 @@ mod queueing;
 mod visit;
 pub mod warmup;
 
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use alipes_engine::Engine;
 use alipes_engine::batch::Layout;
 use alipes_link::RequestArena;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, Origin};
 use alipes_scheduler::sequence::SequenceQueue;
-use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Queue, Scheduler};
+use alipes_scheduler::{Effect, ModelQueue, Queue};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -30,25 +29,19 @@ use tokio::sync::oneshot;
 use crate::books::metrics;
 use crate::books::statistics::{Shares, Statistics};
 use crate::cache::Cached;
-use crate::driver_native::slots::Slots;
-use crate::ensemble::Ensemble;
 use crate::events::EventQueue;
 use crate::executor::answer::{Answer, Responder, answer_one};
 use crate::executor::mailbox::{Caller, Mailbox, Reader, Responses};
-use crate::executor::nap::Nap;
 use crate::executor::order::Order;
-use crate::executor::pool;
-use crate::executor::{self, Run};
 use crate::limiter::Limited;
 use crate::sequences::{self, Sequences};
-use crate::spec::{ModelSpec, Scheduling};
-use crate::streaming::Streaming;
+use crate::spec::ModelSpec;
 use crate::trace::underway::Underway;
 use crate::workers::chain::Chain;
 use crate::workers::clock;
-use crate::workers::{self, Workers, checks, place};
 use check::{Checked, check_request};
 use configuration::Configuration;
+use driver::{Driver, Readiness, Rejection};
 pub use gone::Departure;
 pub use gone::Gone;
 use pace::Pace;
@@ -100,8 +93,8 @@ pub struct ModelVersion {
     pub layout: Option<Box<Layout>>,
     /// Whose turn it is to be answered, where the model promises to answer in the order of requests.
     order: Option<Arc<Order>>,
-    /// Who executes.
-    pub drivers: Drivers,
+    /// Executes its requests.
+    pub driver: Arc<dyn Driver>,
     /// No worker is up, and the last start of one has failed.
     pub failing: AtomicBool,
     /// What each instance executes before it serves.
@@ -110,35 +103,6 @@ pub struct ModelVersion {
     pub changing: Mutex<()>,
     configuration: ArcSwap<Configuration>,
     gone: Arc<Gone>,
-}
-
-/// Who executes a model's requests.
-pub enum Drivers {
-    /// Engines in this process, one per instance.
-    Native(Slots),
-    /// Processes of their own.
-    Workers(Workers),
-    /// Other models: only what goes through all of them at once is queued here.
-    Ensemble(Arc<Ensemble>),
-    /// The server itself, which keeps the state of each sequence: nothing is queued here.
-    Streaming(Box<Streaming>),
-}
-
-impl Drivers {
-    /// Instances around their loaded engines.
-    pub fn native(engines: Vec<Box<dyn Engine>>) -> Drivers {
-        Drivers::Native(Slots::new(engines))
-    }
-
-    /// What the queue takes for instances.
-    fn count(&self) -> usize {
-        match self {
-            Drivers::Native(slots) => slots.count(),
-            Drivers::Workers(workers) => workers.turns(),
-            // A queue has at least one.
-            Drivers::Ensemble(_) | Drivers::Streaming(_) => 1,
-        }
-    }
 }
 
 impl ModelVersion {
@@ -151,7 +115,7 @@ impl ModelVersion {
     /// # Panics
     ///
     /// If there is no instance.
-    pub fn new(spec: ModelSpec, drivers: Drivers) -> Result<ModelVersion, InferError> {
+    pub fn new(spec: ModelSpec, driver: Arc<dyn Driver>) -> Result<ModelVersion, InferError> {
         let configuration = ArcSwap::from_pointee(Configuration::of(&spec)?);
         let sequences = spec.scheduling.sequences().map(|said| Sequences::new(&spec, said)).transpose()?;
         Ok(ModelVersion {
@@ -165,9 +129,9 @@ impl ModelVersion {
             pace: Pace::default(),
             layout: layout::of(&spec),
             order: policy::keeps_order(&spec.scheduling).then(Arc::default),
-            queue: Mutex::new(queue(&spec, &drivers)),
+            queue: Mutex::new(queue(&spec, &*driver)),
             sequences,
-            drivers,
+            driver,
             failing: AtomicBool::new(false),
             samples: warmup::samples(&spec)?,
             changing: Mutex::default(),
@@ -199,10 +163,7 @@ impl ModelVersion {
 
     /// Requests waiting for an instance.
     pub fn waiting(&self) -> usize {
-        if let Drivers::Streaming(streaming) = &self.drivers {
-            return streaming.waiting();
-        }
-        self.queue.lock().waiting()
+        self.driver.waiting().unwrap_or_else(|| self.queue.lock().waiting())
     }
 
     /// Tells when the version is gone: no longer published, its last request answered, its engines freed.
@@ -351,18 +312,10 @@ impl ModelVersion {
         }
     }
 
-    /// Hands a request to whoever answers it; refused, its responder comes back.
-    fn schedule(self: &Arc<Self>, mut pending: Pending) -> Result<(), (InferError, Responder)> {
-        match &self.drivers {
-            Drivers::Native(_) | Drivers::Workers(_) => {}
-            Drivers::Ensemble(ensemble) if !ensemble.fuses(&pending, &self.spec) => {
-                ensemble.begin(self, pending);
-                return Ok(());
-            }
-            Drivers::Ensemble(_) => {}
-            Drivers::Streaming(streaming) => {
-                return streaming.begin(self, pending).map_err(|error| (error, Responder::nobody()));
-            }
+    /// Queues a request, or has the driver execute it where it is not queued.
+    fn schedule(self: &Arc<Self>, mut pending: Pending) -> Result<(), Rejection> {
+        if let Some(unqueued) = self.driver.unqueued(&pending, &self.spec) {
+            return unqueued.begin(self, pending);
         }
         let submit = |queue: &mut Queue<Pending>, now| {
             // Under the queue's mutex, so that both orders are the same.
@@ -397,100 +350,42 @@ impl ModelVersion {
     /// The cache, where an answer depends on its request alone: what an ensemble answers depends on the state of its models,
     /// which may come and go. A model that keeps a state itself has no cache.
     fn cache(&self) -> Option<&Cached> {
-        let cache = self.cache.as_ref()?;
-        match &self.drivers {
-            Drivers::Ensemble(ensemble) if ensemble.keeps_state() => None,
-            _ => Some(cache),
-        }
+        self.cache.as_ref().filter(|_| self.driver.is_cacheable())
     }
 
     /// Does what the queue asked for, now that its lock is released.
     pub fn carry_out(self: &Arc<Self>, effect: Effect) {
         match effect {
             Effect::None => {}
-            Effect::Start(instance) => match &self.drivers {
-                Drivers::Native(_) => executor::start(Run { model: Arc::clone(self), instance }),
-                Drivers::Workers(_) => self.drive(instance),
-                Drivers::Ensemble(_) => executor::start_fused(Run { model: Arc::clone(self), instance }),
-                Drivers::Streaming(_) => {}
-            },
-            Effect::Wake(instance) => self.wake(instance),
+            Effect::Start(instance) => self.driver.start(self, instance),
+            Effect::Wake(instance) => self.driver.unpark(instance),
         }
     }
 
-    /// Drives a claimed turn of a worker on this thread, which has only to write and to wake.
-    pub fn drive(self: &Arc<Self>, turn: usize) {
-        let Drivers::Workers(workers) = &self.drivers else { return };
-        if place::drive(self, workers, turn).is_some() {
-            pool::drive(Run { model: Arc::clone(self), instance: turn });
-        }
+    /// Returns a claimed instance to the queue. If requests wait, the queue starts an instance for them.
+    pub fn release(self: &Arc<Self>, instance: usize) {
+        let effect = self.with_queue(|queue, now| queue.finish(now, instance));
+        self.carry_out(effect);
     }
 
-    /// Lets the driver of an instance sleep until a batch is due, or until it is woken.
-    pub fn sleep(&self, instance: usize, until: Instant) {
-        self.with_nap(instance, |nap| nap.until(until));
-    }
-
-    fn wake(&self, instance: usize) {
-        self.with_nap(instance, Nap::end);
-    }
-
-    /// An instance that is gone naps no more.
-    fn with_nap(&self, instance: usize, act: impl FnOnce(&Nap)) {
-        match &self.drivers {
-            Drivers::Native(slots) => slots.with(instance, |slot| act(&slot.nap)).unwrap_or(()),
-            Drivers::Workers(workers) => act(&workers.crew().turn(instance).0.nap),
-            Drivers::Ensemble(_) | Drivers::Streaming(_) => {}
-        }
-    }
-
-    /// Whether it keeps a state from one request of a sequence to the next, so that it has to see them in their order.
+    /// Whether the model keeps state between the requests of a sequence, which therefore must arrive in order.
     pub fn keeps_state(&self) -> bool {
-        match &self.drivers {
-            Drivers::Native(_) | Drivers::Workers(_) => self.sequences.is_some(),
-            Drivers::Ensemble(ensemble) => ensemble.keeps_state(),
-            Drivers::Streaming(_) => true,
-        }
+        self.driver.keeps_state(self)
     }
 
-    /// Its live sequences, where the server keeps their state.
-    pub fn streaming(&self) -> Option<&Streaming> {
-        match &self.drivers {
-            Drivers::Streaming(streaming) => Some(streaming),
-            Drivers::Native(_) | Drivers::Workers(_) | Drivers::Ensemble(_) => None,
-        }
-    }
-
-    /// Its workers, where it runs in processes of its own.
-    pub fn workers(&self) -> Option<&Workers> {
-        match &self.drivers {
-            Drivers::Workers(workers) => Some(workers),
-            Drivers::Native(_) | Drivers::Ensemble(_) | Drivers::Streaming(_) => None,
-        }
-    }
-
-    /// Where tensors of large bodies are best received: in the memory that its workers see.
+    /// The memory in which large request bodies are best received: the memory that worker processes map.
     pub fn body_memory(&self) -> Option<&Arc<RequestArena>> {
-        self.workers().map(|workers| &workers.arena)
+        self.driver.body_memory()
     }
 
-    /// Whether it can answer: every native model can, others as long as a worker is up or about to be, and an ensemble if
-    /// all its models can.
+    /// Whether the model can answer: workers while one is up or starting again, an ensemble if all its models can.
     pub fn is_ready(&self) -> bool {
-        match &self.drivers {
-            Drivers::Native(_) | Drivers::Streaming(_) => true,
-            Drivers::Workers(workers) => workers.is_up(),
-            Drivers::Ensemble(ensemble) => ensemble.is_ready(),
-        }
+        self.driver.is_ready()
     }
 
-    /// Asks the model whether it is ready to answer, and an ensemble's models; none where they have no say in it.
+    /// Asks the model itself, or an ensemble's models, whether they are ready; none where none of them takes part.
     pub fn ask_ready(&self) -> Option<Readiness> {
-        match &self.drivers {
-            Drivers::Native(_) | Drivers::Streaming(_) => None,
-            Drivers::Workers(workers) => checks::ask_all(workers).map(|answer| Box::pin(answer) as Readiness),
-            Drivers::Ensemble(ensemble) => ensemble.ask_ready(),
-        }
+        self.driver.ask_ready()
     }
 
     /// What callers are told while no worker can be started.
@@ -504,28 +399,10 @@ impl ModelVersion {
     }
 }
 
-/// What models say of their readiness, once they have.
-pub type Readiness = Pin<Box<dyn Future<Output = bool> + Send>>;
-
-fn queue(spec: &ModelSpec, drivers: &Drivers) -> Queue<Pending> {
-    let instances = drivers.count();
+fn queue(spec: &ModelSpec, driver: &dyn Driver) -> Queue<Pending> {
+    let instances = driver.instances();
     match spec.scheduling.sequences() {
         Some(said) => Queue::Sequences(Box::new(SequenceQueue::new(sequences::policy(spec, said), instances))),
-        None => Queue::Shared(ModelQueue::new(scheduler(spec, drivers), instances)),
-    }
-}
-
-fn scheduler(spec: &ModelSpec, drivers: &Drivers) -> Scheduler<Pending> {
-    match drivers {
-        Drivers::Workers(_) => return workers::scheduler(spec),
-        Drivers::Ensemble(_) if spec.max_batch_size > 0 => {
-            return Scheduler::dynamic(DynamicPolicy { max_batch_size: spec.max_batch_size, ..Default::default() });
-        }
-        Drivers::Native(_) | Drivers::Ensemble(_) | Drivers::Streaming(_) => {}
-    }
-    match &spec.scheduling {
-        // Sequences have a queue of their own.
-        Scheduling::Direct {} | Scheduling::Sequence(_) => Scheduler::direct(),
-        Scheduling::Dynamic(dynamic) => Scheduler::dynamic(policy::of(dynamic, spec.max_batch_size)),
+        None => Queue::Shared(ModelQueue::new(driver.scheduler(spec), instances)),
     }
 }

@@ -2,9 +2,19 @@
 
 use std::time::Duration;
 
-use alipes_scheduler::{DynamicPolicy, Priorities, QueuePolicy, TimeoutAction};
+use alipes_scheduler::{DynamicPolicy, Priorities, QueuePolicy, Scheduler, TimeoutAction};
 
-use crate::spec::{DynamicSpec, QueuePolicySpec, Scheduling};
+use super::Pending;
+use crate::spec::{DynamicSpec, ModelSpec, QueuePolicySpec, Scheduling};
+
+/// The scheduler that a specification asks for.
+pub fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
+    match &spec.scheduling {
+        // Sequences have a queue of their own.
+        Scheduling::Direct {} | Scheduling::Sequence(_) => Scheduler::direct(),
+        Scheduling::Dynamic(dynamic) => Scheduler::dynamic(of(dynamic, spec.max_batch_size)),
+    }
+}
 
 /// How batches of at most so many rows are formed.
 pub fn of(spec: &DynamicSpec, max_batch_size: u32) -> DynamicPolicy {

@@ -9,7 +9,7 @@ use alipes_scheduler::{Aftermath, Membership, Queue, Reason, Refused, Seat, Sequ
 use parking_lot::MutexGuard;
 
 use super::check::has_id;
-use super::{Drivers, ModelVersion, Pending};
+use super::{ModelVersion, Pending};
 use crate::books::statistics::FailureReason;
 use crate::events::Event;
 use crate::executor::alarm;
@@ -108,13 +108,9 @@ impl ModelVersion {
         outcome
     }
 
-    /// The alarm has gone off.
+    /// Handles the version's alarm.
     pub fn expire(self: &Arc<Self>) {
-        if let Drivers::Ensemble(ensemble) = &self.drivers {
-            return ensemble.expire(self, Instant::now());
-        }
-        let effect = self.with_queue(Queue::expire);
-        self.carry_out(effect);
+        self.driver.expire(self);
     }
 
     /// A caller has gone: what it asked for leaves the queue.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use super::check::{Checked, RequestContext, Terms};
-use super::{Drivers, ModelVersion, Pending};
+use super::{ModelVersion, Pending};
 use crate::executor::answer::Responder;
 use crate::sequences::{Sequences, Visit};
 
@@ -35,7 +35,7 @@ impl ModelVersion {
     /// The sequences whose states can be visited.
     pub fn visited(&self) -> Option<&Sequences> {
         let sequences = self.sequences.as_ref().filter(|sequences| !sequences.states.is_empty())?;
-        matches!(self.drivers, Drivers::Native(_)).then_some(sequences)
+        self.driver.local_instances().map(|_| sequences)
     }
 
     /// Has a visit take its turn in a live sequence, behind the requests that came before; a state that is put begins the

@@ -5,20 +5,14 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use alipes_protocol::limits::{WARMUP_MAX_BATCH, WARMUP_MAX_COUNT, WARMUP_MAX_TENSOR_BYTES};
 use alipes_protocol::{Code, CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Shape, Tensor, shape};
 
+use super::Pending;
 use super::check::{Checked, check_request};
-use super::{ModelVersion, Pending};
-use crate::driver_native::execute;
-use crate::driver_native::slots::InstanceSlot;
 use crate::executor::answer::{Answer, Responder};
-use crate::executor::mailbox;
-use crate::priority::{self, Priority};
 use crate::spec::{ModelSpec, SampleData, SampleInput, SampleSpec};
 
 /// One sample, ready to be executed.
@@ -149,39 +143,6 @@ fn read(path: &str, datatype: Datatype, bytes: usize) -> Result<Vec<u8>, InferEr
         )));
     }
     Ok(data)
-}
-
-/// Executes the samples on instances that do not serve yet, side by side.
-///
-/// # Errors
-///
-/// As for [`Sample::judge`].
-pub fn warm_up(model: &ModelVersion, slots: &[Arc<InstanceSlot>]) -> Result<(), InferError> {
-    if model.samples.is_empty() {
-        return Ok(());
-    }
-    let execute = |slot: &InstanceSlot| {
-        priority::set(Priority::Engine);
-        model.samples.iter().try_for_each(|sample| (0..sample.count).try_for_each(|_| execute_on(model, slot, sample)))
-    };
-    thread::scope(|scope| {
-        let warming: Vec<_> = slots.iter().map(|slot| scope.spawn(|| execute(slot))).collect();
-        let panicked = |_| Err(InferError::internal("warming an instance up panicked, please report it"));
-        warming.into_iter().try_for_each(|warming| warming.join().unwrap_or_else(panicked))
-    })
-}
-
-fn execute_on(model: &ModelVersion, slot: &InstanceSlot, sample: &Sample) -> Result<(), InferError> {
-    let mut state = slot.state.lock();
-    let (batch, answers): (Vec<_>, Vec<_>) = (0..sample.requests)
-        .map(|number| {
-            let (responder, answer) = Responder::unary();
-            (sample.pending(number, responder), answer)
-        })
-        .unzip();
-    state.batch = batch;
-    execute::execute(model, &mut state);
-    sample.judge(answers.into_iter().map(|mut answer| answer.try_recv().unwrap_or_else(|_| Err(mailbox::lost()))))
 }
 
 #[cfg(test)]

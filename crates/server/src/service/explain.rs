@@ -9,11 +9,9 @@ use alipes_scheduler::{Decision, Explanation};
 use serde::Serialize;
 
 use super::Service;
-use crate::ensemble::Ensemble;
-use crate::model::{Drivers, ModelVersion};
+use crate::model::ModelVersion;
+use crate::model::driver::{Introspection, SequenceStates, WorkerStatus};
 use crate::spec::{DynamicSpec, QueuePolicySpec, Scheduling, StrategySpec};
-use crate::workers::Workers;
-use crate::workers::worker::Worker;
 
 /// Waiting requests that are shown one by one. The queue is locked for as long as they are looked at.
 const SHOWN: usize = 20;
@@ -153,9 +151,8 @@ impl Service {
         let mut next = 0;
         while let Some(model) = found.get(next) {
             next += 1;
-            let Drivers::Ensemble(ensemble) = &model.drivers else { continue };
             let is_new = |member: &Arc<ModelVersion>| found.iter().all(|known| !Arc::ptr_eq(known, member));
-            let more: Vec<_> = ensemble.serving().into_iter().filter(is_new).collect();
+            let more: Vec<_> = model.driver.members().into_iter().filter(is_new).collect();
             found.extend(more);
         }
         Ok(Explained { models: found.iter().map(explain).collect() })
@@ -163,28 +160,36 @@ impl Service {
 }
 
 fn explain(model: &Arc<ModelVersion>) -> ModelExplained {
-    let queue = matches!(model.drivers, Drivers::Native(_) | Drivers::Workers(_)).then(|| queue(model));
-    let ensemble = match &model.drivers {
-        Drivers::Ensemble(ensemble) => Some(explain_ensemble(model, ensemble)),
-        Drivers::Native(_) | Drivers::Workers(_) | Drivers::Streaming(_) => None,
+    let introspection = model.driver.introspect();
+    let scheduling = scheduling(model, &introspection);
+    let (queue, workers, ensemble) = match introspection {
+        Introspection::Queue => (Some(queue(model)), Vec::new(), None),
+        Introspection::Workers(workers) => {
+            (Some(queue(model)), workers.into_iter().map(WorkerExplained::from).collect(), None)
+        }
+        Introspection::Ensemble { runs, held_back } => {
+            (None, Vec::new(), Some(explain_ensemble(model, runs, held_back)))
+        }
+        Introspection::Streaming => (None, Vec::new(), None),
+    };
+    let streaming = |states: &dyn SequenceStates| StreamingExplained {
+        sequences: states.live(),
+        max_sequences: states.limit(),
+        waiting: model.waiting(),
     };
     ModelExplained {
         name: model.spec.name.clone(),
         version: model.spec.version.to_string(),
         ready: model.is_ready(),
-        scheduling: scheduling(model),
+        scheduling,
         queue,
-        workers: model.workers().map(workers).unwrap_or_default(),
+        workers,
         ensemble,
-        streaming: model.streaming().map(|streaming| StreamingExplained {
-            sequences: streaming.live(),
-            max_sequences: streaming.limit(),
-            waiting: streaming.waiting(),
-        }),
+        streaming: model.driver.sequence_states().map(streaming),
     }
 }
 
-fn scheduling(model: &ModelVersion) -> SchedulingExplained {
+fn scheduling(model: &ModelVersion, introspection: &Introspection) -> SchedulingExplained {
     let max_batch_size = model.spec.max_batch_size;
     let plain = |kind| SchedulingExplained {
         kind,
@@ -193,9 +198,12 @@ fn scheduling(model: &ModelVersion) -> SchedulingExplained {
         max_queue_delay_us: 0,
         limits: None,
     };
+    match introspection {
+        Introspection::Ensemble { .. } => return plain("ensemble"),
+        Introspection::Streaming => return plain("streaming"),
+        Introspection::Queue | Introspection::Workers(_) => {}
+    }
     match &model.spec.scheduling {
-        _ if matches!(model.drivers, Drivers::Ensemble(_)) => plain("ensemble"),
-        _ if matches!(model.drivers, Drivers::Streaming(_)) => plain("streaming"),
         Scheduling::Direct {} => plain("direct"),
         Scheduling::Dynamic(dynamic) => SchedulingExplained {
             preferred_batch_sizes: dynamic.preferred_batch_sizes.clone(),
@@ -277,20 +285,16 @@ fn decision(now: Instant, at: Instant, decision: Decision) -> DecisionExplained 
     DecisionExplained { ago_us: micros(now.saturating_duration_since(at)), what }
 }
 
-fn workers(workers: &Workers) -> Vec<WorkerExplained> {
-    let crew = workers.crew();
-    let worker = |worker: &Arc<Worker>| WorkerExplained {
-        instance: worker.source.instance.clone(),
-        up: worker.is_up(),
-        requests: worker.state.lock().lanes.held(),
-    };
-    crew.list.iter().map(worker).collect()
+impl From<WorkerStatus> for WorkerExplained {
+    fn from(WorkerStatus { instance, up, requests, .. }: WorkerStatus) -> Self {
+        WorkerExplained { instance, up, requests }
+    }
 }
 
-fn explain_ensemble(model: &ModelVersion, ensemble: &Ensemble) -> EnsembleExplained {
+fn explain_ensemble(model: &ModelVersion, runs: usize, held_back: usize) -> EnsembleExplained {
     let name = |member: &Arc<ModelVersion>| format!("{}:{}", member.spec.name, member.spec.version);
-    let members = ensemble.serving().iter().map(name).collect();
-    EnsembleExplained { requests: ensemble.runs() + model.waiting(), held_back: ensemble.held_back(), members }
+    let members = model.driver.members().iter().map(name).collect();
+    EnsembleExplained { requests: runs + model.waiting(), held_back, members }
 }
 
 fn micros(span: Duration) -> u64 {

@@ -17,8 +17,8 @@ impl Service {
     /// As for `lookup`; the model keeps no state here, the sequence is not live, or it is at work.
     pub async fn sequence_state(&self, name: &str, version: &str, id: CorrelationId) -> Result<Bytes, InferError> {
         let model = self.lookup(name, version)?;
-        if let Some(streaming) = model.streaming() {
-            return streaming.checkpoint(&model, &id);
+        if let Some(states) = model.driver.sequence_states() {
+            return states.checkpoint(&model, &id);
         }
         self.visit(&model, id, Visit::Take).await
     }
@@ -36,8 +36,8 @@ impl Service {
         state: &[u8],
     ) -> Result<(), InferError> {
         let model = self.lookup(name, version)?;
-        if let Some(streaming) = model.streaming() {
-            return streaming.restore(&model, id, state);
+        if let Some(states) = model.driver.sequence_states() {
+            return states.restore(&model, id, state);
         }
         let sequences = model.visited().ok_or_else(|| without_states(&model))?;
         let kept = sequences.states.of_bytes(state)?;
@@ -51,8 +51,8 @@ impl Service {
     /// As for `sequence_state`.
     pub async fn end_sequence(&self, name: &str, version: &str, id: CorrelationId) -> Result<(), InferError> {
         let model = self.lookup(name, version)?;
-        if let Some(streaming) = model.streaming() {
-            return streaming.end(&model, &id);
+        if let Some(states) = model.driver.sequence_states() {
+            return states.end(&model, &id);
         }
         self.visit(&model, id, Visit::End).await.map(drop)
     }

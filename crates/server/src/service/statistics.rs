@@ -1,7 +1,5 @@
 //! The books, as clients and Prometheus ask for them.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use alipes_protocol::InferError;
@@ -11,7 +9,7 @@ use crate::books::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
 use crate::books::statistics::Snapshot;
 use crate::cache::Cached;
 use crate::model::ModelVersion;
-use crate::workers::worker::Worker;
+use crate::model::driver::{Introspection, WorkerStatus};
 
 /// What a model version did so far.
 #[derive(Clone, Debug)]
@@ -80,8 +78,9 @@ impl Service {
         let mut text = metrics::exposition(&rows, cpu, &choice);
         let workers: Vec<WorkerRow> = versions.iter().flat_map(|version| worker_rows(version)).collect();
         metrics::workers(&mut text, &workers);
-        let streaming =
-            versions.iter().filter_map(|version| Some((version.labels.clone(), version.streaming()?.live())));
+        let streaming = versions
+            .iter()
+            .filter_map(|version| Some((version.labels.clone(), version.driver.sequence_states()?.live())));
         let sequences: Vec<SequencesRow> = streaming.map(|(labels, live)| SequencesRow { labels, live }).collect();
         metrics::sequences(&mut text, &sequences);
         if let Some(cache) = &self.cache {
@@ -93,11 +92,11 @@ impl Service {
 }
 
 fn worker_rows(version: &ModelVersion) -> Vec<WorkerRow> {
-    let Some(workers) = version.workers() else { return Vec::new() };
-    let row = |worker: &Arc<Worker>| WorkerRow {
-        labels: format!("{},instance=\"{}\"", version.labels, worker.source.instance),
-        up: worker.is_up(),
-        restarts: worker.restarts.load(Ordering::Relaxed),
+    let Introspection::Workers(workers) = version.driver.introspect() else { return Vec::new() };
+    let row = |worker: WorkerStatus| WorkerRow {
+        labels: format!("{},instance=\"{}\"", version.labels, worker.instance),
+        up: worker.up,
+        restarts: worker.restarts,
     };
-    workers.crew().list.iter().map(row).collect()
+    workers.into_iter().map(row).collect()
 }

@@ -1,6 +1,5 @@
 //! The state of a live sequence, taken out between its requests and put in elsewhere.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -11,14 +10,18 @@ use bytes::Bytes;
 
 use super::{Streaming, reaper};
 use crate::model::ModelVersion;
+use crate::model::driver::SequenceStates;
 
-impl Streaming {
-    /// The state of a sequence as bytes.
-    ///
-    /// # Errors
-    ///
-    /// The sequence is not live, or a request of it has its turn.
-    pub fn checkpoint(&self, model: &ModelVersion, id: &CorrelationId) -> Result<Bytes, InferError> {
+impl SequenceStates for Streaming {
+    fn live(&self) -> usize {
+        self.sequences.lock().streams.live()
+    }
+
+    fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn checkpoint(&self, model: &ModelVersion, id: &CorrelationId) -> Result<Bytes, InferError> {
         let state: State = match self.sequences.lock().streams.find(Instant::now(), id) {
             // Windows are shared, sums are copied: the bytes are written without the lock.
             Found::State(state) => state.clone(),
@@ -28,15 +31,10 @@ impl Streaming {
         Ok(self.model.checkpoint(&state))
     }
 
-    /// Has a sequence go on from such bytes: its next request needs no START.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are no state of such a model, a request of the sequence has its turn, or there is no slot for it.
-    pub fn restore(&self, model: &Arc<ModelVersion>, id: CorrelationId, bytes: &[u8]) -> Result<(), InferError> {
+    fn restore(&self, model: &ModelVersion, id: CorrelationId, bytes: &[u8]) -> Result<(), InferError> {
         let state = self.model.restore(bytes)?;
         if !self.reaping.load(Ordering::Relaxed) {
-            reaper::start(self, model);
+            reaper::start(self);
         }
         let outcome = self.sequences.lock().streams.put(Instant::now(), id.clone(), state);
         // What was replaced is given back without the lock.
@@ -50,12 +48,7 @@ impl Streaming {
         }
     }
 
-    /// Ends a sequence.
-    ///
-    /// # Errors
-    ///
-    /// As for `checkpoint`.
-    pub fn end(&self, model: &ModelVersion, id: &CorrelationId) -> Result<(), InferError> {
+    fn end(&self, model: &ModelVersion, id: &CorrelationId) -> Result<(), InferError> {
         let outcome = self.sequences.lock().streams.end(id);
         match outcome {
             Ok(Some(_state)) => Ok(()),

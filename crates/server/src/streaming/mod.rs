@@ -5,6 +5,7 @@
 //! thread would be held up does a helper of the pool drive the slot.
 
 mod checkpoint;
+mod driver;
 mod reaper;
 
 use std::collections::VecDeque;
@@ -23,8 +24,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
-use crate::driver_native::execute::note_execution;
 use crate::executor::answer::{Answer, Reply, Responder, answer_one};
+use crate::executor::record::note_execution;
 use crate::executor::{Run, Step, desk, pool};
 use crate::handlers::Service;
 use crate::model::check::has_id;
@@ -44,6 +45,8 @@ pub struct Streaming {
     /// Most helpers.
     helpers: usize,
     service: Weak<Service>,
+    /// For the reaper, which does not keep it alive.
+    itself: Weak<Streaming>,
     reaping: AtomicBool,
     /// For the reaper: there are sequences again, or no model any more.
     changed: Arc<Notify>,
@@ -62,7 +65,11 @@ impl Streaming {
     /// # Errors
     ///
     /// A size is zero or too large. The control plane has checked that already, so that its texts can name more.
-    pub fn new(spec: &ModelSpec, engine: &StreamingSpec, service: &Weak<Service>) -> Result<Streaming, InferError> {
+    pub fn new(
+        spec: &ModelSpec,
+        engine: &StreamingSpec,
+        service: &Weak<Service>,
+    ) -> Result<Arc<Streaming>, InferError> {
         let datatype = spec.inputs.first().map(|port| port.datatype);
         let datatype = datatype.ok_or_else(|| InferError::invalid(format!("model '{}' has no input", spec.name)))?;
         let model = match engine.update.clone() {
@@ -88,39 +95,25 @@ impl Streaming {
             }
         };
         let streams = Streams::new(engine.max_sequences, Duration::from_micros(engine.max_idle_us));
-        Ok(Streaming {
+        Ok(Arc::new_cyclic(|itself| Streaming {
             is_long: model.output_bytes() > AT_ONCE_BYTES,
             model,
             limit: engine.max_sequences,
             sequences: Mutex::new(Sequences { streams, ready: VecDeque::new(), helping: 0 }),
             helpers: thread::available_parallelism().map_or(1, usize::from),
             service: Weak::clone(service),
+            itself: Weak::clone(itself),
             reaping: AtomicBool::new(false),
             changed: Arc::default(),
-        })
+        }))
     }
 
-    /// Sequences that are live.
-    pub fn live(&self) -> usize {
-        self.sequences.lock().streams.live()
-    }
-
-    /// Most live sequences.
-    pub fn limit(&self) -> usize {
-        self.limit
-    }
-
-    /// Requests that wait for their turn.
-    pub fn waiting(&self) -> usize {
-        self.sequences.lock().streams.waiting()
-    }
-
-    /// Takes a request on; it may have been answered when this returns.
+    /// Executes a request; it may have been answered when this returns.
     ///
     /// # Errors
     ///
-    /// It does not say which sequence it belongs to, or its sequence cannot go on or begin.
-    pub fn begin(&self, model: &Arc<ModelVersion>, mut pending: Pending) -> Result<(), InferError> {
+    /// It names no sequence, or its sequence cannot go on or begin.
+    fn begin(&self, model: &Arc<ModelVersion>, mut pending: Pending) -> Result<(), InferError> {
         let context = pending.checked.context.take();
         let sequence = context.map(|context| context.sequence).unwrap_or_default();
         if !has_id(&sequence) {
@@ -129,7 +122,7 @@ impl Streaming {
         }
         let SequenceInfo { correlation_id, start, end } = sequence;
         if !self.reaping.load(Ordering::Relaxed) {
-            reaper::start(self, model);
+            reaper::start(self);
         }
         // Kept for the text of a refusal: a number costs nothing, and texts are rare.
         let named = correlation_id.clone();
@@ -185,7 +178,7 @@ impl Streaming {
     }
 
     /// One turn of a slot that is ready, by a helper.
-    pub fn help(&self, model: &ModelVersion) -> Step {
+    fn help(&self, model: &ModelVersion) -> Step {
         let mut sequences = self.sequences.lock();
         let Some(place) = sequences.ready.pop_front() else {
             sequences.helping -= 1;

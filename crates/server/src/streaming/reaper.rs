@@ -1,4 +1,4 @@
-//! Who frees the slots of sequences that have gone silent: one task a model, asleep while no sequence is live.
+//! The task that frees the slots of idle sequences: one per model, asleep while no sequence is live.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -9,25 +9,24 @@ use tokio::sync::Notify;
 use tokio::time;
 
 use super::Streaming;
-use crate::model::{Drivers, ModelVersion};
 
 /// Shortest time between two looks: memory that comes back a little later does nobody harm, and ten thousand sequences
 /// that end at ten thousand moments are to cost few wake-ups. Requests of a silent sequence are refused to the moment.
 const REST: Duration = Duration::from_millis(50);
 
 /// Starts the task of a model. Without any event loop, as in tests, silent sequences are freed when others need room.
-pub fn start(streaming: &Streaming, model: &Arc<ModelVersion>) {
+pub fn start(streaming: &Streaming) {
     let service = streaming.service.upgrade();
     let reactor = Handle::try_current().ok().or_else(|| service.and_then(|service| service.reactors.pick().cloned()));
     let Some(reactor) = reactor else { return };
     if !streaming.reaping.swap(true, Ordering::Relaxed) {
-        reactor.spawn(reap(Arc::downgrade(model), Arc::clone(&streaming.changed)));
+        reactor.spawn(reap(Weak::clone(&streaming.itself), Arc::clone(&streaming.changed)));
     }
 }
 
-async fn reap(model: Weak<ModelVersion>, changed: Arc<Notify>) {
+async fn reap(streaming: Weak<Streaming>, changed: Arc<Notify>) {
     loop {
-        let Some(next) = look(&model) else { return };
+        let Some(next) = look(&streaming) else { return };
         match next {
             None => changed.notified().await,
             Some(moment) => {
@@ -38,10 +37,9 @@ async fn reap(model: Weak<ModelVersion>, changed: Arc<Notify>) {
     }
 }
 
-/// Frees what is to be freed; tells when to look again. None where the model has gone.
-fn look(model: &Weak<ModelVersion>) -> Option<Option<Instant>> {
-    let model = model.upgrade()?;
-    let Drivers::Streaming(streaming) = &model.drivers else { return None };
+/// Frees the slots of idle sequences and gives the moment of the next look; none once the model is gone.
+fn look(streaming: &Weak<Streaming>) -> Option<Option<Instant>> {
+    let streaming = streaming.upgrade()?;
     let mut gone = Vec::new();
     let next = streaming.sequences.lock().streams.reap(Instant::now(), &mut gone);
     // Without the lock: the states of ten thousand sequences take a while to be given back.

@@ -8,7 +8,6 @@ use alipes_scheduler::Queue;
 use super::crew::{Crew, Numbers};
 use super::worker::Worker;
 use super::{Workers, new_worker};
-use crate::handlers::Service;
 use crate::model::{ModelVersion, Pending};
 use crate::spec::{ModelSpec, WorkerSpec};
 
@@ -20,29 +19,21 @@ impl Workers {
     /// # Errors
     ///
     /// A new worker could not load the model; nothing has changed then.
-    pub fn change(
-        &self,
-        service: &Arc<Service>,
-        model: &Arc<ModelVersion>,
-        spec: &ModelSpec,
-        worker: &WorkerSpec,
-    ) -> Result<(), InferError> {
+    pub fn change(&self, model: &Arc<ModelVersion>, spec: &ModelSpec, worker: &WorkerSpec) -> Result<(), InferError> {
         let old = self.crew.load_full();
         let (mut list, mut fresh) = (Vec::with_capacity(spec.instances.len()), Vec::new());
         let mut numbers = self.free_numbers(&model.queue(), &old);
         for (index, name) in spec.instances.iter().enumerate() {
             let running = old.list.iter().find(|worker| worker.source.instance == *name);
             let one = running.map(Arc::clone).unwrap_or_else(|| {
-                let weak = Arc::downgrade(service);
-                let made =
-                    new_worker(spec, worker, &weak, (index, name), self, numbers.next().unwrap_or(Numbers::behind(0)));
+                let made = new_worker(spec, worker, (index, name), self, numbers.next().unwrap_or(Numbers::behind(0)));
                 fresh.push(Arc::new(made));
                 Arc::clone(&fresh[fresh.len() - 1])
             });
             list.push(one);
         }
         drop(numbers);
-        service.workers.start(service, model, &fresh)?;
+        self.start_all(model, &fresh)?;
         self.replace(model, &old, list);
         Ok(())
     }

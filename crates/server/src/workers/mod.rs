@@ -19,6 +19,7 @@ pub mod checks;
 pub mod clock;
 mod control;
 pub mod crew;
+mod driver;
 pub mod faults;
 pub mod fleet;
 mod held;
@@ -78,7 +79,7 @@ pub struct Workers {
     /// Who has loaded the model and is given nothing.
     passive: Vec<Arc<Worker>>,
     /// Where the requests of all of them are written.
-    pub arena: Arc<RequestArena>,
+    arena: Arc<RequestArena>,
     /// Most rows that a worker claims at once; 0 for one request.
     pub max_rows: u32,
     /// Batches are formed by the queue, not by the worker.
@@ -86,6 +87,7 @@ pub struct Workers {
     levels: usize,
     lanes: u32,
     tickets: Arc<Tickets>,
+    service: Weak<Service>,
 }
 
 impl Workers {
@@ -104,10 +106,11 @@ impl Workers {
         let lanes = depth.max(largest_sample);
         let crew = ArcSwap::from_pointee(Crew::new(Vec::new(), Vec::new(), levels));
         let (tickets, passive) = Default::default();
-        let mut workers = Workers { crew, passive, arena, max_rows, forms_batches, levels, lanes, tickets };
+        let service = Weak::clone(service);
+        let mut workers = Workers { crew, passive, arena, max_rows, forms_batches, levels, lanes, tickets, service };
         let siblings = spec.instances.len();
         let names = spec.instances.iter().chain(&spec.passive_instances).enumerate();
-        let made = |place| new_worker(spec, worker, service, place, &workers, Numbers::among(siblings, place.0));
+        let made = |place| new_worker(spec, worker, place, &workers, Numbers::among(siblings, place.0));
         let mut list: Vec<_> = names.map(|place| Arc::new(made(place))).collect();
         workers.passive = list.split_off(siblings);
         workers.crew.store(Arc::new(Crew::new(list, Vec::new(), levels)));
@@ -146,7 +149,7 @@ impl Drop for Workers {
 /// Without a delay the worker itself takes what is there when it becomes free, so that no batch is closed early; the
 /// queue only keeps the order. With a delay, with preferred sizes below the largest batch, or where who waits is not simply who came first, the
 /// queue forms the batches, and a worker is brought the next one when it is done with the last.
-pub fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
+fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
     match &spec.scheduling {
         Scheduling::Dynamic(dynamic) if forms_batches(spec) => {
             Scheduler::dynamic(policy::of(dynamic, spec.max_batch_size))
@@ -191,12 +194,11 @@ fn lanes_for(spec: &ModelSpec, forms_batches: bool) -> u32 {
 fn new_worker(
     spec: &ModelSpec,
     worker: &WorkerSpec,
-    service: &Weak<Service>,
     (index, name): (usize, &String),
     workers: &Workers,
     numbers: Numbers,
 ) -> Worker {
-    let Workers { arena, tickets, lanes, levels, .. } = workers;
+    let Workers { arena, tickets, lanes, levels, service, .. } = workers;
     let setup = serde_json::json!({
         "setup": worker.setup,
         "instance": {"name": name, "index": index, "kind": "CPU", "device_id": 0, "max_rows": claim_limit(spec)},

@@ -462,7 +462,7 @@ pub fn withdraw(worker: &Arc<Worker>, lane: u32, ticket: u64) {
     // Without the lock: others may have waited for their turn behind it, and be told now.
     drop(request);
     if let Some(turn) = freed {
-        model.drive(turn);
+        model.driver.start(&model, turn);
     }
 }
 
@@ -478,7 +478,7 @@ pub fn drain(worker: &Arc<Worker>, model: &Arc<ModelVersion>) -> (bool, Option<S
     drop(delivering);
     let (ready, refused) = (rest.ready, rest.refused.take());
     for turn in parked.into_iter().chain(rest.settle(model, worker)) {
-        model.drive(turn);
+        model.driver.start(model, turn);
     }
     (ready, refused)
 }

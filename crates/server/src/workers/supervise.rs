@@ -87,7 +87,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
 fn give_turns_back(worker: &Worker) {
     let parked = std::mem::take(&mut worker.state.lock().parked);
     if let Some(model) = worker.model() {
-        parked.into_iter().for_each(|turn| model.drive(turn));
+        parked.into_iter().for_each(|turn| model.driver.start(&model, turn));
     }
 }
 
@@ -241,7 +241,7 @@ impl Life<'_> {
             Some(first) => drop(first.send(Ok(()))),
             None => self.worker.tell(WorkerState::Ready, "takes requests again".into()),
         }
-        parked.into_iter().for_each(|turn| model.drive(turn));
+        parked.into_iter().for_each(|turn| model.driver.start(model, turn));
     }
 
     fn is_limited(&self) -> bool {
@@ -381,7 +381,7 @@ fn mourn(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
     let next = if pause.is_zero() { String::new() } else { format!("; next start in {} s", pause.as_secs_f64()) };
     worker.tell(state, format!("{}{next}", fault.text()));
     let Some(model) = worker.model().filter(|_| state == WorkerState::Failed) else { return };
-    if model.workers().is_some_and(|workers| workers.is_up()) {
+    if model.is_ready() {
         return;
     }
     model.failing.store(true, Ordering::Release);

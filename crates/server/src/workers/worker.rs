@@ -167,6 +167,11 @@ impl Worker {
         }
     }
 
+    /// Number of starts after the first.
+    pub fn restarts(&self) -> u64 {
+        self.restarts.load(Ordering::Relaxed)
+    }
+
     /// Takes it out of service.
     pub fn set_leaving(&self) {
         self.leaving.store(true, Ordering::Release);

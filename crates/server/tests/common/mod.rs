@@ -12,10 +12,11 @@ use alipes_protocol::codec::proto::inference::model_infer_request::InferInputTen
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelStreamInferResponse};
 use alipes_protocol::{Datatype, InferRequest, Tensor};
 use alipes_scheduler::Effect;
+use alipes_server::driver_native::slots::Slots;
 use alipes_server::executor::answer::{Reply, Responder};
 use alipes_server::grpc::{GrpcProtocol, serve_connection};
+use alipes_server::model::Pending;
 use alipes_server::model::check::check_request;
-use alipes_server::model::{Drivers, Pending};
 use alipes_server::net::connection::TransportStream;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
@@ -149,7 +150,8 @@ pub fn model(name: &str, decoupled: bool, engine: impl Engine + 'static) -> Arc<
         // A ModelConfig whose name, field 1, is "echo".
         "config_json": "{}", "config_proto": "CgRlY2hv", "metric_tags": {},
     });
-    Arc::new(ModelVersion::new(serde_json::from_value(spec).unwrap(), Drivers::native(vec![Box::new(engine)])).unwrap())
+    let slots = Arc::new(Slots::new(vec![Box::new(engine)]));
+    Arc::new(ModelVersion::new(serde_json::from_value(spec).unwrap(), slots).unwrap())
 }
 
 /// Answers its one input.

@@ -188,14 +188,14 @@ impl Way<'_> {
         made: &[Option<OutputTensor>],
         outputs: &mut Vec<OutputTensor>,
     ) -> Option<Result<ExecutionTimes, EngineError>> {
-        let Claim { model, slot, .. } = &self.claims[step.member];
+        let Claim { model, instance, .. } = &self.claims[step.member];
         let batches = model.spec.max_batch_size > 0;
         let views: Views<'_> =
             step.inputs.iter().filter_map(|&(index, source)| view(index, source, given, made)).collect();
         if !views.iter().all(|view| fits(&model.spec.inputs[view.index], batches, view)) {
             return None;
         }
-        let computed = catch_unwind(AssertUnwindSafe(|| slot.state.lock().compute(&views, &step.wanted, outputs)));
+        let computed = catch_unwind(AssertUnwindSafe(|| instance.compute(&views, &step.wanted, outputs)));
         let rows = batches.then_some(self.rows as usize);
         Some(match computed {
             // Looked at as if it were split here, so that the model is named that gave too much or too little.

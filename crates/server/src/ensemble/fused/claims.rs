@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use crate::driver_native::slots::InstanceSlot;
-use crate::model::{Drivers, ModelVersion};
+use crate::model::ModelVersion;
+use crate::model::driver::Instance;
 
 /// An instance for each model, by the model's number among the ensemble's.
 pub type Claims = SmallVec<[Claim; 4]>;
@@ -16,7 +16,7 @@ pub struct Claim {
     /// Whose it is.
     pub model: Arc<ModelVersion>,
     /// The instance.
-    pub slot: Arc<InstanceSlot>,
+    pub instance: Arc<dyn Instance>,
     number: usize,
 }
 
@@ -33,25 +33,20 @@ pub fn all(models: &[Arc<ModelVersion>]) -> Option<Claims> {
 }
 
 fn claim(model: &Arc<ModelVersion>) -> Option<Claim> {
-    let Drivers::Native(slots) = &model.drivers else { return None };
+    let instances = model.driver.local_instances()?;
     let number = model.queue().claim()?;
-    match slots.get(number) {
-        Some(slot) => Some(Claim { model: Arc::clone(model), slot, number }),
+    match instances.get(number) {
+        Some(instance) => Some(Claim { model: Arc::clone(model), instance, number }),
         None => {
-            // Out of service since it was claimed.
-            give_back(model, number);
+            // Taken out of service after the claim.
+            model.release(number);
             None
         }
     }
 }
 
-fn give_back(model: &Arc<ModelVersion>, number: usize) {
-    let effect = model.with_queue(|queue, now| queue.finish(now, number));
-    model.carry_out(effect);
-}
-
 impl Drop for Claim {
     fn drop(&mut self) {
-        give_back(&self.model, self.number);
+        self.model.release(self.number);
     }
 }

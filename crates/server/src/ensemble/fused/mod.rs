@@ -28,10 +28,10 @@ use plan::Plan;
 use smallvec::SmallVec;
 
 use super::{Ensemble, run};
-use crate::driver_native::execute::withdraw_cancelled;
+use crate::executor::record::withdraw_cancelled;
 use crate::executor::{Step, desk};
 use crate::model::pace::Pace;
-use crate::model::{Drivers, ModelVersion, Pending};
+use crate::model::{ModelVersion, Pending};
 use crate::spec::ModelSpec;
 
 /// Turns of a network thread that requests wait for models to be free, for each step: one to run what waits there, and one
@@ -130,10 +130,7 @@ fn judge(ensemble: &Ensemble, model: &Arc<ModelVersion>, members: &[Arc<ModelVer
 }
 
 fn instances(member: &Arc<ModelVersion>) -> usize {
-    match &member.drivers {
-        Drivers::Native(slots) => slots.count(),
-        Drivers::Workers(_) | Drivers::Ensemble(_) | Drivers::Streaming(_) => 0,
-    }
+    member.driver.local_instances().map_or(0, |instances| instances.count())
 }
 
 /// Takes the next batch of an ensemble's queue through all steps, for who has claimed a turn there.

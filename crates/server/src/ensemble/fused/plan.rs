@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alipes_scheduler::ensemble::Graph;
 
 use super::super::{Ensemble, Step};
-use crate::model::{Drivers, ModelVersion, policy};
+use crate::model::{ModelVersion, policy};
 use crate::spec::{ModelSpec, Port, Scheduling};
 
 /// A batch's way through an ensemble.
@@ -110,7 +110,7 @@ fn is_free(member: &ModelVersion, ensemble: &ModelSpec) -> bool {
         (Scheduling::Sequence(_), _) => false,
     };
     takes_batches
-        && matches!(member.drivers, Drivers::Native(_))
+        && member.driver.local_instances().is_some()
         && !spec.decoupled
         && member.cache.is_none()
         && member.limited.is_none()

@@ -1,0 +1,59 @@
+//! A streaming model as the driver of its model version: nothing is queued.
+
+use std::sync::Arc;
+
+use alipes_protocol::InferError;
+
+use super::Streaming;
+use crate::executor::Step;
+use crate::executor::answer::Responder;
+use crate::model::driver::{Driver, Introspection, Rejection, SequenceStates, Unqueued, other_engine};
+use crate::model::{ModelVersion, Pending};
+use crate::spec::{EngineSpec, ModelSpec};
+
+impl Driver for Streaming {
+    fn instances(&self) -> usize {
+        // A queue has at least one.
+        1
+    }
+
+    fn unqueued(&self, _: &Pending, _: &ModelSpec) -> Option<&dyn Unqueued> {
+        Some(self)
+    }
+
+    fn adapt(&self, _: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+        match &spec.engine {
+            // Slots belong to sequences, whatever the number of instances.
+            EngineSpec::Streaming(_) => Ok(()),
+            _ => Err(other_engine(spec)),
+        }
+    }
+
+    fn start(&self, _: &Arc<ModelVersion>, _: usize) {}
+
+    fn step(&self, model: &Arc<ModelVersion>, _: usize) -> Step {
+        self.help(model)
+    }
+
+    fn keeps_state(&self, _: &ModelVersion) -> bool {
+        true
+    }
+
+    fn waiting(&self) -> Option<usize> {
+        Some(self.sequences.lock().streams.waiting())
+    }
+
+    fn sequence_states(&self) -> Option<&dyn SequenceStates> {
+        Some(self)
+    }
+
+    fn introspect(&self) -> Introspection {
+        Introspection::Streaming
+    }
+}
+
+impl Unqueued for Streaming {
+    fn begin(&self, model: &Arc<ModelVersion>, pending: Pending) -> Result<(), Rejection> {
+        Streaming::begin(self, model, pending).map_err(|error| (error, Responder::nobody()))
+    }
+}
