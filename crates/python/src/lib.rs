@@ -68,7 +68,7 @@ mod _core {
     #[pyfunction]
     fn describe_onnx(py: Python<'_>, library: &str, path: &str) -> PyResult<String> {
         super::door::detached(py, || {
-            let signature = alipes_server::build::describe_onnx(library, path);
+            let signature = alipes_server::compose::describe_onnx(library, path);
             signature.map_err(super::door::Failure::Load)
         })
     }

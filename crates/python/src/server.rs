@@ -54,7 +54,7 @@ impl Server {
         detached(py, || {
             let spec: ModelSpec = serde_json::from_str(spec)?;
             let (name, version) = (spec.name.clone(), spec.version);
-            let built = alipes_server::build::build(&self.inner.service, spec).map_err(Failure::Load)?;
+            let built = alipes_server::build::build(&self.inner.service.context, spec).map_err(Failure::Load)?;
             let departure = built.departure();
             Ok(ModelVersion { name, version, departure, built: Mutex::new(Some(built)) })
         })

@@ -4,6 +4,8 @@ pub mod books;
 pub mod budget;
 pub mod build;
 pub mod cache;
+pub mod compose;
+pub mod context;
 pub mod control;
 pub mod driver_native;
 pub mod ensemble;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use thiserror::Error;
 
+use crate::compose;
 use crate::executor::desk::Desk;
 use crate::grpc::GrpcProtocol;
 use crate::http::{HttpProtocol, MetricsProtocol};
@@ -130,7 +131,7 @@ impl Server {
     /// threads.
     pub fn bind(config: ServerConfig) -> Result<Server, StartError> {
         let prepared = Prepared::all(&config)?;
-        let service = Arc::new(Service::new(config));
+        let service = Arc::new(compose::service(config));
         let network = Network::start(NetworkOptions {
             threads: network_threads(&service.config),
             max_connections: service.config.connections.max_connections,
@@ -176,13 +177,13 @@ impl Server {
             network.drain();
         }
         let empty = self.service.inflight.wait_empty(deadline);
-        self.service.workers.stop(deadline) && empty
+        self.service.stop_drivers(deadline) && empty
     }
 
     /// Ends everything.
     pub fn stop(&self) {
         self.service.control.close();
-        self.service.workers.stop(Instant::now());
+        self.service.stop_drivers(Instant::now());
         let state = std::mem::replace(&mut *self.state.lock(), State::Stopped);
         if let State::Bound(_, network) | State::Running(network) = state {
             network.close();

@@ -325,6 +325,16 @@ pub enum EngineSpec {
 }
 
 impl EngineSpec {
+    /// The name of the kind, as the specification spells it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            EngineSpec::Onnxruntime(_) => "onnxruntime",
+            EngineSpec::Worker(_) => "worker",
+            EngineSpec::Ensemble(_) => "ensemble",
+            EngineSpec::Streaming(_) => "streaming",
+        }
+    }
+
     /// Whether what runs the model looks at more of a request than its tensors.
     pub fn sees_requests(&self) -> bool {
         match self {

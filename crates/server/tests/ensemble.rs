@@ -50,7 +50,7 @@ fn narrow_ensemble(
         "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most},
         "config_json": "{}", "config_proto": "", "metric_tags": {},
     });
-    let built = build(service, serde_json::from_value(spec).unwrap()).unwrap();
+    let built = build(&service.context, serde_json::from_value(spec).unwrap()).unwrap();
     service.registry.publish(name, "", vec![Arc::clone(&built)]);
     built
 }
@@ -439,7 +439,7 @@ async fn steps_that_do_not_fit_together_are_refused_by_name() {
             "inputs": [port("X")], "outputs": [port("R")], "scheduling": {"kind": "direct"}, "instances": [],
             "engine": {"kind": "ensemble", "steps": steps}, "config_json": "", "config_proto": "", "metric_tags": {},
         });
-        let built = build(&service, serde_json::from_value(spec).unwrap());
+        let built = build(&service.context, serde_json::from_value(spec).unwrap());
         built.err().expect("they do not fit").message
     };
     let twice = refused(&[step("m", "X", "R"), step("n", "X", "R")]);

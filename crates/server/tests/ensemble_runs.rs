@@ -105,7 +105,7 @@ impl Stage {
             "decoupled": decoupled, "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most},
             "config_json": "{}", "config_proto": "", "metric_tags": {},
         });
-        let ensemble = build(&service, serde_json::from_value(spec).unwrap()).unwrap();
+        let ensemble = build(&service.context, serde_json::from_value(spec).unwrap()).unwrap();
         service.registry.publish("drawn", "", vec![Arc::clone(&ensemble)]);
         let calls = puppets.iter().map(|_| Vec::new()).collect();
         Stage { ensemble, puppets, service, decoupled, most, calls, requests: Vec::new() }

@@ -165,7 +165,7 @@ impl Stage {
                     "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most_calls},
                 }),
             );
-            let built = build(&service, serde_json::from_value(spec).unwrap()).unwrap();
+            let built = build(&service.context, serde_json::from_value(spec).unwrap()).unwrap();
             service.registry.publish(name, "", vec![Arc::clone(&built)]);
             built
         };

@@ -18,23 +18,30 @@ use alipes_protocol::InferError;
 use alipes_scheduler::Next;
 
 use crate::books::statistics::ExecutionTimes;
+use crate::context::Context;
 use crate::executor::{self, Run, Step};
 use crate::limiter::Limited;
 use crate::model::ModelVersion;
-use crate::model::driver::{Driver, Instance, LocalInstances, other_engine};
-use crate::spec::{EngineSpec, ModelSpec, OnnxruntimeSpec};
+use crate::model::driver::{Driver, DriverFactory, Instance, LocalInstances, other_engine};
+use crate::spec::{EngineSpec, ModelSpec};
 use slots::{InstanceSlot, Slots};
 
-/// Loads a model into this process: all its instances, and those that are held and never used.
-///
-/// # Errors
-///
-/// What the engine refuses, with Triton's text where the model does not fit its configuration.
-pub fn load(spec: &ModelSpec, engine: &OnnxruntimeSpec) -> Result<Arc<dyn Driver>, InferError> {
-    let (active, passive) = (spec.instances.len(), spec.passive_instances.len());
-    let mut sessions = onnxruntime::sessions(spec, engine, active + passive)?;
-    let passive = sessions.split_off(active);
-    Ok(Arc::new(Slots::new(sessions).beside(passive)))
+/// Makes the drivers of models that ONNX Runtime executes.
+pub struct OnnxruntimeFactory;
+
+impl DriverFactory for OnnxruntimeFactory {
+    fn kind(&self) -> &'static str {
+        "onnxruntime"
+    }
+
+    /// Loads every instance, and those that are held and never used.
+    fn make(&self, _: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
+        let EngineSpec::Onnxruntime(engine) = &spec.engine else { return Err(other_engine(spec)) };
+        let (active, passive) = (spec.instances.len(), spec.passive_instances.len());
+        let mut sessions = onnxruntime::sessions(spec, engine, active + passive)?;
+        let passive = sessions.split_off(active);
+        Ok(Arc::new(Slots::new(sessions).beside(passive)))
+    }
 }
 
 impl Driver for Slots {

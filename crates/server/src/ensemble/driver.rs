@@ -9,13 +9,28 @@ use alipes_protocol::InferError;
 use alipes_scheduler::{DynamicPolicy, Scheduler};
 
 use super::{Ensemble, fused, run};
+use crate::context::Context;
 use crate::executor::{self, Run, Step};
-use crate::model::driver::{Driver, Introspection, Readiness, Rejection, Unqueued, other_engine};
+use crate::model::driver::{Driver, DriverFactory, Introspection, Readiness, Rejection, Unqueued, other_engine};
 use crate::model::{ModelVersion, Pending, policy};
-use crate::spec::ModelSpec;
+use crate::spec::{EngineSpec, ModelSpec};
+
+/// Makes the drivers of ensembles.
+pub struct EnsembleFactory;
+
+impl DriverFactory for EnsembleFactory {
+    fn kind(&self) -> &'static str {
+        "ensemble"
+    }
+
+    fn make(&self, context: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
+        let EngineSpec::Ensemble(steps) = &spec.engine else { return Err(other_engine(spec)) };
+        Ok(Arc::new(EnsembleDriver(Ensemble::new(spec, steps, &Arc::downgrade(context))?)))
+    }
+}
 
 /// Drives the steps of an ensemble.
-pub struct EnsembleDriver(pub Arc<Ensemble>);
+struct EnsembleDriver(Arc<Ensemble>);
 
 impl Driver for EnsembleDriver {
     fn instances(&self) -> usize {

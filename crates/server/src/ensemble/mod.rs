@@ -27,16 +27,16 @@ use alipes_protocol::limits::ENSEMBLE_STEP_PATIENCE;
 use alipes_protocol::{Code, CorrelationId, InferError, RequestedOutput, SequenceInfo};
 use alipes_scheduler::ensemble::{Graph, GraphError, StepShape, Ticket, Turns};
 use compact_str::CompactString;
-pub use driver::EnsembleDriver;
+pub use driver::EnsembleFactory;
 use fused::Fusing;
 use gate::{Gate, Overdue};
 use parking_lot::Mutex;
 use run::Run;
 use smallvec::SmallVec;
 
+use crate::context::Context;
 use crate::events::Event;
 use crate::executor::alarm;
-use crate::handlers::Service;
 use crate::model::ModelVersion;
 use crate::model::driver::Readiness;
 
@@ -47,7 +47,7 @@ type Members = SmallVec<[Arc<ModelVersion>; 4]>;
 
 /// The steps of one version of an ensemble.
 pub struct Ensemble {
-    service: Weak<Service>,
+    context: Weak<Context>,
     /// Where its models are looked for first.
     namespace: String,
     graph: Arc<Graph>,
@@ -87,7 +87,7 @@ impl Ensemble {
     /// # Errors
     ///
     /// They do not fit together. The control plane has checked that already, so that its texts can name more.
-    pub fn new(spec: &ModelSpec, engine: &EnsembleSpec, service: &Weak<Service>) -> Result<Arc<Ensemble>, InferError> {
+    pub fn new(spec: &ModelSpec, engine: &EnsembleSpec, context: &Weak<Context>) -> Result<Arc<Ensemble>, InferError> {
         let mut tensors = Tensors::default();
         let inputs = spec.inputs.iter().map(|port| tensors.number(&port.name)).collect();
         let outputs = spec.outputs.iter().map(|port| tensors.number(&port.name)).collect();
@@ -97,13 +97,13 @@ impl Ensemble {
         let mut members: Vec<Member> = Vec::new();
         let steps =
             engine.steps.iter().map(|step| Step::new(step, engine.max_inflight_requests, &mut members)).collect();
-        let (service, namespace) = (Weak::clone(service), spec.namespace.clone());
+        let (context, namespace) = (Weak::clone(context), spec.namespace.clone());
         let mut following = 0..;
         let later: Vec<Option<usize>> =
             (0..engine.steps.len()).map(|step| graph.follows(step).then(|| following.next()).flatten()).collect();
         let turns = Mutex::new(Turns::new(later.iter().flatten().count()));
         Ok(Arc::new(Ensemble {
-            service,
+            context,
             namespace,
             graph: Arc::new(graph),
             steps,
@@ -121,8 +121,8 @@ impl Ensemble {
 
     /// Its models that are served now, each once.
     fn serving(&self) -> Vec<Arc<ModelVersion>> {
-        let Some(service) = self.service.upgrade() else { return Vec::new() };
-        let find = |member: &Member| service.registry.find_beside(&self.namespace, &member.name, member.version).ok();
+        let Some(context) = self.context.upgrade() else { return Vec::new() };
+        let find = |member: &Member| context.registry.find_beside(&self.namespace, &member.name, member.version).ok();
         self.members.iter().filter_map(find).collect()
     }
 
@@ -141,13 +141,13 @@ impl Ensemble {
         for step in &self.steps {
             let Some(gate) = &step.gate else { continue };
             let Overdue { calls, next } = gate.admit_overdue(now);
-            if let (1.., Some(service)) = (calls, self.service.upgrade()) {
+            if let (1.., Some(context)) = (calls, self.context.upgrade()) {
                 let (name, member, waited) = (&model.name, &self.members[step.member].name, ENSEMBLE_STEP_PATIENCE);
                 let text = format!(
                     "ensemble '{name}': {calls} calls of '{member}' go on though max_inflight_requests of them are under way, \
                      none of which ended within {waited:?}"
                 );
-                service.events.tell(Event::Notice { level: 0, text });
+                context.events.tell(Event::Notice { level: 0, text });
             }
             if let Some(moment) = next {
                 alarm::set(model, moment);
@@ -189,9 +189,9 @@ impl Ensemble {
 
     /// The versions that are called now.
     fn members(&self) -> Result<Members, InferError> {
-        let service = self.service.upgrade();
-        let service = service.ok_or_else(|| InferError::new(Code::Unavailable, "Server is stopping"))?;
-        let find = |member: &Member| service.registry.find_beside(&self.namespace, &member.name, member.version);
+        let context = self.context.upgrade();
+        let context = context.ok_or_else(|| InferError::new(Code::Unavailable, "Server is stopping"))?;
+        let find = |member: &Member| context.registry.find_beside(&self.namespace, &member.name, member.version);
         self.members.iter().map(find).collect()
     }
 }

@@ -16,6 +16,7 @@ use bytes::Bytes;
 
 use super::{ModelVersion, Pending, policy};
 use crate::books::statistics::ExecutionTimes;
+use crate::context::Context;
 use crate::executor::Step;
 use crate::executor::answer::Responder;
 use crate::spec::ModelSpec;
@@ -124,6 +125,27 @@ pub trait Driver: Send + Sync + 'static {
     /// The driver's part of `alipes explain` and of the metrics.
     fn introspect(&self) -> Introspection {
         Introspection::Queue
+    }
+}
+
+/// Makes the drivers for one kind of engine. The composition registers one factory for each kind.
+pub trait DriverFactory: Send + Sync {
+    /// The kind of engine, as the specification spells it.
+    fn kind(&self) -> &'static str;
+
+    /// Makes the driver of a model version.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses the model, or its specification does not fit together.
+    fn make(&self, context: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError>;
+
+    /// Applies changed settings of the log to what the drivers have started.
+    fn log_changed(&self) {}
+
+    /// Stops what the drivers have started; false where the deadline came first.
+    fn stop(&self, _deadline: Instant) -> bool {
+        true
     }
 }
 

@@ -33,7 +33,7 @@ impl Service {
             self.control.ask(ControlRequest { kind, model: String::new(), parameters }, Charge::default())
         };
         let (settings, taken) = self.log.change(&change, announce)?;
-        self.workers.pass_on_verbosity();
+        self.log_changed();
         taken.await.unwrap_or_else(|_| Err(InferError::new(Code::Unavailable, "Server is stopping")))?;
         Ok(settings)
     }

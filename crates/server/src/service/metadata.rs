@@ -69,23 +69,6 @@ impl Service {
         ServerMetadata { name: self.config.id.clone(), version: VERSION, extensions: &EXTENSIONS }
     }
 
-    /// Whether a model can answer, and says so where it has a say in it.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` for a version that is no number. An unknown model is not ready, as in Triton 2.51.
-    pub async fn model_ready(&self, name: &str, version: &str) -> Result<bool, InferError> {
-        match self.lookup(name, version) {
-            Ok(model) if !model.is_ready() => Ok(false),
-            Ok(model) => match model.ask_ready() {
-                Some(answer) => Ok(answer.await),
-                None => Ok(true),
-            },
-            Err(error) if error.code == alipes_protocol::Code::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// What a model says about itself.
     ///
     /// # Errors

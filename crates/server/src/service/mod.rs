@@ -13,6 +13,7 @@ mod statistics;
 pub mod stream;
 mod trace;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use alipes_protocol::{Code, InferError};
@@ -23,78 +24,43 @@ pub use statistics::ModelStatistics;
 pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
 
 use crate::books::cpu::CpuMeter;
-use crate::books::custom::CustomMetrics;
-use crate::budget::Budget;
-use crate::cache::ResponseCache;
-use crate::control::ControlQueue;
-use crate::events::EventQueue;
+use crate::context::Context;
 use crate::inflight::Inflight;
-use crate::limiter::Limiter;
-use crate::log::Log;
 use crate::model::ModelVersion;
-use crate::reactors::Reactors;
 use crate::regions::Regions;
-use crate::registry::Registry;
-use crate::spec::ServerConfig;
 use crate::trace::Traces;
-use crate::workers::fleet::Fleet;
 
 /// The running service: both doors call it, and neither decides anything itself.
 pub struct Service {
-    /// Its configuration.
-    pub config: ServerConfig,
-    /// What is ready now.
-    pub registry: Registry,
-    /// Requests for the control plane.
-    pub control: ControlQueue,
+    /// What the drivers share with it.
+    pub context: Arc<Context>,
     /// Inference requests not yet answered.
     pub inflight: Arc<Inflight>,
-    /// What requests and answers in flight take.
-    pub budget: Arc<Budget>,
-    /// Where tasks of the network threads are started.
-    pub reactors: Reactors,
-    /// Every worker process.
-    pub workers: Fleet,
-    /// Metrics that models keep.
-    pub metrics: CustomMetrics,
     /// Memory that clients share with the server.
     pub regions: Arc<Regions>,
-    /// What the log is told.
-    pub events: Arc<EventQueue>,
-    /// What the log is to hold.
-    pub log: Log,
     /// Which requests are traced.
     pub traces: Traces,
-    /// Who may execute, where that is limited.
-    pub limiter: Option<Arc<Limiter>>,
-    /// Answers that are kept, where any are.
-    pub cache: Option<Arc<ResponseCache>>,
     cpu: CpuMeter,
+}
+
+/// Handlers read the registry, the events and the settings of the log as the service's own.
+impl Deref for Service {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
 }
 
 impl Service {
     /// A service without models.
-    pub fn new(config: ServerConfig) -> Service {
-        let regions = Arc::new(Regions::new(config.shared_memory_max_regions));
-        let events = Arc::default();
-        let budget = Budget::new(config.inflight_bytes);
-        let cache = || Arc::new(ResponseCache::new(config.response_cache_bytes, &budget));
+    pub fn new(context: Arc<Context>) -> Service {
         Service {
-            cache: (config.response_cache_bytes > 0).then(cache),
-            limiter: config.rate_limit.as_ref().map(|limits| Arc::new(Limiter::new(limits))),
-            log: Log::new(config.log.clone()),
-            traces: Traces::new(&config.trace, &events),
-            budget,
-            config,
-            regions,
-            registry: Registry::default(),
-            control: ControlQueue::default(),
             inflight: Arc::default(),
-            reactors: Reactors::default(),
-            workers: Fleet::default(),
-            metrics: CustomMetrics::default(),
-            events,
+            regions: Arc::new(Regions::new(context.config.shared_memory_max_regions)),
+            traces: Traces::new(&context.config.trace, &context.events),
             cpu: CpuMeter::default(),
+            context,
         }
     }
 

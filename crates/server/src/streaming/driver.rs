@@ -5,11 +5,26 @@ use std::sync::Arc;
 use alipes_protocol::InferError;
 
 use super::Streaming;
+use crate::context::Context;
 use crate::executor::Step;
 use crate::executor::answer::Responder;
-use crate::model::driver::{Driver, Introspection, Rejection, SequenceStates, Unqueued, other_engine};
+use crate::model::driver::{Driver, DriverFactory, Introspection, Rejection, SequenceStates, Unqueued, other_engine};
 use crate::model::{ModelVersion, Pending};
 use crate::spec::{EngineSpec, ModelSpec};
+
+/// Makes the drivers of streaming models.
+pub struct StreamingFactory;
+
+impl DriverFactory for StreamingFactory {
+    fn kind(&self) -> &'static str {
+        "streaming"
+    }
+
+    fn make(&self, context: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
+        let EngineSpec::Streaming(streaming) = &spec.engine else { return Err(other_engine(spec)) };
+        Ok(Streaming::new(spec, streaming, &Arc::downgrade(context))?)
+    }
+}
 
 impl Driver for Streaming {
     fn instances(&self) -> usize {

@@ -8,6 +8,8 @@ mod checkpoint;
 mod driver;
 mod reaper;
 
+pub use driver::StreamingFactory;
+
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,10 +26,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
+use crate::context::Context;
 use crate::executor::answer::{Answer, Reply, Responder, answer_one};
 use crate::executor::record::note_execution;
 use crate::executor::{Run, Step, desk, pool};
-use crate::handlers::Service;
 use crate::model::check::has_id;
 use crate::model::{ModelVersion, Pending};
 use crate::spec::{ModelSpec, StreamingSpec, Update};
@@ -44,7 +46,7 @@ pub struct Streaming {
     is_long: bool,
     /// Most helpers.
     helpers: usize,
-    service: Weak<Service>,
+    context: Weak<Context>,
     /// For the reaper, which does not keep it alive.
     itself: Weak<Streaming>,
     reaping: AtomicBool,
@@ -68,7 +70,7 @@ impl Streaming {
     pub fn new(
         spec: &ModelSpec,
         engine: &StreamingSpec,
-        service: &Weak<Service>,
+        context: &Weak<Context>,
     ) -> Result<Arc<Streaming>, InferError> {
         let datatype = spec.inputs.first().map(|port| port.datatype);
         let datatype = datatype.ok_or_else(|| InferError::invalid(format!("model '{}' has no input", spec.name)))?;
@@ -101,7 +103,7 @@ impl Streaming {
             limit: engine.max_sequences,
             sequences: Mutex::new(Sequences { streams, ready: VecDeque::new(), helping: 0 }),
             helpers: thread::available_parallelism().map_or(1, usize::from),
-            service: Weak::clone(service),
+            context: Weak::clone(context),
             itself: Weak::clone(itself),
             reaping: AtomicBool::new(false),
             changed: Arc::default(),

@@ -16,8 +16,8 @@ const REST: Duration = Duration::from_millis(50);
 
 /// Starts the task of a model. Without any event loop, as in tests, silent sequences are freed when others need room.
 pub fn start(streaming: &Streaming) {
-    let service = streaming.service.upgrade();
-    let reactor = Handle::try_current().ok().or_else(|| service.and_then(|service| service.reactors.pick().cloned()));
+    let context = streaming.context.upgrade();
+    let reactor = Handle::try_current().ok().or_else(|| context.and_then(|context| context.reactors.pick().cloned()));
     let Some(reactor) = reactor else { return };
     if !streaming.reaping.swap(true, Ordering::Relaxed) {
         reactor.spawn(reap(Weak::clone(&streaming.itself), Arc::clone(&streaming.changed)));

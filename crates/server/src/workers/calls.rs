@@ -16,9 +16,9 @@ use tokio::task::AbortHandle;
 use super::chain::Chain;
 use super::control;
 use super::worker::Worker;
+use crate::context::Context;
 use crate::executor::answer::Answer;
 use crate::executor::mailbox::{Caller, Reader, Response};
-use crate::handlers::Service;
 use crate::model::ModelVersion;
 
 /// The calls of a worker that are not over.
@@ -74,14 +74,14 @@ struct Parent {
 
 /// Starts to answer a call that came from this life of the worker.
 pub fn start(worker: &Arc<Worker>, model: &Arc<ModelVersion>, life: u64, call: Call) {
-    let Some(service) = worker.service.upgrade() else { return };
+    let Some(context) = worker.context.upgrade() else { return };
     let id = CallId { life, number: call.id };
     match call.kind {
         CallKind::Infer(mut infer) => match parent(worker, model, call.parent, &mut infer) {
-            Ok(parent) => infer_call(worker, &service, id, *infer, parent),
+            Ok(parent) => infer_call(worker, &context, id, *infer, parent),
             Err(violation) => worker.damage.report(violation),
         },
-        CallKind::Control { name, json } => control_call(worker, service, id, name, json),
+        CallKind::Control { name, json } => control_call(worker, context, id, name, json),
     }
     // Its process may have ended, and its calls been withdrawn, before this one was among them.
     if worker.state.lock().life != life {
@@ -91,14 +91,14 @@ pub fn start(worker: &Arc<Worker>, model: &Arc<ModelVersion>, life: u64, call: C
 
 /// Answers a call of a worker whose model is gone: metrics still are, inferences are over.
 pub fn start_last(worker: &Arc<Worker>, life: u64, call: Call) {
-    let Some(service) = worker.service.upgrade() else { return };
+    let Some(context) = worker.context.upgrade() else { return };
     let id = CallId { life, number: call.id };
     match call.kind {
         CallKind::Infer(_) => {
             let text = "the model that calls is being unloaded";
             post(worker, id, true, MailOutcome::Error { code: INTERNAL, text }, None);
         }
-        CallKind::Control { name, json } => control_call(worker, service, id, name, json),
+        CallKind::Control { name, json } => control_call(worker, context, id, name, json),
     }
 }
 
@@ -112,16 +112,16 @@ pub fn cancel(worker: &Worker, id: CallId) {
 pub fn abandon(worker: &Worker) {
     let calls = std::mem::take(&mut *worker.calls.0.lock());
     drop(calls);
-    if let Some(service) = worker.service.upgrade() {
-        service.metrics.release_all(worker.owner());
+    if let Some(context) = worker.context.upgrade() {
+        context.metrics.release_all(worker.owner());
     }
 }
 
-fn control_call(worker: &Arc<Worker>, service: Arc<Service>, id: CallId, name: String, json: String) {
-    let Some(handle) = Handle::try_current().ok().or_else(|| service.reactors.pick().cloned()) else { return };
+fn control_call(worker: &Arc<Worker>, context: Arc<Context>, id: CallId, name: String, json: String) {
+    let Some(handle) = Handle::try_current().ok().or_else(|| context.reactors.pick().cloned()) else { return };
     let answering = Arc::clone(worker);
     let task = handle.spawn(async move {
-        let outcome = control::answer(&service, answering.owner(), &name, &json).await;
+        let outcome = control::answer(&context, answering.owner(), &name, &json).await;
         let outcome = match &outcome {
             Ok(text) => MailOutcome::Json(text),
             Err(error) => MailOutcome::Error { code: number(error.code), text: &error.message },
@@ -162,7 +162,7 @@ fn parent(
 }
 
 /// Hands a call to its model. Its answers are posted by the thread that brings them: nothing waits in between.
-fn infer_call(worker: &Arc<Worker>, service: &Service, id: CallId, call: InferCall, parent: Parent) {
+fn infer_call(worker: &Arc<Worker>, context: &Context, id: CallId, call: InferCall, parent: Parent) {
     let answers = Arc::new(Answers {
         worker: Arc::downgrade(worker),
         call: id,
@@ -171,7 +171,7 @@ fn infer_call(worker: &Arc<Worker>, service: &Service, id: CallId, call: InferCa
         over: AtomicBool::new(false),
         caller: Mutex::default(),
     });
-    match submit(service, call, parent, Arc::clone(&answers) as Arc<dyn Reader>) {
+    match submit(context, call, parent, Arc::clone(&answers) as Arc<dyn Reader>) {
         Ok(caller) => {
             let caller = Arc::new(caller);
             worker.calls.0.lock().insert(id, Open::Inference(Arc::clone(&caller)));
@@ -248,11 +248,11 @@ impl Answers {
 ///
 /// The texts are those of Triton's Python backend: whatever is refused carries the model's name in front, and the code
 /// is always INTERNAL.
-fn submit(service: &Service, call: InferCall, parent: Parent, answers: Arc<dyn Reader>) -> Result<Caller, String> {
+fn submit(context: &Context, call: InferCall, parent: Parent, answers: Arc<dyn Reader>) -> Result<Caller, String> {
     let name = call.model.clone();
     let refused = |text: String| format!("Model {name} - Error when running inference: {text}");
     let version = if call.version > 0 { call.version.to_string() } else { String::new() };
-    let found = service.lookup(&name, &version).ok().filter(|model| model.is_ready());
+    let found = context.registry.find(&name, &version).ok().filter(|model| model.is_ready());
     let model = found
         .ok_or_else(|| refused(format!("Failed for execute the inference request. Model '{name}' is not ready.")))?;
     if model.is_decoupled() && !call.decoupled {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::books::custom::{Change, Kind, Owner};
 use crate::budget::Charge;
-use crate::handlers::Service;
+use crate::context::Context;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,35 +74,35 @@ struct Forget {
 /// # Errors
 ///
 /// The operation is unknown, its arguments do not fit, or it was refused.
-pub async fn answer(service: &Service, owner: Owner, name: &str, text: &str) -> Result<String, InferError> {
+pub async fn answer(context: &Context, owner: Owner, name: &str, text: &str) -> Result<String, InferError> {
     let nothing = json!({});
     let answer = match name {
-        "model.load" => load(service, question(text)?).await.map(|()| nothing),
+        "model.load" => load(context, question(text)?).await.map(|()| nothing),
         "model.unload" => {
             let Unload { model, unload_dependents } = question(text)?;
-            service.unload_model(&model, unload_dependents).await.map(|()| nothing)
+            context.unload_model(&model, unload_dependents).await.map(|()| nothing)
         }
         "model.ready" => {
             let Ready { model, version } = question(text)?;
             let version = if version > 0 { version.to_string() } else { String::new() };
-            service.model_ready(&model, &version).await.map(|ready| json!({"ready": ready}))
+            context.model_ready(&model, &version).await.map(|ready| json!({"ready": ready}))
         }
-        _ => metric(service, owner, name, text),
+        _ => metric(context, owner, name, text),
     };
     answer.map(|answer| answer.to_string())
 }
 
-async fn load(service: &Service, load: Load) -> Result<(), InferError> {
+async fn load(context: &Context, load: Load) -> Result<(), InferError> {
     if let Some(file) = load.files.keys().next() {
         let text = format!("load parameter '{file}' is not offered: files come from the repository");
         return Err(InferError::new(Code::Unsupported, text));
     }
     let config = (!load.config.is_empty()).then(|| ("config".to_owned(), Parameter::String(load.config)));
-    service.load_model(&load.model, config.into_iter().collect(), Charge::default()).await
+    context.load_model(&load.model, config.into_iter().collect(), Charge::default()).await
 }
 
-fn metric(service: &Service, owner: Owner, name: &str, text: &str) -> Result<serde_json::Value, InferError> {
-    let metrics = &service.metrics;
+fn metric(context: &Context, owner: Owner, name: &str, text: &str) -> Result<serde_json::Value, InferError> {
+    let metrics = &context.metrics;
     let change = |change: fn(f64) -> Change| {
         let Written { metric, value } = question(text)?;
         metrics.change(metric, change(value)).map(|()| json!({}))

@@ -7,12 +7,39 @@ use alipes_link::RequestArena;
 use alipes_protocol::{Code, InferError};
 use alipes_scheduler::Scheduler;
 
+use super::fleet::Fleet;
 use super::worker::Worker;
 use super::{Workers, checks, place, scheduler};
+use crate::context::Context;
 use crate::executor::{Run, Step, pool};
-use crate::model::driver::{Driver, Introspection, Readiness, WorkerStatus, other_engine};
+use crate::model::driver::{Driver, DriverFactory, Introspection, Readiness, WorkerStatus, other_engine};
 use crate::model::{ModelVersion, Pending};
 use crate::spec::{EngineSpec, ModelSpec};
+
+/// Makes the drivers of models that run in worker processes, and supervises every process of the server.
+#[derive(Default)]
+pub struct WorkerFactory {
+    fleet: Arc<Fleet>,
+}
+
+impl DriverFactory for WorkerFactory {
+    fn kind(&self) -> &'static str {
+        "worker"
+    }
+
+    fn make(&self, context: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
+        let EngineSpec::Worker(worker) = &spec.engine else { return Err(other_engine(spec)) };
+        Ok(Arc::new(Workers::new(spec, worker, &Arc::downgrade(context), &self.fleet)?))
+    }
+
+    fn log_changed(&self) {
+        self.fleet.pass_on_verbosity();
+    }
+
+    fn stop(&self, deadline: Instant) -> bool {
+        self.fleet.stop(deadline)
+    }
+}
 
 impl Driver for Workers {
     fn instances(&self) -> usize {
@@ -87,8 +114,8 @@ impl Workers {
     ///
     /// The first worker's reason why it could not.
     pub(super) fn start_all(&self, model: &Arc<ModelVersion>, workers: &[Arc<Worker>]) -> Result<(), InferError> {
-        let service = self.service.upgrade();
-        let service = service.ok_or_else(|| InferError::new(Code::Unavailable, "the server does not run"))?;
-        service.workers.start(&service, model, workers)
+        let context = self.context.upgrade();
+        let context = context.ok_or_else(|| InferError::new(Code::Unavailable, "the server does not run"))?;
+        self.fleet.start(&context.reactors, model, workers)
     }
 }

@@ -9,8 +9,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::supervise::supervise;
 use super::worker::Worker;
-use crate::handlers::Service;
 use crate::model::ModelVersion;
+use crate::reactors::Reactors;
 
 /// The workers that are supervised now.
 #[derive(Default)]
@@ -27,13 +27,13 @@ impl Fleet {
     /// The first worker's reason why it could not; all are stopped then.
     pub fn start(
         &self,
-        service: &Service,
+        reactors: &Reactors,
         model: &Arc<ModelVersion>,
         workers: &[Arc<Worker>],
     ) -> Result<(), InferError> {
         let mut starts = Vec::with_capacity(workers.len());
         for worker in workers {
-            let reactor = service.reactors.pick_watch();
+            let reactor = reactors.pick_watch();
             let reactor = reactor.ok_or_else(|| InferError::new(Code::Unavailable, "the server does not run"))?;
             let (first, started) = mpsc::channel();
             let _ = worker.model.set(Arc::downgrade(model));

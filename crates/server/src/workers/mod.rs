@@ -42,15 +42,17 @@ use alipes_scheduler::Scheduler;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
+use crate::context::Context;
 use crate::events::Source;
 use crate::executor::nap::Nap;
-use crate::handlers::Service;
 use crate::model::Pending;
 use crate::model::policy;
 use crate::spec::{ModelSpec, Scheduling, WorkerSpec};
 use calls::Calls;
 use checks::Checks;
 use crew::{Crew, Numbers};
+pub use driver::WorkerFactory;
+use fleet::Fleet;
 use held::Held;
 use lanes::Lanes;
 use process::Program;
@@ -87,7 +89,8 @@ pub struct Workers {
     levels: usize,
     lanes: u32,
     tickets: Arc<Tickets>,
-    service: Weak<Service>,
+    context: Weak<Context>,
+    fleet: Arc<Fleet>,
 }
 
 impl Workers {
@@ -96,7 +99,12 @@ impl Workers {
     /// # Errors
     ///
     /// The system refuses shared memory.
-    pub fn new(spec: &ModelSpec, worker: &WorkerSpec, service: &Weak<Service>) -> Result<Workers, InferError> {
+    fn new(
+        spec: &ModelSpec,
+        worker: &WorkerSpec,
+        context: &Weak<Context>,
+        fleet: &Arc<Fleet>,
+    ) -> Result<Workers, InferError> {
         let arena = RequestArena::create(REQUEST_ARENA_BYTES).map_err(|error| no_memory(&error))?;
         let forms_batches = forms_batches(spec);
         let max_rows = claim_limit(spec);
@@ -106,8 +114,9 @@ impl Workers {
         let lanes = depth.max(largest_sample);
         let crew = ArcSwap::from_pointee(Crew::new(Vec::new(), Vec::new(), levels));
         let (tickets, passive) = Default::default();
-        let service = Weak::clone(service);
-        let mut workers = Workers { crew, passive, arena, max_rows, forms_batches, levels, lanes, tickets, service };
+        let (context, fleet) = (Weak::clone(context), Arc::clone(fleet));
+        let mut workers =
+            Workers { crew, passive, arena, max_rows, forms_batches, levels, lanes, tickets, context, fleet };
         let siblings = spec.instances.len();
         let names = spec.instances.iter().chain(&spec.passive_instances).enumerate();
         let made = |place| new_worker(spec, worker, place, &workers, Numbers::among(siblings, place.0));
@@ -198,7 +207,7 @@ fn new_worker(
     workers: &Workers,
     numbers: Numbers,
 ) -> Worker {
-    let Workers { arena, tickets, lanes, levels, service, .. } = workers;
+    let Workers { arena, tickets, lanes, levels, context, fleet, .. } = workers;
     let setup = serde_json::json!({
         "setup": worker.setup,
         "instance": {"name": name, "index": index, "kind": "CPU", "device_id": 0, "max_rows": claim_limit(spec)},
@@ -234,7 +243,8 @@ fn new_worker(
         stopping: Stopping::default(),
         damage: Damage::default(),
         model: Default::default(),
-        service: Weak::clone(service),
+        context: Weak::clone(context),
+        fleet: Arc::downgrade(fleet),
     }
 }
 

@@ -421,9 +421,9 @@ fn run_again(model: &Arc<ModelVersion>, requests: Vec<Pending>) {
 
 fn log(worker: &Worker, line: LogLine) {
     // Decided here, so that what a client was told of the log's settings holds for all that a model says from then on.
-    if let Some(service) = worker.service.upgrade().filter(|service| service.log.shows(line.level)) {
+    if let Some(context) = worker.context.upgrade().filter(|context| context.log.shows(line.level)) {
         let LogLine { level, file, line, text } = line;
-        service.events.tell(Event::Log { source: worker.source.clone(), level, file, line, text });
+        context.events.tell(Event::Log { source: worker.source.clone(), level, file, line, text });
     }
 }
 

@@ -77,8 +77,8 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
     if worker.is_leaving() {
         give_turns_back(&worker);
     }
-    if let Some(service) = worker.service.upgrade() {
-        service.workers.leave(&worker);
+    if let Some(fleet) = worker.fleet.upgrade() {
+        fleet.leave(&worker);
     }
     drop(gone);
 }
@@ -106,7 +106,7 @@ fn lived(worker: &Worker, began: Instant) -> Lived {
 async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Result<End> {
     let link = new_link(worker.lanes)?;
     let bell = link.doorbell_fd().try_clone_to_owned()?;
-    link.set_verbose(worker.service.upgrade().is_some_and(|service| service.log.is_verbose()));
+    link.set_verbose(worker.context.upgrade().is_some_and(|context| context.log.is_verbose()));
     let inherited = Inherited {
         link: link.link_fd(),
         requests: worker.arena.fd(),

@@ -12,12 +12,13 @@ use tokio::sync::Notify;
 use super::calls::Calls;
 use super::checks::Checks;
 use super::crew::Numbers;
+use super::fleet::Fleet;
 use super::held::Held;
 use super::lanes::Lanes;
 use super::process::Program;
+use crate::context::Context;
 use crate::events::{Event, Source, WorkerState};
 use crate::executor::nap::Nap;
-use crate::handlers::Service;
 use crate::model::ModelVersion;
 use crate::sequences::StateTable;
 
@@ -113,7 +114,9 @@ pub struct Worker {
     /// What it serves.
     pub model: OnceLock<Weak<ModelVersion>>,
     /// Where its calls go.
-    pub service: Weak<Service>,
+    pub context: Weak<Context>,
+    /// Where its end is reported.
+    pub fleet: Weak<Fleet>,
 }
 
 impl State {
@@ -153,17 +156,17 @@ impl Worker {
     ///
     /// The log's wish is read under the lock: of two threads that pass it on, the later one passes on the later wish.
     pub fn pass_on_verbosity(&self) {
-        let Some(service) = self.service.upgrade() else { return };
+        let Some(context) = self.context.upgrade() else { return };
         let state = self.state.lock();
         if let Some(link) = &state.link {
-            link.set_verbose(service.log.is_verbose());
+            link.set_verbose(context.log.is_verbose());
         }
     }
 
     /// Tells the log about a turn in the worker's life.
     pub fn tell(&self, state: WorkerState, text: String) {
-        if let Some(service) = self.service.upgrade() {
-            service.events.tell(Event::Worker { source: self.source.clone(), state, text });
+        if let Some(context) = self.context.upgrade() {
+            context.events.tell(Event::Worker { source: self.source.clone(), state, text });
         }
     }
 

@@ -12,6 +12,7 @@ use alipes_protocol::codec::proto::inference::model_infer_request::InferInputTen
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelStreamInferResponse};
 use alipes_protocol::{Datatype, InferRequest, Tensor};
 use alipes_scheduler::Effect;
+use alipes_server::compose;
 use alipes_server::driver_native::slots::Slots;
 use alipes_server::executor::answer::{Reply, Responder};
 use alipes_server::grpc::{GrpcProtocol, serve_connection};
@@ -128,7 +129,7 @@ pub fn service(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Service {
         "schema": 1, "id": "alipes-test", "http": endpoint, "grpc": endpoint, "metrics": endpoint,
         "control_mode": "none", "counter_latencies": true, "cpu_metrics": false,
     });
-    let service = Service::new(serde_json::from_value(config).unwrap());
+    let service = compose::service(serde_json::from_value(config).unwrap());
     for model in models {
         let name = model.spec.name.clone();
         service.registry.publish(&name, "", vec![model]);
