@@ -43,7 +43,8 @@ CRATES = {
     "engine": {"protocol"},
     "link": {"protocol"},
     "tls": set(),
-    "server": {"protocol", "scheduler", "engine", "link", "tls"},
+    "shared-memory": {"protocol"},
+    "server": {"protocol", "scheduler", "engine", "link", "tls", "shared-memory"},
     "client": {"protocol", "tls"},
     "python": {"protocol", "scheduler", "engine", "link", "tls", "server", "client"},
 }

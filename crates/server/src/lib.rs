@@ -21,7 +21,6 @@ pub mod model;
 pub mod net;
 mod priority;
 pub mod reactors;
-pub mod regions;
 pub mod registry;
 pub mod sequences;
 pub mod server;
@@ -32,6 +31,8 @@ pub mod trace;
 pub mod wire;
 pub mod workers;
 
+// The old path, until its users name the crate.
+pub use alipes_shared_memory as regions;
 pub use model::ModelVersion;
 pub use server::Server;
 /// The former path of [`service`], for the modules beneath that still name the service.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::mapping::Mapping;
+use crate::mapping::Mapping;
 
 /// What a client registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct RegionStatus {
 }
 
 /// A region that is mapped.
-pub(super) struct Region {
+pub(crate) struct Region {
     pub status: RegionStatus,
     pub memory: Mapping,
     /// Leases that are out. They are given only while the lock of all regions is held.

@@ -3,17 +3,10 @@
 //! A region is an object of POSIX shared memory that its client has made and that the server maps once, when it is
 //! registered. From then on the client has three ways to harm whoever reads it, and each meets something here:
 //!
-//! * It makes the object shorter, and the next access is a bus error: [`fault`] puts zeroes there, and the requests that
+//! * It makes the object shorter, and the next access is a bus error: [`crate::fault`] puts zeroes there, and the requests that
 //!   use the region fail.
-//! * It changes bytes between a check and their use: what anybody believes is copied first ([`request`]).
+//! * It changes bytes between a check and their use: what anybody believes is copied first ([`crate::request`]).
 //! * It unlinks the object, or unregisters the region: the mapping stays until the last request has let go.
-
-mod fault;
-mod mapping;
-mod region;
-mod request;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,10 +16,8 @@ use alipes_protocol::limits::REGION_MAX_NAME_BYTES;
 use alipes_protocol::{Code, InferError, RegionSlice};
 use parking_lot::Mutex;
 
-use mapping::{Mapping, Unmappable};
-use region::Region;
-pub use region::RegionStatus;
-pub use request::{Finder, Held};
+use crate::mapping::{Mapping, Unmappable};
+use crate::region::{Region, RegionStatus};
 
 /// Keys that begin so belong to the processes of Triton's Python models, which may run beside this server.
 const RESERVED_PREFIX: &str = "triton_python_backend_shm_region_";
@@ -114,7 +105,7 @@ impl Regions {
     }
 
     /// The region that a request names, for as long as it uses it.
-    fn lease(self: &Arc<Self>, slice: &RegionSlice<'_>) -> Result<Lease, InferError> {
+    pub(crate) fn lease(self: &Arc<Self>, slice: &RegionSlice<'_>) -> Result<Lease, InferError> {
         let known = self.known.lock();
         let region = known.get(&*slice.name).ok_or_else(|| slice.unknown())?;
         region.uses.fetch_add(1, Ordering::SeqCst);
@@ -133,8 +124,8 @@ impl Regions {
 }
 
 /// A use of a region: it is neither forgotten nor unmapped before the last one ends.
-struct Lease {
-    region: Arc<Region>,
+pub(crate) struct Lease {
+    pub region: Arc<Region>,
     home: Arc<Regions>,
 }
 

@@ -8,7 +8,7 @@ use alipes_protocol::{Code, Datatype, InferError, Origin, RegionSlice, Regions a
 use bytes::Bytes;
 use compact_str::CompactString;
 
-use super::{Lease, Regions};
+use crate::regions::{Lease, Regions};
 
 /// Finds what a request names while it is decoded.
 pub struct Finder<'a> {

@@ -9,11 +9,11 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::{param, shm};
 
-use super::fault::{self, Watch};
+use crate::fault::{self, Watch};
 
 /// Why an object cannot be mapped.
 #[derive(Debug)]
-pub(super) enum Unmappable {
+pub(crate) enum Unmappable {
     /// It cannot be opened.
     Missing,
     /// What was opened is no shared-memory object.
@@ -28,7 +28,7 @@ pub(super) enum Unmappable {
 
 /// A mapped part of an object. Its client may change the bytes, and cut them off, at any time.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     base: NonNull<u8>,
     len: usize,
     // Ends before the mapping does, see `Drop`.

@@ -1,11 +1,13 @@
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use alipes_protocol::{Datatype, Origin, Regions as _, Tensor};
+use alipes_protocol::limits::REGION_MAX_NAME_BYTES;
+use alipes_protocol::{Code, Datatype, InferError, Origin, RegionSlice, Regions as _, Tensor};
 use bytes::Bytes;
 use rustix::fs::{Mode, ftruncate};
 use rustix::{param, shm};
 
-use super::*;
+use crate::{Finder, Regions};
 
 const FLOATS: Datatype = Datatype::Fp32;
 

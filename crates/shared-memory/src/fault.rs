@@ -43,7 +43,7 @@ static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// A range of memory in which bus errors are survived, for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     slot: usize,
 }
 
@@ -86,7 +86,7 @@ impl Drop for Watch {
 /// # Errors
 ///
 /// Why it is not, in words for the client.
-pub(super) fn arm() -> Result<(), &'static str> {
+pub(crate) fn arm() -> Result<(), &'static str> {
     static ARMING: Mutex<()> = Mutex::new(());
     let _alone = ARMING.lock();
     let current = handler_of(None)?;
