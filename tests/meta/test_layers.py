@@ -44,7 +44,8 @@ CRATES = {
     "link": {"protocol"},
     "tls": set(),
     "shared-memory": {"protocol"},
-    "server": {"protocol", "scheduler", "engine", "link", "tls", "shared-memory"},
+    "spec": {"protocol"},
+    "server": {"protocol", "scheduler", "engine", "link", "tls", "shared-memory", "spec"},
     "client": {"protocol", "tls"},
     "python": {"protocol", "scheduler", "engine", "link", "tls", "server", "client"},
 }

@@ -11,12 +11,10 @@ pub mod driver_native;
 pub mod ensemble;
 pub mod events;
 pub mod executor;
-pub mod forwarding;
 pub mod grpc;
 pub mod http;
 pub mod inflight;
 pub mod limiter;
-pub mod log;
 pub mod model;
 pub mod net;
 mod priority;
@@ -25,14 +23,15 @@ pub mod registry;
 pub mod sequences;
 pub mod server;
 pub mod service;
-pub mod spec;
 pub mod streaming;
 pub mod trace;
 pub mod wire;
 pub mod workers;
 
-// The old path, until its users name the crate.
+// The old paths, until their users name the crates.
 pub use alipes_shared_memory as regions;
+pub use alipes_spec as spec;
+pub use alipes_spec::{forwarding, log};
 pub use model::ModelVersion;
 pub use server::Server;
 /// The former path of [`service`], for the modules beneath that still name the service.

@@ -12,7 +12,6 @@ mod file;
 mod live;
 mod otlp;
 pub mod sent;
-pub mod settings;
 pub mod underway;
 mod writer;
 
@@ -24,6 +23,8 @@ use std::time::Instant;
 use alipes_protocol::InferError;
 use alipes_protocol::trace::{Context, Trace};
 use parking_lot::Mutex;
+
+pub use alipes_spec::trace as settings;
 
 use crate::events::EventQueue;
 use live::Live;

@@ -12,13 +12,16 @@ pub use self::doors::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, 
 pub use self::resources::{LimitSpec, ResourceSpec};
 pub use self::sequences::{ControlKind, ControlSpec, SequenceSpec, StateSpec, StrategySpec};
 pub use self::warmup::{SampleData, SampleInput, SampleSpec};
-use crate::forwarding::{self, Forwarding};
+use crate::forwarding::Forwarding;
 use crate::log::LogSettings;
-use crate::trace::settings::TraceConfig;
+use crate::trace::TraceConfig;
 
 mod doors;
+pub mod forwarding;
+pub mod log;
 mod resources;
 mod sequences;
+pub mod trace;
 mod warmup;
 
 /// Version of the JSON documents that this build understands.
