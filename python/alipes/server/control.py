@@ -1,13 +1,12 @@
-"""The control thread: takes control requests from the wire and hands those to load and unload to the loader pool.
+"""The control thread: takes control requests from the data plane and submits loads and unloads to the loader pool.
 
-It only dispatches, so a load that takes minutes never holds up the next request, and it waits inside the data plane
-with the interpreter released.
+It only dispatches, so a load that takes minutes never delays the next request. It waits inside the data plane with the
+interpreter released.
 """
 
 from __future__ import annotations
 
 import json
-import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from alipes.server.log import change, log
 from alipes.server.override import read_override
+from alipes.server.service_thread import ServiceThread
 
 if TYPE_CHECKING:
     from alipes import _core
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 # Triton's text in every mode but `explicit`, odd as it is.
 NOT_ALLOWED = "explicit model load / unload is not allowed if polling is enabled"
 
-# How often the thread looks up from the wire: bounds how late a new model folder shows in the index.
+# The longest wait for a control request: bounds how late a new model folder shows in the index.
 WAIT_S = 1.0
 
 
-class Control:
-    """Serves control requests until it is stopped."""
+class Control(ServiceThread):
+    """Serves control requests until it is stopped; ends at once when the data plane has stopped."""
 
     def __init__(self, core: _core.Server, lifecycle: Lifecycle, pool: LoaderPool, *, allowed: bool) -> None:
         """Prepares the thread.
@@ -41,23 +41,11 @@ class Control:
             pool: Threads on which it does so.
             allowed: Whether loading and unloading is allowed at all (mode `explicit`).
         """
+        super().__init__("alipes-control")
         self._core = core
         self._lifecycle = lifecycle
         self._pool = pool
         self._allowed = allowed
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="alipes-control", daemon=True)
-
-    def start(self) -> None:
-        """Begins to take requests."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float) -> bool:
-        """Takes no more requests; true if the thread ended in time. Ends at once when the data plane has stopped."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
-        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -1,28 +1,28 @@
-"""The log pump: writes what the data plane has to say to the server's log, and what the processes of models say.
+"""The log pump: writes the events of the data plane and the output of model processes to the server's log.
 
-The data plane collects both; one thread fetches them, so that a model that logs much waits for nobody and the log has
-one writer's format.
+The data plane collects both and one thread fetches them, so that a model that logs much never waits and the log has one
+format.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.server.log import SUBJECTS, VERBOSE, log
+from alipes.server.service_thread import ServiceThread
 
 if TYPE_CHECKING:
     from alipes import _core
 
-# How often the thread looks up from the data plane, to see whether it is to end.
+# The longest wait for an event, and so for the check whether to end.
 WAIT_S = 1.0
 
 # Level of a model's line, most urgent first; the last is what Triton calls verbose.
 _LINES: Final = (logging.ERROR, logging.WARNING, logging.INFO, VERBOSE)
 
-# What stands for the id of a request that has none. Source: Triton.
+# Logged for a request without an id. Source: Triton.
 NO_ID: Final = "<id_unknown>"
 
 # State of a process -> level of the line about it. A death is a warning: the process is started again.
@@ -35,25 +35,16 @@ _CHANGES: Final = {
 }
 
 
-class LogPump:
-    """Fetches events until it is stopped."""
+class LogPump(ServiceThread):
+    """Fetches events until it is stopped.
+
+    Start it before the first model is loaded, which may log; stop it after the data plane, and it writes the rest.
+    """
 
     def __init__(self, core: _core.Server) -> None:
         """Prepares the thread."""
+        super().__init__("alipes-log")
         self._core = core
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="alipes-log", daemon=True)
-
-    def start(self) -> None:
-        """Begins to fetch: before the first model is loaded, which may have something to say."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float) -> bool:
-        """Writes what is left and ends; true if that came in time. For after the data plane has stopped."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
-        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while True:
@@ -71,7 +62,7 @@ class LogPump:
 
 
 def write_event(event: dict[str, Any]) -> None:
-    """Writes one event: a line of a model, how a request went, what became of a process, or what concerns no model."""
+    """Writes one event: a model's log line, the outcome of a request, a process's change of state, or a notice."""
     match event:
         case {"kind": "log", "level": level}:
             _write_line(_LINES[level], event)
@@ -114,12 +105,12 @@ def _write_refusal(event: dict[str, Any]) -> None:
     model = f" for model '{event['model']}'" if event["model"] else ""
     version = f" version {event['version']}" if event["version"] else ""
     text = "[request id: %s] a request%s%s was refused: %s"
-    given = event["request_id"] or NO_ID
-    # The version stands as it was asked for, which need not be a number.
+    request_id = event["request_id"] or NO_ID
+    # The version is logged as the request named it, which need not be a number.
     extra = _subjects(event | {"version": None})
-    log.debug(text, given, model, version, event["failure"], extra=extra)
+    log.debug(text, request_id, model, version, event["failure"], extra=extra)
 
 
 def _subjects(event: dict[str, Any]) -> dict[str, Any]:
-    """What an event is about, for formats that have fields for it."""
+    """The event's model, version and request id, for log formats with fields for them."""
     return {subject: event[subject] for subject in SUBJECTS if event.get(subject)}

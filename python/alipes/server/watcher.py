@@ -1,12 +1,11 @@
-"""Mode ``poll``: looks at the repositories every few seconds and has loaded what changed, and unloaded what is gone.
+"""Mode ``poll``: polls the repositories every few seconds, loads models that changed and unloads removed ones.
 
-A folder that looks different is looked at again a moment later, and again, until it keeps still: a model that is being
-copied in is not loaded by halves.
+A changed folder is polled again after a short pause until two stamps are equal, so that a model that is still being
+copied is not loaded in part.
 """
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 from typing import Final
 
@@ -15,17 +14,18 @@ from alipes.repository.stamp import ABSENT, FolderStamp
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from alipes.server.log import log
+from alipes.server.service_thread import ServiceThread
 from alipes.types import ModelKey
 
 __all__ = ["Watcher"]
 
-# How long a changed folder has to keep still. Copies write without such pauses; after one that stalls for longer a load
-# fails, and succeeds when the rest has come.
+# A changed folder must stay unchanged for this long. A copy that pauses for longer is loaded too early: that load fails
+# and the next one succeeds.
 SETTLE_S: Final = 2.0
 
 
-class Watcher:
-    """Keeps what is served as the repositories are."""
+class Watcher(ServiceThread):
+    """Loads and unloads models so that the server follows its repositories."""
 
     def __init__(
         self, lifecycle: Lifecycle, pool: LoaderPool, *, interval_s: float, settle_s: float = SETTLE_S
@@ -35,54 +35,42 @@ class Watcher:
         Args:
             lifecycle: Loads and unloads.
             pool: Threads on which it does so.
-            interval_s: Seconds between two looks.
-            settle_s: Seconds that a changed folder has to keep still, at most the interval.
+            interval_s: Seconds between two polls.
+            settle_s: Seconds for which a changed folder must stay unchanged, at most the interval.
         """
+        super().__init__("alipes-watcher")
         self._lifecycle = lifecycle
         self._pool = pool
         self._interval_s = interval_s
         self._settle_s = min(settle_s, interval_s)
-        # What the loaded models were asked for by, and what a folder looked like that has changed since.
+        # The stamp under which each model was loaded, and the last stamp of each folder that has changed since.
         self._known: dict[ModelKey, FolderStamp] = {}
         self._changing: dict[ModelKey, FolderStamp] = {}
         self._duplicates: frozenset[str] = frozenset()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="alipes-watcher", daemon=True)
 
     def take_as_known(self) -> None:
-        """Takes the folders as they are for what is loaded. For before the start loads them: later changes show."""
+        """Records the folders as loaded. Call it before the start loads them, so that later changes are noticed."""
         listing = self._lifecycle.listing()
         if listing is not None:
             self._known = _stamps(listing)
 
-    def start(self) -> None:
-        """Begins to look."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float) -> bool:
-        """Looks no more; true if the thread ended in time."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
-    def look(self) -> bool:
-        """Looks once, and has done what has to be done.
+    def poll(self) -> bool:
+        """Polls the repositories once and submits the loads and unloads that follow.
 
         Returns:
-            Whether a folder has changed that may be changing still.
+            Whether a changed folder may still be changing.
         """
         listing = self._lifecycle.listing()
         if listing is None:
             return False
-        self._tell_duplicates(listing.duplicates)
+        self._log_duplicates(listing.duplicates)
         stamps = _stamps(listing)
-        # Those of which two are found, or which cannot be read now, stay as they are.
+        # Models found twice, and folders that cannot be read now, stay as they are.
         doubtful = {key for key in self._known if key in listing.folders or key.name in listing.duplicates}
-        looked_at = {*stamps, *(self._known.keys() - doubtful)}
-        for key in self._changing.keys() - looked_at:
-            del self._changing[key]  # it came and went
-        for key in sorted(looked_at):
+        polled = {*stamps, *(self._known.keys() - doubtful)}
+        for key in self._changing.keys() - polled:
+            del self._changing[key]  # appeared and vanished between two polls
+        for key in sorted(polled):
             self._compare(key, stamps.get(key, ABSENT))
         return bool(self._changing)
 
@@ -90,8 +78,8 @@ class Watcher:
         wait_s = self._interval_s
         while not self._stopping.wait(wait_s):
             try:
-                wait_s = self._settle_s if self.look() else self._interval_s
-            except Exception:  # ours to mend; the next look may go well, and what is loaded serves
+                wait_s = self._settle_s if self.poll() else self._interval_s
+            except Exception:  # loaded models keep serving; the next poll may succeed
                 log.exception("the repositories cannot be looked at")
                 wait_s = self._interval_s
 
@@ -112,13 +100,13 @@ class Watcher:
             self._known[key] = stamp
             self._pool.submit(key.name, partial(self._lifecycle.try_load, key.name))
 
-    def _tell_duplicates(self, duplicates: frozenset[str]) -> None:
+    def _log_duplicates(self, duplicates: frozenset[str]) -> None:
         for name in sorted(duplicates - self._duplicates):
             log.error("failed to poll model '%s': not unique across all model repositories", name)
         self._duplicates = duplicates
 
 
 def _stamps(listing: Listing) -> dict[ModelKey, FolderStamp]:
-    """What the folders look like, of those that can be read."""
+    """The stamps of all readable folders."""
     stamps = {key: folder.stamp() for key, folder in listing.folders.items()}
     return {key: stamp for key, stamp in stamps.items() if stamp is not ABSENT}

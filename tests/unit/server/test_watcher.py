@@ -44,7 +44,7 @@ def done(pool: LoaderPool, *models: str) -> None:
 def look(watcher: Watcher, pool: LoaderPool, times: int = 2) -> None:
     """Looks until changes count as settled."""
     for _ in range(times):
-        watcher.look()
+        watcher.poll()
     done(pool, "m", "n")
 
 
@@ -67,11 +67,11 @@ def test_a_new_model_is_loaded_once_it_keeps_still(
 ) -> None:
     watcher.take_as_known()
     folder = model("m")
-    assert watcher.look()
+    assert watcher.poll()
     (folder / "1" / "more").write_bytes(b"is still being copied")
-    assert watcher.look()
+    assert watcher.poll()
     assert data_plane.history == []
-    assert not watcher.look()
+    assert not watcher.poll()
     look(watcher, pool)
     assert data_plane.history == ["build m 1", "publish m [1]"]
 
@@ -91,18 +91,18 @@ def test_a_change_that_is_taken_back_is_none(
     look(watcher, pool)
     before = (folder / "1" / "model.onnx").stat().st_mtime_ns
     touch(folder / "1" / "model.onnx")
-    assert watcher.look()
+    assert watcher.poll()
     os.utime(folder / "1" / "model.onnx", ns=(before, before))
-    assert not watcher.look()
+    assert not watcher.poll()
     look(watcher, pool)
     assert data_plane.history == ["build m 1", "publish m [1]"]
 
 
 def test_a_folder_that_comes_and_goes_is_not_waited_for(watcher: Watcher, model: MakeModel) -> None:
     folder = model("m")
-    assert watcher.look()
+    assert watcher.poll()
     shutil.rmtree(folder)
-    assert not watcher.look()
+    assert not watcher.poll()
 
 
 def test_a_model_whose_folder_is_gone_is_unloaded_after_a_second_look(
@@ -111,10 +111,10 @@ def test_a_model_whose_folder_is_gone_is_unloaded_after_a_second_look(
     folder = model("m")
     look(watcher, pool)
     shutil.rmtree(folder)
-    watcher.look()
+    watcher.poll()
     done(pool, "m")
     assert len(data_plane.published["m"]) == 1
-    watcher.look()
+    watcher.poll()
     done(pool, "m")
     assert data_plane.published["m"] == []
     assert index.entries() == []
@@ -127,7 +127,7 @@ def test_a_folder_that_is_swapped_for_another_is_loaded_again_and_never_unloaded
     folder = model("m")
     look(watcher, pool)
     folder.rename(tmp_path / "old")
-    watcher.look()
+    watcher.poll()
     model("m", 2)
     look(watcher, pool)
     assert data_plane.history == ["build m 1", "publish m [1]", "build m 2", "publish m [2]"]
@@ -163,7 +163,7 @@ def test_a_repository_that_cannot_be_read_changes_nothing(
     model("m")
     look(watcher, pool)
     repository.rename(tmp_path / "unmounted")
-    assert not watcher.look()
+    assert not watcher.poll()
     look(watcher, pool)
     assert len(data_plane.published["m"]) == 1
 
