@@ -9,7 +9,7 @@ from alipes.lazily import lazily
 if TYPE_CHECKING:
     from alipes.client.inference.client import InferenceClient
     from alipes.client.plain.aio import AsyncClient
-    from alipes.client.plain.question import Answer, Options
+    from alipes.client.plain.request import Answer, Options
     from alipes.client.plain.retry import Retry
     from alipes.client.plain.shared import SharedMemory
     from alipes.client.plain.signature import Signature
@@ -20,11 +20,11 @@ __all__ = ["Answer", "AsyncClient", "Client", "InferenceClient", "Options", "Ret
 
 # Public name -> module that defines it. Imported on first use: a client is quick to import.
 _HOMES = {
-    "Answer": "alipes.client.plain.question",
+    "Answer": "alipes.client.plain.request",
     "AsyncClient": "alipes.client.plain.aio",
     "Client": "alipes.client.plain.sync",
     "InferenceClient": "alipes.client.inference.client",
-    "Options": "alipes.client.plain.question",
+    "Options": "alipes.client.plain.request",
     "Retry": "alipes.client.plain.retry",
     "SharedMemory": "alipes.client.plain.shared",
     "Signature": "alipes.client.plain.signature",

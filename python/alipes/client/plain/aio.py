@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self, TypeVar, overload
 
 import numpy.typing as npt
 
-from alipes.client.plain.base import PlainClient, config_text
-from alipes.client.plain.operations import Call
-from alipes.client.plain.postbox import postbox
-from alipes.client.plain.question import Answer, Array, Inputs, Options, Outputs, Question
-from alipes.client.plain.retry import Attempts
+from alipes.client.plain.asyncio_bridge import running_bridge
+from alipes.client.plain.base import PlainClient, result_of
+from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.signature import Signature, read_signature
-from alipes.errors import AlipesError, InferError, InvalidArgument, TransportError
+from alipes.client.plain.signature import Signature
+from alipes.client.plain.steps import ControlStep, InferStep, Pause, Steps
 from alipes.types import IndexEntry
 
 __all__ = ["AsyncClient"]
@@ -24,10 +22,10 @@ T = TypeVar("T")
 
 
 class AsyncClient(PlainClient):
-    """Asks a server of the V2 protocol, ours or another, from coroutines; any number of questions at a time.
+    """A client for any server of the V2 protocol whose calls are awaited; any number of them run at the same time.
 
-    Large arrays are sent from where they lie: leave them alone until the answer is there. Whoever is cancelled
-    withdraws the question. A context manager, with and without `async`: leaving it closes the connections.
+    Large arrays are sent without a copy: leave them unchanged until the response has arrived. Cancelling a coroutine
+    cancels its request. A context manager, with and without `async`: leaving it closes the connections.
     """
 
     async def __aenter__(self) -> Self:
@@ -51,28 +49,25 @@ class AsyncClient(PlainClient):
         timeout_s: float | None = None,
         **options: Any,
     ) -> dict[str, Array] | Array:
-        """Asks a model and waits for its outputs.
+        """Sends an inference request and waits for its outputs.
 
         Args:
             model: The model's name.
             inputs: Arrays by the name of their input; or the array alone, for a model with one input.
-            outputs: The wanted outputs; arrays in shared memory by their names have them written there.
+            outputs: The requested outputs; an array in shared memory by an output's name receives that output.
             timeout_s: Time for all attempts together; the client's own by default.
-            options: What else the request says; see `Options`.
+            options: Further fields of the request; see `Options`.
 
         Returns:
             Arrays by the name of their output; for a single array, the single output where the model has one.
 
         Raises:
             InvalidArgument: If the inputs do not fit the model's declaration; nothing was sent then.
-            InferError: What the server says; its class tells the code.
+            InferError: If the server refuses or fails the request; the class tells the code.
             DeadlineExceeded: If the time is up.
             TransportError: If the server cannot be reached.
         """
-        question, answer = await self._infer(model, inputs, outputs, timeout_s, Options(**options))
-        if question.single and len(answer.outputs) == 1:
-            return next(iter(answer.outputs.values()))
-        return answer.outputs
+        return result_of(*await self._drive(self._infer_steps(model, inputs, outputs, timeout_s, Options(**options))))
 
     async def ask(
         self,
@@ -83,44 +78,44 @@ class AsyncClient(PlainClient):
         timeout_s: float | None = None,
         **options: Any,
     ) -> Answer:
-        """As `infer`, with what the answer says beside its outputs."""
-        return (await self._infer(model, inputs, outputs, timeout_s, Options(**options)))[1]
+        """As `infer`, with the response's version, id and parameters beside its outputs."""
+        return (await self._drive(self._infer_steps(model, inputs, outputs, timeout_s, Options(**options))))[1]
 
     async def is_live(self) -> bool:
         """Whether the server answers."""
-        return await self._truth(self._operations.live())
+        return await self._drive(self._probe_steps(self._operations.live()))
 
     async def is_ready(self) -> bool:
         """Whether the server is ready."""
-        return await self._truth(self._operations.ready())
+        return await self._drive(self._probe_steps(self._operations.ready()))
 
     async def is_model_ready(self, model: str, version: str = "") -> bool:
-        """Whether a model can be asked now."""
-        return await self._truth(self._operations.model_ready(model, version))
+        """Whether a model accepts requests now."""
+        return await self._drive(self._probe_steps(self._operations.model_ready(model, version)))
 
     async def server_metadata(self) -> dict[str, Any]:
         """The server's name, version and extensions."""
-        return await self._call(self._operations.server_metadata())
+        return await self._drive(self._call_steps(self._operations.server_metadata()))
 
     async def metadata(self, model: str, version: str = "") -> dict[str, Any]:
         """A model's versions, inputs and outputs."""
-        return await self._call(self._operations.metadata(model, version))
+        return await self._drive(self._call_steps(self._operations.metadata(model, version)))
 
     async def signature(self, model: str, version: str = "") -> Signature:
         """A model's inputs and outputs, as the server declares them now."""
-        return self._learn(model, version, await self._ask_signature(model, version))
+        return await self._drive(self._signature_steps(model, version))
 
     async def config(self, model: str, version: str = "") -> dict[str, Any]:
         """A model's configuration, completed."""
-        return await self._call(self._operations.config(model, version))
+        return await self._drive(self._call_steps(self._operations.config(model, version)))
 
     async def statistics(self, model: str = "", version: str = "") -> list[dict[str, Any]]:
         """The statistics of a model's versions, or of all models."""
-        return await self._call(self._operations.statistics(model, version))
+        return await self._drive(self._call_steps(self._operations.statistics(model, version)))
 
     async def models(self) -> list[IndexEntry]:
         """The repository's models with their states."""
-        return await self._call(self._operations.index())
+        return await self._drive(self._call_steps(self._operations.index()))
 
     async def load(
         self,
@@ -130,7 +125,7 @@ class AsyncClient(PlainClient):
         files: Mapping[str, bytes] | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        """Has a model loaded, or loaded again; takes as long as that takes.
+        """Loads or reloads a model; returns when the server has finished.
 
         Args:
             model: The model's name.
@@ -138,96 +133,41 @@ class AsyncClient(PlainClient):
             files: Files in the place of the repository's, by path: `1/model.onnx`.
             timeout_s: The longest wait; none by default.
         """
-        await self._call(self._operations.load(model, config_text(config), files or {}), self._patient(timeout_s))
-        self._forget(model)
+        await self._drive(self._load_steps(model, config, files, timeout_s))
 
     async def unload(self, model: str, *, dependents: bool = False, timeout_s: float | None = None) -> None:
-        """Has a model unloaded, and those that it alone needs."""
-        await self._call(self._operations.unload(model, dependents), self._patient(timeout_s))
-        self._forget(model)
+        """Unloads a model and, with `dependents`, the models that only it uses."""
+        await self._drive(self._unload_steps(model, dependents, timeout_s))
 
     async def share(self, byte_size: int) -> SharedMemory:
-        """Memory that the server sees too: arrays in it are sent as a word of where they lie.
+        """Creates memory that the server maps too: of arrays in it, only the position is sent.
 
         Raises:
             InferError: If the server refuses; it must run on this machine and allow it.
         """
-        region = SharedMemory(byte_size)
-        try:
-            await self._call(self._operations.share(region.name, region.key, byte_size))
-        except BaseException:
-            region.close()
-            raise
-        self._regions = (*self._regions, region)
-        return region
+        return await self._drive(self._share_steps(byte_size))
 
     async def unshare(self, region: SharedMemory) -> None:
-        """Has the server forget memory of `share`, and gives it back."""
-        self._regions = tuple(other for other in self._regions if other is not region)
+        """Unregisters memory of `share` and releases it."""
         try:
-            await self._call(self._operations.unshare(region.name))
+            await self._drive(self._unshare_steps(region))
         finally:
             region.close()
 
-    async def _infer(
-        self, model: str, inputs: Inputs, outputs: Outputs | None, timeout_s: float | None, options: Options
-    ) -> tuple[Question, Answer]:
-        attempts = self._attempts(timeout_s, repeatable=not options.sequence_id)
+    async def _drive(self, steps: Steps[T]) -> T:
+        """Performs the steps of a verb on the running event loop."""
         try:
-            question = await self._fitting(model, inputs, outputs, options)
-            box = postbox()
-            reply = await self._repeat(
-                attempts,
-                lambda left_s: box.ask(
-                    lambda mailbox, number: self._link.begin_infer(mailbox, number, *question.arguments(left_s))
-                ),
-            )
-        except AlipesError as error:
-            self._name(error, model, options)
-            raise
-        return question, question.answer(reply)
+            step = next(steps)
+            while True:
+                try:
+                    result = await (asyncio.sleep(step.seconds) if isinstance(step, Pause) else self._begin(step))
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(result)
+        except StopIteration as stop:
+            returned: T = stop.value
+            return returned
 
-    async def _fitting(self, model: str, inputs: Inputs, outputs: Outputs | None, options: Options) -> Question:
-        known = self._known(model, options.version)
-        if known is not None:
-            try:
-                return self._question(known, inputs, outputs, options)
-            except InvalidArgument:
-                # The model may have been loaded again with other inputs meanwhile.
-                if await self.signature(model, options.version) == known:
-                    raise
-        return self._question(await self.signature(model, options.version), inputs, outputs, options)
-
-    async def _ask_signature(self, model: str, version: str) -> Signature:
-        metadata = await self.metadata(model, version)
-        try:
-            config = await self.config(model, version)
-        except InferError:
-            config = None  # another server's: then it says itself which inputs it misses
-        return read_signature(metadata, config)
-
-    async def _truth(self, call: Call[bool]) -> bool:
-        try:
-            return await self._call(call, timeout_s=self.timeout_s, times=0)
-        except (InferError, TransportError):
-            return False
-
-    async def _call(self, call: Call[T], timeout_s: float | None = None, times: int | None = None) -> T:
-        attempts = self._attempts(timeout_s, repeatable=call.repeatable, retry=call.retry)
-
-        def ask(left_s: float | None) -> Awaitable[Any]:
-            return postbox().ask(
-                lambda mailbox, number: self._link.begin_call(mailbox, number, call.path, call.body, left_s)
-            )
-
-        return call.read(await (ask(attempts.left_s()) if times == 0 else self._repeat(attempts, ask)))
-
-    async def _repeat(self, attempts: Attempts, ask: Callable[[float | None], Awaitable[T]]) -> T:
-        while True:
-            try:
-                return await ask(attempts.left_s())
-            except AlipesError as error:
-                await asyncio.sleep(attempts.after(error))
-
-    def _patient(self, timeout_s: float | None) -> float:
-        return float("inf") if timeout_s is None else timeout_s
+    async def _begin(self, step: InferStep | ControlStep) -> Any:
+        return await running_bridge().call(lambda mailbox, number: step.begin(self._link, mailbox, number))

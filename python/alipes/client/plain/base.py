@@ -1,32 +1,35 @@
-"""What both plain clients know: the server, how patiently it is asked, and what is known of its models."""
+"""Both plain clients without their driver: the server's endpoint, the retry policy, the known models, the verbs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self, TypeVar
 
 from alipes._core import ClientLink, ClientPlan
 from alipes.client.plain.endpoint import Endpoint
-from alipes.client.plain.operations import HTTP, Operations
-from alipes.client.plain.question import Inputs, Options, Outputs, Question
-from alipes.client.plain.retry import Attempts, Retry
+from alipes.client.plain.operations import HTTP, Call, Operations
+from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs, PreparedRequest
+from alipes.client.plain.retry import Attempts, Failure, Retry
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.signature import Signature
+from alipes.client.plain.signature import Signature, read_signature
+from alipes.client.plain.steps import ControlStep, InferStep, Pause, Step, Steps
 from alipes.client.tls import Tls
-from alipes.errors import AlipesError, InferError
+from alipes.errors import AlipesError, InferError, InvalidArgument, TransportError
 
-__all__ = ["DEFAULT_TIMEOUT_S", "PlainClient", "config_text"]
+__all__ = ["DEFAULT_TIMEOUT_S", "PlainClient", "result_of"]
+
+T = TypeVar("T")
 
 DEFAULT_TIMEOUT_S: Final = 60.0
-"""Longest time for a question with all its attempts, where the caller does not say: longer than nearly any model takes,
-and nobody waits for ever for a server that has gone silent."""
+"""Default for the longest time of a request with all its attempts: longer than nearly any model takes, and finite, so
+that a silent server blocks no caller for ever."""
 
 _CONNECT_TIMEOUT_S: Final = 10.0
 
 
 class PlainClient:
-    """The part that asks nobody."""
+    """The verbs, each written once as steps; the driver of the steps belongs to the subclass."""
 
     def __init__(
         self,
@@ -38,20 +41,21 @@ class PlainClient:
         headers: Mapping[str, str] | None = None,
         tls: Tls | None = None,
     ) -> None:
-        """Connects with the first question.
+        """Connects with the first request.
 
         Args:
             address: `grpc://host:port`, `http://host:port` or, over gRPC, `host:port`; with `grpcs://` or `https://`
                 for encrypted connections, and `unix:path` in the place of host and port for a Unix socket.
-            timeout_s: Longest time for a question with all its attempts; `None` is no limit.
+            timeout_s: Longest time for a request with all its attempts; `None` is no limit.
             connect_timeout_s: Longest time for a connection.
-            retry: How often to ask again what may be repeated; `Retry(times=0)` never does.
+            retry: Policy for requests that may be sent again; `Retry(times=0)` never does.
             headers: Headers of each request; metadata, over gRPC.
-            tls: Whom to trust on encrypted connections, and who the client is; the roots of the system by default.
+            tls: Trusted roots and the certificate of the client for encrypted connections; the roots of the system by
+                default.
 
         Raises:
             ConfigError: If the address is of an unknown kind, or a file of `tls` cannot be used.
-            TransportError: If it is no address.
+            TransportError: If the address cannot be parsed.
         """
         self.endpoint = Endpoint.parse(address, tls)
         self.timeout_s = timeout_s
@@ -68,20 +72,127 @@ class PlainClient:
         self._plans: dict[str, ClientPlan] = {}
         self._regions: tuple[SharedMemory, ...] = ()
 
+    def __enter__(self) -> Self:
+        """The client itself."""
+        return self
+
+    def close(self) -> None:
+        """Closes the connections that no request uses now."""
+        self._link.close()
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the connections."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """The class and the server's address."""
+        return f"{type(self).__name__}('{self.endpoint}')"
+
+    def _infer_steps(
+        self,
+        model: str,
+        inputs: Inputs,
+        outputs: Outputs | None,
+        timeout_s: float | None,
+        options: Options,
+        failed: Failure | None = None,
+    ) -> Steps[tuple[PreparedRequest, Answer]]:
+        """Sends a request until it is answered; `failed` is a first attempt that was made already."""
+        attempts = self._attempts(timeout_s, repeatable=not options.sequence_id)
+        try:
+            if failed is not None:
+                yield Pause(attempts.after_first(failed))
+            request = yield from self._prepare_steps(model, inputs, outputs, options)
+            response = yield from _repeat_steps(attempts, lambda left_s: InferStep(request.arguments(left_s)))
+        except InferError as error:
+            error.model = model
+            error.request_id = options.request_id or None
+            raise
+        return request, request.answer(response)
+
+    def _prepare_steps(
+        self, model: str, inputs: Inputs, outputs: Outputs | None, options: Options
+    ) -> Steps[PreparedRequest]:
+        """Checks the inputs against the model's signature, which is fetched once."""
+        known = self._signatures.get((model, options.version))
+        if known is not None:
+            try:
+                return PreparedRequest(known, inputs, outputs, options, self._regions)
+            except InvalidArgument:
+                # The model may have been reloaded with other inputs since its signature was fetched.
+                if (yield from self._signature_steps(model, options.version)) == known:
+                    raise
+        signature = yield from self._signature_steps(model, options.version)
+        return PreparedRequest(signature, inputs, outputs, options, self._regions)
+
+    def _signature_steps(self, model: str, version: str) -> Steps[Signature]:
+        """Fetches a model's signature and remembers it."""
+        metadata = yield from self._call_steps(self._operations.metadata(model, version))
+        try:
+            config = yield from self._call_steps(self._operations.config(model, version))
+        except InferError:
+            config = None  # not every server has configurations; such a one reports missing inputs itself
+        return self._learn(model, version, read_signature(metadata, config))
+
+    def _load_steps(
+        self,
+        model: str,
+        config: Mapping[str, Any] | str | None,
+        files: Mapping[str, bytes] | None,
+        timeout_s: float | None,
+    ) -> Steps[None]:
+        """Loads a model; without a time-out it takes as long as the server needs."""
+        yield from self._call_steps(
+            self._operations.load(model, _config_text(config), files or {}), _unlimited(timeout_s)
+        )
+        self._forget(model)
+
+    def _unload_steps(self, model: str, dependents: bool, timeout_s: float | None) -> Steps[None]:
+        """Unloads a model; without a time-out it takes as long as the server needs."""
+        yield from self._call_steps(self._operations.unload(model, dependents), _unlimited(timeout_s))
+        self._forget(model)
+
+    def _share_steps(self, byte_size: int) -> Steps[SharedMemory]:
+        """Creates a shared-memory region and registers it with the server."""
+        region = SharedMemory(byte_size)
+        try:
+            yield from self._call_steps(self._operations.share(region.name, region.key, byte_size))
+        except BaseException:
+            region.close()
+            raise
+        self._regions = (*self._regions, region)
+        return region
+
+    def _unshare_steps(self, region: SharedMemory) -> Steps[None]:
+        """Unregisters a shared-memory region."""
+        self._regions = tuple(other for other in self._regions if other is not region)
+        yield from self._call_steps(self._operations.unshare(region.name))
+
+    def _probe_steps(self, call: Call[bool]) -> Steps[bool]:
+        """Makes one attempt at a health call; a server that refuses or cannot be reached counts as false."""
+        attempts = self._attempts(self.timeout_s, repeatable=call.repeatable)
+        try:
+            return call.read((yield ControlStep(call.path, call.body, attempts.left_s())))
+        except (InferError, TransportError):
+            return False
+
+    def _call_steps(self, call: Call[T], timeout_s: float | None = None) -> Steps[T]:
+        """Makes a control call, with retries."""
+        attempts = self._attempts(timeout_s, repeatable=call.repeatable, retry=call.retry)
+        response = yield from _repeat_steps(attempts, lambda left_s: ControlStep(call.path, call.body, left_s))
+        return call.read(response)
+
     @property
     def _operations(self) -> Operations:
         if self.endpoint.wire == "http":
             return HTTP
-        from alipes.client.plain.operations_grpc import GRPC  # protobuf is imported by those who use it
+        from alipes.client.plain.operations_grpc import GRPC  # imports protobuf, which HTTP clients never need
 
         return GRPC
 
     def _attempts(self, timeout_s: float | None, *, repeatable: bool, retry: Retry | None = None) -> Attempts:
         whole_s = self.timeout_s if timeout_s is None else timeout_s
         return Attempts(retry or self.retry, whole_s, repeatable=repeatable)
-
-    def _known(self, model: str, version: str) -> Signature | None:
-        return self._signatures.get((model, version))
 
     def _learn(self, model: str, version: str, signature: Signature) -> Signature:
         self._signatures[model, version] = signature
@@ -92,38 +203,34 @@ class PlainClient:
                 self._plans[model] = ClientPlan(model, inputs)
         return signature
 
-    def _question(self, signature: Signature, inputs: Inputs, outputs: Outputs | None, options: Options) -> Question:
-        return Question(signature, inputs, outputs, options, self._regions)
-
     def _forget(self, model: str) -> None:
-        """What is loaded again may be another model."""
+        """Drops all signatures of a model, which a reload may change."""
         for key in [key for key in self._signatures if key[0] == model]:
             del self._signatures[key]
         self._plans.pop(model, None)
 
-    def _name(self, error: AlipesError, model: str, options: Options) -> None:
-        """Says of an error whose it is."""
-        if isinstance(error, InferError):
-            error.model = model
-            error.request_id = options.request_id or None
 
-    def __enter__(self) -> Self:
-        """The client itself."""
-        return self
-
-    def close(self) -> None:
-        """Closes the connections that no question uses now."""
-        self._link.close()
-
-    def __exit__(self, *_: object) -> None:
-        """Closes the connections."""
-        self.close()
-
-    def __repr__(self) -> str:
-        """The server that is asked."""
-        return f"{type(self).__name__}('{self.endpoint}')"
+def result_of(request: PreparedRequest, answer: Answer) -> dict[str, Array] | Array:
+    """The result of `infer`: all outputs by name, or the only one where the caller passed a single array."""
+    if request.single and len(answer.outputs) == 1:
+        return next(iter(answer.outputs.values()))
+    return answer.outputs
 
 
-def config_text(config: Mapping[str, Any] | str | None) -> str | None:
-    """A model's configuration as the server takes it."""
+def _repeat_steps(attempts: Attempts, step: Callable[[float | None], Step]) -> Steps[Any]:
+    """Repeats a step while the retry policy allows it; `step` takes the time that is left."""
+    while True:
+        try:
+            return (yield step(attempts.left_s()))
+        except AlipesError as error:
+            wait_s = attempts.after(error)
+        yield Pause(wait_s)
+
+
+def _config_text(config: Mapping[str, Any] | str | None) -> str | None:
+    """A model's configuration as JSON text."""
     return config if config is None or isinstance(config, str) else json.dumps(config)
+
+
+def _unlimited(timeout_s: float | None) -> float:
+    return float("inf") if timeout_s is None else timeout_s

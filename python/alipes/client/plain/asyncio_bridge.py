@@ -1,4 +1,4 @@
-"""Answers on their way to the coroutines that await them: one wake-up of an event loop brings all that are there."""
+"""Results of the data plane's calls for asyncio: one wake-up of an event loop delivers all that have arrived."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from weakref import WeakKeyDictionary
 
 from alipes._core import ClientMailbox, ClientTask
 
-__all__ = ["Postbox", "postbox"]
+__all__ = ["AsyncioBridge", "running_bridge"]
 
-_boxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Postbox] = WeakKeyDictionary()
+_bridges: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncioBridge] = WeakKeyDictionary()
 
 
-class Postbox:
-    """The answers for one event loop."""
+class AsyncioBridge:
+    """Carries results to the coroutines of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Has the loop watch for answers."""
+        """Registers the mailbox's descriptor with the loop."""
         self._mailbox = ClientMailbox()
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._last = 0
         loop.add_reader(self._mailbox.fileno(), _deliver, self._mailbox, self._futures)
 
-    async def ask(self, begin: Callable[[ClientMailbox, int], ClientTask]) -> Any:
-        """Begins a call and awaits its answer; cancelling withdraws it."""
+    async def call(self, begin: Callable[[ClientMailbox, int], ClientTask]) -> Any:
+        """Begins a call and awaits its result; cancelling the coroutine cancels the call."""
         self._last += 1
         number = self._last
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -42,20 +42,20 @@ class Postbox:
             del self._futures[number]
 
 
-def postbox() -> Postbox:
-    """The postbox of the running loop."""
+def running_bridge() -> AsyncioBridge:
+    """The bridge of the running loop."""
     loop = asyncio.get_running_loop()
-    box = _boxes.get(loop)
-    if box is None:
-        box = _boxes[loop] = Postbox(loop)
-    return box
+    bridge = _bridges.get(loop)
+    if bridge is None:
+        bridge = _bridges[loop] = AsyncioBridge(loop)
+    return bridge
 
 
 def _deliver(mailbox: ClientMailbox, futures: dict[int, asyncio.Future[Any]]) -> None:
     for number, outcome in mailbox.take():
         future = futures.get(number)
         if future is None or future.done():
-            continue  # withdrawn meanwhile
+            continue  # cancelled meanwhile
         if isinstance(outcome, BaseException):
             future.set_exception(outcome)
         else:

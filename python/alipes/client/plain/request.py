@@ -1,4 +1,4 @@
-"""An inference as it is asked: its inputs checked, what lies in shared memory left there; and its answer read."""
+"""An inference request with checked inputs, and its response; tensors in shared memory stay where they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.signature import Signature
 from alipes.errors import InvalidArgument, TransportError
 
-__all__ = ["Answer", "Array", "Inputs", "Options", "Outputs", "Question"]
+__all__ = ["Answer", "Array", "Inputs", "Options", "Outputs", "PreparedRequest"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Inputs: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
@@ -22,13 +22,13 @@ Outputs: TypeAlias = Sequence[str] | Mapping[str, Array | None]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered.
+    """The response of a server.
 
     Attributes:
         outputs: Arrays by name; read-only where they are not in shared memory.
         version: The version of the model.
         request_id: The request's id.
-        parameters: What the model attached.
+        parameters: Response parameters that the model attached.
     """
 
     outputs: dict[str, Array]
@@ -43,14 +43,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a request says beside its tensors.
+    """The fields of a request beside its tensors.
 
     Attributes:
         version: The version; empty leaves the choice to the server.
-        request_id: Comes back with the answer, and with errors.
+        request_id: Repeated in the response, and in errors.
         sequence_id: The sequence that the request belongs to.
-        sequence_start: Whether it begins with it.
-        sequence_end: Whether it ends with it.
+        sequence_start: Whether this request starts the sequence.
+        sequence_end: Whether this request ends the sequence.
         priority: 1 is highest, 0 is the model's default.
         queue_timeout_s: The longest wait in the model's queue.
         parameters: The model's own parameters.
@@ -65,24 +65,24 @@ class Options:
     queue_timeout_s: float | None = None
     parameters: Mapping[str, bool | int | float | str] | None = None
 
-    def said(self) -> dict[str, bool | int | float | str] | None:
-        """All of it as parameters of the protocol."""
-        said: dict[str, bool | int | float | str] = {}
+    def as_parameters(self) -> dict[str, bool | int | float | str] | None:
+        """All fields as parameters of the protocol; `None` where there are none."""
+        fields: dict[str, bool | int | float | str] = {}
         if self.sequence_id:
-            said["sequence_id"] = self.sequence_id
-            said["sequence_start"] = self.sequence_start
-            said["sequence_end"] = self.sequence_end
+            fields["sequence_id"] = self.sequence_id
+            fields["sequence_start"] = self.sequence_start
+            fields["sequence_end"] = self.sequence_end
         if self.priority:
-            said["priority"] = self.priority
+            fields["priority"] = self.priority
         if self.queue_timeout_s is not None:
-            said["timeout"] = max(round(self.queue_timeout_s * 1e6), 1)
+            fields["timeout"] = max(round(self.queue_timeout_s * 1e6), 1)
         if self.parameters:
-            said |= self.parameters
-        return said or None
+            fields |= self.parameters
+        return fields or None
 
 
-class Question:
-    """An inference that is asked for, perhaps more than once."""
+class PreparedRequest:
+    """An inference request whose inputs fit the model; it may be sent more than once."""
 
     def __init__(
         self,
@@ -101,23 +101,23 @@ class Question:
         self.single = not isinstance(inputs, Mapping)
         self._targets: dict[str, tuple[SharedMemory, int]] = {}
         if regions:
-            tensors = [_lying(tensor, regions) for tensor in tensors]
-        self._asked = (
+            tensors = [_placed(tensor, regions) for tensor in tensors]
+        self._arguments = (
             signature.model,
             options.version,
             tensors,
             None if outputs is None else self._wanted(signature, outputs, regions),
             options.request_id,
-            options.said(),
+            options.as_parameters(),
         )
 
     def arguments(self, timeout_s: float | None) -> tuple[Any, ...]:
-        """As `_core.ClientLink.infer` takes them."""
-        return (*self._asked, timeout_s)
+        """The arguments of `_core.ClientLink.infer`."""
+        return (*self._arguments, timeout_s)
 
-    def answer(self, reply: tuple[dict[str, Any], str, str, dict[str, Any]]) -> Answer:
-        """The answer; arrays over shared memory for what lies there."""
-        outputs, version, request_id, parameters = reply
+    def answer(self, response: tuple[dict[str, Any], str, str, dict[str, Any]]) -> Answer:
+        """Reads a response; outputs in shared memory become arrays over it."""
+        outputs, version, request_id, parameters = response
         for name, (region, offset) in self._targets.items():
             if isinstance(output := outputs.get(name), tuple):
                 datatype, shape = output
@@ -153,7 +153,7 @@ class Question:
         return wanted
 
 
-def _lying(tensor: tuple[Any, ...], regions: Iterable[SharedMemory]) -> tuple[Any, ...]:
+def _placed(tensor: tuple[Any, ...], regions: Iterable[SharedMemory]) -> tuple[Any, ...]:
     name, datatype, shape, array = tensor
     _, place = _find(array, regions) if datatype != "BYTES" else (None, None)
     return tensor if place is None else (name, datatype, shape, None, place)

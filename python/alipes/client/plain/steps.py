@@ -1,0 +1,76 @@
+"""The steps of a client's verbs, performed by a driver that waits or by one that awaits.
+
+A verb is a generator: it yields a step, receives the step's result or error, and returns the verb's result. `Client`
+and `AsyncClient` differ only in the driver, so each verb is written once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from alipes._core import ClientLink, ClientMailbox, ClientTask
+
+__all__ = ["ControlStep", "InferStep", "Pause", "Step", "Steps"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class InferStep:
+    """One attempt at an inference; its result is what `ClientLink.infer` returns.
+
+    Attributes:
+        arguments: The arguments of `ClientLink.infer`.
+    """
+
+    arguments: tuple[Any, ...]
+
+    def run(self, link: ClientLink) -> Any:
+        """Sends the request and waits for the response."""
+        return link.infer(*self.arguments)
+
+    def begin(self, link: ClientLink, mailbox: ClientMailbox, number: int) -> ClientTask:
+        """Sends the request; the response arrives in the mailbox."""
+        return link.begin_infer(mailbox, number, *self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlStep:
+    """One attempt at a control call; its result is the body of the response.
+
+    Attributes:
+        path: Path or method.
+        body: The request's body; `None` is a GET over HTTP.
+        timeout_s: Time for this attempt; `None` is no limit.
+    """
+
+    path: str
+    body: bytes | None
+    timeout_s: float | None
+
+    def run(self, link: ClientLink) -> Any:
+        """Sends the call and waits for the response."""
+        return link.call(self.path, self.body, self.timeout_s)
+
+    def begin(self, link: ClientLink, mailbox: ClientMailbox, number: int) -> ClientTask:
+        """Sends the call; the response arrives in the mailbox."""
+        return link.begin_call(mailbox, number, self.path, self.body, self.timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A wait before the next attempt; its result is `None`."""
+
+    seconds: float
+
+    def run(self, _link: ClientLink) -> None:
+        """Sleeps on the calling thread."""
+        time.sleep(self.seconds)
+
+
+Step: TypeAlias = InferStep | ControlStep | Pause
+Steps: TypeAlias = Generator[Step, Any, T]
+"""A verb in progress; its return value is the verb's result."""
