@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from alipes.client.plain.endpoint import Endpoint
+from alipes.client.endpoint import Endpoint
 from alipes.client.plain.operations import HTTP
 from alipes.client.plain.operations_grpc import GRPC
 from alipes.client.plain.retry import Attempts, Failure, Retry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from alipes.client.backoff import NOT_BEGUN
 from alipes.errors import (
     AlipesError,
     Cancelled,
@@ -66,4 +67,4 @@ def of_status(code: str, text: str) -> AlipesError:
 
 def may_repeat(error: AlipesError) -> bool:
     """Whether a request that belongs to no sequence may be sent again after a while."""
-    return isinstance(error, (Overloaded, NotReady, TransportError)) and not isinstance(error, TlsError)
+    return isinstance(error, (*NOT_BEGUN, TransportError)) and not isinstance(error, TlsError)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from alipes import _core
+from alipes.client.grpc_messages import decode_response, encode_request
 from alipes.client.inference.document import Answered
 from alipes.client.inference.triton_names import TritonNames
-from alipes.config.schema import pool
 
 __all__ = ["GrpcCalls"]
 
@@ -45,11 +45,4 @@ class GrpcCalls(TritonNames):
         self._link.close()
 
     def _call(self, method: str, **fields: Any) -> Any:
-        request, response = _message(f"{method}Request"), _message(f"{method}Response")
-        return response.FromString(self._link.call(method, request(**fields).SerializeToString(), self._timeout_s))
-
-
-def _message(name: str) -> Any:
-    from google.protobuf.message_factory import GetMessageClass
-
-    return GetMessageClass(pool().FindMessageTypeByName(f"inference.{name}"))
+        return decode_response(method, self._link.call(method, encode_request(method, fields), self._timeout_s))

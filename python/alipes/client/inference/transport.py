@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from alipes import _core
+from alipes.client.endpoint import Endpoint
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.stream import Stream
-from alipes.client.plain.endpoint import Endpoint
 from alipes.client.tls import Tls
 from alipes.errors import ConfigError
 

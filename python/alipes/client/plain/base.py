@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Self, TypeVar
 
 from alipes._core import ClientLink, ClientPlan
-from alipes.client.plain.endpoint import Endpoint
+from alipes.client.endpoint import Endpoint
 from alipes.client.plain.operations import HTTP, Call, Operations
 from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs, PreparedRequest
 from alipes.client.plain.retry import Attempts, Failure, Retry

@@ -1,4 +1,4 @@
-"""What can be asked of a server beside inference: where to ask, with what, and how the answer reads."""
+"""Control calls of a server: their path or method, the body of the request, and how to read the response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
-from alipes.client.plain.retry import LETTING_GO, Retry
+from alipes.client.plain.retry import UNREGISTER_RETRY, Retry
 from alipes.types import IndexEntry, ModelState
 
 __all__ = ["HTTP", "Call", "HttpOperations", "Operations"]
@@ -20,14 +20,14 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One question.
+    """One control call.
 
     Attributes:
         path: Path or method.
-        body: What is sent; `None` is a plain look over HTTP.
-        read: Reads the answer.
-        repeatable: Whether it may be asked again where nobody knows what became of it.
-        retry: How often it is asked again; `None` is as often as the client does.
+        body: The body of the request; `None` is a GET over HTTP.
+        read: Reads the body of the response.
+        repeatable: Whether it may be sent again where the outcome of an attempt is unknown.
+        retry: Its retry policy; `None` is the client's own.
     """
 
     path: str
@@ -38,7 +38,7 @@ class Call(Generic[T]):
 
 
 class Operations(Protocol):
-    """The questions, in the words of one wire."""
+    """The control calls of one protocol."""
 
     def live(self) -> Call[bool]:
         """Whether the server answers."""
@@ -47,7 +47,7 @@ class Operations(Protocol):
         """Whether the server is ready."""
 
     def model_ready(self, model: str, version: str) -> Call[bool]:
-        """Whether a model is."""
+        """Whether a model is ready."""
 
     def server_metadata(self) -> Call[Document]:
         """Name, version, extensions."""
@@ -74,11 +74,11 @@ class Operations(Protocol):
         """Registers shared memory."""
 
     def unshare(self, region: str) -> Call[None]:
-        """Forgets shared memory."""
+        """Unregisters shared memory."""
 
 
 class HttpOperations:
-    """The questions as HTTP has them."""
+    """Control calls over HTTP."""
 
     def live(self) -> Call[bool]:
         """Whether the server answers."""
@@ -89,7 +89,7 @@ class HttpOperations:
         return Call("/v2/health/ready", None, _yes)
 
     def model_ready(self, model: str, version: str) -> Call[bool]:
-        """Whether a model is."""
+        """Whether a model is ready."""
         return Call(f"{_model(model, version)}/ready", None, _yes)
 
     def server_metadata(self) -> Call[Document]:
@@ -129,8 +129,8 @@ class HttpOperations:
         return Call(f"{_region(region)}/register", body, _nothing)
 
     def unshare(self, region: str) -> Call[None]:
-        """Forgets shared memory."""
-        return Call(f"{_region(region)}/unregister", b"", _nothing, retry=LETTING_GO)
+        """Unregisters shared memory."""
+        return Call(f"{_region(region)}/unregister", b"", _nothing, retry=UNREGISTER_RETRY)
 
     def _repository(self, model: str, what: str, parameters: Mapping[str, Any]) -> Call[None]:
         body = json.dumps({"parameters": parameters}).encode()

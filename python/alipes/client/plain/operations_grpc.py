@@ -1,18 +1,16 @@
-"""The questions as gRPC has them, with the messages of the project's own proto files."""
+"""Control calls over gRPC."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
 from typing import Any, TypeVar
 
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message_factory import GetMessageClass
 
+from alipes.client.grpc_messages import decode_response, encode_request
 from alipes.client.plain.operations import Call, Document, index_entry
-from alipes.client.plain.retry import LETTING_GO
-from alipes.config.schema import pool
+from alipes.client.plain.retry import UNREGISTER_RETRY
 from alipes.types import IndexEntry
 
 __all__ = ["GRPC", "GrpcOperations"]
@@ -21,7 +19,7 @@ T = TypeVar("T")
 
 
 class GrpcOperations:
-    """The questions as gRPC has them."""
+    """Control calls over gRPC."""
 
     def live(self) -> Call[bool]:
         """Whether the server answers."""
@@ -32,7 +30,7 @@ class GrpcOperations:
         return _call("ServerReady", {}, lambda answer: bool(answer.ready))
 
     def model_ready(self, model: str, version: str) -> Call[bool]:
-        """Whether a model is."""
+        """Whether a model is ready."""
         return _call("ModelReady", {"name": model, "version": version}, lambda answer: bool(answer.ready))
 
     def server_metadata(self) -> Call[Document]:
@@ -74,8 +72,8 @@ class GrpcOperations:
         return _call("SystemSharedMemoryRegister", {"name": region, "key": key, "byte_size": byte_size}, _nothing)
 
     def unshare(self, region: str) -> Call[None]:
-        """Forgets shared memory."""
-        return replace(_call("SystemSharedMemoryUnregister", {"name": region}, _nothing), retry=LETTING_GO)
+        """Unregisters shared memory."""
+        return replace(_call("SystemSharedMemoryUnregister", {"name": region}, _nothing), retry=UNREGISTER_RETRY)
 
     def _repository(self, method: str, model: str, parameters: Mapping[str, Any]) -> Call[None]:
         return _call(method, {"model_name": model, "parameters": parameters}, _nothing, repeatable=False)
@@ -85,12 +83,12 @@ GRPC = GrpcOperations()
 
 
 def plain(message: Any) -> Document:
-    """A message as a dictionary of all its fields but those of a choice that were not made."""
+    """A message as a dictionary of its fields, without the unset ones that have presence."""
     fields = message.DESCRIPTOR.fields
-    return {field.name: _value(message, field) for field in fields if _is_said(message, field)}
+    return {field.name: _value(message, field) for field in fields if _is_set(message, field)}
 
 
-def _is_said(message: Any, field: FieldDescriptor) -> bool:
+def _is_set(message: Any, field: FieldDescriptor) -> bool:
     return not field.has_presence or bool(message.HasField(field.name))
 
 
@@ -115,14 +113,7 @@ def _item(value: Any, field: FieldDescriptor) -> Any:
 
 
 def _call(method: str, fields: Mapping[str, Any], read: Callable[[Any], T], *, repeatable: bool = True) -> Call[T]:
-    answer = _message(f"{method}Response")
-    body = _message(f"{method}Request")(**fields).SerializeToString()
-    return Call(method, body, lambda received: read(answer.FromString(received)), repeatable)
-
-
-@cache
-def _message(name: str) -> Any:
-    return GetMessageClass(pool().FindMessageTypeByName(f"inference.{name}"))
+    return Call(method, encode_request(method, fields), lambda body: read(decode_response(method, body)), repeatable)
 
 
 def _nothing(_: Any) -> None:

@@ -1,4 +1,4 @@
-"""When a question is asked again, and after how long."""
+"""The retry policy of a request: whether it is sent again, and after which pause."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from alipes.errors import AlipesError, DeadlineExceeded, NotReady, Overloaded, TlsError, TransportError
+from alipes.client.backoff import NOT_BEGUN, doubled_s
+from alipes.errors import AlipesError, DeadlineExceeded, Overloaded, TlsError, TransportError
 
-__all__ = ["LETTING_GO", "Attempts", "Failure", "Retry"]
-
-_REFUSED: Final = (NotReady, Overloaded)
-"""Answers of a server that has not begun with the request."""
+__all__ = ["UNREGISTER_RETRY", "Attempts", "Failure", "Retry"]
 
 _IN_USE: Final = "it is currently in use"
-"""How Triton refuses to forget shared memory: it lets go of it a moment after the answer in which it was last used."""
+"""Triton's refusal to unregister a region: it releases the region a moment after the last response that used it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often, and how patiently.
+    """How often a request is sent again, and after which pauses.
 
     Attributes:
         times: Most further attempts.
-        first_s: The wait before the first of them; it doubles each time, and is up to half as long or longer by chance,
-            so that many clients do not come back together.
-        most_s: The longest wait.
+        first_s: The pause before the first of them. It doubles each time and varies at random between half and one and
+            a half times that, so that many clients do not retry together.
+        most_s: The longest pause before that variation.
     """
 
     times: int = 2
@@ -34,22 +32,21 @@ class Retry:
     most_s: float = 2.0
 
     def wait_s(self, attempt: int, chance: float) -> float:
-        """The wait before a further attempt, counted from 0; `chance` is between 0 and 1."""
-        wait_s: float = min(self.first_s * 2.0**attempt, self.most_s) * (0.5 + chance)
-        return wait_s
+        """The pause before a further attempt, counted from 0; `chance` is between 0 and 1."""
+        return doubled_s(self.first_s, self.most_s, attempt) * (0.5 + chance)
 
 
-LETTING_GO: Final = Retry(times=30, first_s=0.005, most_s=0.5)
-"""How patiently a server is asked to forget shared memory that it still uses: ten seconds, much more than it needs."""
+UNREGISTER_RETRY: Final = Retry(times=30, first_s=0.005, most_s=0.5)
+"""For unregistering shared memory that the server still uses: ten seconds, much more than it needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt that was made and failed.
+    """A failed attempt.
 
     Attributes:
-        error: Why.
-        began_s: When it began, by the monotonic clock.
+        error: Its error.
+        began_s: Its start, on the monotonic clock.
     """
 
     error: AlipesError
@@ -57,15 +54,15 @@ class Failure:
 
 
 class Attempts:
-    """One question's attempts, within its time."""
+    """The attempts of one request, within its time-out."""
 
     def __init__(self, retry: Retry, timeout_s: float | None, *, repeatable: bool) -> None:
-        """The time begins to run.
+        """Starts the time-out.
 
         Args:
-            retry: How often.
+            retry: The policy.
             timeout_s: Time for all attempts together; `None` is no limit.
-            repeatable: Whether to ask again where the server may have begun with the request.
+            repeatable: Whether to send again where the server may have executed the request.
         """
         self._retry = retry
         self._repeatable = repeatable
@@ -73,14 +70,14 @@ class Attempts:
         self._made = 0
 
     def left_s(self) -> float | None:
-        """Time that is left."""
+        """The remaining time; `None` is no limit."""
         return None if self._end is None else max(self._end - time.monotonic(), 0.0)
 
     def after(self, error: AlipesError) -> float:
-        """The wait before the next attempt.
+        """The pause before the next attempt.
 
         Raises:
-            AlipesError: The error itself, where there should be none.
+            AlipesError: The error itself, if there is no next attempt.
         """
         left_s = self.left_s()
         wait_s = self._retry.wait_s(self._made, random.random())
@@ -92,10 +89,10 @@ class Attempts:
         return wait_s
 
     def after_first(self, failure: Failure) -> float:
-        """The same, where the first attempt was made before there was any talk of further ones: its time counts.
+        """As `after`, for a first attempt that was made before this object: its duration counts, too.
 
         Raises:
-            AlipesError: The error itself, where there should be none.
+            AlipesError: The error itself, if there is no next attempt.
         """
         if self._end is not None:
             self._end -= time.monotonic() - failure.began_s
@@ -106,4 +103,4 @@ class Attempts:
             return False
         if isinstance(error, TransportError):
             return self._repeatable or not error.reached
-        return isinstance(error, _REFUSED) or _IN_USE in str(error)
+        return isinstance(error, NOT_BEGUN) or _IN_USE in str(error)
