@@ -17,6 +17,8 @@ __all__ = [
     "ClientTask",
     "ClientTls",
     "Control",
+    "DatatypeRow",
+    "ErrorCodeRow",
     "InferenceRequest",
     "InferenceResponse",
     "InferenceResponseSender",
@@ -29,8 +31,10 @@ __all__ = [
     "TritonError",
     "TritonModelException",
     "WorkerLink",
+    "datatypes",
     "describe_onnx",
     "descriptor_set",
+    "error_codes",
     "version",
 ]
 
@@ -599,6 +603,57 @@ def describe_onnx(library: str, path: str) -> str:
     Raises:
         ModelLoadError: If the library or the file cannot be loaded.
     """
+
+@final
+class DatatypeRow:
+    """A row of the table of datatypes."""
+
+    @property
+    def name(self) -> str:
+        """The V2 name, such as ``FP32``."""
+    @property
+    def config_name(self) -> str:
+        """The name in model configurations, such as ``TYPE_FP32``."""
+    @property
+    def size(self) -> int | None:
+        """Bytes per element; ``None`` for ``BYTES``, whose elements carry their own length."""
+    @property
+    def numpy_name(self) -> str | None:
+        """The numpy type, such as ``float32``; ``None`` for ``BF16``, which numpy lacks."""
+
+def datatypes() -> list[DatatypeRow]:
+    """The table of datatypes, in the order of the model configuration's enumeration, which counts from 1."""
+
+@final
+class ErrorCodeRow:
+    """A row of the table of error codes."""
+
+    @property
+    def name(self) -> str:
+        """The code, such as ``InvalidArgument``."""
+    @property
+    def http_status(self) -> int: ...
+    @property
+    def grpc_code(self) -> int:
+        """Number of the gRPC status code."""
+    @property
+    def grpc_name(self) -> str:
+        """Name of the gRPC status code, such as ``INVALID_ARGUMENT``."""
+    @property
+    def word(self) -> str:
+        """Triton's word for it in load failures, such as ``Invalid argument``."""
+    @property
+    def triton_name(self) -> str | None:
+        """The name in Triton's error enumeration, such as ``INVALID_ARG``; ``None`` where it has none."""
+    @property
+    def exception(self) -> str:
+        """The class of `alipes.errors` that clients raise."""
+    @property
+    def retry(self) -> str:
+        """Whether the same request may succeed later."""
+
+def error_codes() -> list[ErrorCodeRow]:
+    """The table of error codes. Where rows share a gRPC code, clients raise the exception of the first."""
 
 def descriptor_set() -> bytes:
     """The serialized ``FileDescriptorSet`` of the protocol's files, so that Python needs no protobuf compiler."""

@@ -5,6 +5,7 @@ The message of an exception is for people and may change; its class, and `code` 
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,16 +38,13 @@ __all__ = [
     "Unsupported",
 ]
 
-_WORDS = {
-    "UNKNOWN": "Unknown",
-    "INTERNAL": "Internal",
-    "NOT_FOUND": "Not found",
-    "INVALID_ARG": "Invalid argument",
-    "UNAVAILABLE": "Unavailable",
-    "UNSUPPORTED": "Unsupported",
-    "ALREADY_EXISTS": "Already exists",
-    "CANCELLED": "Cancelled",
-}
+
+@cache
+def _word(triton_name: str) -> str:
+    """Triton's word for a code of its error enumeration, such as `Invalid argument`."""
+    from alipes import _core  # on use: importing the exceptions stays cheap
+
+    return next(row.word for row in _core.error_codes() if row.triton_name == triton_name)
 
 
 class AlipesError(Exception):
@@ -85,7 +83,7 @@ class ConfigError(AlipesError, ValueError):
     @property
     def reason(self) -> str:
         """The message with the word of its code in front, as an unavailable version shows it."""
-        return f"{_WORDS[self.code]}: {self}"
+        return f"{_word(self.code)}: {self}"
 
     def explain(self) -> str:
         """The message for a person: with its place in front, unless it names the file itself, and the hint behind."""
@@ -153,7 +151,7 @@ class ModelLoadError(AlipesError):
     @property
     def reason(self) -> str:
         """The message with the word of its code in front, as an unavailable version shows it."""
-        return f"{_WORDS[self.code]}: {self}"
+        return f"{_word(self.code)}: {self}"
 
 
 class ServerStartError(AlipesError):

@@ -23,59 +23,79 @@ pub enum Datatype {
     Bf16,
 }
 
+/// A row of the table of datatypes.
+#[derive(Clone, Copy, Debug)]
+pub struct DatatypeRow {
+    /// The datatype that the row describes.
+    pub datatype: Datatype,
+    /// The name on the wire, for example `FP32`.
+    pub name: &'static str,
+    /// The name in model configurations, for example `TYPE_FP32`.
+    pub config_name: &'static str,
+    /// Bytes per element; `None` for `BYTES`, whose elements carry their own length.
+    pub size: Option<usize>,
+    /// The numpy type, for example `float32`; `None` for `BF16`, which numpy lacks.
+    pub numpy_name: Option<&'static str>,
+}
+
+/// Every datatype, in the order of the model configuration's enumeration, which counts from 1.
+pub const TABLE: [DatatypeRow; 14] = [
+    row(Datatype::Bool, "BOOL", "TYPE_BOOL", Some(1), Some("bool")),
+    row(Datatype::Uint8, "UINT8", "TYPE_UINT8", Some(1), Some("uint8")),
+    row(Datatype::Uint16, "UINT16", "TYPE_UINT16", Some(2), Some("uint16")),
+    row(Datatype::Uint32, "UINT32", "TYPE_UINT32", Some(4), Some("uint32")),
+    row(Datatype::Uint64, "UINT64", "TYPE_UINT64", Some(8), Some("uint64")),
+    row(Datatype::Int8, "INT8", "TYPE_INT8", Some(1), Some("int8")),
+    row(Datatype::Int16, "INT16", "TYPE_INT16", Some(2), Some("int16")),
+    row(Datatype::Int32, "INT32", "TYPE_INT32", Some(4), Some("int32")),
+    row(Datatype::Int64, "INT64", "TYPE_INT64", Some(8), Some("int64")),
+    row(Datatype::Fp16, "FP16", "TYPE_FP16", Some(2), Some("float16")),
+    row(Datatype::Fp32, "FP32", "TYPE_FP32", Some(4), Some("float32")),
+    row(Datatype::Fp64, "FP64", "TYPE_FP64", Some(8), Some("float64")),
+    row(Datatype::Bytes, "BYTES", "TYPE_STRING", None, Some("object")),
+    row(Datatype::Bf16, "BF16", "TYPE_BF16", Some(2), None),
+];
+
+const fn row(
+    datatype: Datatype,
+    name: &'static str,
+    config_name: &'static str,
+    size: Option<usize>,
+    numpy_name: Option<&'static str>,
+) -> DatatypeRow {
+    DatatypeRow { datatype, name, config_name, size, numpy_name }
+}
+
 impl Datatype {
-    /// Every datatype, in the order of the model configuration's enumeration.
-    pub const ALL: [Datatype; 14] = [
-        Datatype::Bool,
-        Datatype::Uint8,
-        Datatype::Uint16,
-        Datatype::Uint32,
-        Datatype::Uint64,
-        Datatype::Int8,
-        Datatype::Int16,
-        Datatype::Int32,
-        Datatype::Int64,
-        Datatype::Fp16,
-        Datatype::Fp32,
-        Datatype::Fp64,
-        Datatype::Bytes,
-        Datatype::Bf16,
-    ];
+    /// Every datatype, in the order of the table.
+    pub const ALL: [Datatype; TABLE.len()] = {
+        let mut all = [Datatype::Bool; TABLE.len()];
+        let mut index = 0;
+        while index < TABLE.len() {
+            all[index] = TABLE[index].datatype;
+            index += 1;
+        }
+        all
+    };
+
+    /// The datatype's row of the table.
+    pub const fn row(self) -> &'static DatatypeRow {
+        &TABLE[self as usize]
+    }
 
     /// The name on the wire, for example `FP32`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Datatype::Bool => "BOOL",
-            Datatype::Uint8 => "UINT8",
-            Datatype::Uint16 => "UINT16",
-            Datatype::Uint32 => "UINT32",
-            Datatype::Uint64 => "UINT64",
-            Datatype::Int8 => "INT8",
-            Datatype::Int16 => "INT16",
-            Datatype::Int32 => "INT32",
-            Datatype::Int64 => "INT64",
-            Datatype::Fp16 => "FP16",
-            Datatype::Fp32 => "FP32",
-            Datatype::Fp64 => "FP64",
-            Datatype::Bytes => "BYTES",
-            Datatype::Bf16 => "BF16",
-        }
+        self.row().name
     }
 
     /// The datatype with this wire name.
     pub fn from_name(name: &str) -> Option<Datatype> {
-        Datatype::ALL.into_iter().find(|datatype| datatype.name() == name)
+        TABLE.iter().find(|row| row.name == name).map(|row| row.datatype)
     }
 
     /// Bytes per element; `None` for `BYTES`, whose elements carry their own length.
     pub const fn size(self) -> Option<usize> {
-        match self {
-            Datatype::Bool | Datatype::Uint8 | Datatype::Int8 => Some(1),
-            Datatype::Uint16 | Datatype::Int16 | Datatype::Fp16 | Datatype::Bf16 => Some(2),
-            Datatype::Uint32 | Datatype::Int32 | Datatype::Fp32 => Some(4),
-            Datatype::Uint64 | Datatype::Int64 | Datatype::Fp64 => Some(8),
-            Datatype::Bytes => None,
-        }
+        self.row().size
     }
 }
 
@@ -92,6 +112,7 @@ mod tests {
     #[test]
     fn every_name_leads_back_to_its_datatype() {
         for datatype in Datatype::ALL {
+            assert_eq!(datatype.row().datatype, datatype);
             assert_eq!(Datatype::from_name(datatype.name()), Some(datatype));
         }
         assert_eq!(Datatype::from_name("TYPE_FP32"), None);

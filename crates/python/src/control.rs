@@ -1,12 +1,11 @@
 //! A repository request, on its way through Python.
 
-use alipes_protocol::InferError;
+use alipes_protocol::{Code, InferError};
 use alipes_server::control::{ControlCall, ControlKind};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::door;
 use crate::worker::parameters;
 
 /// A request to load or unload a model, or to log otherwise; to be answered once.
@@ -45,7 +44,7 @@ impl Control {
         let outcome = match code {
             None => Ok(()),
             Some(name) => {
-                let code = door::code(name);
+                let code = Code::from_triton_name(name);
                 let code = code.ok_or_else(|| PyValueError::new_err(format!("unknown error code '{name}'")))?;
                 Err(InferError::new(code, message))
             }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use alipes_protocol::{Code, InferError};
+use alipes_protocol::InferError;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -45,33 +45,12 @@ fn exception(py: Python<'_>, failure: Failure) -> PyErr {
 fn load_error(py: Python<'_>, error: &InferError) -> PyResult<PyErr> {
     let class = py.import("alipes.errors")?.getattr("ModelLoadError")?;
     let named = PyDict::new(py);
-    named.set_item("code", name(error.code))?;
+    // An error that Triton has no name for is the caller's fault.
+    named.set_item("code", error.code.row().triton_name.unwrap_or("INVALID_ARG"))?;
     Ok(PyErr::from_value(class.call((error.message.as_str(),), Some(&named))?))
 }
 
 fn text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown panic".to_owned())
-}
-
-/// Names of Triton's error enumeration, as Python says them.
-const NAMES: [(&str, Code); 8] = [
-    ("UNKNOWN", Code::Unknown),
-    ("INTERNAL", Code::Internal),
-    ("NOT_FOUND", Code::NotFound),
-    ("INVALID_ARG", Code::InvalidArgument),
-    ("UNAVAILABLE", Code::Unavailable),
-    ("UNSUPPORTED", Code::Unsupported),
-    ("ALREADY_EXISTS", Code::AlreadyExists),
-    ("CANCELLED", Code::Cancelled),
-];
-
-/// The code with this name.
-pub fn code(name: &str) -> Option<Code> {
-    NAMES.iter().find(|(known, _)| *known == name).map(|(_, code)| *code)
-}
-
-/// The name of a code; one that Triton does not know is the caller's fault.
-fn name(code: Code) -> &'static str {
-    NAMES.iter().find(|(_, known)| *known == code).map_or("INVALID_ARG", |(name, _)| name)
 }

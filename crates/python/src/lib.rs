@@ -5,6 +5,7 @@ mod client;
 mod control;
 mod door;
 mod server;
+mod tables;
 mod worker;
 
 use pyo3::prelude::*;
@@ -29,6 +30,8 @@ mod _core {
     use super::control::Control;
     #[pymodule_export]
     use super::server::{ModelVersion, Server};
+    #[pymodule_export]
+    use super::tables::{DatatypeRow, ErrorCodeRow};
     #[pymodule_export]
     use super::worker::context::{InferenceTrace, PreferredMemory};
     #[pymodule_export]
@@ -56,6 +59,18 @@ mod _core {
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")
+    }
+
+    /// The table of datatypes, in the order of the model configuration's enumeration, which counts from 1.
+    #[pyfunction]
+    fn datatypes() -> Vec<DatatypeRow> {
+        super::tables::datatypes()
+    }
+
+    /// The table of error codes.
+    #[pyfunction]
+    fn error_codes() -> Vec<ErrorCodeRow> {
+        super::tables::error_codes()
     }
 
     /// The serialized `FileDescriptorSet` of `proto/`.

@@ -13,34 +13,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from functools import cache
+from typing import Final, Literal, TypeAlias
 
-from alipes.config.datatypes import INVALID, config_number, v2_name
+from alipes import _core
+from alipes.config.datatypes import INVALID, config_number, v2_name, v2_names
 from alipes.config.nearest import nearest
 from alipes.config.schema import ModelConfig as Message
-from alipes.config.schema import enum_names
 from alipes.errors import ConfigError, ExportError
 from alipes.repository.tensors import ANY, Shape, describe_shape, model_shape, put_shape, to_dims
 
-__all__ = ["Shapes", "Side", "add_tensor", "datatype_number", "declare"]
+__all__ = ["Shapes", "Side", "add_tensor", "datatype_number", "declare", "v2_synonyms"]
 
 Side = Literal["input", "output"]
 Sizes: TypeAlias = Iterable[int | None]
 Shapes: TypeAlias = "Mapping[str, Sizes] | Sequence[Sizes] | None"
 
-# numpy's and torch's names, where they are not a V2 name in small letters without its last digits.
-_SYNONYMS = {
-    "float16": "FP16",
+# Further names that torch, ONNX and Python have for datatypes, beside numpy's.
+_SYNONYMS: Final = {
     "half": "FP16",
-    "float32": "FP32",
     "float": "FP32",
-    "float64": "FP64",
     "double": "FP64",
     "bfloat16": "BF16",
     "str": "BYTES",
     "string": "BYTES",
-    "object": "BYTES",
 }
+
+
+@cache
+def v2_synonyms() -> dict[str, str]:
+    """The V2 name for each name that numpy, torch, ONNX or Python has for a datatype."""
+    return _SYNONYMS | {row.numpy_name: row.name for row in _core.datatypes() if row.numpy_name is not None}
 
 
 def datatype_number(name: object) -> int:
@@ -51,10 +54,10 @@ def datatype_number(name: object) -> int:
     """
     word = getattr(name, "__name__", None) if isinstance(name, type) else str(name)
     word = str(word).removeprefix("torch.").removeprefix("TYPE_")
-    v2 = _SYNONYMS.get(word.lower(), "BYTES" if word.upper() == "STRING" else word.upper())
+    v2 = v2_synonyms().get(word.lower(), word.upper())
     number = config_number(v2)
     if number == INVALID:
-        known = [v2_name(one) for one in enum_names("inference.DataType") if one != INVALID]
+        known = v2_names()
         close = nearest(v2, known)
         hint = f"did you mean '{close}'?" if close else None
         raise ConfigError(f"unknown datatype '{word}', expected one of {', '.join(known)}", key="data_type", hint=hint)

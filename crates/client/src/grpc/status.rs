@@ -2,37 +2,11 @@
 
 use http::{HeaderMap, StatusCode};
 
-/// Names of gRPC's codes, by number.
-const NAMES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
-
 /// Number of the code for what the caller withdrew.
 pub const CANCELLED: i32 = 1;
 const UNKNOWN: i32 = 2;
 /// Number of the code for a server that cannot be reached, or not now.
 pub const UNAVAILABLE: i32 = 14;
-
-/// The name of a code.
-pub fn name(code: i32) -> &'static str {
-    usize::try_from(code).ok().and_then(|code| NAMES.get(code)).copied().unwrap_or("UNKNOWN")
-}
 
 /// Code and text in headers or trailers; `None` where there are none.
 pub fn of_headers(headers: &HeaderMap) -> Option<(i32, String)> {
@@ -97,6 +71,5 @@ mod tests {
         trailers.insert("grpc-status", "14".parse().unwrap());
         trailers.insert("grpc-message", "shutting down".parse().unwrap());
         assert_eq!(of_headers(&trailers), Some((UNAVAILABLE, "shutting down".to_owned())));
-        assert_eq!((name(14), name(99), name(-1)), ("UNAVAILABLE", "UNKNOWN", "UNKNOWN"));
     }
 }

@@ -138,7 +138,8 @@ async fn finish(mut body: RecvStream) -> Result<(), Failure> {
 
 /// A status that is no success, as an error.
 pub fn refused((code, message): (i32, String)) -> ClientError {
-    let message = if message.is_empty() { format!("gRPC status {}", status::name(code)) } else { message };
+    let message =
+        if message.is_empty() { format!("gRPC status {}", alipes_protocol::error::grpc_name(code)) } else { message };
     ClientError::new(Kind::Refused(code), message)
 }
 

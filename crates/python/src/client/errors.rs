@@ -1,23 +1,9 @@
 //! Failed calls as the exceptions of `alipes.errors`.
 
 use alipes_client::{ClientError, Kind};
+use alipes_protocol::error::grpc_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-
-/// Classes by number of the gRPC code; what is missing is an `InferError`.
-const CLASSES: [(i32, &str); 11] = [
-    (1, "Cancelled"),
-    (3, "InvalidArgument"),
-    (4, "DeadlineExceeded"),
-    (5, "NotFound"),
-    (6, "AlreadyExists"),
-    (7, "PermissionDenied"),
-    (8, "Overloaded"),
-    (12, "Unsupported"),
-    (13, "Internal"),
-    (14, "NotReady"),
-    (16, "Unauthenticated"),
-];
 
 /// The exception for an error.
 pub fn exception(py: Python<'_>, error: &ClientError) -> PyErr {
@@ -25,9 +11,7 @@ pub fn exception(py: Python<'_>, error: &ClientError) -> PyErr {
         Kind::Connect | Kind::Broken => "TransportError",
         Kind::Tls => "TlsError",
         Kind::Timeout => "DeadlineExceeded",
-        Kind::Refused(code) => {
-            CLASSES.iter().find(|(known, _)| *known == code).map_or("InferError", |(_, class)| class)
-        }
+        Kind::Refused(code) => grpc_exception(code),
     };
     build(py, class, error).unwrap_or_else(|cause| cause)
 }

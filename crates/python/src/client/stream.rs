@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use alipes_client::grpc::status;
 use alipes_client::{Put, Stream, Target, Wire};
 use alipes_protocol::codec::proto::{AskedInput, AskedOutput, RequestMessage, StreamReply};
+use alipes_protocol::error::grpc_name;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyList, PySequence, PyTuple};
@@ -117,7 +117,7 @@ impl ClientStream {
     }
 
     fn status(&self) -> Option<(&'static str, String)> {
-        self.stream.status().map(|end| (status::name(end.code), end.message))
+        self.stream.status().map(|end| (grpc_name(end.code), end.message))
     }
 }
 

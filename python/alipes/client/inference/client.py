@@ -16,11 +16,11 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from alipes.client.datatypes import numpy_type
 from alipes.client.inference.answers import Answers, Raised
 from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.clock import ProfilerClock
-from alipes.client.inference.datatypes import numpy_type
 from alipes.client.inference.declared import DeclaredState, Inputs
 from alipes.client.inference.discovery import find_model
 from alipes.client.inference.lines import Asked, Line, SequenceId

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
+from alipes import errors
+from alipes._core import error_codes
 from alipes.client.backoff import NOT_BEGUN
 from alipes.errors import (
     AlipesError,
@@ -16,10 +19,8 @@ from alipes.errors import (
     NotFound,
     NotReady,
     Overloaded,
-    PermissionDenied,
     TlsError,
     TransportError,
-    Unauthenticated,
     Unsupported,
 )
 
@@ -39,17 +40,17 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], type[InferError]], ...]] = (
 )
 """Words of a text, and the kind of error that it is of; the first that fits counts."""
 
-_STATUSES: Final[dict[str, type[InferError]]] = {
-    "INVALID_ARGUMENT": InvalidArgument,
-    "NOT_FOUND": NotFound,
-    "RESOURCE_EXHAUSTED": Overloaded,
-    "DEADLINE_EXCEEDED": DeadlineExceeded,
-    "CANCELLED": Cancelled,
-    "UNIMPLEMENTED": Unsupported,
-    "UNAUTHENTICATED": Unauthenticated,
-    "PERMISSION_DENIED": PermissionDenied,
-    "INTERNAL": Internal,
-}
+_NO_ANSWER: Final = frozenset({"OK", "UNKNOWN", "UNAVAILABLE"})
+"""Statuses of a stream that broke off: the connection failed rather than a request."""
+
+
+@cache
+def _classes() -> dict[str, type[InferError]]:
+    """The exception of each gRPC status; where codes share a status, that of the first."""
+    classes: dict[str, type[InferError]] = {}
+    for row in error_codes():
+        classes.setdefault(row.grpc_name, getattr(errors, row.exception))
+    return classes
 
 
 def of_text(text: str, model: str, request_id: str) -> InferError:
@@ -60,9 +61,8 @@ def of_text(text: str, model: str, request_id: str) -> InferError:
 
 def of_status(code: str, text: str) -> AlipesError:
     """The exception for a call's status."""
-    if code in {"UNAVAILABLE", "OK", "UNKNOWN"} or code not in _STATUSES:
-        return TransportError(f"{code}: {text}")
-    return _STATUSES[code](text)
+    kind = None if code in _NO_ANSWER else _classes().get(code)
+    return TransportError(f"{code}: {text}") if kind is None else kind(text)
 
 
 def may_repeat(error: AlipesError) -> bool:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from alipes.client.datatypes import numpy_type
 from alipes.client.inference.crop import Crop
-from alipes.client.inference.datatypes import numpy_type
 from alipes.client.inference.signature import Part, Signature, StateInput, TensorSpec
 from alipes.errors import InvalidArgument
 

@@ -10,28 +10,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from alipes.client.datatypes import numpy_type
 from alipes.errors import InvalidArgument
 
 __all__ = ["Signature", "TensorSpec", "read_signature"]
 
 Document = Mapping[str, Any]
 
-_TYPES: Final[dict[str, Any]] = {
-    "BOOL": np.bool_,
-    "UINT8": np.uint8,
-    "UINT16": np.uint16,
-    "UINT32": np.uint32,
-    "UINT64": np.uint64,
-    "INT8": np.int8,
-    "INT16": np.int16,
-    "INT32": np.int32,
-    "INT64": np.int64,
-    "FP16": np.float16,
-    "FP32": np.float32,
-    "FP64": np.float64,
-    "BF16": np.float32,  # numpy has none; the upper half of FP32
-    "BYTES": np.object_,
-}
 _CONVERTED: Final = frozenset({"BF16", "BYTES"})
 _TEXT_KINDS: Final = "OSU"
 _MAX_KNOWN_SHAPES: Final = 64
@@ -56,8 +41,9 @@ class TensorSpec:
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The type of the elements."""
-        kind: np.dtype[Any] = np.dtype(_TYPES.get(self.datatype, np.object_))
-        return kind
+        if self.datatype == "BF16":
+            return np.dtype(np.float32)  # sent as the upper halves of its elements
+        return numpy_type(self.datatype) or np.dtype(np.object_)
 
     def tensor(self, model: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         """The value as an array that can be sent: of the right type and shape, row by row.

@@ -9,24 +9,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from alipes.errors import ExportError
-from alipes.repository.declare import declare
+from alipes.repository.declare import declare, v2_synonyms
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.platform import Platform, conventions
 from alipes.repository.tensors import Shape
 
 __all__ = ["OnnxFile", "declare_onnx"]
-
-_TYPES: Final = {
-    "float16": "FP16",
-    "float": "FP32",
-    "double": "FP64",
-    "bfloat16": "BF16",
-    "string": "BYTES",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +88,7 @@ def _ports(model: str, found: Any) -> dict[str, _Port]:
             raise ExportError(f"model '{model}': '{port.name}' is a {port.type}; only tensors travel")
         kind = port.type[len("tensor(") : -1]
         shape = tuple(size if isinstance(size, int) else None for size in port.shape)
-        ports[port.name] = _Port(shape, _TYPES.get(kind, kind.upper()))
+        ports[port.name] = _Port(shape, v2_synonyms().get(kind, kind.upper()))
     return ports
 
 

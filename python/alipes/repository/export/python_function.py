@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from alipes.config.datatypes import v2_name
+from alipes.config.datatypes import numpy_name
 from alipes.errors import ExportError
 from alipes.repository.declare import declare
 from alipes.repository.export.compare import check_numbers
@@ -23,7 +23,6 @@ from alipes.repository.tensors import Shape, describe_shape, model_shape
 __all__ = ["PythonFunction"]
 
 _ARRAYS: Final = "arrays.npz"
-_NUMPY: Final = {"FP16": "float16", "FP32": "float32", "FP64": "float64", "BOOL": "bool", "BYTES": "object"}
 
 _MODEL: Final = '''
 import numpy
@@ -178,7 +177,7 @@ def _load(text: str, name: str, file: Path) -> Callable[..., Any]:
 
 
 def _numpy_name(datatype: int) -> str:
-    word = v2_name(datatype)
-    if word == "BF16":
+    name = numpy_name(datatype)
+    if name is None:
         raise ExportError("numpy has no bfloat16: take FP32")
-    return _NUMPY.get(word, word.lower())
+    return name

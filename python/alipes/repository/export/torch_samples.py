@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from alipes.config.datatypes import v2_name
+from alipes.config.datatypes import config_number, numpy_name, v2_name
 from alipes.errors import ExportError
 from alipes.repository.tensors import Shape, describe_shape
 
@@ -69,14 +69,8 @@ def _resized(tensor: Any, shape: Shape, size: SampleSize) -> Any:
 
 def _torch_type(datatype: str) -> Any:
     torch: Any = import_module("torch")
-    names = {
-        "BOOL": "bool",
-        "FP16": "float16",
-        "FP32": "float32",
-        "FP64": "float64",
-        "BF16": "bfloat16",
-    }
-    found = getattr(torch, names.get(datatype, datatype.lower()), None)
+    name = "bfloat16" if datatype == "BF16" else numpy_name(config_number(datatype))
+    found = None if name is None else getattr(torch, name, None)
     if found is None:
         raise ExportError(f"torch has no tensors of {datatype}")
     return found

@@ -6,31 +6,24 @@ from typing import Any, Final
 
 import numpy as np
 
+from alipes import _core
+
 __all__ = ["TRITON_STRING_TO_NUMPY", "numpy_to_triton_type", "triton_string_to_numpy", "triton_to_numpy_type"]
+
+_ROWS: Final = _core.datatypes()
 
 # BF16 has no numpy type: asking for it is a KeyError, as in Triton.
 TRITON_STRING_TO_NUMPY: Final[dict[str, type]] = {
-    "TYPE_BOOL": bool,
-    "TYPE_UINT8": np.uint8,
-    "TYPE_UINT16": np.uint16,
-    "TYPE_UINT32": np.uint32,
-    "TYPE_UINT64": np.uint64,
-    "TYPE_INT8": np.int8,
-    "TYPE_INT16": np.int16,
-    "TYPE_INT32": np.int32,
-    "TYPE_INT64": np.int64,
-    "TYPE_FP16": np.float16,
-    "TYPE_FP32": np.float32,
-    "TYPE_FP64": np.float64,
-    "TYPE_STRING": np.object_,
+    row.config_name: bool if row.name == "BOOL" else np.dtype(row.numpy_name).type
+    for row in _ROWS
+    if row.numpy_name is not None
 }
 
-# The number of a datatype is its place in the protocol's enumeration, which begins with the invalid one.
+# The number of a datatype is its position in the table, counted from 1.
 _BY_NUMBER: Final[dict[int, type]] = {
-    number: np.bool_ if given is bool else given
-    for number, given in enumerate(TRITON_STRING_TO_NUMPY.values(), start=1)
+    number: np.dtype(row.numpy_name).type for number, row in enumerate(_ROWS, start=1) if row.numpy_name is not None
 }
-_NUMBERS: Final[dict[np.dtype[Any], int]] = {np.dtype(given): number for number, given in _BY_NUMBER.items()}
+_NUMBERS: Final[dict[np.dtype[Any], int]] = {np.dtype(kind): number for number, kind in _BY_NUMBER.items()}
 _STRING: Final = _NUMBERS[np.dtype(np.object_)]
 
 
