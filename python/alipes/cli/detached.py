@@ -25,28 +25,28 @@ def launch(
     timeout: Annotated[float | None, typer.Option(min=0.1, help="Longest wait in seconds until it is ready.")] = None,
 ) -> int:
     """Start a server that goes on running, and return once it is ready. Further flags are those of `alipes serve`."""
-    return _told(
+    return _report(
         lambda: launch_server(repository, handle, server_args=context.args, log_file=log_file, timeout=timeout), _show
     )
 
 
 def status(handle: HandleFile = Path("alipes-server.json")) -> int:
     """Tell whether the server of a handle is ready, and where it is. Succeeds where it is ready."""
-    return _told(lambda: attach(handle), _show)
+    return _report(lambda: attach(handle), _show)
 
 
 def stop(handle: HandleFile = Path("alipes-server.json")) -> int:
     """Stop the server of a handle, after what it is doing."""
-    return _told(lambda: attach(handle), _stop)
+    return _report(lambda: attach(handle), _stop)
 
 
 def _show(server: Detached) -> int:
     state = server.status()
     print(f"{server.name} (process {server.pid}) is {state}")
-    for door in ("http", "grpc", "metrics"):
+    for endpoint in ("http", "grpc", "metrics"):
         try:
-            print(f"  {door:8}{getattr(server, door)}")
-        except AlipesError:  # its flags close this door
+            print(f"  {endpoint:8}{getattr(server, endpoint)}")
+        except AlipesError:  # its flags close this endpoint
             continue
     print(f"  {'log':8}{server.log_path}")
     return 0 if state == "ready" else 1
@@ -58,7 +58,7 @@ def _stop(server: Detached) -> int:
     return 0
 
 
-def _told(find: Callable[[], Detached], then: Callable[[Detached], int]) -> int:
+def _report(find: Callable[[], Detached], then: Callable[[Detached], int]) -> int:
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     try:
         with find() as server:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from alipes.client.tls import Tls
 from alipes.errors import ConfigError
-from alipes.handover import resolve
+from alipes.local_ports import resolve
 
 __all__ = ["Endpoint", "Wire"]
 

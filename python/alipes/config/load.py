@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from alipes.config.caching import read_cache
 from alipes.config.command_line import split_arguments
-from alipes.config.doors import check_doors
+from alipes.config.endpoints import check_endpoints
 from alipes.config.flags import FLAGS, Flag, Value, environment_name, find
 from alipes.config.nearest import nearest
 from alipes.config.options import (
@@ -47,7 +47,7 @@ _GROUPS: Final = {
     "log": LogOptions,
     "trace": TraceOptions,
 }
-_DOORS: Final = ("http", "grpc", "metrics")
+_ENDPOINTS: Final = ("http", "grpc", "metrics")
 _PREFIX: Final = "ALIPES_"
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
 _BACKLOG_DELAY_SCHEDULER: Final = "TRITONSERVER_BACKLOG_DELAY_SCHEDULER"
@@ -158,13 +158,15 @@ def _options(
         http = fields["http.address"]
         # Whoever keeps HTTP on a path wants no open port next to it.
         fields["metrics.address"] = "127.0.0.1" if http.startswith("unix:") else http
-    grouped: dict[str, dict[str, Any]] = {group: {} for group in (*_GROUPS, *(f"{door}.tls" for door in _DOORS))}
+    grouped: dict[str, dict[str, Any]] = {
+        group: {} for group in (*_GROUPS, *(f"{endpoint}.tls" for endpoint in _ENDPOINTS))
+    }
     plain: dict[str, Any] = {}
     for path, value in fields.items():
         group, _, name = path.rpartition(".")
         (grouped[group] if group else plain)[name] = value
-    for door in _DOORS:
-        grouped[door]["tls"] = TlsOptions(**grouped[f"{door}.tls"])
+    for endpoint in _ENDPOINTS:
+        grouped[endpoint]["tls"] = TlsOptions(**grouped[f"{endpoint}.tls"])
     groups: dict[str, Any] = {group: make(**grouped[group]) for group, make in _GROUPS.items()}
     options = ServerOptions(**plain, **groups, origins=origins, notices=tuple(notices))
     _check(options)
@@ -219,4 +221,4 @@ def _check(options: ServerOptions) -> None:
         raise ConfigError(
             "Wildcard model name '*' must be the ONLY startup model if specified at all.", key="load-model"
         )
-    check_doors(options)
+    check_endpoints(options)

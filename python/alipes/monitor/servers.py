@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.errors import AlipesError, DeadlineExceeded, InferError, MonitorError, TlsError, TransportError
-from alipes.handover import resolve
+from alipes.local_ports import resolve
 from alipes.monitor.ledger import Key
 from alipes.monitor.prometheus import Sample, samples
 

@@ -29,13 +29,13 @@ _POLL_S: Final = 0.02
 _TAIL_LINES: Final = 12
 _PR_SET_PDEATHSIG: Final = 1
 
-# The lines by which the server announces its doors; scripts read them too, so they are as stable as an interface.
+# The lines by which the server announces its endpoints; scripts read them too, so they are as stable as an interface.
 _STARTED: Final = re.compile(rb'"Started (HTTPService|GRPCInferenceService|Metrics Service) at ([^"\s]+)"')
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the three doors are, each as `host:port`."""
+    """Where the three endpoints are, each as `host:port`."""
 
     http: str
     grpc: str
@@ -133,13 +133,15 @@ class ServerProcess:
 
 def serve_command(repository: Path) -> list[str]:
     """The command line: this interpreter's alipes, for this machine alone, on ports that the system picks."""
-    doors = [f"--{door}-{what}" for door in ("http", "grpc", "metrics") for what in ("address=127.0.0.1", "port=0")]
-    return [sys.executable, "-m", "alipes", "serve", str(repository), *doors, f"--exit-timeout-secs={EXIT_TIMEOUT_S}"]
+    flags = [
+        f"--{protocol}-{what}" for protocol in ("http", "grpc", "metrics") for what in ("address=127.0.0.1", "port=0")
+    ]
+    return [sys.executable, "-m", "alipes", "serve", str(repository), *flags, f"--exit-timeout-secs={EXIT_TIMEOUT_S}"]
 
 
 def announced(log: bytes) -> Addresses | None:
     """The addresses that a server's log announces; `None` until all three are there."""
-    found = {door: address.decode() for door, address in _STARTED.findall(log)}
+    found = {protocol: address.decode() for protocol, address in _STARTED.findall(log)}
     if len(found) < 3:
         return None
     return Addresses(found[b"HTTPService"], found[b"GRPCInferenceService"], found[b"Metrics Service"])

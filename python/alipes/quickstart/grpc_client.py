@@ -1,4 +1,4 @@
-"""The gRPC door from a client's side: grpcio, with the messages of the project's own proto file."""
+"""gRPC from a client's side: grpcio, with the messages of the project's own proto file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def installed() -> bool:
 
 
 class GrpcClient:
-    """One channel to the gRPC door. Use as a context manager; needs grpcio."""
+    """One channel over gRPC. Use as a context manager; needs grpcio."""
 
     def __init__(self, address: str) -> None:
         """Connects with the first request, to `host:port`."""

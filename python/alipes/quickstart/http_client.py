@@ -1,4 +1,4 @@
-"""The HTTP door from a client's side: the standard library's connection, kept alive, and a few V2 routes."""
+"""HTTP from a client's side: the standard library's connection, kept alive, and a few V2 routes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BatchStatistic:
 
 
 class HttpClient:
-    """One connection to the HTTP door. Use as a context manager."""
+    """One HTTP connection. Use as a context manager."""
 
     def __init__(self, address: str) -> None:
         """Connects with the first request, to `host:port`."""

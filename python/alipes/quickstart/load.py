@@ -93,7 +93,7 @@ def run(
     """Sends the requests round and round until the time is up, and waits for the last answers.
 
     Args:
-        address: `host:port` of the HTTP door.
+        address: `host:port` of the HTTP endpoint.
         requests: Complete requests, as `http_request` makes them.
         seconds: How long new requests are sent.
         connections: How many connections send, each one request at a time.
@@ -105,7 +105,7 @@ def run(
     return asyncio.run(_run(address, requests, seconds, connections, tick))
 
 
-class _Book:
+class _Record:
     """What all connections write down together."""
 
     def __init__(self) -> None:
@@ -117,9 +117,9 @@ class _Book:
 class _Connection(asyncio.Protocol):
     """One connection: each complete answer is written down and sends the next request."""
 
-    def __init__(self, book: _Book, requests: Iterator[bytes]) -> None:
+    def __init__(self, record: _Record, requests: Iterator[bytes]) -> None:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._book = book
+        self._record = record
         self._requests = requests
         self._received = bytearray()
         self._sent_ns = 0
@@ -152,7 +152,7 @@ class _Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         assert self._transport is not None
-        if self._book.sending:
+        if self._record.sending:
             self._sent_ns = time.perf_counter_ns()
             self._transport.write(next(self._requests))
         else:
@@ -160,9 +160,9 @@ class _Connection(asyncio.Protocol):
 
     def _write_down(self) -> None:
         if self._received.startswith(b"HTTP/1.1 200"):
-            self._book.latencies_ns.append(time.perf_counter_ns() - self._sent_ns)
+            self._record.latencies_ns.append(time.perf_counter_ns() - self._sent_ns)
         else:
-            self._book.failures += 1
+            self._record.failures += 1
 
     def _end(self, error: TransportError | None) -> None:
         if not self.ended.done():
@@ -178,29 +178,29 @@ async def _run(
 ) -> LoadResult:
     import numpy as np
 
-    book, opened = _Book(), list[_Connection]()
+    record, opened = _Record(), list[_Connection]()
     started, started_cpu = time.perf_counter(), time.process_time()
     try:
         for number in range(connections):
-            opened.append(await _open(address, book, islice(cycle(requests), number, None)))
+            opened.append(await _open(address, record, islice(cycle(requests), number, None)))
         while (elapsed := time.perf_counter() - started) < seconds and not any(one.ended.done() for one in opened):
             tick(elapsed)
             await asyncio.sleep(min(_TICK_S, seconds - elapsed))
-        book.sending = False
+        record.sending = False
         await asyncio.gather(*(one.ended for one in opened))
     finally:
         for one in opened:
             one.close()
     elapsed = time.perf_counter() - started
     busy = (time.process_time() - started_cpu) / elapsed
-    return LoadResult(connections, elapsed, book.failures, busy, np.array(book.latencies_ns, np.int64))
+    return LoadResult(connections, elapsed, record.failures, busy, np.array(record.latencies_ns, np.int64))
 
 
-async def _open(address: str, book: _Book, requests: Iterator[bytes]) -> _Connection:
+async def _open(address: str, record: _Record, requests: Iterator[bytes]) -> _Connection:
     host, _, port = address.rpartition(":")
     try:
         _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: _Connection(book, requests), host, int(port)
+            lambda: _Connection(record, requests), host, int(port)
         )
     except OSError as error:
         raise TransportError(f"{address}: {error}") from error

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from alipes.quickstart.digits import Digits
-    from alipes.quickstart.doors import DoorResult
     from alipes.quickstart.http_client import BatchStatistic
     from alipes.quickstart.load import LoadResult
+    from alipes.quickstart.protocols import ProtocolResult
 
 _WIDTH: Final = 80
 _BAR: Final = 14
@@ -81,8 +81,8 @@ class Screen:
         self._console.print(answers)
         self._console.print(truths)
 
-    def doors(self, results: Sequence[DoorResult], *, grpc_skipped: bool) -> None:
-        """Accuracy through each door, and how long one request took."""
+    def protocols(self, results: Sequence[ProtocolResult], *, grpc_skipped: bool) -> None:
+        """Accuracy through each protocol, and how long one request took."""
         self._heading("Every held-out scan, one request each, through every door")
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         table.add_column("door")
@@ -91,7 +91,7 @@ class Screen:
         for result in results:
             scans = len(result.probabilities)
             accuracy = f"{100 * result.accuracy:.1f} %"
-            table.add_row(result.door, str(scans), str(result.right), accuracy, f"{result.median_ms:.2f} ms")
+            table.add_row(result.protocol, str(scans), str(result.right), accuracy, f"{result.median_ms:.2f} ms")
         self._console.print(table)
         if grpc_skipped:
             self._console.print("gRPC was left out, because grpcio is not installed. To see it, type:", style="yellow")

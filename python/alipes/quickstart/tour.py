@@ -1,4 +1,4 @@
-"""The order of the tour: start the server, ask through every door, load it, look at its batches, stop it."""
+"""The order of the tour: start the server, classify scans over every protocol, load it, show its batches, stop it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from alipes.errors import AlipesError
 from alipes.quickstart import digits, grpc_client, load
 from alipes.quickstart.batches import since
 from alipes.quickstart.child import Addresses, ServerProcess
-from alipes.quickstart.doors import ask_every_door
 from alipes.quickstart.http_client import HttpClient, json_body
+from alipes.quickstart.protocols import classify_all
 from alipes.quickstart.screen import Screen
 
 INTERRUPTED: Final = 128 + signal.SIGINT
@@ -52,9 +52,9 @@ def _show(screen: Screen, server: ServerProcess, seconds: float) -> Addresses:
     screen.title(len(scans.labels))
     screen.ready(addresses, ready_after_s)
 
-    results = ask_every_door(addresses, scans)
+    results = classify_all(addresses, scans)
     screen.drawings(scans, results[0].probabilities)
-    screen.doors(results, grpc_skipped=not grpc_client.installed())
+    screen.protocols(results, grpc_skipped=not grpc_client.installed())
 
     with HttpClient(addresses.http) as client:
         before = client.batches(digits.MODEL)

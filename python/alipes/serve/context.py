@@ -10,17 +10,17 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from alipes.serve.doors import DoorName, asked_doors, flag_words
+from alipes.serve.endpoints import EndpointName, flag_words, requested_endpoints
 from alipes.serve.gpus import has_gpu, say_without_gpu, visible_devices
 from alipes.serve.instance import Instance
-from alipes.serve.keeper import Keeper
 from alipes.serve.recipe import Recipe, Runtime, find_image, repository_of
+from alipes.serve.supervisor import Supervisor
 
 __all__ = ["recipe", "serve"]
 
 _numbers = itertools.count(1)
 
-# Flags by which a server says less: its log may then lack the lines that tell of its doors.
+# Flags by which a server says less: its log may then lack the lines that tell of its endpoints.
 _QUIET = ("--log-info", "--log-file")
 
 
@@ -38,8 +38,8 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
 ) -> Iterator[Instance]:
     """Serves a model repository while the block runs.
 
-    The doors are at the ports 8000, 8001 and 8002 where these are free. Where one is not, another is taken, and clients
-    and monitors of this process which ask for `localhost:8001` are led there; `instance.grpc` says where that is.
+    The endpoints use the ports 8000, 8001 and 8002. If one of them is in use, the server takes another, and clients and
+    monitors of this process that connect to `localhost:8001` reach it there; `instance.grpc` is the real address.
 
     Args:
         model_repo_dir: The repository: a folder, or the address of a bucket.
@@ -60,15 +60,15 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
     folder = Path(tempfile.mkdtemp(prefix="alipes-serve-"))
     try:
         log = Path(log_file).absolute() if log_file is not None else folder / "server.log"
-        keeper = Keeper(plan, asked_doors(plan.flags), log)
-        keeper.start()
+        supervisor = Supervisor(plan, requested_endpoints(plan.flags), log)
+        supervisor.start()
         try:
-            instance = Instance(plan.name, keeper, log, announced=announced(plan))
+            instance = Instance(plan.name, supervisor, log, announced=announced(plan))
             if wait:
                 instance.wait_until_ready()
             yield instance
         finally:
-            keeper.stop()
+            supervisor.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -99,10 +99,10 @@ def recipe(
     )
 
 
-def announced(plan: Recipe) -> Collection[DoorName]:
-    """The doors of which a server's output will tell when they are open."""
+def announced(plan: Recipe) -> Collection[EndpointName]:
+    """The endpoints of which a server's output will tell when they are open."""
     if any(word.startswith(_QUIET) for word in plan.flags):
         return ()
-    doors = asked_doors(plan.flags)
+    endpoints = requested_endpoints(plan.flags)
     # An image may have a server that was built without metrics.
-    return {name for name in doors if plan.image is None or name != "metrics"}
+    return {name for name in endpoints if plan.image is None or name != "metrics"}

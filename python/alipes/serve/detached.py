@@ -13,15 +13,15 @@ from types import TracebackType
 from typing import Self
 
 from alipes.errors import AlipesError, ServeError
-from alipes.handover import Handover, spoken_for
+from alipes.local_ports import PortMapping, reserved_ports
 from alipes.serve.context import announced, recipe
-from alipes.serve.doors import Doors, asked_doors, choose_ports
+from alipes.serve.endpoints import Endpoints, choose_ports, requested_endpoints
 from alipes.serve.handle import Handle
 from alipes.serve.instance import Instance
-from alipes.serve.keeper import ATTEMPTS, end, environment
 from alipes.serve.readiness import in_use
 from alipes.serve.recipe import Recipe, Runtime
 from alipes.serve.running import Apart, started_at
+from alipes.serve.supervisor import ATTEMPTS, end, environment
 
 __all__ = ["Detached", "attach", "launch"]
 
@@ -36,8 +36,8 @@ class Detached(Instance):
     def __init__(self, handle: Path, known: Handle) -> None:
         """Takes a server that was started; from now on clients of this process are led to it."""
         source = _Source(known, handle)
-        doors = announced(known.recipe) if known.here else ()
-        super().__init__(known.recipe.name, source, Path(known.log), announced=doors)
+        endpoints = announced(known.recipe) if known.here else ()
+        super().__init__(known.recipe.name, source, Path(known.log), announced=endpoints)
         self.handle = handle
         self._apart = source
 
@@ -53,7 +53,7 @@ class Detached(Instance):
 
     def close(self) -> None:
         """Leaves the server alone. A second time does nothing."""
-        self._apart.handover.withdraw()
+        self._apart.port_mapping.withdraw()
 
 
 def launch(  # noqa: PLR0913, PLR0917  # the arguments of `serve`, behind the handle
@@ -89,11 +89,11 @@ def launch(  # noqa: PLR0913, PLR0917  # the arguments of `serve`, behind the ha
     _refuse_if_running(path)
     plan = recipe(model_repo_dir, image, name, gpus, server_args, runtime)
     log = Path(log_file).absolute() if log_file is not None else path.with_name(path.name + ".log")
-    asked = asked_doors(plan.flags)
+    requested = requested_endpoints(plan.flags)
     attempts = 0
     while True:
         attempts += 1
-        server = _start(plan, choose_ports(asked, spoken_for()), log, path)
+        server = _start(plan, choose_ports(requested, reserved_ports()), log, path)
         try:
             server.wait_until_ready(timeout)
         except BaseException as error:
@@ -118,22 +118,24 @@ class _Source:
     """What an instance asks of a server that runs apart."""
 
     def __init__(self, known: Handle, path: Path) -> None:
-        self.doors: Doors = known.reachable()
-        self.ports = {port for door in self.doors.values() for port in (door.asked, door.port)}
+        self.endpoints: Endpoints = known.reachable()
+        self.ports = {port for endpoint in self.endpoints.values() for port in (endpoint.requested, endpoint.port)}
         # Whoever has the handle may stop the server.
-        self.handover = Handover(next((door.host for door in self.doors.values()), ""), lambda: self.how() is None)
+        self.port_mapping = PortMapping(
+            next((endpoint.host for endpoint in self.endpoints.values()), ""), lambda: self.how() is None
+        )
         self._known = known
         self._path = path
         self._process = Apart(known.pid, known.started)
         if known.here and self.how() is None:
-            self.handover.publish({door.asked: door.port for door in self.doors.values()})
+            self.port_mapping.publish({endpoint.requested: endpoint.port for endpoint in self.endpoints.values()})
 
     @property
     def pid(self) -> int:
         return self._known.pid
 
     def how(self) -> str | None:
-        # Of a process on another machine only its doors can be asked.
+        # A process on another machine is reachable through its endpoints only.
         return self._process.ended() if self._known.here else None
 
     def wait_for_end(self, timeout_s: float) -> bool:
@@ -145,7 +147,7 @@ class _Source:
     def stop(self) -> None:
         if not self._known.here:
             raise ServeError(f"the server {self._known.recipe.name} runs on {self._known.host}: stop it there")
-        self.handover.withdraw()
+        self.port_mapping.withdraw()
         if self.how() is None:
             end(self._process, self._known.recipe)
         self._path.unlink(missing_ok=True)
@@ -161,9 +163,9 @@ def _refuse_if_running(path: Path) -> None:
             )
 
 
-def _start(plan: Recipe, doors: Doors, log: Path, path: Path) -> Detached:
+def _start(plan: Recipe, endpoints: Endpoints, log: Path, path: Path) -> Detached:
     """Starts the process and writes its handle, so that it is found even if this process ends now."""
-    command = plan.command(doors)
+    command = plan.command(endpoints)
     try:
         log.write_bytes(b"")
     except OSError as error:
@@ -173,7 +175,7 @@ def _start(plan: Recipe, doors: Doors, log: Path, path: Path) -> Detached:
         (*launcher, *command.words), env=environment(command), stdout=subprocess.PIPE, text=True, check=True
     )
     pid = int(done.stdout)
-    known = Handle(plan, doors, socket.gethostname(), pid, started_at(pid), str(log))
+    known = Handle(plan, endpoints, socket.gethostname(), pid, started_at(pid), str(log))
     try:
         known.save(path)
     except ServeError:

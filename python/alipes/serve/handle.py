@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from alipes.errors import ServeError
-from alipes.serve.doors import Door, Doors
+from alipes.serve.endpoints import Endpoints, ServerEndpoint
 from alipes.serve.recipe import Recipe
 
 __all__ = ["Handle"]
 
 FORMAT: Final = 1
 """Format of the file; one of another format is refused rather than guessed at."""
+
+# Keys of the file, part of its format.
+_ENDPOINTS_KEY: Final = "doors"
+_REQUESTED_KEY: Final = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class Handle:
 
     Attributes:
         recipe: How it was started.
-        doors: Where it listens.
+        endpoints: Where it listens.
         host: The machine that it runs on.
         pid: Its process id there.
         started: When that process started, as the system counts; ids of processes are used again.
@@ -34,7 +38,7 @@ class Handle:
     """
 
     recipe: Recipe
-    doors: Doors
+    endpoints: Endpoints
     host: str
     pid: int
     started: int
@@ -45,14 +49,14 @@ class Handle:
         """Whether it runs on this machine."""
         return self.host == socket.gethostname()
 
-    def reachable(self) -> Doors:
-        """Where its doors are for this machine."""
+    def reachable(self) -> Endpoints:
+        """Where its endpoints are for this machine."""
         if self.here:
-            return self.doors
+            return self.endpoints
         everywhere = ("", "0.0.0.0", "::")
         return {
-            name: replace(door, host=self.host) if door.host in everywhere else door
-            for name, door in self.doors.items()
+            name: replace(endpoint, host=self.host) if endpoint.host in everywhere else endpoint
+            for name, endpoint in self.endpoints.items()
         }
 
     def save(self, path: Path) -> None:
@@ -61,7 +65,7 @@ class Handle:
         Raises:
             ServeError: If it cannot be written.
         """
-        document = {"format": FORMAT, **asdict(self)}
+        document = {"format": FORMAT, **_document(self)}
         part = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
@@ -92,7 +96,15 @@ class Handle:
             raise ServeError(f"{path} is no handle of a server: {error}") from error
 
 
+def _document(handle: Handle) -> dict[str, Any]:
+    document = asdict(handle)
+    rows: dict[str, dict[str, Any]] = document.pop("endpoints")
+    document[_ENDPOINTS_KEY] = {name: {_REQUESTED_KEY: row.pop("requested"), **row} for name, row in rows.items()}
+    return document
+
+
 def _handle(document: dict[str, Any]) -> Handle:
     flags = tuple(document["recipe"].pop("flags"))
-    doors: Doors = {name: Door(**door) for name, door in document.pop("doors").items()}
-    return Handle(recipe=Recipe(flags=flags, **document.pop("recipe")), doors=doors, **document)
+    rows = document.pop(_ENDPOINTS_KEY).items()
+    endpoints: Endpoints = {name: ServerEndpoint(requested=row.pop(_REQUESTED_KEY), **row) for name, row in rows}
+    return Handle(recipe=Recipe(flags=flags, **document.pop("recipe")), endpoints=endpoints, **document)

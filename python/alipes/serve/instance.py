@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from alipes.errors import ServeError, ServeTimeout
-from alipes.handover import resolve
+from alipes.local_ports import resolve
 from alipes.progress.work import Task, task
-from alipes.serve.doors import DoorName, Doors
+from alipes.serve.endpoints import EndpointName, Endpoints
 from alipes.serve.readiness import State, announces, loading, look, tail
 
 __all__ = ["Instance", "Source"]
@@ -29,9 +29,9 @@ _log = logging.getLogger("alipes.serve")
 class Source(Protocol):
     """Who holds the server's process for an instance."""
 
-    doors: Doors
+    endpoints: Endpoints
     ports: set[int]
-    """By which scripts may know its doors."""
+    """By which scripts may know its endpoints."""
 
     @property
     def pid(self) -> int:
@@ -62,7 +62,7 @@ class Instance:
             name: Its name.
             source: Who holds the process.
             log_path: Where its output is.
-            announced: Doors of which its log will say when they are open.
+            announced: Endpoints of which its log will say when they are open.
         """
         self.name = name
         self.log_path = log_path
@@ -70,7 +70,7 @@ class Instance:
         self._closed: Collection[str] = announced
 
     def __repr__(self) -> str:
-        """Its name, its state and its gRPC door."""
+        """Its name, its state and its gRPC endpoint."""
         return f"<Instance {self.name}: {self.status()}, gRPC at {self._known('grpc')}>"
 
     @property
@@ -115,13 +115,13 @@ class Instance:
         """Returns once the server and all of its models can answer.
 
         Args:
-            endpoint: One of the server's doors, as a script knows it.
+            endpoint: One of the server's endpoints, as a script knows it.
             timeout: Longest wait in seconds; `None` and 0 wait without end.
             log_interval: Seconds between two notes in the log (level DEBUG) that it is still waiting.
             progress: False shows no line with what is loading, which a terminal or a notebook is shown otherwise.
 
         Raises:
-            ServeError: If the server ended, if a model cannot be loaded, or if the endpoint is none of its doors.
+            ServeError: If the server ended, if a model cannot be loaded, or if the endpoint is none of its endpoints.
             ServeTimeout: If the time is up; it is a `TimeoutError` and a `RuntimeError`.
         """
         self._check(endpoint)
@@ -134,7 +134,7 @@ class Instance:
     def wait_until_ready(
         self, timeout: float | None = None, log_interval: float | None = 10, *, progress: bool | None = None
     ) -> None:
-        """The same as `wait`, at whichever doors the server has."""
+        """The same as `wait`, at whichever endpoints the server has."""
         begun = time.monotonic()
         deadline = begun + timeout if timeout else None
         noted, pause = begun, _FIRST_LOOK_S
@@ -170,25 +170,25 @@ class Instance:
             raise ServeError(f"the server {self.name} runs and will not be ready: {'; '.join(state.failed)}")
 
     def _check(self, endpoint: str) -> None:
-        """The endpoint names a door of this server.
+        """The endpoint names one of this server.
 
         Raises:
             ServeError: If it does not.
         """
         named = {address.rpartition("/")[2].rpartition(":")[2] for address in (endpoint, resolve(endpoint))}
         if named.isdisjoint(map(str, self._source.ports)):
-            there = ", ".join(f"{name} at {door.address}" for name, door in self._source.doors.items())
+            there = ", ".join(f"{name} at {endpoint.address}" for name, endpoint in self._source.endpoints.items())
             raise ServeError(f"{endpoint} is no door of the server {self.name}: it has {there}")
 
-    def _address(self, name: DoorName) -> str:
-        door = self._source.doors.get(name)
-        if door is None:
+    def _address(self, name: EndpointName) -> str:
+        endpoint = self._source.endpoints.get(name)
+        if endpoint is None:
             raise ServeError(f"the server {self.name} has no {name} door: its flags close it")
-        return door.address
+        return endpoint.address
 
-    def _known(self, name: DoorName) -> str:
-        door = self._source.doors.get(name)
-        return door.address if door is not None else "no door"
+    def _known(self, name: EndpointName) -> str:
+        endpoint = self._source.endpoints.get(name)
+        return endpoint.address if endpoint is not None else "no door"
 
 
 def _told(models: Sequence[str]) -> str:

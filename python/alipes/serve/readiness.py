@@ -1,4 +1,4 @@
-"""Whether a server can answer, asked at its HTTP door; and what its log says of its start."""
+"""Readiness of a server, over its HTTP endpoint; and what its log says about its start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAIL_BYTES: Final = 1 << 16
 _TAIL_LINES: Final = 40
 _LAST_WORDS: Final = 5
 
-# The lines by which a server announces its doors, Triton's words.
+# The lines by which a server announces its endpoints, Triton's words.
 _STARTED: Final = re.compile(rb"Started (HTTPService|GRPCInferenceService|Metrics Service) at ")
 _SERVICES: Final = {b"HTTPService": "http", b"GRPCInferenceService": "grpc", b"Metrics Service": "metrics"}
 
@@ -42,7 +42,7 @@ class State:
 
 
 def look(address: str) -> State:
-    """Asks the server at an HTTP door."""
+    """Asks the server at an HTTP endpoint."""
     connection = HTTPConnection(address, timeout=_TIMEOUT_S)
     try:
         if _status(connection, "/v2/health/ready") == 200:
@@ -56,8 +56,8 @@ def look(address: str) -> State:
         connection.close()
 
 
-def announces(log: Path, doors: Collection[str]) -> bool:
-    """Whether the server whose log this is has opened all of these doors.
+def announces(log: Path, endpoints: Collection[str]) -> bool:
+    """Whether the server whose log this is has opened all of these endpoints.
 
     Whoever answers at one of its ports before that may be another server, which was quicker.
     """
@@ -65,7 +65,7 @@ def announces(log: Path, doors: Collection[str]) -> bool:
         opened = {_SERVICES[service] for service in _STARTED.findall(log.read_bytes())}
     except OSError:
         return False
-    return opened.issuperset(doors)
+    return opened.issuperset(endpoints)
 
 
 def loading(log: Path) -> list[str]:

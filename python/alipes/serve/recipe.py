@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from alipes.errors import ServeError
-from alipes.serve.doors import DoorName, Doors
+from alipes.serve.endpoints import EndpointName, Endpoints
 from alipes.serve.gpus import VISIBLE
 
 __all__ = ["CVMFS", "TRITONSERVER", "Command", "Recipe", "Runtime", "find_image", "flags_of", "repository_of"]
@@ -63,15 +63,15 @@ class Recipe:
     gpu: bool
     flags: tuple[str, ...]
 
-    def command(self, doors: Doors) -> Command:
-        """The process that serves at these doors.
+    def command(self, endpoints: Endpoints) -> Command:
+        """The process that serves at these endpoints.
 
         Raises:
             ServeError: If what runs the image is not installed.
         """
         if self.image is None:
-            return self._own(doors)
-        return {"apptainer": self._apptainer, "docker": self._docker, "podman": self._docker}[self.runtime](doors)
+            return self._own(endpoints)
+        return {"apptainer": self._apptainer, "docker": self._docker, "podman": self._docker}[self.runtime](endpoints)
 
     @property
     def removal(self) -> tuple[str, ...]:
@@ -82,39 +82,41 @@ class Recipe:
         contained = self.image is not None and self.runtime != "apptainer"
         return (self.runtime, "rm", "--force", self.name) if contained else ()
 
-    def _own(self, doors: Doors) -> Command:
+    def _own(self, endpoints: Endpoints) -> Command:
         exit_timeout = () if _names(self.flags, "exit-timeout-secs") else (f"--exit-timeout-secs={EXIT_TIMEOUT_S}",)
-        words = (sys.executable, "-m", "alipes", "serve", *exit_timeout, *self._flags(doors))
+        words = (sys.executable, "-m", "alipes", "serve", *exit_timeout, *self._flags(endpoints))
         return Command(words, {} if self.devices is None else {VISIBLE: self.devices})
 
-    def _apptainer(self, doors: Doors) -> Command:
+    def _apptainer(self, endpoints: Endpoints) -> Command:
         program = _program("apptainer", "singularity")
         # The variable is given to the very command that runs the server: what an instance was started with is not
         # what a later `exec` in it sees.
         visible = () if self.devices is None else ("--env", f"{VISIBLE}={self.devices}")
         nv = ("--nv",) if self.gpu else ()
         words = (program, "exec", *nv, *visible, *self._bound("--bind", "{0}:{0}"), str(self.image))
-        return Command((*words, TRITONSERVER, *self._flags(doors)), {})
+        return Command((*words, TRITONSERVER, *self._flags(endpoints)), {})
 
-    def _docker(self, doors: Doors) -> Command:
+    def _docker(self, endpoints: Endpoints) -> Command:
         program = _program(self.runtime)
         gpus = _container_gpus(self.runtime, self.devices) if self.gpu else ()
         # The network is the machine's own, so that ports mean the same inside and outside.
         words = (program, "run", "--rm", "--init", "--name", self.name, "--network=host", *gpus)
-        inside = (*self._bound("--volume", "{0}:{0}"), str(self.image), TRITONSERVER, *self._flags(doors))
+        inside = (*self._bound("--volume", "{0}:{0}"), str(self.image), TRITONSERVER, *self._flags(endpoints))
         return Command((*words, *inside), {})
 
     def _bound(self, option: str, form: str) -> tuple[str, ...]:
         """The option that shows the repository's folder to a container, at the same place."""
         return (option, form.format(self.repository)) if "://" not in self.repository else ()
 
-    def _flags(self, doors: Doors) -> tuple[str, ...]:
-        return (f"--model-repository={self.repository}", *self.flags, *flags_of(doors))
+    def _flags(self, endpoints: Endpoints) -> tuple[str, ...]:
+        return (f"--model-repository={self.repository}", *self.flags, *flags_of(endpoints))
 
 
-def flags_of(doors: Doors) -> tuple[str, ...]:
-    """The flags that put the doors where they are; they stand last, since the last one counts."""
-    names: dict[DoorName, str] = {name: f"--{name}-port={door.port}" for name, door in doors.items() if door.port}
+def flags_of(endpoints: Endpoints) -> tuple[str, ...]:
+    """The flags that put the endpoints where they are; they stand last, since the last one counts."""
+    names: dict[EndpointName, str] = {
+        name: f"--{name}-port={endpoint.port}" for name, endpoint in endpoints.items() if endpoint.port
+    }
     return tuple(names.values())
 
 

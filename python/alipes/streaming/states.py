@@ -18,7 +18,7 @@ from alipes.errors import (
     TransportError,
     Unsupported,
 )
-from alipes.handover import resolve
+from alipes.local_ports import resolve
 
 __all__ = ["put_states", "take_states"]
 
@@ -34,7 +34,7 @@ _MAX_ANSWER_BYTES: Final = 2**31 - 1
 _NATIVE: Final = frozenset({"snapshotter", "averager"})
 """Backends that are states and nothing else."""
 
-_KEPT_BESIDE: Final = "onnxruntime"
+_STATES_IN_CONFIG: Final = "onnxruntime"
 """The backend whose models may have states in their configuration, which the server keeps beside their instances."""
 
 _ERRORS: Final[Mapping[int, type[InferError]]] = {
@@ -51,7 +51,7 @@ def take_states(address: str, model: str, sequence: int | str, *, timeout_s: flo
     Call it between the requests of the sequence: while one is under way the server refuses.
 
     Args:
-        address: The server's HTTP door, `host:port`.
+        address: The server's HTTP endpoint, `host:port`.
         model: A snapshotter, an averager, an ONNX model with states in its configuration, or an ensemble of such among
             others.
         sequence: The sequence, by the number or text that its requests carry.
@@ -66,8 +66,8 @@ def take_states(address: str, model: str, sequence: int | str, *, timeout_s: flo
         Unsupported: If a model keeps states that no server gives away.
         TransportError: If the server cannot be reached.
     """
-    door = _Door(address, timeout_s)
-    return {path: door.ask("GET", _state_path(path, sequence)) for path in _keepers(door, model)}
+    endpoint = _HttpEndpoint(address, timeout_s)
+    return {path: endpoint.call("GET", _state_path(path, sequence)) for path in _stateful_models(endpoint, model)}
 
 
 def put_states(
@@ -78,7 +78,7 @@ def put_states(
     All of them are put, or none: where one is refused, the others become what they were.
 
     Args:
-        address: The server's HTTP door, `host:port`.
+        address: The server's HTTP endpoint, `host:port`.
         model: The model, or the ensemble.
         sequence: The sequence; it need not be called as it was, and need not be live.
         states: What `take_states` gave for a model of the same name.
@@ -89,50 +89,51 @@ def put_states(
         NotReady: If a request of the sequence is under way, or there is no slot left.
         TransportError: If the server cannot be reached. What was put may stay then.
     """
-    door = _Door(address, timeout_s)
-    keepers = list(_keepers(door, model))
-    if set(keepers) != set(states):
+    endpoint = _HttpEndpoint(address, timeout_s)
+    stateful = list(_stateful_models(endpoint, model))
+    if set(stateful) != set(states):
         raise InvalidArgument(
-            f"model '{model}' keeps states in {_listed(keepers)}, but those given are of {_listed(states)}", model=model
+            f"model '{model}' keeps states in {_listed(stateful)}, but those given are of {_listed(states)}",
+            model=model,
         )
-    before = {path: _present(door, path, sequence) for path in keepers} if len(keepers) > 1 else {}
+    before = {path: _present(endpoint, path, sequence) for path in stateful} if len(stateful) > 1 else {}
     put: list[str] = []
     try:
-        for path in keepers:
-            door.ask("PUT", _state_path(path, sequence), states[path])
+        for path in stateful:
+            endpoint.call("PUT", _state_path(path, sequence), states[path])
             put.append(path)
     except AlipesError as error:
         for path in reversed(put):
-            _put_back(door, path, sequence, before[path], error)
+            _put_back(endpoint, path, sequence, before[path], error)
         raise
 
 
-def _present(door: _Door, path: str, sequence: int | str) -> bytes | None:
+def _present(endpoint: _HttpEndpoint, path: str, sequence: int | str) -> bytes | None:
     """The state of a sequence; `None` where it is not live."""
     try:
-        return door.ask("GET", _state_path(path, sequence))
+        return endpoint.call("GET", _state_path(path, sequence))
     except NotFound:
         return None
 
 
-def _put_back(door: _Door, path: str, sequence: int | str, state: bytes | None, error: AlipesError) -> None:
+def _put_back(endpoint: _HttpEndpoint, path: str, sequence: int | str, state: bytes | None, error: AlipesError) -> None:
     """Makes the state of a model what it was; where that fails too, the error says so."""
     try:
         if state is None:
-            door.ask("DELETE", _state_path(path, sequence))
+            endpoint.call("DELETE", _state_path(path, sequence))
         else:
-            door.ask("PUT", _state_path(path, sequence), state)
+            endpoint.call("PUT", _state_path(path, sequence), state)
     except AlipesError as problem:
         error.add_note(f"the new state of model '{path}' stays: {problem}")
 
 
-def _keepers(door: _Door, model: str) -> Iterator[str]:
+def _stateful_models(endpoint: _HttpEndpoint, model: str) -> Iterator[str]:
     """Paths of the models that keep states, each once: `name`, or `name/versions/2` where an ensemble says so."""
     waiting, seen = [model], {model}
     found = 0
     while waiting:
         path = waiting.pop(0)
-        config: dict[str, Any] = json.loads(door.ask("GET", f"{_model_path(path)}/config"))
+        config: dict[str, Any] = json.loads(endpoint.call("GET", f"{_model_path(path)}/config"))
         steps = config.get("ensemble_scheduling", {}).get("step", [])
         for step in steps:
             version = int(step.get("model_version", -1))
@@ -144,7 +145,7 @@ def _keepers(door: _Door, model: str) -> Iterator[str]:
             raise Internal(f"ensemble '{model}' has more than {_MAX_STEPS} models", model=model)
         batching = config.get("sequence_batching")
         if config.get("backend") in _NATIVE or (
-            config.get("backend") == _KEPT_BESIDE and (batching or {}).get("state")
+            config.get("backend") == _STATES_IN_CONFIG and (batching or {}).get("state")
         ):
             found += 1
             yield path
@@ -171,14 +172,14 @@ def _listed(names: Any) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names)) or "none"
 
 
-class _Door:
-    """The HTTP door of a server, asked one thing after the other."""
+class _HttpEndpoint:
+    """The HTTP endpoint of a server, one call at a time."""
 
     def __init__(self, address: str, timeout_s: float) -> None:
         """Connects to nothing yet."""
         self._address, self._timeout_s = resolve(address), timeout_s
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+    def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """The body of the answer.
 
         Raises:

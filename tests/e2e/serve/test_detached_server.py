@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 from alipes.errors import ServeError, ServeTimeout
-from alipes.handover import resolve
+from alipes.local_ports import resolve
 from alipes.serve import attach, launch
 from support.containers import LOOPBACK, stand_in
 from support.models import add_model, times

@@ -33,9 +33,9 @@ def test_a_kept_server_is_asked_at_its_real_addresses() -> None:
 def test_a_stopped_server_is_started_before_it_is_asked() -> None:
     commands = [command for _, command in next_steps.commands(None)]
     serve = next(index for index, command in enumerate(commands) if command.startswith("alipes serve "))
-    ask = next(index for index, command in enumerate(commands) if command.startswith("curl "))
-    assert serve < ask
-    assert "localhost:8000" in commands[ask]
+    classify_each = next(index for index, command in enumerate(commands) if command.startswith("curl "))
+    assert serve < classify_each
+    assert "localhost:8000" in commands[classify_each]
 
 
 def test_commands_name_files_that_a_copy_holds(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ import pytest
 from alipes.errors import ServerStartError
 from alipes.quickstart import digits
 from alipes.quickstart.child import Addresses
-from alipes.quickstart.doors import DoorResult
 from alipes.quickstart.http_client import BatchStatistic
 from alipes.quickstart.load import LoadResult
+from alipes.quickstart.protocols import ProtocolResult
 from alipes.quickstart.screen import Screen, pick
 
 ADDRESSES = Addresses("127.0.0.1:41001", "127.0.0.1:41002", "127.0.0.1:41003")
@@ -16,13 +16,13 @@ ADDRESSES = Addresses("127.0.0.1:41001", "127.0.0.1:41002", "127.0.0.1:41003")
 def _tour(screen: Screen) -> None:
     data = digits.held_out()
     probabilities = np.eye(10, dtype=np.float32)[data.labels]
-    result = DoorResult("HTTP, JSON", probabilities, len(data.labels), 0.1)
+    result = ProtocolResult("HTTP, JSON", probabilities, len(data.labels), 0.1)
     screen.title(len(data.labels))
     with screen.waiting("starting the server"):
         pass
     screen.ready(ADDRESSES, 0.2)
     screen.drawings(data, probabilities)
-    screen.doors([result], grpc_skipped=True)
+    screen.protocols([result], grpc_skipped=True)
     with screen.progress(1) as tick:
         tick(0.5)
     screen.load(LoadResult(32, 5.0, 0, 0.99, np.full(50_000, 1_000_000)))

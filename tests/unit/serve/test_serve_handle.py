@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import socket
 from pathlib import Path
 
 import pytest
 from alipes.errors import ServeError
-from alipes.serve.doors import Door
+from alipes.serve.endpoints import ServerEndpoint
 from alipes.serve.handle import Handle
 from alipes.serve.recipe import Recipe
 from alipes.serve.running import Apart, started_at
 
 RECIPE = Recipe("n", "/models", None, "apptainer", None, False, ("--log-verbose=1",))
-DOORS = {"http": Door("", 8000, 4000, fixed=False), "grpc": Door("127.0.0.1", 8001, 4001, fixed=False)}
-HANDLE = Handle(RECIPE, DOORS, socket.gethostname(), os.getpid(), started_at(os.getpid()), "/server.log")
+ENDPOINTS = {
+    "http": ServerEndpoint("", 8000, 4000, fixed=False),
+    "grpc": ServerEndpoint("127.0.0.1", 8001, 4001, fixed=False),
+}
+HANDLE = Handle(RECIPE, ENDPOINTS, socket.gethostname(), os.getpid(), started_at(os.getpid()), "/server.log")
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     HANDLE.save(tmp_path / "server.json")
     assert Handle.load(tmp_path / "server.json") == HANDLE
     assert [entry.name for entry in tmp_path.iterdir()] == ["server.json"]
+    written = json.loads((tmp_path / "server.json").read_text())
+    assert written["doors"]["http"] == {"host": "", "asked": 8000, "port": 4000, "fixed": False}
 
 
 OTHERS = ["", "{}", "[]", '{"format": 2}', '{"format": 1}', '{"format": 1, "recipe": {"flags": []}}']
@@ -44,11 +50,11 @@ def test_a_handle_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_server_on_another_machine_is_reached_by_the_name_of_that_machine() -> None:
     elsewhere = dataclasses.replace(HANDLE, host="node17")
-    assert {name: door.address for name, door in elsewhere.reachable().items()} == {
+    assert {name: endpoint.address for name, endpoint in elsewhere.reachable().items()} == {
         "http": "node17:4000",
         "grpc": "127.0.0.1:4001",
     }
-    assert HANDLE.reachable() == DOORS
+    assert HANDLE.reachable() == ENDPOINTS
 
 
 def test_a_process_is_known_by_its_id_and_by_when_it_started() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from alipes.errors import ServeError
-from alipes.serve.doors import Door, Doors
+from alipes.serve.endpoints import Endpoints, ServerEndpoint
 from alipes.serve.instance import Instance
 from alipes.serve.readiness import announces, in_use, look, tail
 
@@ -56,7 +56,7 @@ class Ends:
 
     def __init__(self, looks: int) -> None:
         self.ports: set[int] = set()
-        self.doors: Doors = {"http": Door("127.0.0.1", 1, 1, fixed=True)}
+        self.endpoints: Endpoints = {"http": ServerEndpoint("127.0.0.1", 1, 1, fixed=True)}
         self.pauses: list[float] = []
         self._looks = looks
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from alipes.errors import ServeError
-from alipes.serve.doors import Door
+from alipes.serve.endpoints import ServerEndpoint
 from alipes.serve.gpus import visible_devices
 from alipes.serve.recipe import TRITONSERVER, Recipe, find_image, repository_of
 
-DOORS = {"http": Door("", 8000, 8000, fixed=False), "grpc": Door("", 8001, 4001, fixed=False)}
+ENDPOINTS = {"http": ServerEndpoint("", 8000, 8000, fixed=False), "grpc": ServerEndpoint("", 8001, 4001, fixed=False)}
 PORTS = ("--http-port=8000", "--grpc-port=4001")
 
 
@@ -41,21 +41,21 @@ def recipe(**changes: object) -> Recipe:
 
 
 def test_our_own_server_is_this_interpreters() -> None:
-    command = recipe().command(DOORS)
+    command = recipe().command(ENDPOINTS)
     assert command.words[:4] == (sys.executable, "-m", "alipes", "serve")
     assert command.words[-4:] == ("--model-repository=/with space", "--log-verbose=1", *PORTS)
     assert command.environment == {}
 
 
 def test_which_gpus_are_seen_reaches_the_server_itself(programs: Path) -> None:
-    assert recipe(devices="2").command(DOORS).environment == {"CUDA_VISIBLE_DEVICES": "2"}
-    words = recipe(image="i.sif", devices="2", gpu=True).command(DOORS).words
+    assert recipe(devices="2").command(ENDPOINTS).environment == {"CUDA_VISIBLE_DEVICES": "2"}
+    words = recipe(image="i.sif", devices="2", gpu=True).command(ENDPOINTS).words
     assert words[words.index("--env") + 1] == "CUDA_VISIBLE_DEVICES=2"
     assert words.index("--env") < words.index("i.sif")
 
 
 def test_apptainer_runs_the_server_with_words_that_no_shell_reads(programs: Path) -> None:
-    words = recipe(image="i.sif", gpu=True).command(DOORS).words
+    words = recipe(image="i.sif", gpu=True).command(ENDPOINTS).words
     place = ("--bind", "/with space:/with space", "i.sif", TRITONSERVER)
     flags = ("--model-repository=/with space", "--log-verbose=1", *PORTS)
     assert words == (str(programs / "apptainer"), "exec", "--nv", *place, *flags)
@@ -63,18 +63,18 @@ def test_apptainer_runs_the_server_with_words_that_no_shell_reads(programs: Path
 
 def test_apptainer_is_known_by_its_older_name(programs: Path) -> None:
     (programs / "apptainer").rename(programs / "singularity")
-    assert recipe(image="i.sif").command(DOORS).words[0] == str(programs / "singularity")
+    assert recipe(image="i.sif").command(ENDPOINTS).words[0] == str(programs / "singularity")
 
 
 def test_without_a_gpu_no_container_is_asked_for_one(programs: Path) -> None:
     for runtime in ("apptainer", "docker", "podman"):
-        words = recipe(image="i", runtime=runtime).command(DOORS).words
+        words = recipe(image="i", runtime=runtime).command(ENDPOINTS).words
         assert not [word for word in words[1:] if "nv" in word or "gpu" in word]
 
 
 def test_docker_has_the_machines_network_and_is_removed_by_its_name(programs: Path) -> None:
     plan = recipe(image="triton:24.01", runtime="docker", gpu=True, devices="0,1")
-    command = plan.command(DOORS)
+    command = plan.command(ENDPOINTS)
     assert command.words[:6] == (str(programs / "docker"), "run", "--rm", "--init", "--name", "n")
     assert "--network=host" in command.words
     assert command.words[command.words.index("--gpus") + 1] == '"device=0,1"'
@@ -83,21 +83,21 @@ def test_docker_has_the_machines_network_and_is_removed_by_its_name(programs: Pa
 
 
 def test_podman_names_devices_in_its_own_way(programs: Path) -> None:
-    words = recipe(image="i", runtime="podman", gpu=True, devices="0,1").command(DOORS).words
+    words = recipe(image="i", runtime="podman", gpu=True, devices="0,1").command(ENDPOINTS).words
     assert "--device=nvidia.com/gpu=0" in words
     assert "--device=nvidia.com/gpu=1" in words
-    assert "--device=nvidia.com/gpu=all" in recipe(image="i", runtime="podman", gpu=True).command(DOORS).words
+    assert "--device=nvidia.com/gpu=all" in recipe(image="i", runtime="podman", gpu=True).command(ENDPOINTS).words
 
 
 def test_a_bucket_is_not_shown_to_a_container_as_a_folder(programs: Path) -> None:
-    words = recipe(image="i.sif", repository="gs://bucket").command(DOORS).words
+    words = recipe(image="i.sif", repository="gs://bucket").command(ENDPOINTS).words
     assert "--bind" not in words
 
 
 def test_an_engine_that_is_not_installed_is_named(programs: Path) -> None:
     (programs / "docker").unlink()
     with pytest.raises(ServeError, match="docker is not on the PATH"):
-        recipe(image="i", runtime="docker").command(DOORS)
+        recipe(image="i", runtime="docker").command(ENDPOINTS)
 
 
 def test_an_image_is_found_at_its_path_then_here_then_where_images_are_shared(

@@ -11,49 +11,49 @@ __all__ = ["NOT_TRITONS", "encryption"]
 NOT_TRITONS: Final = "Not a flag of Triton."
 
 
-def encryption(door: str, name: str, *, note: str = "") -> tuple[Flag, ...]:
+def encryption(prefix: str, name: str, *, note: str = "") -> tuple[Flag, ...]:
     """The flags of one endpoint.
 
     Args:
-        door: What its flags and its options begin with.
+        prefix: What its flags and its options begin with.
         name: What people call it.
         note: A last sentence for each.
     """
     end = f" {note}" if note else ""
     return (
         Flag(
-            f"{door}-use-ssl",
+            f"{prefix}-use-ssl",
             "bool",
             False,
-            f"Encrypt {name} connections; needs --{door}-server-cert and --{door}-server-key.{end}",
-            option=f"{door}.tls.enabled",
+            f"Encrypt {name} connections; needs --{prefix}-server-cert and --{prefix}-server-key.{end}",
+            option=f"{prefix}.tls.enabled",
         ),
         Flag(
-            f"{door}-use-ssl-mutual",
+            f"{prefix}-use-ssl-mutual",
             "bool",
             False,
-            f"Encrypt {name} connections and ask clients for a certificate that leads to --{door}-root-cert.{end}",
-            option=f"{door}.tls.mutual",
+            f"Encrypt {name} connections and ask clients for a certificate that leads to --{prefix}-root-cert.{end}",
+            option=f"{prefix}.tls.mutual",
         ),
         Flag(
-            f"{door}-server-cert",
+            f"{prefix}-server-cert",
             "str",
             "",
             f"File of the server's certificate and those between it and a root, as PEM.{end}",
-            option=f"{door}.tls.certificate",
+            option=f"{prefix}.tls.certificate",
         ),
         Flag(
-            f"{door}-server-key",
+            f"{prefix}-server-key",
             "str",
             "",
             f"File of the server's key, as PEM, without a password.{end}",
-            option=f"{door}.tls.key",
+            option=f"{prefix}.tls.key",
         ),
         Flag(
-            f"{door}-root-cert",
+            f"{prefix}-root-cert",
             "str",
             "",
             f"File of the roots that certificates of clients lead to, as PEM.{end}",
-            option=f"{door}.tls.roots",
+            option=f"{prefix}.tls.roots",
         ),
     )

@@ -6,15 +6,15 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from alipes.handover import Handover, is_ours, resolve, spoken_for
+from alipes.local_ports import PortMapping, is_ours, reserved_ports, resolve
 
-# Ports below the range from which the system hands any out, which no server of these tests is asked for.
+# Ports below the range from which the system hands any out, which no server of these tests asks for.
 ASKED, REAL, NEWER = 1001, 1002, 1003
 
 
 @pytest.fixture
-def server() -> Iterator[Handover]:
-    server = Handover()
+def server() -> Iterator[PortMapping]:
+    server = PortMapping()
     server.publish({ASKED: REAL})
     yield server
     server.withdraw()
@@ -49,14 +49,14 @@ def test_this_machine_has_a_name_too() -> None:
 
 
 def test_a_server_that_listens_at_one_address_is_asked_there() -> None:
-    server = Handover("127.0.0.7")
+    server = PortMapping("127.0.0.7")
     server.publish({ASKED: REAL})
     assert resolve(f"localhost:{ASKED}") == f"127.0.0.7:{REAL}"
     server.withdraw()
 
 
-def test_the_newest_server_comes_first_and_the_older_one_is_back_when_it_goes(server: Handover) -> None:
-    newer = Handover()
+def test_the_newest_server_comes_first_and_the_older_one_is_back_when_it_goes(server: PortMapping) -> None:
+    newer = PortMapping()
     newer.publish({ASKED: NEWER})
     assert resolve(f"localhost:{ASKED}") == f"localhost:{NEWER}"
     newer.withdraw()
@@ -66,7 +66,7 @@ def test_the_newest_server_comes_first_and_the_older_one_is_back_when_it_goes(se
     assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
 
 
-def test_what_a_server_publishes_again_takes_the_place_of_what_it_had(server: Handover) -> None:
+def test_what_a_server_publishes_again_takes_the_place_of_what_it_had(server: PortMapping) -> None:
     server.publish({ASKED: NEWER})
     assert resolve(f"localhost:{ASKED}") == f"localhost:{NEWER}"
     server.withdraw()
@@ -75,12 +75,12 @@ def test_what_a_server_publishes_again_takes_the_place_of_what_it_had(server: Ha
 
 def test_a_server_that_others_have_ended_is_nobodys_any_more() -> None:
     running = [True]
-    server = Handover(alive=lambda: bool(running))
+    server = PortMapping(alive=lambda: bool(running))
     server.publish({ASKED: REAL})
     assert resolve(f"localhost:{ASKED}") == f"localhost:{REAL}"
     running.clear()
     assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
-    assert spoken_for() == frozenset()
+    assert reserved_ports() == frozenset()
     server.withdraw()
 
 

@@ -1,4 +1,4 @@
-"""The three doors of a server: which ports a script's flags ask for, and which ports there are."""
+"""The three endpoints of a server: which ports a script's flags ask for, and which ports there are."""
 
 from __future__ import annotations
 
@@ -11,29 +11,38 @@ from typing import Final, Literal
 
 from alipes.errors import ServeError
 
-__all__ = ["DEFAULT_PORTS", "Door", "DoorName", "Doors", "asked_doors", "choose_ports", "flag_words", "free_ports"]
+__all__ = [
+    "DEFAULT_PORTS",
+    "EndpointName",
+    "Endpoints",
+    "ServerEndpoint",
+    "choose_ports",
+    "flag_words",
+    "free_ports",
+    "requested_endpoints",
+]
 
-DoorName = Literal["http", "grpc", "metrics"]
+EndpointName = Literal["http", "grpc", "metrics"]
 
-DEFAULT_PORTS: Final[dict[DoorName, int]] = {"http": 8000, "grpc": 8001, "metrics": 8002}
+DEFAULT_PORTS: Final[dict[EndpointName, int]] = {"http": 8000, "grpc": 8001, "metrics": 8002}
 """Where servers are, and where scripts look for them."""
 
 _HIGHEST_PORT: Final = 65535
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """One door.
+class ServerEndpoint:
+    """One endpoint.
 
     Attributes:
         host: Address that it is bound to; empty for all of this machine.
-        asked: Port by which a script knows it.
+        requested: Port by which a script knows it.
         port: Port that it is bound to.
         fixed: Whether the script named the port itself, so that no other will do.
     """
 
     host: str
-    asked: int
+    requested: int
     port: int
     fixed: bool
 
@@ -44,7 +53,7 @@ class Door:
         return f"{host}:{self.port}"
 
 
-Doors = dict[DoorName, Door]
+Endpoints = dict[EndpointName, ServerEndpoint]
 
 
 def flag_words(server_args: Sequence[str] | str | None) -> list[str]:
@@ -59,47 +68,49 @@ def flag_words(server_args: Sequence[str] | str | None) -> list[str]:
     return words
 
 
-def asked_doors(words: Sequence[str]) -> Doors:
-    """What the flags say about the doors; a door that they close is left out.
+def requested_endpoints(words: Sequence[str]) -> Endpoints:
+    """What the flags say about the endpoints; an endpoint that they close is left out.
 
     Raises:
         ServeError: If a port is none.
     """
-    doors: Doors = {}
+    endpoints: Endpoints = {}
     for name, default in DEFAULT_PORTS.items():
         if (_flag(words, f"allow-{name}") or "true").lower() in ("false", "0"):
             continue
         text = _flag(words, f"{name}-port")
         port = default if text is None else _port(text, f"--{name}-port")
         host = _flag(words, f"{name}-address") or ""
-        # Port 0 says that any will do: scripts then know the door by its usual number.
-        doors[name] = Door(host, asked=port or default, port=port, fixed=bool(text) and port != 0)
-    return doors
+        # Port 0 says that any will do: scripts then know the endpoint by its usual number.
+        endpoints[name] = ServerEndpoint(host, requested=port or default, port=port, fixed=bool(text) and port != 0)
+    return endpoints
 
 
-def choose_ports(doors: Doors, spoken_for: Collection[int] = ()) -> Doors:
-    """The doors on ports that nobody listens at: the asked ones where they are free, else any.
+def choose_ports(endpoints: Endpoints, reserved_ports: Collection[int] = ()) -> Endpoints:
+    """The endpoints on ports that nobody listens at: the requested ones where they are free, else any.
 
     Args:
-        doors: What flags say about them.
-        spoken_for: Ports at which somebody will listen before long.
+        endpoints: What flags say about them.
+        reserved_ports: Ports at which somebody will listen before long.
 
     Raises:
         ServeError: If the script named a port itself, and somebody listens there.
     """
-    chosen: Doors = dict(doors)
-    moved: list[DoorName] = []
-    for name, door in doors.items():
-        if door.host.startswith("unix:") or (door.port not in {0, *spoken_for} and is_free(door.host, door.port)):
+    chosen: Endpoints = dict(endpoints)
+    moved: list[EndpointName] = []
+    for name, endpoint in endpoints.items():
+        if endpoint.host.startswith("unix:") or (
+            endpoint.port not in {0, *reserved_ports} and is_free(endpoint.host, endpoint.port)
+        ):
             continue
-        if door.fixed:
+        if endpoint.fixed:
             raise ServeError(
-                f"port {door.port}, which --{name}-port names, is already in use: name another, or none, "
+                f"port {endpoint.port}, which --{name}-port names, is already in use: name another, or none, "
                 "and a free one is found and handed to the clients of this process"
             )
         moved.append(name)
-    for name, port in zip(moved, free_ports([doors[name].host for name in moved], spoken_for), strict=True):
-        chosen[name] = replace(doors[name], port=port)
+    for name, port in zip(moved, free_ports([endpoints[name].host for name in moved], reserved_ports), strict=True):
+        chosen[name] = replace(endpoints[name], port=port)
     return chosen
 
 
@@ -116,7 +127,7 @@ def is_free(host: str, port: int) -> bool:
         return True
 
 
-def free_ports(hosts: Sequence[str], spoken_for: Collection[int] = ()) -> list[int]:
+def free_ports(hosts: Sequence[str], reserved_ports: Collection[int] = ()) -> list[int]:
     """A port for each address that the system says is free, each another one, and none that is spoken for."""
     found: list[int] = []
     with ExitStack() as held:
@@ -124,7 +135,7 @@ def free_ports(hosts: Sequence[str], spoken_for: Collection[int] = ()) -> list[i
             probe = held.enter_context(_socket(hosts[len(found)]))
             probe.bind((hosts[len(found)], 0))
             port: int = probe.getsockname()[1]
-            if port not in spoken_for:
+            if port not in reserved_ports:
                 found.append(port)
     return found
 

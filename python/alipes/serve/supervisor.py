@@ -1,4 +1,4 @@
-"""Keeps the server of a `with` block: starts it, starts it again where its ports were taken meanwhile, sees its end."""
+"""The supervisor of a `with` block's server: starts it, restarts it on other ports if its own were taken."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from pathlib import Path
 from typing import Final
 
 from alipes.errors import ServeError
-from alipes.handover import Handover, spoken_for
-from alipes.serve.doors import Doors, choose_ports
+from alipes.local_ports import PortMapping, reserved_ports
+from alipes.serve.endpoints import Endpoints, choose_ports
 from alipes.serve.readiness import in_use
 from alipes.serve.recipe import EXIT_TIMEOUT_S, Command, Recipe
 from alipes.serve.running import Child, Running
 
-__all__ = ["ATTEMPTS", "Keeper", "end", "environment"]
+__all__ = ["ATTEMPTS", "Supervisor", "end", "environment"]
 
 ATTEMPTS: Final = 5
-"""How often a server is started on other ports: between the look for free ones and its start others may take them."""
+"""How often a server is started on other ports: other processes may take free ports before the server binds them."""
 
 _STOP_MARGIN_S: Final = 5.0
 _log = logging.getLogger("alipes.serve")
 
 
-class Keeper:
-    """One server as a child process.
+class Supervisor:
+    """Supervises one server as a child process.
 
-    A thread of its own starts the process and waits for it. The kernel ends a server whose starting thread is gone, and
-    this thread is gone when the process is, or when the interpreter is; the one that called `serve` may end before.
+    A dedicated thread starts the process and waits for it. The kernel ends a server when the thread that started it
+    ends: this thread lives as long as the interpreter, while the one that called `serve` may end earlier.
     """
 
-    def __init__(self, recipe: Recipe, asked: Doors, log: Path) -> None:
+    def __init__(self, recipe: Recipe, requested: Endpoints, log: Path) -> None:
         """Starts nothing yet."""
-        self.doors: Doors = {}
+        self.endpoints: Endpoints = {}
         self.ports: set[int] = set()
         self.ended = threading.Event()
         self._recipe = recipe
-        self._asked = asked
+        self._requested = requested
         self._log_path = log
-        self._handover = Handover(next((door.host for door in asked.values()), ""))
+        self._port_mapping = PortMapping(next((endpoint.host for endpoint in requested.values()), ""))
         self._lock = threading.Lock()
         self._running: Child | None = None
         self._stopping = False
@@ -52,12 +52,12 @@ class Keeper:
         self._error: BaseException | None = None
 
     def start(self) -> None:
-        """Returns once the process was started.
+        """Starts the process and returns.
 
         Raises:
-            ServeError: If it cannot be.
+            ServeError: If it cannot be started.
         """
-        threading.Thread(target=self._keep, name=f"alipes-serve-{self._recipe.name}", daemon=True).start()
+        threading.Thread(target=self._supervise, name=f"alipes-serve-{self._recipe.name}", daemon=True).start()
         self._begun.wait()
         if self._error is not None:
             raise self._error
@@ -68,7 +68,7 @@ class Keeper:
         return self._child().pid
 
     def how(self) -> str | None:
-        """How the server ended, in words; `None` while it runs."""
+        """The way in which the server ended, as text; `None` while it runs."""
         return self._child().ended() if self.ended.is_set() else None
 
     def wait_for_end(self, timeout_s: float) -> bool:
@@ -76,22 +76,22 @@ class Keeper:
         return self.ended.wait(timeout_s)
 
     def stop(self) -> None:
-        """Asks the server to finish and leave, and insists when its time is up. A second time does nothing."""
+        """Asks the server to drain and exit, and kills it after its exit time-out. A second time does nothing."""
         with self._lock:
             self._stopping = True
             running = self._running
-        self._handover.withdraw()
+        self._port_mapping.withdraw()
         if running is not None:
             end(running, self._recipe)
             self.ended.wait()
 
-    def _keep(self) -> None:
+    def _supervise(self) -> None:
         try:
             self._attempts()
         except BaseException as error:
             self._error = error
         finally:
-            self._handover.withdraw()
+            self._port_mapping.withdraw()
             self._begun.set()
             self.ended.set()
 
@@ -110,11 +110,11 @@ class Keeper:
         with self._lock:
             if self._stopping:
                 return None
-            self.doors = choose_ports(self._asked, spoken_for())
-            self.ports |= {port for door in self.doors.values() for port in (door.asked, door.port)}
-            command = self._recipe.command(self.doors)
+            self.endpoints = choose_ports(self._requested, reserved_ports())
+            self.ports |= {port for endpoint in self.endpoints.values() for port in (endpoint.requested, endpoint.port)}
+            command = self._recipe.command(self.endpoints)
             self._running = child = Child(spawn(command, self._log_path))
-            self._handover.publish({door.asked: door.port for door in self.doors.values()})
+            self._port_mapping.publish({endpoint.requested: endpoint.port for endpoint in self.endpoints.values()})
         self._begun.set()
         return child
 

@@ -1,4 +1,4 @@
-"""Every held-out scan through every door that can be used, and how many were read right."""
+"""Every held-out scan through every protocol that can be used, and how many were read right."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Classify = Callable[["npt.NDArray[np.uint8]"], "npt.NDArray[np.float32]"]
 
 
 @dataclass(frozen=True, slots=True)
-class DoorResult:
-    """What one door answered to all scans, one request each, one after the other.
+class ProtocolResult:
+    """What one protocol answered to all scans, one request each, one after the other.
 
     Attributes:
         probabilities: FP32 `[n, 10]`.
@@ -31,7 +31,7 @@ class DoorResult:
         median_ms: Half of the requests took no longer.
     """
 
-    door: str
+    protocol: str
     probabilities: npt.NDArray[np.float32]
     right: int
     median_ms: float
@@ -42,18 +42,21 @@ class DoorResult:
         return self.right / len(self.probabilities)
 
 
-def ask_every_door(addresses: Addresses, digits: Digits) -> list[DoorResult]:
+def classify_all(addresses: Addresses, digits: Digits) -> list[ProtocolResult]:
     """Sends all scans through HTTP as JSON, HTTP as binary tensors, and gRPC where grpcio is installed."""
     with ExitStack() as stack:
         http = stack.enter_context(HttpClient(addresses.http))
-        doors: list[tuple[str, Classify]] = [("HTTP, JSON", http.classify_json), ("HTTP, binary", http.classify_binary)]
+        protocols: list[tuple[str, Classify]] = [
+            ("HTTP, JSON", http.classify_json),
+            ("HTTP, binary", http.classify_binary),
+        ]
         if grpc_client.installed():
-            doors.append(("gRPC", stack.enter_context(grpc_client.GrpcClient(addresses.grpc)).classify))
-        return [ask(door, classify, digits) for door, classify in doors]
+            protocols.append(("gRPC", stack.enter_context(grpc_client.GrpcClient(addresses.grpc)).classify))
+        return [classify_each(protocol, classify, digits) for protocol, classify in protocols]
 
 
-def ask(door: str, classify: Classify, digits: Digits) -> DoorResult:
-    """Sends all scans through one door, and compares the answers with what people wrote."""
+def classify_each(protocol: str, classify: Classify, digits: Digits) -> ProtocolResult:
+    """Sends all scans through one protocol, and compares the answers with what people wrote."""
     import numpy as np
 
     answers, seconds = [], []
@@ -63,4 +66,4 @@ def ask(door: str, classify: Classify, digits: Digits) -> DoorResult:
         seconds.append(time.perf_counter() - started)
     probabilities = np.stack(answers)
     right = int((probabilities.argmax(axis=1) == digits.labels).sum())
-    return DoorResult(door, probabilities, right, float(np.median(seconds)) * 1e3)
+    return ProtocolResult(protocol, probabilities, right, float(np.median(seconds)) * 1e3)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from alipes.errors import ServeError
-from alipes.serve.doors import Door, asked_doors, choose_ports, flag_words, is_free
+from alipes.serve.endpoints import ServerEndpoint, choose_ports, flag_words, is_free, requested_endpoints
 
 
 @pytest.fixture
@@ -36,49 +36,51 @@ def test_flags_are_taken_apart_as_a_shell_would(given: list[str] | None, words: 
 
 
 def test_without_flags_the_doors_are_where_servers_are() -> None:
-    ports = {name: (door.asked, door.port, door.fixed) for name, door in asked_doors([]).items()}
+    ports = {
+        name: (endpoint.requested, endpoint.port, endpoint.fixed) for name, endpoint in requested_endpoints([]).items()
+    }
     assert ports == {"http": (8000, 8000, False), "grpc": (8001, 8001, False), "metrics": (8002, 8002, False)}
 
 
 def test_a_port_that_flags_name_is_the_port() -> None:
-    assert asked_doors(["--grpc-port", "8003", "--grpc-address=127.0.0.1"])["grpc"] == Door(
+    assert requested_endpoints(["--grpc-port", "8003", "--grpc-address=127.0.0.1"])["grpc"] == ServerEndpoint(
         "127.0.0.1", 8003, 8003, fixed=True
     )
-    assert asked_doors(["--grpc-port=1", "--grpc-port=2"])["grpc"].port == 2
+    assert requested_endpoints(["--grpc-port=1", "--grpc-port=2"])["grpc"].port == 2
 
 
 def test_port_0_is_any_port_and_known_by_the_usual_one() -> None:
-    assert asked_doors(["--http-port=0"])["http"] == Door("", 8000, 0, fixed=False)
-    chosen = choose_ports({"http": Door("127.0.0.1", 8000, 0, fixed=False)})["http"]
-    assert chosen.asked == 8000
+    assert requested_endpoints(["--http-port=0"])["http"] == ServerEndpoint("", 8000, 0, fixed=False)
+    chosen = choose_ports({"http": ServerEndpoint("127.0.0.1", 8000, 0, fixed=False)})["http"]
+    assert chosen.requested == 8000
     assert chosen.port != 0
 
 
 def test_a_door_that_flags_close_is_not_there() -> None:
-    assert set(asked_doors(["--allow-metrics=false"])) == {"http", "grpc"}
+    assert set(requested_endpoints(["--allow-metrics=false"])) == {"http", "grpc"}
 
 
 @pytest.mark.parametrize("text", ["", "x", "65536", "-1"])
 def test_what_is_no_port_is_refused(text: str) -> None:
     with pytest.raises(ServeError, match="--grpc-port is"):
-        asked_doors([f"--grpc-port={text}"])
+        requested_endpoints([f"--grpc-port={text}"])
 
 
 def test_another_port_is_chosen_where_the_usual_one_is_taken(taken: int) -> None:
-    chosen = choose_ports({"grpc": Door("127.0.0.1", taken, taken, fixed=False)})["grpc"]
-    assert chosen.asked == taken
+    chosen = choose_ports({"grpc": ServerEndpoint("127.0.0.1", taken, taken, fixed=False)})["grpc"]
+    assert chosen.requested == taken
     assert chosen.port not in (0, taken)
 
 
 def test_a_port_at_which_somebody_will_listen_is_left_to_them() -> None:
-    asked = choose_ports({"grpc": Door("127.0.0.1", 8001, 0, fixed=False)})["grpc"]
-    door = Door("127.0.0.1", 8001, asked.port, fixed=False)
-    assert choose_ports({"grpc": door}, spoken_for={asked.port})["grpc"].port != asked.port
+    requested = choose_ports({"grpc": ServerEndpoint("127.0.0.1", 8001, 0, fixed=False)})["grpc"]
+    endpoint = ServerEndpoint("127.0.0.1", 8001, requested.port, fixed=False)
+    assert choose_ports({"grpc": endpoint}, reserved_ports={requested.port})["grpc"].port != requested.port
 
 
 def test_a_port_that_is_taken_is_an_error_where_the_script_named_it(taken: int) -> None:
     with pytest.raises(ServeError, match=f"port {taken}, which --grpc-port names, is already in use"):
-        choose_ports({"grpc": Door("127.0.0.1", taken, taken, fixed=True)})
+        choose_ports({"grpc": ServerEndpoint("127.0.0.1", taken, taken, fixed=True)})
 
 
 def test_a_port_at_which_somebody_listens_is_not_free_at_any_address(taken: int) -> None:
@@ -91,4 +93,4 @@ def test_a_port_at_which_somebody_listens_is_not_free_at_any_address(taken: int)
     [("", "127.0.0.1:5"), ("0.0.0.0", "127.0.0.1:5"), ("127.0.0.7", "127.0.0.7:5"), ("::", "[::1]:5")],
 )
 def test_clients_of_this_machine_are_told_an_address_that_they_can_reach(host: str, address: str) -> None:
-    assert Door(host, 5, 5, fixed=True).address == address
+    assert ServerEndpoint(host, 5, 5, fixed=True).address == address

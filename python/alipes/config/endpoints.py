@@ -7,37 +7,37 @@ from itertools import combinations
 from alipes.config.options import Endpoint, ServerOptions
 from alipes.errors import ConfigError
 
-__all__ = ["check_doors"]
+__all__ = ["check_endpoints"]
 
 
-def check_doors(options: ServerOptions) -> None:
+def check_endpoints(options: ServerOptions) -> None:
     """Refuse endpoints that stand in each other's way, or lack a certificate.
 
     Raises:
         ConfigError: With Triton's text, where it has one.
     """
-    doors = [("HTTP", options.http), ("gRPC", options.grpc), ("metrics", options.metrics)]
-    for (name, door), (other_name, other) in combinations(doors, 2):
-        if door.enabled and other.enabled and _same_place(door, other):
-            place = door.address if door.is_path else f"{door.address}:{door.port}"
+    endpoints = [("HTTP", options.http), ("gRPC", options.grpc), ("metrics", options.metrics)]
+    for (name, endpoint), (other_name, other) in combinations(endpoints, 2):
+        if endpoint.enabled and other.enabled and _same_place(endpoint, other):
+            place = endpoint.address if endpoint.is_path else f"{endpoint.address}:{endpoint.port}"
             raise ConfigError(
                 f"The server cannot listen to {name} requests and {other_name} requests at the same address and port "
                 f"{place}",
                 key=f"{name.lower()}-port",
             )
-    for name, door in doors:
-        if door.enabled:
-            _check_tls(name.lower(), door)
+    for name, endpoint in endpoints:
+        if endpoint.enabled:
+            _check_tls(name.lower(), endpoint)
 
 
-def _same_place(door: Endpoint, other: Endpoint) -> bool:
-    if door.address != other.address:
+def _same_place(endpoint: Endpoint, other: Endpoint) -> bool:
+    if endpoint.address != other.address:
         return False
-    return door.is_path or door.port == other.port != 0
+    return endpoint.is_path or endpoint.port == other.port != 0
 
 
-def _check_tls(prefix: str, door: Endpoint) -> None:
-    tls = door.tls
+def _check_tls(prefix: str, endpoint: Endpoint) -> None:
+    tls = endpoint.tls
     if not tls.enabled and not tls.mutual:
         return
     switch = f"--{prefix}-use-ssl-mutual" if tls.mutual else f"--{prefix}-use-ssl"
