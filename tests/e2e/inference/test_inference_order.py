@@ -245,7 +245,7 @@ def test_what_is_sent_while_a_lost_sequence_is_coming_back_stays_behind_what_was
         with InferenceClient(server.address, "m", checkpoint=2) as client:
             for n in range(4):
                 client.infer(number(n), n, 5, sequence_start=n == 0)
-            until(lambda: client._lines[5].returning)
+            until(lambda: client._queues[5].recovering)
             client.infer(number(4), 4, 5, sequence_end=True)
             sent.set()
         answers = client.get(until_empty=True)

@@ -10,46 +10,46 @@ import pytest
 from alipes.client.inference.answers import Answers, Raised
 from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.failures import may_repeat, of_status, of_text
-from alipes.client.inference.lines import Asked, Line
 from alipes.client.inference.pace import Pace
+from alipes.client.inference.sequence_queue import PendingRequest, SequenceQueue
 from alipes.client.inference.splitting import cut, spans
 from alipes.client.inference.window import Window
 from alipes.errors import DeadlineExceeded, Internal, InvalidArgument, NotReady, Overloaded, TransportError
 
 
-def waiting(line: Line, count: int) -> list[Asked]:
-    line.waiting.extend(Asked(number, line, ()) for number in range(count))
-    return list(line.waiting)
+def waiting(queue: SequenceQueue, count: int) -> list[PendingRequest]:
+    queue.waiting.extend(PendingRequest(number, queue, ()) for number in range(count))
+    return list(queue.waiting)
 
 
-def leave(line: Line, asked: Asked) -> list[object]:
-    asked.done = True
-    return [one.request_id for one in line.leave(asked)]
+def leave(queue: SequenceQueue, request: PendingRequest) -> list[object]:
+    request.done = True
+    return [one.request_id for one in queue.leave(request)]
 
 
 def test_answers_leave_a_line_in_the_order_of_its_requests() -> None:
-    line = Line(None)
-    first, second, third = waiting(line, 3)
-    assert leave(line, third) == []
-    assert leave(line, first) == [0]
-    assert leave(line, second) == [1, 2]
+    queue = SequenceQueue(None)
+    first, second, third = waiting(queue, 3)
+    assert leave(queue, third) == []
+    assert leave(queue, first) == [0]
+    assert leave(queue, second) == [1, 2]
 
 
 def test_answers_leave_as_they_come_where_no_order_is_kept() -> None:
-    line = Line(None, ordered=False)
-    first, second = waiting(line, 2)
-    assert leave(line, second) == [1]
-    assert leave(line, first) == [0]
+    queue = SequenceQueue(None, ordered=False)
+    first, second = waiting(queue, 2)
+    assert leave(queue, second) == [1]
+    assert leave(queue, first) == [0]
 
 
 def test_a_line_keeps_the_last_updates_of_its_sequence_and_replays_them_from_a_start() -> None:
-    line = Line(7, keep=2)
+    queue = SequenceQueue(7, checkpoint_size=2)
     for number in range(5):
-        line.note_answered(Asked(number, line, ((f"{number}", "FP32", (), None),), start=number == 1))  # type: ignore[arg-type]
-    replay = line.replay()
-    assert [asked.tensors[0][0] for asked in replay] == ["3", "4"]
-    assert [asked.start for asked in replay] == [True, False]
-    assert line.answered == 4
+        queue.note_answered(PendingRequest(number, queue, ((f"{number}", "FP32", (), None),), start=number == 1))  # type: ignore[arg-type]
+    replay = queue.replay()
+    assert [request.tensors[0][0] for request in replay] == ["3", "4"]
+    assert [request.start for request in replay] == [True, False]
+    assert queue.answered == 4
 
 
 def test_a_full_window_lets_the_next_in_when_one_has_left() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 __all__ = ["Answers", "Raised"]
 
-_NAP_S: Final = 0.0005
+_PAUSE_S: Final = 0.0005
 """Who asks again and again for what is not there sleeps so long: the thread that brings it needs the interpreter."""
 
 
@@ -33,7 +33,7 @@ class Answers:
         self._changed = threading.Condition(threading.Lock())
         self._takers = 0
         self._listeners: list[Callable[[], None]] = []
-        self._asked_in_vain = False
+        self._polled_empty = False
 
     def __len__(self) -> int:
         """Number of answers that nobody has taken."""
@@ -58,11 +58,11 @@ class Answers:
         try:
             answer = self._waiting.popleft()
         except IndexError:
-            if self._asked_in_vain:
-                return self.wait(_NAP_S)
-            self._asked_in_vain = True
+            if self._polled_empty:
+                return self.wait(_PAUSE_S)
+            self._polled_empty = True
             return None
-        self._asked_in_vain = False
+        self._polled_empty = False
         return _opened(answer)
 
     def take_all(self) -> list[Any]:
@@ -80,10 +80,10 @@ class Answers:
 
     def take_nothing(self) -> bool:
         """Sleeps a little where a caller asks in vain again; returns whether something came."""
-        if not self._asked_in_vain:
-            self._asked_in_vain = True
+        if not self._polled_empty:
+            self._polled_empty = True
             return False
-        return self._wait_for_one(_NAP_S)
+        return self._wait_for_one(_PAUSE_S)
 
     def wait(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> Any:
         """The next answer, or `None` when the time is up or `until` holds; whoever makes it hold calls `wake`."""
@@ -95,9 +95,9 @@ class Answers:
             return _opened(answer)
         return None
 
-    def asked(self) -> None:
+    def request(self) -> None:
         """Notes that a request was sent: looking once more is not in vain then."""
-        self._asked_in_vain = False
+        self._polled_empty = False
 
     def clear(self) -> None:
         """Throws everything away."""

@@ -23,13 +23,13 @@ from alipes.client.inference.calls import Calls
 from alipes.client.inference.clock import ProfilerClock
 from alipes.client.inference.declared import DeclaredState, Inputs
 from alipes.client.inference.discovery import find_model
-from alipes.client.inference.lines import Asked, Line, SequenceId
-from alipes.client.inference.link import Link, Patience
+from alipes.client.inference.link import Link, RecoveryPolicy
 from alipes.client.inference.pace import Pace
-from alipes.client.inference.reader import Given, Reader
+from alipes.client.inference.reader import Reader, Values
+from alipes.client.inference.sequence_queue import PendingRequest, SequenceId, SequenceQueue
 from alipes.client.inference.splitting import cut, spans, stream
 from alipes.client.inference.stream import Stream, Target
-from alipes.client.inference.transport import Door
+from alipes.client.inference.transport import GrpcEndpoint
 from alipes.client.inference.tritonclient_options import read_options
 from alipes.client.inference.window import Window
 from alipes.client.tls import Tls
@@ -56,21 +56,21 @@ class InferenceClient:
     into a queue that `get` reads; requests that `submit` sends have a future instead. Answers come in the order of the
     requests of their sequence.
 
-    Inputs whose state the server keeps are found by themselves: an update is given in their place, with the id of its
+    Inputs whose state the server keeps are found automatically: an update is given in their place, with the id of its
     sequence. Requests may be sent by several threads at once. Use as a context manager: leaving waits for all answers.
 
     Attributes:
         address: The server's gRPC door, `host:port`.
         client: Asks the server other things, under `tritonclient`'s names too: `client.client.load_model("m")`.
         model_name: The model.
-        model_version: Its version; the latest one's number where -1 was asked for.
+        model_version: Its version; the latest one's number where -1 was passed.
         inputs: Plain inputs, by position or by name.
         states: Inputs that are streams, each with the shapes of its parts by `model/input`.
         num_states: Number of the named parts that updates are made of.
         config: The model's configuration: a document, `config["input"]`, and a message, `config.input`.
         metadata: The model's metadata, likewise.
         callback: What is called with each answer.
-        clock: Latencies, where they were asked for.
+        clock: Latencies, with `profile`.
         callback_q: Answers that nobody has taken yet.
     """
 
@@ -116,9 +116,9 @@ class InferenceClient:
                 connection breaks.
             reconnect_s: How long a broken connection is tried again.
             backoff: The pauses between.
-            checkpoint: Whether the client keeps the last updates of each sequence, and brings its state back with them
-                when the server has lost it: the answers go on as if nothing had happened. A number says how many
-                updates are kept, for models whose state the client does not know.
+            checkpoint: Whether the client keeps the last updates of each sequence and resends them when the server has
+                lost its state: the answers continue as if nothing had happened. A number is how many updates are kept,
+                for models whose state the client does not know.
             cast: Whether arrays of another type are converted.
             pad: Whether batches that are too short, and the last update of a sequence, are filled with zeros, and the
                 answers cut accordingly.
@@ -138,12 +138,12 @@ class InferenceClient:
         self.address = address
         self.model_name = model_name
         self.callback = callback
-        self._door = Door(address, tls, connect_timeout_s)
-        self.client: Calls = self._door.calls()
+        self._endpoint = GrpcEndpoint(address, tls, connect_timeout_s)
+        self.client: Calls = self._endpoint.calls()
         try:
             found = find_model(self.client, address, model_name, model_version, batch_size)
             signature = found.signature
-            keep = _updates_kept(checkpoint, signature.memory if signature.stateful else 0, model_name)
+            checkpoint_size = _checkpoint_size(checkpoint, signature.memory if signature.stateful else 0, model_name)
         except BaseException:
             self.client.close()
             raise
@@ -157,14 +157,14 @@ class InferenceClient:
         self._single = len(signature.outputs) == 1
         self._stateful = signature.stateful
         self._reader = Reader(model_name, signature, cast=cast, pad=pad)
-        self._keep, self._ordered, self._timeout_s = keep, ordered, timeout_s
+        self._checkpoint_size, self._ordered, self._timeout_s = checkpoint_size, ordered, timeout_s
         self._window = Window(max_in_flight)
         self._pace = None if rate is None else Pace(rate)
         self._ids = itertools.count()
-        self._lines: dict[SequenceId | None, Line] = {}
-        patience = Patience(retries, reconnect_s, backoff or Backoff())
+        self._queues: dict[SequenceId | None, SequenceQueue] = {}
+        recovery = RecoveryPolicy(retries, reconnect_s, backoff or Backoff())
         target = Target(model_name, str(self.model_version), _LAST_IS_MARKED if signature.decoupled else None)
-        self._link = Link(address, target, self._open_stream, self._deliver, patience)
+        self._link = Link(address, target, self._open_stream, self._deliver, recovery)
         _CLIENTS.add(self)
 
     def __enter__(self) -> Self:
@@ -183,7 +183,7 @@ class InferenceClient:
 
     def infer(
         self,
-        x: Given,
+        x: Values,
         request_id: SequenceId | None = None,
         sequence_id: SequenceId | None = None,
         sequence_start: bool = False,
@@ -209,7 +209,7 @@ class InferenceClient:
 
     def submit(
         self,
-        x: Given,
+        x: Values,
         request_id: SequenceId | None = None,
         sequence_id: SequenceId | None = None,
         sequence_start: bool = False,
@@ -225,7 +225,7 @@ class InferenceClient:
         self._send(x, request_id, sequence_id, sequence_start, sequence_end, timeout_s, future)
         return future
 
-    async def ask(self, x: Given, **how: Any) -> Any:
+    async def ask(self, x: Values, **how: Any) -> Any:
         """The answer to a request, for event loops; takes what `submit` takes."""
         import asyncio
 
@@ -255,7 +255,7 @@ class InferenceClient:
             overlap: Updates that each sequence is given before its own; as many as the state depends on where this is
                 known.
             ahead: Updates of each sequence that are under way at a time.
-            progress: Whether a line says how far it is, where there is a terminal or a notebook.
+            progress: Whether a queue says how far it is, where there is a terminal or a notebook.
 
         Raises:
             ValueError: If nobody can say how far sequences have to overlap.
@@ -365,19 +365,19 @@ class InferenceClient:
             raise RuntimeError("close() waits for all answers, which no callback may: call it elsewhere, or cancel()")
         self._window.wait_empty(None)
         self._link.close()
-        self._lines.clear()
+        self._queues.clear()
 
     def cancel(self) -> None:
         """Ends the stream at once: what is under way is not answered, and what nobody has taken is thrown away."""
         self._link.drop()
         self._window = self._window.emptied()
-        self._lines.clear()
+        self._queues.clear()
         self.callback_q.clear()
         self.callback_q.wake()
 
     def _send(  # noqa: PLR0913, PLR0917 - what `infer` takes
         self,
-        x: Given,
+        x: Values,
         request_id: SequenceId | None,
         sequence_id: SequenceId | None,
         start: bool,
@@ -385,11 +385,11 @@ class InferenceClient:
         timeout_s: float | None,
         future: Future[Any] | None,
     ) -> None:
-        line = self._line(sequence_id, start, end)
+        queue = self._queue_of(sequence_id, start, end)
         tensors, crop = self._reader.read(x, end)
         if request_id is None:
             request_id = next(self._ids)
-        asked = Asked(request_id, line, tensors, start=start, end=end, future=future, crop=crop)
+        request = PendingRequest(request_id, queue, tensors, start=start, end=end, future=future, crop=crop)
         if future is not None:
             future.request_id, future.sequence_id = request_id, sequence_id  # type: ignore[attr-defined]
         if self._pace is not None:
@@ -397,18 +397,18 @@ class InferenceClient:
         self._window.enter(wait=not self._link.receiving)
         timeout_s = self._timeout_s if timeout_s is None else timeout_s
         if timeout_s is not None:
-            asked.limit_s, asked.deadline_s = timeout_s, time.monotonic() + timeout_s
+            request.limit_s, request.deadline_s = timeout_s, time.monotonic() + timeout_s
             # To a sequence this would be the wait for a slot, and lose an update in its midst.
-            asked.timeout_us = round(timeout_s * 1e6) if sequence_id is None else 0
-        self.callback_q.asked()
+            request.timeout_us = round(timeout_s * 1e6) if sequence_id is None else 0
+        self.callback_q.request()
         try:
-            self._link.send(asked)
+            self._link.send(request)
         except BaseException:
             self._window.leave(1)
             raise
 
-    def _line(self, sequence_id: SequenceId | None, start: bool, end: bool) -> Line:
-        """The line that a request stands in."""
+    def _queue_of(self, sequence_id: SequenceId | None, start: bool, end: bool) -> SequenceQueue:
+        """The queue of a request's sequence."""
         if self._stateful != (sequence_id is not None):
             raise InvalidArgument(
                 f'model "{self.model_name}" keeps the state of sequences: give the sequence_id of each request'
@@ -416,18 +416,18 @@ class InferenceClient:
                 else f'model "{self.model_name}" keeps no state: it takes no sequence_id, got {sequence_id!r}',
                 model=self.model_name,
             )
-        line = self._lines.get(sequence_id)
-        if line is None:
-            line = self._lines[sequence_id] = Line(sequence_id, self._keep, ordered=self._ordered)
+        queue = self._queues.get(sequence_id)
+        if queue is None:
+            queue = self._queues[sequence_id] = SequenceQueue(sequence_id, self._checkpoint_size, ordered=self._ordered)
         if end:
-            self._lines.pop(sequence_id, None)
-        return line
+            self._queues.pop(sequence_id, None)
+        return queue
 
     def _open_stream(self) -> Stream:
         """A stream to a server that can answer."""
-        stream = self._door.stream()
+        stream = self._endpoint.stream()
         try:
-            calls = self._door.calls()
+            calls = self._endpoint.calls()
             try:
                 ready = calls.is_ready(self.model_name, str(self.model_version))
             finally:
@@ -445,67 +445,67 @@ class InferenceClient:
     def _idle(self) -> bool:
         return not self._window.count
 
-    def _deliver(self, leaving: list[Asked]) -> None:
+    def _deliver(self, leaving: list[PendingRequest]) -> None:
         """Gives answers to whoever waits for them; runs on the link's thread."""
-        for asked in leaving:
-            if asked.future is not None:
-                self._resolve(asked, asked.future)
-            elif asked.error is not None:
-                self.callback_q.put(Raised(_told(asked)))
+        for request in leaving:
+            if request.future is not None:
+                self._resolve(request, request.future)
+            elif request.error is not None:
+                self.callback_q.put(Raised(_identified(request)))
             else:
-                for outputs in asked.answers:
-                    self._queue(self._y(asked, outputs), asked)
-            if self.clock is not None and asked.error is None:
-                self.clock.note(asked.line.sequence_id, time.monotonic() - asked.sent_s)
+                for outputs in request.answers:
+                    self._queue(self._y(request, outputs), request)
+            if self.clock is not None and request.error is None:
+                self.clock.note(request.queue.sequence_id, time.monotonic() - request.sent_s)
         self._window.leave(len(leaving))
         if not self._window.count:
             self.callback_q.wake()
 
-    def _y(self, asked: Asked, outputs: dict[str, Any]) -> Any:
-        if asked.crop is not None:
-            outputs = asked.crop.apply(outputs)
+    def _y(self, request: PendingRequest, outputs: dict[str, Any]) -> Any:
+        if request.crop is not None:
+            outputs = request.crop.apply(outputs)
         return next(iter(outputs.values())) if self._single else outputs
 
-    def _queue(self, y: Any, asked: Asked) -> None:
-        sequence_id = asked.line.sequence_id
+    def _queue(self, y: Any, request: PendingRequest) -> None:
+        sequence_id = request.queue.sequence_id
         if self.callback is None:
-            self.callback_q.put((y, asked.request_id, sequence_id))
+            self.callback_q.put((y, request.request_id, sequence_id))
             return
         try:
-            result = self.callback(y, asked.request_id, sequence_id)
+            result = self.callback(y, request.request_id, sequence_id)
         except BaseException as error:
             self.callback_q.put(Raised(error))
         else:
             if result is not None:
                 self.callback_q.put(result)
 
-    def _resolve(self, asked: Asked, future: Future[Any]) -> None:
+    def _resolve(self, request: PendingRequest, future: Future[Any]) -> None:
         if not future.set_running_or_notify_cancel():
             return
-        if asked.error is not None:
-            future.set_exception(_told(asked))
+        if request.error is not None:
+            future.set_exception(_identified(request))
         else:
-            answers = [self._y(asked, outputs) for outputs in asked.answers]
+            answers = [self._y(request, outputs) for outputs in request.answers]
             future.set_result(answers[0] if len(answers) == 1 else answers)
 
     def _forked(self) -> None:
         """In a child process: the connections are the parent's."""
         self._link.forget()
         self._window = self._window.emptied()
-        self._lines.clear()
+        self._queues.clear()
         self.callback_q = Answers()
 
 
-def _told(asked: Asked) -> AlipesError:
+def _identified(request: PendingRequest) -> AlipesError:
     """The error of a request, with what is known of the request."""
-    error = asked.error
+    error = request.error
     assert error is not None
     if isinstance(error, InferError):
-        error.request_id, error.sequence_id = str(asked.request_id), asked.line.sequence_id
+        error.request_id, error.sequence_id = str(request.request_id), request.queue.sequence_id
     return error
 
 
-def _updates_kept(checkpoint: bool | int, memory: int | None, model: str) -> int:
+def _checkpoint_size(checkpoint: bool | int, memory: int | None, model: str) -> int:
     if not isinstance(checkpoint, bool):
         if checkpoint < 0:
             raise ValueError(f"checkpoint must be True, False or a number of updates, got {checkpoint}")

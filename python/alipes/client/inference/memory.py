@@ -52,10 +52,10 @@ def _mean_memory(config: Mapping[str, Any], states: list[str]) -> int | None:
         chunk, state = _last_size(config, "output"), _last_state_size(config)
         return -(-state // chunk) if chunk and state else None
     parameters = config.get("parameters") or {}
-    told = (parameters.get("num_updates") or {}).get("string_value")
+    updates = (parameters.get("num_updates") or {}).get("string_value")
     dims = _sizes(config, "input")
     batch = dims[0] if len(dims) > 1 and dims[0] > 0 else 1
-    return -(-(int(told) + batch - 1) // batch) if told else None
+    return -(-(int(updates) + batch - 1) // batch) if updates else None
 
 
 def _sizes(config: Mapping[str, Any], side: str) -> list[int]:

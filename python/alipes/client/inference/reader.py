@@ -12,12 +12,12 @@ from alipes.client.inference.crop import Crop
 from alipes.client.inference.signature import Part, Signature, StateInput, TensorSpec
 from alipes.errors import InvalidArgument
 
-__all__ = ["Given", "Reader", "Tensor"]
+__all__ = ["Reader", "Tensor", "Values"]
 
 Tensor: TypeAlias = "tuple[str, str, tuple[int, ...], np.ndarray[Any, Any]]"
 """Name, datatype, shape, and elements that lie row by row."""
 
-Given: TypeAlias = "np.ndarray[Any, Any] | Mapping[str, np.ndarray[Any, Any]]"
+Values: TypeAlias = "np.ndarray[Any, Any] | Mapping[str, np.ndarray[Any, Any]]"
 """What a caller gives: one array, or one by name."""
 
 
@@ -59,7 +59,7 @@ class Reader:
         self._names = [spec.name for spec in signature.inputs]
         self._names += [_key(state, part) for state in signature.states for part in state.parts]
 
-    def read(self, x: Given, last: bool) -> Reading:
+    def read(self, x: Values, last: bool) -> Reading:
         """The tensors of one request.
 
         Args:
@@ -92,8 +92,8 @@ class Reader:
         for key in keys:
             if key in x:
                 return x[key]
-        given = ", ".join(f'"{key}"' for key in x) or "nothing"
-        raise self._error(f'Missing {kind} "{keys[0]}": {given} was given')
+        value = ", ".join(f'"{key}"' for key in x) or "nothing"
+        raise self._error(f'Missing {kind} "{keys[0]}": {value} was given')
 
     def _gather(self, state: StateInput, x: Mapping[str, Any]) -> Any:
         """The update of a state: whole under the input's own name, or its parts one behind the other along axis 1."""
@@ -103,7 +103,7 @@ class Reader:
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def _part(self, state: StateInput, part: Part, x: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-        """One part; where several models read it, it is given under any of their keys, and once."""
+        """One part; where several models read it, it may be passed under any of their keys."""
         keys = part.keys or (state.tensor.name,)
         array = self._array(state.tensor, self._pick(x, keys, "state"))
         for key in keys:
@@ -115,8 +115,8 @@ class Reader:
             raise self._error(f'"{keys[0]}": shape {list(array.shape)} does not match {list(shape)}')
         return array
 
-    def _plain_tensor(self, spec: TensorSpec, given: Any, crops: _Crops) -> Tensor:
-        array = self._array(spec, given)
+    def _plain_tensor(self, spec: TensorSpec, value: Any, crops: _Crops) -> Tensor:
+        array = self._array(spec, value)
         if array.shape != spec.shape:
             array = self._short_batch(spec, array, crops)
         return spec.name, spec.datatype, array.shape, np.ascontiguousarray(array)
@@ -131,9 +131,9 @@ class Reader:
         crops.note(Crop(len(array), spec.shape[0]))
         return _padded(array, spec.shape)
 
-    def _update(self, state: StateInput, given: Any, last: bool, crops: _Crops) -> Tensor:
+    def _update(self, state: StateInput, value: Any, last: bool, crops: _Crops) -> Tensor:
         spec = state.tensor
-        array = _with_axes(self._array(spec, given), len(spec.shape), spec.shape[1] if len(spec.shape) > 1 else 1)
+        array = _with_axes(self._array(spec, value), len(spec.shape), spec.shape[1] if len(spec.shape) > 1 else 1)
         if array.shape != spec.shape:
             array = self._short_update(state, array, last, crops)
         return spec.name, spec.datatype, array.shape, np.ascontiguousarray(array)
@@ -157,16 +157,16 @@ class Reader:
         crops.note(Crop(array.shape[-1] // stride, state.windows, update=True))
         return _padded(array, spec.shape)
 
-    def _array(self, spec: TensorSpec, given: Any) -> np.ndarray[Any, Any]:
-        if not isinstance(given, np.ndarray):
-            raise self._error(f'"{spec.name}": expected a numpy array, got {type(given).__name__}')
+    def _array(self, spec: TensorSpec, value: Any) -> np.ndarray[Any, Any]:
+        if not isinstance(value, np.ndarray):
+            raise self._error(f'"{spec.name}": expected a numpy array, got {type(value).__name__}')
         expected = numpy_type(spec.datatype)
-        if expected is None or given.dtype == expected:
-            return given
-        if self._cast and np.can_cast(given.dtype, expected, "same_kind"):
-            return given.astype(expected)
+        if expected is None or value.dtype == expected:
+            return value
+        if self._cast and np.can_cast(value.dtype, expected, "same_kind"):
+            return value.astype(expected)
         raise self._error(
-            f'"{spec.name}": an array of {given.dtype} does not match {spec.datatype}: convert it with '
+            f'"{spec.name}": an array of {value.dtype} does not match {spec.datatype}: convert it with '
             f'.astype("{expected}"), or ask the client to with cast=True'
         )
 

@@ -107,11 +107,11 @@ def read_signature(metadata: Document, config: Document, lookup: Lookup, batch_s
     plain, states = [], []
     for document in metadata.get("inputs", ()):
         tensor = _tensor(document, batch_size)
-        keeper = graph.keeper_of(tensor.name)
-        if keeper is None:
+        state_model = graph.state_model_of(tensor.name)
+        if state_model is None:
             plain.append(tensor)
         else:
-            states.append(_state(tensor, *keeper))
+            states.append(_state(tensor, *state_model))
     outputs = tuple(str(output["name"]) for output in metadata.get("outputs", ()))
     return Signature(tuple(plain), tuple(states), outputs, graph.stateful(), graph.memory(), graph.decoupled())
 
@@ -159,7 +159,7 @@ class _Graph:
         policy = self._config.get("model_transaction_policy") or {}
         return bool(policy.get("decoupled")) or any(self._inside(step).decoupled() for step in self.steps)
 
-    def keeper_of(self, tensor: str) -> tuple[Document, dict[str, tuple[str, ...]]] | None:
+    def state_model_of(self, tensor: str) -> tuple[Document, dict[str, tuple[str, ...]]] | None:
         """The model that keeps the state that a tensor updates, and the readers of each of its outputs.
 
         An ensemble's input is a stream where a step keeps a state and takes nothing else.
@@ -172,7 +172,7 @@ class _Graph:
             if len(inputs) != 1 or next(iter(inputs.values())) != tensor:
                 continue
             inside = self._inside(step)
-            found = inside.keeper_of(next(iter(inputs)))
+            found = inside.state_model_of(next(iter(inputs)))
             if found is not None:
                 return found[0], found[1] if inside.steps else self._readers(step)
         return None

@@ -19,7 +19,7 @@ Send: TypeAlias = "Callable[[Any, int, bool, bool], Future[Any]]"
 
 
 class Span(NamedTuple):
-    """Updates that one sequence is given: from `first` on, and answers count from `start` to before `stop`."""
+    """Updates of one sequence: from `first` on, and answers count from `start` to before `stop`."""
 
     first: int
     start: int
@@ -32,7 +32,7 @@ def spans(count: int, sequences: int, overlap: int) -> list[Span]:
     Args:
         count: Number of the updates.
         sequences: Number of sequences at most; none is without an update of its own.
-        overlap: Updates before its own that a sequence is given, where there are as many.
+        overlap: Updates before its own that a sequence is sent, where there are as many.
     """
     edges = [count * number // sequences for number in range(sequences + 1)]
     return [Span(max(0, start - overlap), start, stop) for start, stop in pairwise(edges) if stop > start]
@@ -54,33 +54,33 @@ def stream(updates: Sequence[Any], divided: Sequence[Span], send: Send, ahead: i
 
     Args:
         updates: All of them.
-        divided: What each sequence is given.
+        divided: What each sequence is sent.
         send: Sends one.
         ahead: Updates of each sequence that are sent before answers are waited for.
     """
     waiting: list[deque[Future[Any]]] = [deque() for _ in divided]
-    given = [span.first for span in divided]
+    sent = [span.first for span in divided]
     for number, span in enumerate(divided):
         for _ in range(span.start, span.stop):
-            _send_on(updates, divided, given, waiting, send, number, ahead)
+            _send_on(updates, divided, sent, waiting, send, number, ahead)
             yield waiting[number].popleft().result()
 
 
 def _send_on(  # noqa: PLR0913, PLR0917 - the state of one stream
     updates: Sequence[Any],
     divided: Sequence[Span],
-    given: list[int],
+    sent: list[int],
     waiting: list[deque[Future[Any]]],
     send: Send,
     current: int,
     ahead: int,
 ) -> None:
     """Keeps sequences busy: the current one so far ahead of its answers, the others at the same pace."""
-    while given[current] < divided[current].stop and len(waiting[current]) < ahead:
+    while sent[current] < divided[current].stop and len(waiting[current]) < ahead:
         for number in range(current, len(divided)):
-            at, span = given[number], divided[number]
+            at, span = sent[number], divided[number]
             if at < span.stop:
                 future = send(updates[at], number, at == span.first, at == span.stop - 1)
-                given[number] += 1
+                sent[number] += 1
                 if at >= span.start:
                     waiting[number].append(future)

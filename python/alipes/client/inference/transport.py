@@ -9,10 +9,10 @@ from alipes.client.inference.stream import Stream
 from alipes.client.tls import Tls
 from alipes.errors import ConfigError
 
-__all__ = ["Door"]
+__all__ = ["GrpcEndpoint"]
 
 
-class Door:
+class GrpcEndpoint:
     """A server's gRPC door, to which connections are opened again and again."""
 
     def __init__(self, address: str, tls: Tls | None, timeout_s: float) -> None:
@@ -28,19 +28,19 @@ class Door:
                 key="address",
                 hint="give the server's gRPC door, host:port or grpcs://host:port",
             )
-        self._address, self._said, self._timeout_s = address, tls, timeout_s
+        self._address, self._tls_option, self._timeout_s = address, tls, timeout_s
         self._tls = None if endpoint.tls is None else endpoint.tls.read()
 
     def calls(self) -> Calls:
         """Asks the server beside the stream."""
         from alipes.client.inference.grpc_calls import GrpcCalls
 
-        return GrpcCalls(self._place(), self._timeout_s, self._tls)
+        return GrpcCalls(self._current_address(), self._timeout_s, self._tls)
 
     def stream(self) -> Stream:
         """Connects and opens a stream; raises `TransportError`."""
-        return _core.ClientStream(self._place(), self._timeout_s, None, self._tls)
+        return _core.ClientStream(self._current_address(), self._timeout_s, None, self._tls)
 
-    def _place(self) -> str:
+    def _current_address(self) -> str:
         """Where the server really listens now: one that this process started may have had to take another port."""
-        return Endpoint.parse(self._address, self._said).address
+        return Endpoint.parse(self._address, self._tls_option).address

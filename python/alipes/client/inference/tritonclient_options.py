@@ -48,6 +48,6 @@ def read_options(options: dict[str, Any], tls: Tls | None) -> Tls | None:
             raise ConfigError("ssl and tls say the same in two ways", key="ssl", hint="leave one of them out")
         tls = Tls(options.get("root_certificates"), options.get("certificate_chain"), options.get("private_key"))
         options = {name: value for name, value in options.items() if name not in _OF_TLS}
-    if said := sorted(name for name, value in options.items() if value):
-        warnings.warn(f"{', '.join(said)}: options of tritonclient, without effect here", stacklevel=4)
+    if ignored := sorted(name for name, value in options.items() if value):
+        warnings.warn(f"{', '.join(ignored)}: options of tritonclient, without effect here", stacklevel=4)
     return tls
