@@ -1,4 +1,4 @@
-//! Headers of a call that models see as parameters of the request.
+//! Header forwarding: headers of a call become parameters of its request.
 
 use std::fmt::Display;
 
@@ -6,22 +6,22 @@ use alipes_protocol::{InferError, Parameter};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// Names that mean something to the protocol. Source: Triton's parameters extension.
+/// Parameter names with a meaning in the protocol. Source: Triton's parameters extension.
 const RESERVED: [&str; 6] = ["sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers"];
 
-/// Names that begin so belong to the protocol.
+/// Prefix of parameter names that belong to the protocol.
 const RESERVED_PREFIX: &str = "triton_";
 
-/// Chooses headers by their names: a regular expression that matches anywhere in them, in upper or lower case.
+/// A regular expression that selects headers by name; it matches anywhere in the name, in any case.
 #[derive(Clone, Debug)]
 pub struct Forwarding(Regex);
 
 impl Forwarding {
-    /// The headers whose names match, as parameters. `names` finds the name that the model sees.
+    /// Parameters of the headers whose names match. `shown` maps a header to the parameter's name.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a name that belongs to the protocol.
+    /// `InvalidArgument` where a name belongs to the protocol.
     pub fn parameters<'a, N: Display>(
         &self,
         headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
@@ -47,7 +47,7 @@ impl Forwarding {
 ///
 /// # Errors
 ///
-/// No regular expression.
+/// The pattern is no regular expression.
 pub fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Forwarding>, D::Error> {
     let pattern = String::deserialize(deserializer)?;
     if pattern.is_empty() {

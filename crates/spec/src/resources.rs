@@ -1,26 +1,26 @@
-//! What executions take, and how much of it there is.
+//! Resources of the rate limiter: capacity of the server, and use by each execution.
 
 use serde::Deserialize;
 
-/// A resource: how much of it there is, or how much an execution takes.
+/// A resource with an amount: the server's capacity, or the use by one execution.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceSpec {
     /// Its name.
     pub name: String,
-    /// It is one for the whole machine; else each device has its own. Of no meaning where it says how much there is.
+    /// One for the whole machine rather than one per device. Ignored where the amount is a capacity.
     #[serde(default)]
     pub global: bool,
-    /// How much.
+    /// The amount.
     pub count: u32,
 }
 
-/// What an execution of one instance takes.
+/// Resources that one instance takes for an execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitSpec {
     /// The resources.
     pub resources: Vec<ResourceSpec>,
-    /// Its weight: one of priority 2 has half the turns of one of priority 1. 0 counts as 1.
+    /// Its weight: an instance of priority 2 executes half as often as one of priority 1. 0 counts as 1.
     pub priority: u32,
 }

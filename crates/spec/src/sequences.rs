@@ -1,90 +1,90 @@
-//! How the requests of a sequence are brought to the instance that knows it, and what the model is told of it.
+//! Sequence scheduling: how requests are batched, which controls the model gets, and which states the server keeps.
 
 use alipes_protocol::Datatype;
 use serde::Deserialize;
 
-use super::datatype;
+use crate::read::datatype;
 
-/// How sequences are scheduled.
+/// Sequence scheduling of a model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SequenceSpec {
-    /// Who runs together.
+    /// Which requests share a batch.
     pub strategy: StrategySpec,
-    /// Silence that ends a sequence, in microseconds.
+    /// A sequence ends when it was idle for so long, in microseconds.
     pub max_idle_us: u64,
-    /// Inputs that tell the model where a sequence stands.
+    /// Control inputs.
     pub controls: Vec<ControlSpec>,
-    /// Tensors that are kept for the model from one request to the next.
+    /// Implicit states.
     pub states: Vec<StateSpec>,
-    /// A request without a sequence is one of its own, and the model may ask for another round of it.
+    /// A request without a sequence is a sequence of its own, and the model may ask for another execution of it.
     pub iterative: bool,
-    /// Nothing is executed before so many requests of sequences that have a slot wait, once.
+    /// The first execution waits until so many requests of sequences with a slot are queued; later ones do not.
     #[serde(default)]
     pub held_until: usize,
-    /// Likewise, of sequences that wait for a slot.
+    /// The same for requests of sequences that wait for a slot.
     #[serde(default)]
     pub held_until_backlog: usize,
 }
 
-/// Who runs together.
+/// Which requests share a batch.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum StrategySpec {
     /// Each sequence has a row of the batch.
     Direct {
-        /// Longest wait for company, in microseconds.
+        /// Longest queue delay, in microseconds.
         max_queue_delay_us: u64,
-        /// Share of the slots that have to be ready for a batch not to wait.
+        /// A batch executes without delay when this share of the slots is ready.
         minimum_slot_utilization: f32,
     },
     /// The requests that have waited longest.
     Oldest {
         /// Sequences that an instance has at a time; 0 for as many as a batch has rows.
         max_candidate_sequences: u32,
-        /// Sizes in rows to aim for; empty means the largest batch.
+        /// Batch sizes to aim for, in rows; empty means the largest batch.
         preferred_batch_sizes: Vec<u32>,
-        /// Longest wait for company, in microseconds.
+        /// Longest queue delay, in microseconds.
         max_queue_delay_us: u64,
     },
 }
 
-/// An input that tells the model where a sequence stands.
+/// A control input, which describes a request's position in its sequence.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControlSpec {
     /// Name of the tensor.
     pub name: String,
-    /// What it tells.
+    /// Its meaning.
     pub kind: ControlKind,
     /// Its element type.
     #[serde(deserialize_with = "datatype")]
     pub datatype: Datatype,
-    /// What stands for false and for true; nothing for an id.
+    /// Values for false and for true; none for a correlation id.
     pub false_true: Option<[f64; 2]>,
 }
 
-/// What a control tells.
+/// Meaning of a control input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ControlKind {
     /// The request begins its sequence.
     Start,
-    /// It is the last one.
+    /// The request ends its sequence.
     End,
     /// There is a request in this row.
     Ready,
-    /// The id of the sequence.
+    /// The correlation id.
     Corrid,
 }
 
-/// A tensor that is kept for the model from one request of a sequence to the next.
+/// An implicit state: a tensor that the server keeps between the requests of a sequence.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateSpec {
     /// The model's input that receives it.
     pub input: String,
-    /// The model's output that renews it.
+    /// The model's output that replaces it.
     pub output: String,
     /// Its element type.
     #[serde(deserialize_with = "datatype")]
@@ -93,6 +93,6 @@ pub struct StateSpec {
     pub dims: Vec<i64>,
     /// Its sizes when a sequence begins.
     pub initial_dims: Vec<i64>,
-    /// Absolute path of the file that holds what it is then; zeros where there is none.
+    /// Absolute path of the file with its initial value; none for zeros.
     pub initial_file: Option<String>,
 }

@@ -1,32 +1,32 @@
-//! What can be set about tracing.
+//! Trace settings: values that clients change, their defaults, and where records go.
 
 use std::time::Duration;
 
 use alipes_protocol::trace::Level;
 use serde::Deserialize;
 
-/// How tracing is set at the start.
+/// Trace settings at the start.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
-    /// What can be changed later.
+    /// Values that clients can change.
     pub values: Values,
-    /// What cannot.
+    /// Where records go; fixed.
     pub destination: Destination,
 }
 
-/// What is traced, and how much of it.
+/// Trace settings that clients can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Values {
     /// What is recorded.
     #[serde(deserialize_with = "level")]
     pub level: Level,
-    /// Every so manieth request is traced; 0 is none but those whose callers trace them.
+    /// Trace one request in `rate`; 0 traces only requests that ask for it.
     pub rate: u32,
-    /// So many more requests are traced; -1 for any number.
+    /// Requests that are still to be traced; -1 for any number.
     pub count: i32,
-    /// So many traces go into a file of their own; 0 for all of them into one.
+    /// Traces per numbered file; 0 writes all of them into one file.
     pub log_frequency: u32,
 }
 
@@ -37,7 +37,7 @@ impl Default for Values {
 }
 
 impl Values {
-    /// Why nothing can be traced by these settings, in Triton's words; none where something can.
+    /// Why these settings trace nothing, in Triton's words; none where they trace something.
     pub fn invalid(&self, destination: &Destination) -> Option<&'static str> {
         match destination {
             _ if self.level.is_off() => Some("tracing is disabled"),
@@ -47,7 +47,7 @@ impl Values {
         }
     }
 
-    /// The names of what is recorded, as clients read them.
+    /// Names of the level, as clients read them.
     pub fn level_names(&self) -> Vec<&'static str> {
         let Level { timestamps, tensors } = self.level;
         let names = [(timestamps, "TIMESTAMPS"), (tensors, "TENSORS"), (self.level.is_off(), "OFF")];
@@ -77,7 +77,7 @@ impl Default for Destination {
 }
 
 impl Destination {
-    /// Its mode's name, as clients read it.
+    /// Name of its mode, as clients read it.
     pub const fn mode(&self) -> &'static str {
         match self {
             Destination::File { .. } => "triton",
@@ -86,32 +86,32 @@ impl Destination {
     }
 }
 
-/// How spans reach an OpenTelemetry collector.
+/// Connection to an OpenTelemetry collector, and batching of spans.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CollectorConfig {
-    /// Where it takes OTLP over HTTP.
+    /// Its URL for OTLP over HTTP.
     pub url: String,
-    /// File of the roots that its certificate leads to; those of the system where none is given.
+    /// File of the roots that its certificate must lead to; none for the system's roots.
     #[serde(default)]
     pub certificate: Option<String>,
-    /// What is said about this server.
+    /// Attributes of this server.
     pub resource: Vec<(String, String)>,
-    /// Most spans that wait to be sent; what comes on top is dropped.
+    /// Most spans that wait to be sent; further spans are dropped.
     pub max_queue_size: u32,
-    /// Longest time until spans are sent, in milliseconds.
+    /// Longest delay of a span, in milliseconds.
     pub schedule_delay_ms: u32,
-    /// Most spans that are sent at once.
+    /// Most spans of one message.
     pub max_export_batch_size: u32,
 }
 
 impl CollectorConfig {
-    /// Longest time until spans are sent.
+    /// Longest delay of a span.
     pub const fn delay(&self) -> Duration {
         Duration::from_millis(self.schedule_delay_ms as u64)
     }
 
-    /// What clients read of it, under the names of `--trace-config`.
+    /// Its settings as clients read them, under the names of `--trace-config`.
     pub fn options(&self) -> Vec<(String, String)> {
         let option = |name: &str, value: String| (name.to_owned(), value);
         let mut options = vec![option("url", self.url.clone())];
@@ -123,20 +123,20 @@ impl CollectorConfig {
     }
 }
 
-/// A wish to change some settings: none leaves a setting as it is, `Some(None)` has it follow the settings above.
+/// A change of some settings: `None` leaves a setting as it is, `Some(None)` makes it follow the general settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// What is to be recorded.
+    /// New level.
     pub level: Option<Option<Level>>,
-    /// Which requests are to be traced.
+    /// New rate.
     pub rate: Option<Option<u32>>,
-    /// How many more.
+    /// New count.
     pub count: Option<Option<i32>>,
-    /// How many traces a file is to have.
+    /// New number of traces per file.
     pub log_frequency: Option<Option<u32>>,
 }
 
-/// The settings that were chosen; the others follow the settings above.
+/// Settings with values of their own; the others follow the general settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chosen {
     level: Option<Level>,
@@ -146,7 +146,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// What is chosen after a change. Of a count that was chosen before, what is left of it now counts.
+    /// The settings after a change. A count that does not change continues from what is left of it in `now`.
     pub fn with(self, change: &Change, now: &Values) -> Chosen {
         Chosen {
             level: change.level.unwrap_or(self.level),
@@ -156,7 +156,7 @@ impl Chosen {
         }
     }
 
-    /// The settings, above which lie others.
+    /// All values: its own, and the general ones for the rest.
     pub fn over(&self, above: &Values) -> Values {
         Values {
             level: self.level.unwrap_or(above.level),
@@ -167,8 +167,7 @@ impl Chosen {
     }
 }
 
-/// What a list of names asks to be recorded. Names that are not known ask for nothing, as in Triton; where none is known,
-/// nothing is asked.
+/// The level that a list of names selects. Unknown names are ignored, as in Triton; none where every name is unknown.
 ///
 /// # Errors
 ///
@@ -197,22 +196,22 @@ fn level<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Level, D::
     Ok(level.unwrap_or_default())
 }
 
-/// Fewest further traces that can be asked for. Source: Triton.
+/// Smallest count that a client can set. Source: Triton.
 pub const MIN_COUNT: i32 = -1;
 
-/// A number as text, read as Triton reads it: digits in front count, whatever follows.
+/// A number as text, parsed as Triton does: leading digits count, the rest is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// The number.
     Number(i32),
-    /// Beyond 32 bits.
+    /// It does not fit into 32 bits.
     OutOfRange,
-    /// No digit in front.
+    /// The text begins with no digit.
     NoNumber,
 }
 
 impl Reading {
-    /// Reads a text.
+    /// Parses a text.
     pub fn of(text: &str) -> Reading {
         let text = text.trim_ascii_start();
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -225,7 +224,7 @@ impl Reading {
     }
 }
 
-/// A number that stands for a rate or a frequency, or Triton's words for why it does not.
+/// Parses a rate or a frequency; errors are in Triton's words.
 ///
 /// # Errors
 ///
@@ -241,7 +240,8 @@ pub fn unsigned(name: &str, text: &str) -> Result<u32, String> {
     }
 }
 
-/// A number of further traces. `gap` stands in front of a number that is too small: the doors differ there.
+/// Parses a count of further traces. `gap` precedes the number in the error for one that is too small: HTTP and gRPC
+/// differ there.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
-//! What is executed on every instance of a model before it serves.
+//! Warm-up samples, which each instance of a model executes before the model is ready.
 
 use alipes_protocol::Datatype;
 use serde::Deserialize;
 
-use super::datatype;
+use crate::read::datatype;
 
 /// One sample of a model's `model_warmup`.
 #[derive(Clone, Debug, Deserialize)]
@@ -13,9 +13,9 @@ pub struct SampleSpec {
     pub name: String,
     /// Requests that are executed together, each of one row.
     pub batch_size: u32,
-    /// How often.
+    /// Number of executions.
     pub count: u32,
-    /// What each of these requests brings.
+    /// Inputs of each request.
     pub inputs: Vec<SampleInput>,
 }
 
@@ -28,21 +28,21 @@ pub struct SampleInput {
     /// Element type.
     #[serde(deserialize_with = "datatype")]
     pub datatype: Datatype,
-    /// Sizes of one row; all of them are given.
+    /// Sizes of one row, without -1.
     pub dims: Vec<i64>,
-    /// Where its bytes come from.
+    /// Its data.
     pub data: SampleData,
 }
 
-/// Where the bytes of an input come from.
+/// Data of an input.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum SampleData {
-    /// Zeros; empty strings where the elements are strings.
+    /// Zeros; empty strings for `BYTES`.
     Zero {},
-    /// Random numbers; empty strings where the elements are strings.
+    /// Random numbers; empty strings for `BYTES`.
     Random {},
-    /// A file, as the binary tensor extension has it.
+    /// A file in the form of the binary tensor extension.
     File {
         /// Its absolute path.
         path: String,

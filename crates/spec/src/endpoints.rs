@@ -1,4 +1,4 @@
-//! What the control plane says about doors: where they are, who may come in, and what connections may take.
+//! Endpoints: addresses, encryption, restricted requests, and limits on connections.
 
 use alipes_protocol::limits;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
-    /// Whether the endpoint is offered at all.
+    /// Whether the server offers it.
     pub enabled: bool,
     /// Host name or address to bind, or `unix:` and a path.
     pub address: String,
@@ -16,54 +16,55 @@ pub struct Endpoint {
     /// Whether other processes may listen on the same port.
     #[serde(default)]
     pub reuse_port: bool,
-    /// How connections are encrypted; none leaves them plain.
+    /// Encryption of its connections; none for plain text.
     #[serde(default)]
     pub tls: Option<TlsSpec>,
 }
 
-/// The files behind encrypted connections, as PEM.
+/// PEM files of an encrypted endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsSpec {
-    /// The server's certificate, and those between it and a root.
+    /// The server's certificate, followed by intermediate certificates.
     pub certificate: String,
-    /// Its key.
+    /// The key of the certificate.
     pub key: String,
-    /// Roots that a client's certificate has to lead to; none asks clients for no certificate.
+    /// Roots that client certificates must lead to; none asks clients for no certificate.
     pub client_roots: Option<String>,
 }
 
-/// Some requests that need a header.
+/// Groups of requests that need a header.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestrictionSpec {
     /// Names of the groups.
     pub groups: Vec<String>,
-    /// The header's name.
+    /// Name of the header.
     pub header: String,
-    /// What it has to hold.
+    /// The value that it must have.
     pub value: String,
 }
 
-/// What connections may take. Times and rates of zero set no limit.
+/// Limits on connections. A time or rate of 0 means no limit.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionSpec {
-    /// Most connections at a time, but for those of the metrics endpoint; 0 takes what descriptors allow.
+    /// Most connections at a time, without those of the metrics endpoint; 0 derives the number from the limit on
+    /// descriptors.
     pub max_connections: usize,
     /// Largest head of a request in bytes.
     pub max_header_bytes: usize,
     /// Most headers of a request.
     pub max_header_count: usize,
-    /// Longest time until a connection, or the rest of a head, has come, in seconds.
+    /// Longest time until the first byte of a connection, or the rest of a head, arrives, in seconds.
     pub header_timeout_s: f64,
-    /// Longest time without any request, in seconds.
+    /// Longest time without a request, in seconds.
     pub idle_timeout_s: f64,
-    /// Longest time in which hardly anything of a body comes, or nothing of an answer is taken, in seconds.
+    /// Longest time with next to no progress of a request body, or with none of a response, in seconds.
     pub stall_timeout_s: f64,
-    /// Frames of HTTP/2 a second that carry nothing.
+    /// Most frames of HTTP/2 without content, per second.
     pub http2_control_frames_per_s: u32,
-    /// Seconds between two looks at the files of certificates.
+    /// Interval between two checks of the certificate files, in seconds.
     pub tls_reload_s: f64,
 }
 
@@ -82,23 +83,23 @@ impl Default for ConnectionSpec {
     }
 }
 
-/// How gRPC connections are kept; the words are gRPC's. Times of zero set no limit.
+/// Keep-alive of gRPC connections, in gRPC's own words. A time of 0 means no limit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeepaliveSpec {
-    /// Milliseconds between two pings of the server.
+    /// Interval between two pings of the server, in milliseconds.
     pub time_ms: u64,
-    /// Milliseconds to wait for the answer to one.
+    /// Longest time until the answer to a ping, in milliseconds.
     pub timeout_ms: u64,
     /// Whether clients without calls may ping as often as those with.
     pub permit_without_calls: bool,
-    /// Milliseconds that have to pass between two pings of a client to which nothing is sent.
+    /// Shortest interval between two pings of a client that receives nothing, in milliseconds.
     pub min_recv_ping_interval_ms: u64,
-    /// Pings that may come earlier; 0 takes any number.
+    /// Pings that may come earlier; 0 for any number.
     pub max_ping_strikes: u32,
-    /// Milliseconds until a connection is asked to go.
+    /// Age at which a connection gets GOAWAY, in milliseconds.
     pub max_connection_age_ms: u64,
-    /// Milliseconds after which one that was asked is closed.
+    /// Time from GOAWAY until the connection is closed, in milliseconds.
     pub max_connection_age_grace_ms: u64,
 }
 

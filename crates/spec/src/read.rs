@@ -1,0 +1,23 @@
+//! Values that several documents read alike: the schema number and names of datatypes.
+
+use alipes_protocol::Datatype;
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// Schema of the JSON documents that this build reads.
+pub const SCHEMA: u32 = 1;
+
+/// Reads a schema number; any other than [`SCHEMA`] is an error.
+pub(crate) fn known_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let schema = u32::deserialize(deserializer)?;
+    if schema == SCHEMA {
+        Ok(schema)
+    } else {
+        Err(D::Error::custom(format!("schema {schema} is not the {SCHEMA} that this build understands")))
+    }
+}
+
+/// Reads a datatype by its V2 name.
+pub(crate) fn datatype<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Datatype, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Datatype::from_name(&name).ok_or_else(|| D::Error::custom(format!("unknown datatype '{name}'")))
+}

@@ -1,0 +1,173 @@
+//! The server's configuration.
+
+use alipes_protocol::limits;
+use serde::Deserialize;
+
+use crate::endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec};
+use crate::forwarding::{self, Forwarding};
+use crate::log::LogSettings;
+use crate::read::known_schema;
+use crate::resources::ResourceSpec;
+use crate::trace::TraceConfig;
+
+/// Which repository control requests are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ControlMode {
+    /// All models are loaded at start, none later.
+    None,
+    /// The repository is watched.
+    Poll,
+    /// Models are loaded and unloaded on request.
+    Explicit,
+}
+
+/// Compression level of gRPC responses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CompressionLevel {
+    /// No compression.
+    #[default]
+    None,
+    /// Fast, with larger messages.
+    Low,
+    /// The usual level.
+    Medium,
+    /// Slow, with smaller messages.
+    High,
+}
+
+/// The server's configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerConfig {
+    /// Schema of this document.
+    #[serde(deserialize_with = "known_schema")]
+    pub schema: u32,
+    /// Server name in the server metadata.
+    pub id: String,
+    /// The HTTP endpoint.
+    pub http: Endpoint,
+    /// The gRPC endpoint.
+    pub grpc: Endpoint,
+    /// The metrics endpoint.
+    pub metrics: Endpoint,
+    /// Network threads; 0 chooses half the cores, at least two.
+    #[serde(default)]
+    pub network_threads: usize,
+    /// Largest JSON body, or raw input, in bytes.
+    #[serde(default = "default_http_max_input_bytes")]
+    pub http_max_input_bytes: usize,
+    /// Most bytes of requests and responses in flight.
+    #[serde(default = "unbounded")]
+    pub inflight_bytes: u64,
+    /// Headers of HTTP requests that models see as parameters.
+    #[serde(default, deserialize_with = "forwarding::pattern")]
+    pub http_header_forward_pattern: Option<Forwarding>,
+    /// Metadata of gRPC calls that models see as parameters.
+    #[serde(default, deserialize_with = "forwarding::pattern")]
+    pub grpc_header_forward_pattern: Option<Forwarding>,
+    /// Largest gRPC request, in bytes.
+    #[serde(default = "default_grpc_max_request_bytes")]
+    pub grpc_max_request_bytes: usize,
+    /// Largest compressed gRPC request after decompression, in bytes.
+    #[serde(default = "default_grpc_max_expanded_bytes")]
+    pub grpc_max_expanded_bytes: usize,
+    /// Compression of inference responses over gRPC.
+    #[serde(default)]
+    pub grpc_compression_level: CompressionLevel,
+    /// Limits on connections.
+    #[serde(default)]
+    pub connections: ConnectionSpec,
+    /// Keep-alive of gRPC connections.
+    #[serde(default)]
+    pub keepalive: KeepaliveSpec,
+    /// HTTP requests that need a header.
+    #[serde(default)]
+    pub http_restricted: Vec<RestrictionSpec>,
+    /// gRPC calls that need metadata.
+    #[serde(default)]
+    pub grpc_restricted: Vec<RestrictionSpec>,
+    /// Which control requests are allowed.
+    pub control_mode: ControlMode,
+    /// Whether the server is ready only while every model is.
+    #[serde(default)]
+    pub strict_readiness: bool,
+    /// Capacity of the resources that executions take; none where nothing is limited.
+    #[serde(default)]
+    pub rate_limit: Option<Vec<ResourceSpec>>,
+    /// Size of the response cache in bytes; 0 turns it off.
+    #[serde(default)]
+    pub response_cache_bytes: usize,
+    /// Whether clients may register shared memory.
+    #[serde(default)]
+    pub allow_client_shm: bool,
+    /// Most shared-memory regions that clients may have registered at a time.
+    #[serde(default = "default_shared_memory_max_regions")]
+    pub shared_memory_max_regions: usize,
+    /// Log settings at the start.
+    #[serde(default)]
+    pub log: LogSettings,
+    /// Trace settings at the start.
+    #[serde(default)]
+    pub trace: TraceConfig,
+    /// Whether metrics contain the `nv_inference_*_duration_us` counters.
+    pub counter_latencies: bool,
+    /// Whether metrics contain Triton's histogram of the time to the first response.
+    #[serde(default)]
+    pub histogram_latencies: bool,
+    /// Quantiles of Triton's latency summaries; empty turns the summaries off.
+    #[serde(default)]
+    pub summary_quantiles: Vec<f64>,
+    /// Whether metrics contain the histograms that Triton does not have.
+    #[serde(default = "yes")]
+    pub request_histograms: bool,
+    /// Whether metrics contain the `nv_cpu_*` gauges.
+    pub cpu_metrics: bool,
+}
+
+fn default_grpc_max_request_bytes() -> usize {
+    limits::GRPC_MAX_MESSAGE_BYTES
+}
+
+fn default_grpc_max_expanded_bytes() -> usize {
+    limits::GRPC_MAX_EXPANDED_BYTES
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn unbounded() -> u64 {
+    u64::MAX
+}
+
+fn default_http_max_input_bytes() -> usize {
+    limits::HTTP_MAX_INPUT_BYTES
+}
+
+fn default_shared_memory_max_regions() -> usize {
+    limits::REGIONS_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = r#"{"schema":1,"id":"x","http":{"enabled":true,"address":"127.0.0.1","port":0},
+        "grpc":{"enabled":false,"address":"","port":0},"metrics":{"enabled":false,"address":"","port":0},
+        "control_mode":"none","counter_latencies":true,"cpu_metrics":true}"#;
+
+    #[test]
+    fn an_unknown_field_is_refused() {
+        assert!(serde_json::from_str::<ServerConfig>(CONFIG).is_ok());
+        let more = CONFIG.replace("\"id\"", "\"ids\":1,\"id\"");
+        assert!(serde_json::from_str::<ServerConfig>(&more).unwrap_err().to_string().contains("unknown field `ids`"));
+    }
+
+    #[test]
+    fn another_schema_is_refused() {
+        let other = CONFIG.replace("\"schema\":1", "\"schema\":2");
+        assert!(serde_json::from_str::<ServerConfig>(&other).unwrap_err().to_string().contains("schema 2"));
+    }
+}
