@@ -136,7 +136,7 @@ impl Code {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Before the body was read as a request: unknown model, header length, compression.
-    Door,
+    Endpoint,
     /// While the request was parsed, checked or queued.
     Request,
     /// By the model, or while its answer was encoded.

@@ -27,7 +27,7 @@ pub fn header_length(value: &[u8], body_length: Option<u64>) -> Result<usize, In
 pub(super) fn out_of_range(value: &[u8], body_length: u64) -> InferError {
     let value = String::from_utf8_lossy(value);
     InferError::invalid(format!("inference header size should be in range (0, {body_length}), got: {value}"))
-        .at(Origin::Door)
+        .at(Origin::Endpoint)
 }
 
 /// The integer at the beginning of a text, as C's `atoi` reads it, but saturating.
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(refused("100000", Some(220)), "inference header size should be in range (0, 220), got: 100000");
         assert_eq!(refused("-5", Some(220)), "inference header size should be in range (0, 220), got: -5");
         assert!(refused("99999999999999999999999", None).contains("(0, 2147483647)"));
-        assert_eq!(header_length(b"-5", Some(220)).unwrap_err().origin, Origin::Door);
+        assert_eq!(header_length(b"-5", Some(220)).unwrap_err().origin, Origin::Endpoint);
     }
 
     #[test]

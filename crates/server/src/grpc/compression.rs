@@ -91,8 +91,8 @@ pub(super) struct Press {
 impl Press {
     /// What compresses the answers to a client at a level; none where they leave as they are.
     ///
-    /// Levels choose among the encodings that a client reads as gRPC itself does: of gzip and deflate, in this order, `low`
-    /// takes the first and `high` the last.
+    /// Levels choose among the encodings that a client reads as gRPC itself does: of gzip and deflate, in this order,
+    /// `low` takes the first and `high` the last.
     pub(super) fn of(headers: &HeaderMap, level: CompressionLevel) -> Option<Press> {
         let effort = match level {
             CompressionLevel::None => return None,
@@ -153,7 +153,8 @@ pub(super) type Expanded = Result<(Bytes, Charge), InferError>;
 ///
 /// # Errors
 ///
-/// `TooLarge` beyond them, `Overloaded` where there is no room for it now, `Internal` for bytes that are not compressed so.
+/// `TooLarge` beyond them, `Overloaded` where there is no room for it now, `Internal` for bytes that are not compressed
+/// so.
 pub(super) async fn expand(
     (message, charge): (Bytes, Charge),
     encoding: Encoding,

@@ -10,7 +10,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::sync::watch;
 
-use super::answer::Answer;
+use super::response::ResponseBody;
 use super::{methods, status};
 use crate::net::connection::{RequestBody, TrackedBody, TransportStream, drive_connection};
 use crate::net::http2;
@@ -71,7 +71,7 @@ pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol
 }
 
 /// The answer to a call that is not looked at. Boxed, since it is rare and every call carries the value about.
-fn refuse(policy: &ListenerPolicy, method: &str, headers: &HeaderMap) -> Option<Box<Response<Answer>>> {
+fn refuse(policy: &ListenerPolicy, method: &str, headers: &HeaderMap) -> Option<Box<Response<ResponseBody>>> {
     if headers.len() > policy.limits.max_header_count {
         return Some(Box::new(status::no_grpc(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)));
     }

@@ -52,7 +52,7 @@ pub(super) async fn within<T>(
     time::timeout_at(deadline.into(), call).await.unwrap_or_else(|_| Err(passed()))
 }
 
-/// What a client is told, in the words of gRPC's clients, which mostly notice it themselves.
+/// The error of a passed deadline, in the words of gRPC's clients, which mostly notice it themselves.
 pub(super) fn passed() -> InferError {
     InferError::new(Code::DeadlineExceeded, "Deadline Exceeded")
 }

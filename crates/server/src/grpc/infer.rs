@@ -1,21 +1,21 @@
-//! `ModelInfer`: the way of an inference request through this door.
+//! `ModelInfer`: one inference request over gRPC.
 
 use alipes_protocol::codec::proto::decode_request;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::{InferError, InferRequest, Parameter};
 use http::HeaderMap;
 
-use super::answer::Answer;
 use super::head::Head;
 use super::layout::Inference;
 use super::message::{Parsed, parse_inference, read_message};
+use super::response::ResponseBody;
 use super::tracing::Entry;
 use crate::net::connection::RequestBody;
 use crate::regions::{Finder, Held};
 use crate::service::Service;
 
-/// What this door is called in refusals.
-const DOOR: &str = "ModelInfer RPC";
+/// The name of the endpoint in refusals.
+const ENDPOINT: &str = "ModelInfer RPC";
 
 /// Metadata of a call that the model is to see.
 pub(super) type Forwarded = Vec<(String, Parameter)>;
@@ -47,13 +47,13 @@ pub(super) async fn model_infer(
     forwarded: Forwarded,
     entry: Option<Box<Entry>>,
     body: RequestBody,
-) -> Result<Answer, InferError> {
+) -> Result<ResponseBody, InferError> {
     let read = read_message(body, Inference(service), head.receiving).await;
     let read = read.and_then(|message| parse_inference(message, &service.budget));
     let message = read.inspect_err(|error| service.log_refusal("", "", "", error))?;
     let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message.request;
     let trace = entry.and_then(|mut entry| entry.draw(service, name));
-    let model = service.lookup_unary(name, version, DOOR);
+    let model = service.lookup_unary(name, version, ENDPOINT);
     let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;
     let decoded = decode(service, message);
     let (mut request, held) = decoded.inspect_err(|error| service.log_refusal(&model.name, "", "", error))?;
@@ -61,8 +61,8 @@ pub(super) async fn model_infer(
     request.trace.clone_from(&trace);
     let response = service.infer(&model, request, held).await?;
     let answer = match head.press {
-        None => Answer::inference(&response)?,
-        Some(press) => Box::pin(Answer::compressed(&response, press, &service.budget)).await?,
+        None => ResponseBody::inference(&response)?,
+        Some(press) => Box::pin(ResponseBody::compressed(&response, press, &service.budget)).await?,
     };
     Ok(match trace {
         None => answer,

@@ -9,15 +9,15 @@ use alipes_protocol::codec::proto::inference::{LogSettingsRequest, LogSettingsRe
 use alipes_protocol::{Code, InferError};
 use bytes::Bytes;
 
-use super::answer::Answer;
 use super::message::parse;
+use super::response::ResponseBody;
 use crate::log::{LogChange, LogFormat, LogSettings};
 use crate::service::{LOG_FILE_IS_FIXED, Service};
 
-pub(super) async fn log_settings(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) async fn log_settings(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: LogSettingsRequest = parse(message)?;
     let settings = service.change_log(change(&request)?).await?;
-    Ok(Answer::message(&LogSettingsResponse { settings: values(settings) }))
+    Ok(ResponseBody::message(&LogSettingsResponse { settings: values(settings) }))
 }
 
 /// What a request asks for; a setting that is unknown asks for nothing, as in Triton.

@@ -10,38 +10,38 @@ use alipes_protocol::codec::proto::inference::{
 use bytes::Bytes;
 use prost::Message;
 
-use super::answer::Answer;
 use super::message::parse;
+use super::response::ResponseBody;
 use crate::service::{PortMetadata, Service};
 
 /// The readiness of the server, whichever service the caller names: there is only one.
-pub(super) async fn health(service: &Service) -> Answer {
-    Answer::message(&HealthCheckResponse { status: health_status(service.server_ready().await).into() })
+pub(super) async fn health(service: &Service) -> ResponseBody {
+    ResponseBody::message(&HealthCheckResponse { status: health_status(service.server_ready().await).into() })
 }
 
 pub(super) fn health_status(ready: bool) -> ServingStatus {
     if ready { ServingStatus::Serving } else { ServingStatus::NotServing }
 }
 
-pub(super) fn server(service: &Service) -> Answer {
+pub(super) fn server(service: &Service) -> ResponseBody {
     let metadata = service.server_metadata();
-    Answer::message(&ServerMetadataResponse {
+    ResponseBody::message(&ServerMetadataResponse {
         name: metadata.name,
         version: metadata.version.to_owned(),
         extensions: metadata.extensions.iter().map(|&extension| extension.to_owned()).collect(),
     })
 }
 
-pub(super) async fn model_ready(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) async fn model_ready(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: ModelReadyRequest = parse(message)?;
     let ready = service.model_ready(&request.name, &request.version).await?;
-    Ok(Answer::message(&ModelReadyResponse { ready }))
+    Ok(ResponseBody::message(&ModelReadyResponse { ready }))
 }
 
-pub(super) fn model(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) fn model(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: ModelMetadataRequest = parse(message)?;
     let metadata = service.model_metadata(&request.name, &request.version)?;
-    Ok(Answer::message(&ModelMetadataResponse {
+    Ok(ResponseBody::message(&ModelMetadataResponse {
         name: metadata.name,
         versions: metadata.versions,
         platform: metadata.platform,
@@ -50,12 +50,12 @@ pub(super) fn model(service: &Service, message: Bytes) -> Result<Answer, InferEr
     }))
 }
 
-pub(super) fn model_config(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) fn model_config(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: ModelConfigRequest = parse(message)?;
     let model = service.lookup(&request.name, &request.version)?;
     let config = ModelConfig::decode(model.config_proto());
     let config = config.map_err(|error| InferError::internal(format!("configuration of the model: {error}")))?;
-    Ok(Answer::message(&ModelConfigResponse { config: Some(config) }))
+    Ok(ResponseBody::message(&ModelConfigResponse { config: Some(config) }))
 }
 
 fn tensor(port: PortMetadata) -> TensorMetadata {

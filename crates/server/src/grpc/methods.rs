@@ -9,16 +9,16 @@ use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
 use tokio::sync::watch;
 
-use super::answer::Answer;
 use super::compression::{GRPC_ACCEPT_ENCODING, OFFERED};
 use super::head::Head;
 use super::infer::Forwarded;
 use super::layout::Plain;
 use super::message::read_message;
-use super::reflection::ReflectionAnswer;
-use super::stream::StreamAnswer;
+use super::reflection::ReflectionBody;
+use super::response::ResponseBody;
+use super::stream::StreamBody;
 use super::tracing::{self, Entry};
-use super::watch::WatchAnswer;
+use super::watch::WatchBody;
 use super::{deadline, infer, logging, metadata, repository, shared_memory, statistics, status};
 use crate::net::connection::RequestBody;
 use crate::net::restricted::Group;
@@ -127,7 +127,7 @@ pub(super) fn answer(
     service: &Arc<Service>,
     draining: &watch::Receiver<bool>,
     request: Request<RequestBody>,
-) -> impl Future<Output = Response<Answer>> + use<> {
+) -> impl Future<Output = Response<ResponseBody>> + use<> {
     let start = start(service, draining, request);
     async move {
         match start {
@@ -154,7 +154,7 @@ pub(super) fn answer(
                 )
                 .await
                 {
-                    Ok(_) => Ok(Answer::Watch(Box::new(WatchAnswer::new(service, draining)))),
+                    Ok(_) => Ok(ResponseBody::Watch(Box::new(WatchBody::new(service, draining)))),
                     Err(error) => Err(error),
                 },
             ),
@@ -162,15 +162,15 @@ pub(super) fn answer(
     }
 }
 
-fn respond(outcome: Result<Answer, InferError>) -> Response<Answer> {
-    outcome.map_or_else(|error| status::refusal(&error), Answer::into_response)
+fn respond(outcome: Result<ResponseBody, InferError>) -> Response<ResponseBody> {
+    outcome.map_or_else(|error| status::refusal(&error), ResponseBody::into_response)
 }
 
 /// How a call begins.
 enum Start {
     /// Its response is settled; a stream's body takes it from there.
     // Boxed, since it is rare: every call carries this value about.
-    Over(Box<Response<Answer>>),
+    Over(Box<Response<ResponseBody>>),
     /// They need their message.
     Infer(Arc<Service>, Head, Forwarded, Option<Box<Entry>>, RequestBody),
     Control(Arc<Service>, Control, Head, RequestBody),
@@ -199,31 +199,31 @@ fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Requ
         Ok(Method::HealthWatch) => Start::Watch(Arc::clone(service), draining.clone(), head, request.into_body()),
         Ok(Method::ModelStreamInfer) => {
             let (parts, body) = request.into_parts();
-            match StreamAnswer::new(
+            match StreamBody::new(
                 Arc::clone(service),
                 &parts.headers,
                 head,
                 body.without_stall_timeout(),
                 draining.clone(),
             ) {
-                Ok(stream) => over(Answer::Stream(Box::new(stream)).into_response()),
+                Ok(stream) => over(ResponseBody::Stream(Box::new(stream)).into_response()),
                 Err(error) => over(status::refusal(&error)),
             }
         }
         Ok(Method::Reflection) => {
-            let reflection = ReflectionAnswer::new(
+            let reflection = ReflectionBody::new(
                 &service.budget,
                 head.receiving,
                 request.into_body().without_stall_timeout(),
                 draining.clone(),
             );
-            over(Answer::Reflection(Box::new(reflection)).into_response())
+            over(ResponseBody::Reflection(Box::new(reflection)).into_response())
         }
     }
 }
 
 /// A refusal that says what would be understood.
-fn not_understood(error: &InferError) -> Response<Answer> {
+fn not_understood(error: &InferError) -> Response<ResponseBody> {
     let mut response = status::refusal(error);
     response.headers_mut().insert(GRPC_ACCEPT_ENCODING, OFFERED);
     response
@@ -245,8 +245,8 @@ pub(super) fn group(path: &str) -> Option<Group> {
     find(path).map_or_else(|_| unknown_group(path), Method::group)
 }
 
-/// The group of a method that is not served: that of the methods beside it, so that a restricted listener does not reveal
-/// which methods exist.
+/// The group of a method that is not served: that of the methods beside it, so that a restricted listener does not
+/// reveal which methods exist.
 fn unknown_group(path: &str) -> Option<Group> {
     if path.starts_with("/grpc.health.v1.Health/") {
         return Some(Group::Health);
@@ -258,7 +258,12 @@ fn unknown_group(path: &str) -> Option<Group> {
     method.contains("SharedMemory").then_some(Group::SharedMemory)
 }
 
-async fn control(service: &Service, method: Control, head: Head, body: RequestBody) -> Result<Answer, InferError> {
+async fn control(
+    service: &Service,
+    method: Control,
+    head: Head,
+    body: RequestBody,
+) -> Result<ResponseBody, InferError> {
     let receiving = match method {
         // It brings files.
         Control::RepositoryModelLoad => head.receiving,
@@ -267,8 +272,8 @@ async fn control(service: &Service, method: Control, head: Head, body: RequestBo
     let message = read_message(body, Plain(Arc::clone(&service.budget)), receiving).await?;
     let (message, charge) = message.into_parts();
     match method {
-        Control::ServerLive => Ok(Answer::message(&ServerLiveResponse { live: service.server_live() })),
-        Control::ServerReady => Ok(Answer::message(&ServerReadyResponse { ready: service.server_ready().await })),
+        Control::ServerLive => Ok(ResponseBody::message(&ServerLiveResponse { live: service.server_live() })),
+        Control::ServerReady => Ok(ResponseBody::message(&ServerReadyResponse { ready: service.server_ready().await })),
         Control::ModelReady => metadata::model_ready(service, message).await,
         Control::ServerMetadata => Ok(metadata::server(service)),
         Control::ModelMetadata => metadata::model(service, message),

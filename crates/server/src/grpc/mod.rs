@@ -6,7 +6,6 @@
 //! from 160 k to 178 k calls/s (8 connections × 8 streams, two shared cores, November 2026). It also receives tensors
 //! at the addresses that engines want, sends large answers without a copy, and believes no announced length.
 
-mod answer;
 mod compression;
 mod connection;
 mod deadline;
@@ -19,6 +18,7 @@ mod metadata;
 mod methods;
 mod reflection;
 mod repository;
+mod response;
 mod shared_memory;
 mod statistics;
 mod status;

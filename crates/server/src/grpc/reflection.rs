@@ -21,9 +21,9 @@ use prost::Message;
 use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 use tokio::sync::watch;
 
-use super::answer::framed;
 use super::layout::Plain;
 use super::message::{self, Messages, Receiving, parse, within_message};
+use super::response::framed;
 use super::status;
 use crate::budget::Budget;
 use crate::net::connection::RequestBody;
@@ -133,7 +133,7 @@ fn respond(request: ServerReflectionRequest) -> ServerReflectionResponse {
 }
 
 /// The body of the answer to a reflection stream: one response to each request, in turn.
-pub(super) struct ReflectionAnswer {
+pub(super) struct ReflectionBody {
     incoming: RequestBody,
     messages: Messages<Plain>,
     receiving: Receiving,
@@ -151,14 +151,14 @@ enum Phase {
     Over,
 }
 
-impl ReflectionAnswer {
+impl ReflectionBody {
     pub(super) fn new(
         budget: &Arc<Budget>,
         receiving: Receiving,
         incoming: RequestBody,
         mut draining: watch::Receiver<bool>,
-    ) -> ReflectionAnswer {
-        ReflectionAnswer {
+    ) -> ReflectionBody {
+        ReflectionBody {
             incoming,
             messages: Messages::new(Plain(Arc::clone(budget)), receiving),
             receiving,

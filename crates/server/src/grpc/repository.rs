@@ -11,12 +11,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
-use super::answer::Answer;
 use super::message::parse;
+use super::response::ResponseBody;
 use crate::budget::Charge;
 use crate::service::Service;
 
-pub(super) fn index(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) fn index(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: RepositoryIndexRequest = parse(message)?;
     refuse_named(&request.repository_name)?;
     let models = service.repository_index(request.ready).into_iter().map(|entry| ModelIndex {
@@ -25,20 +25,20 @@ pub(super) fn index(service: &Service, message: Bytes) -> Result<Answer, InferEr
         state: entry.state,
         reason: entry.reason,
     });
-    Ok(Answer::message(&RepositoryIndexResponse { models: models.collect() }))
+    Ok(ResponseBody::message(&RepositoryIndexResponse { models: models.collect() }))
 }
 
-pub(super) async fn load(service: &Service, message: Bytes, mut charge: Charge) -> Result<Answer, InferError> {
+pub(super) async fn load(service: &Service, message: Bytes, mut charge: Charge) -> Result<ResponseBody, InferError> {
     // Files are taken out of the message before it is let go of.
     charge.grow(&service.budget, message.len().saturating_mul(2))?;
     let request: RepositoryModelLoadRequest = parse(message)?;
     refuse_named(&request.repository_name)?;
     let parameters = request.parameters.into_iter().map(load_parameter).collect::<Result<_, _>>()?;
     service.load_model(&request.model_name, parameters, charge).await?;
-    Ok(Answer::message(&RepositoryModelLoadResponse {}))
+    Ok(ResponseBody::message(&RepositoryModelLoadResponse {}))
 }
 
-pub(super) async fn unload(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) async fn unload(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: RepositoryModelUnloadRequest = parse(message)?;
     refuse_named(&request.repository_name)?;
     let dependents = match request.parameters.get("unload_dependents") {
@@ -51,7 +51,7 @@ pub(super) async fn unload(service: &Service, message: Bytes) -> Result<Answer, 
         }
     };
     service.unload_model(&request.model_name, dependents).await?;
-    Ok(Answer::message(&RepositoryModelUnloadResponse {}))
+    Ok(ResponseBody::message(&RepositoryModelUnloadResponse {}))
 }
 
 /// Repositories have no names here, as in Triton.

@@ -1,4 +1,4 @@
-//! The books of the models.
+//! The statistics of the models.
 
 use alipes_protocol::InferError;
 use alipes_protocol::codec::proto::inference::{
@@ -7,15 +7,15 @@ use alipes_protocol::codec::proto::inference::{
 };
 use bytes::Bytes;
 
-use super::answer::Answer;
 use super::message::parse;
+use super::response::ResponseBody;
 use crate::books::statistics::{BatchTally, Snapshot, Tally};
 use crate::service::{ModelStatistics, Service};
 
-pub(super) fn model_statistics(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) fn model_statistics(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: ModelStatisticsRequest = parse(message)?;
     let found = service.statistics(&request.name, &request.version)?;
-    Ok(Answer::message(&ModelStatisticsResponse { model_stats: found.into_iter().map(one).collect() }))
+    Ok(ResponseBody::message(&ModelStatisticsResponse { model_stats: found.into_iter().map(one).collect() }))
 }
 
 fn one(ModelStatistics { name, version, books }: ModelStatistics) -> ModelStatisticsMessage {

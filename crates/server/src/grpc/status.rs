@@ -8,15 +8,15 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
-use super::answer::Answer;
+use super::response::ResponseBody;
 
 pub(super) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
 /// The response that carries an error, with its code from the one table.
-pub(super) fn refusal(error: &InferError) -> Response<Answer> {
-    let mut response = Response::new(Answer::nothing());
+pub(super) fn refusal(error: &InferError) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::nothing());
     *response.headers_mut() = failure(error);
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
@@ -40,14 +40,14 @@ pub(super) fn failure(error: &InferError) -> HeaderMap {
     trailers
 }
 
-/// What calls that last are told when the server stops.
+/// The error of open streams when the server stops.
 pub(super) fn shutting_down() -> InferError {
     InferError::new(Code::Unavailable, "GRPC server is shutting down and has stopped accepting new requests.")
 }
 
 /// The response to what does not speak gRPC at all.
-pub(super) fn no_grpc(status: StatusCode) -> Response<Answer> {
-    let mut response = Response::new(Answer::nothing());
+pub(super) fn no_grpc(status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::nothing());
     *response.status_mut() = status;
     response
 }

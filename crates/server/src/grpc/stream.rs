@@ -1,8 +1,8 @@
 //! `ModelStreamInfer`: requests and responses on one call, each at its own pace.
 //!
-//! The answer's body is the whole of it: whenever the connection can send, it is asked for a frame, and it then takes
-//! what requests have come, asks the models, and writes what responses have come, all of them into one frame. So no
-//! task runs for a stream or a response, and a client that does not read is not read from either.
+//! The response body does all the work: whenever the connection can send, it polls the body for a frame. The body then
+//! reads the requests that have arrived, submits them, and writes the responses that have arrived into one frame. So no
+//! task runs per stream or response, and the server stops reading from a client that does not read.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -20,29 +20,29 @@ use http_body::{Body, Frame};
 use tokio::sync::watch;
 use tokio::time::{self, Sleep};
 
-use super::answer::{check_length, compressed_prefix, prefix};
 use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
 use super::head::Head;
 use super::infer::{Forwarded, decode, forwarded};
 use super::layout::Inference;
 use super::message::{Message, Messages, PREFIX_BYTES, Parsed, Receiving, parse_inference, within_message};
+use super::response::{check_length, compressed_prefix, prefix};
 use super::tracing::Entry;
 use super::{deadline, status};
 use crate::executor::answer::Reply;
 use crate::net::connection::RequestBody;
 use crate::service::Service;
-use crate::service::stream::{News, Session};
+use crate::service::stream::{Event, Session};
 use crate::trace::sent::Sent;
 
-/// Responses are written together up to about this many bytes: enough to make frames and wake-ups few, little enough
-/// that what is held for a slow reader stays small.
+/// Responses are batched up to about this many bytes: enough to make frames and wake-ups few, and little to hold for a
+/// slow reader.
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// A client that sends this with the value `true` wants the first error of a model to end the stream with its status.
 const STRICT_ERRORS: &str = "triton_grpc_error";
 
-/// The body of a stream's answer.
-pub(super) struct StreamAnswer {
+/// The body of a stream's response.
+pub(super) struct StreamBody {
     service: Arc<Service>,
     incoming: RequestBody,
     messages: Messages<Inference<Arc<Service>>>,
@@ -53,9 +53,9 @@ pub(super) struct StreamAnswer {
     entry: Option<Box<Entry>>,
     reading: Reading,
     receiving: Receiving,
-    /// A compressed request that is being expanded; what follows it waits.
+    /// A compressed request that is being expanded; those behind it wait.
     expanding: Option<Expanding>,
-    /// Wakes when the client no longer waits.
+    /// Wakes at the client's deadline.
     deadline: Option<Pin<Box<Sleep>>>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: Phase,
@@ -63,13 +63,13 @@ pub(super) struct StreamAnswer {
 
 type Expanding = Pin<Box<dyn Future<Output = Result<Message, InferError>> + Send>>;
 
-/// Whether requests may still come.
+/// Whether requests may still arrive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Open,
-    /// The client has said that there are no more.
+    /// The client has ended its requests.
     HalfClosed,
-    /// The server takes no more.
+    /// The server accepts no more.
     Draining,
 }
 
@@ -79,7 +79,7 @@ enum Phase {
     Over,
 }
 
-impl StreamAnswer {
+impl StreamBody {
     /// # Errors
     ///
     /// Metadata that cannot be handed to models.
@@ -89,8 +89,8 @@ impl StreamAnswer {
         head: Head,
         incoming: RequestBody,
         mut draining: watch::Receiver<bool>,
-    ) -> Result<StreamAnswer, InferError> {
-        Ok(StreamAnswer {
+    ) -> Result<StreamBody, InferError> {
+        Ok(StreamBody {
             forwarded: forwarded(&service, headers)?,
             session: Session::new(Arc::clone(&service)),
             messages: Messages::new(Inference(Arc::clone(&service)), head.receiving),
@@ -108,7 +108,7 @@ impl StreamAnswer {
         })
     }
 
-    /// How its compressed messages are compressed.
+    /// The encoding of compressed messages.
     pub(super) fn encoding(&self) -> Encoding {
         self.outgoing.press.map_or(Encoding::Identity, |press| press.encoding)
     }
@@ -133,7 +133,7 @@ impl StreamAnswer {
         }
     }
 
-    /// Ready where there is something to send, or reason to look again.
+    /// Ready where there is something to send, or reason to poll again.
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let had_room = self.read(context);
         self.write(context);
@@ -161,7 +161,7 @@ impl StreamAnswer {
         self.session.in_flight() < GRPC_MAX_STREAM_REQUESTS
     }
 
-    /// Takes the requests that have come; false where it stopped because the stream has enough in flight.
+    /// Reads the requests that have arrived; false where it stops because the stream has enough in flight.
     fn read(&mut self, context: &mut Context<'_>) -> bool {
         while self.reading == Reading::Open {
             if !self.has_room() {
@@ -170,21 +170,21 @@ impl StreamAnswer {
             if let Some(expanding) = &mut self.expanding {
                 let Poll::Ready(message) = expanding.as_mut().poll(context) else { return true };
                 self.expanding = None;
-                self.take(message);
+                self.accept(message);
                 continue;
             }
             match self.messages.next() {
                 Ok(Some(message)) if message.is_compressed() => {
                     self.expanding = Some(Box::pin(message.expanded(self.receiving, self.messages.budget())));
                 }
-                Ok(Some(message)) => self.take(Ok(message)),
+                Ok(Some(message)) => self.accept(Ok(message)),
                 Ok(None) => match Pin::new(&mut self.incoming).poll_frame(context) {
                     Poll::Pending => return true,
                     Poll::Ready(Some(Ok(frame))) => {
                         frame.into_data().into_iter().for_each(|data| self.messages.push(data))
                     }
                     Poll::Ready(None) if self.messages.is_between() => self.reading = Reading::HalfClosed,
-                    // The connection notices a client that has gone, too; nobody reads the status then.
+                    // Where the client has disconnected, nobody reads the status.
                     Poll::Ready(_) => self.end(status::failure(&within_message())),
                 },
                 Err(error) => self.end(status::failure(&error)),
@@ -193,21 +193,21 @@ impl StreamAnswer {
         true
     }
 
-    /// Takes a request in; one that cannot be read ends the stream.
-    fn take(&mut self, message: Result<Message, InferError>) {
+    /// Accepts a request; one that cannot be parsed ends the stream.
+    fn accept(&mut self, message: Result<Message, InferError>) {
         match message.and_then(|message| parse_inference(message, &self.service.budget)) {
-            Ok(message) => self.ask(message),
+            Ok(message) => self.submit(message),
             Err(error) => self.end(status::failure(&error)),
         }
     }
 
-    fn ask(&mut self, message: Parsed) {
-        let asked = &message.request;
-        let id = CompactString::from(asked.id.as_str());
-        let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &asked.model_name));
-        match self.service.lookup(&asked.model_name, &asked.model_version) {
+    fn submit(&mut self, message: Parsed) {
+        let request = &message.request;
+        let id = CompactString::from(request.id.as_str());
+        let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &request.model_name));
+        match self.service.lookup(&request.model_name, &request.model_version) {
             Err(error) => {
-                self.service.log_refusal(&asked.model_name, &asked.model_version, &id, &error);
+                self.service.log_refusal(&request.model_name, &request.model_version, &id, &error);
                 self.session.refuse(id, true, error);
             }
             Ok(model) => match decode(&self.service, message) {
@@ -218,28 +218,28 @@ impl StreamAnswer {
                 Ok((mut request, held)) => {
                     request.parameters.extend_from_slice(&self.forwarded);
                     request.trace = trace;
-                    self.session.ask(model, request, held);
+                    self.session.submit(model, request, held);
                 }
             },
         }
     }
 
-    /// Writes the responses that have come, as far as they fit into one frame's worth.
+    /// Writes the responses that have arrived, up to one batch.
     fn write(&mut self, context: &mut Context<'_>) {
         while matches!(self.phase, Phase::Open) && self.outgoing.bytes < BATCH_BYTES {
-            let Poll::Ready(news) = self.session.poll_news(context) else { return };
-            let _sent = news.trace.map(|trace| Sent::grpc(Arc::clone(trace)));
-            match news {
-                News { model: Some(_), answer: Some(Err(error)), .. } if self.strict_errors => {
+            let Poll::Ready(event) = self.session.poll_event(context) else { return };
+            let _sent = event.trace.map(|trace| Sent::grpc(Arc::clone(trace)));
+            match event {
+                Event { model: Some(_), answer: Some(Err(error)), .. } if self.strict_errors => {
                     self.end(status::failure(&error));
                 }
-                news => self.outgoing.tell(&news),
+                event => self.outgoing.write_event(&event),
             }
         }
-        self.session.report_taken();
+        self.session.report_consumed();
     }
 
-    /// Ends the stream: what is still in flight is withdrawn.
+    /// Ends the stream: requests in flight are cancelled.
     fn end(&mut self, trailers: HeaderMap) {
         self.session = Session::new(Arc::clone(&self.service));
         self.expanding = None;
@@ -248,7 +248,7 @@ impl StreamAnswer {
     }
 }
 
-/// What is written and not yet sent.
+/// Messages that are written and not yet sent.
 #[derive(Default)]
 struct Outgoing {
     pieces: VecDeque<Bytes>,
@@ -270,26 +270,26 @@ impl Outgoing {
         Some(piece)
     }
 
-    /// Writes what a client is told of one request.
-    fn tell(&mut self, news: &News<'_>) {
-        match &news.answer {
-            None => self.write(&StreamMessage { error: "", response: about(news) }),
-            Some(Err(error)) => self.write(&StreamMessage { error: &error.message, response: about(news) }),
-            Some(Ok(reply)) => self.write_reply(news, reply),
+    /// Writes the message about an event.
+    fn write_event(&mut self, event: &Event<'_>) {
+        match &event.answer {
+            None => self.write(&StreamMessage { error: "", response: about(event) }),
+            Some(Err(error)) => self.write(&StreamMessage { error: &error.message, response: about(event) }),
+            Some(Ok(reply)) => self.write_response(event, reply),
         }
     }
 
-    fn write_reply(&mut self, news: &News<'_>, reply: &Reply) {
+    fn write_response(&mut self, event: &Event<'_>, reply: &Reply) {
         let response = ResponseMessage {
-            model_version: news.model.map(|model| model.spec.version),
+            model_version: event.model.map(|model| model.spec.version),
             parameters: &reply.parameters,
             outputs: &reply.outputs,
-            ..about(news)
+            ..about(event)
         };
         let message = StreamMessage { error: "", response };
         match check_length(message.encoded_len()) {
             Ok(()) => self.write(&message),
-            Err(error) => self.write(&StreamMessage { error: &error.message, response: about(news) }),
+            Err(error) => self.write(&StreamMessage { error: &error.message, response: about(event) }),
         }
     }
 
@@ -318,13 +318,13 @@ impl Outgoing {
     }
 }
 
-/// Which request the news are about, who answers it, and whether it is over: all that is told of an error or an end.
-fn about<'a>(news: &'a News<'_>) -> ResponseMessage<'a> {
+/// The model, the request, and whether the event is its last: the whole response of an error or an end.
+fn about<'a>(event: &'a Event<'_>) -> ResponseMessage<'a> {
     ResponseMessage {
-        model_name: news.model.map_or("", |model| &model.name),
-        id: news.id,
-        // Source: recorded. What no model has seen has no responses of which one could be the last.
-        final_response: news.model.map(|_| news.last),
+        model_name: event.model.map_or("", |model| &model.name),
+        id: event.id,
+        // Source: recorded. A request that reached no model has no final response.
+        final_response: event.model.map(|_| event.last),
         ..ResponseMessage::default()
     }
 }

@@ -10,8 +10,8 @@ use alipes_protocol::{Code, InferError};
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::answer::Answer;
 use super::message::parse;
+use super::response::ResponseBody;
 use crate::service::{Service, TRACE_FILE_IS_FIXED};
 use crate::trace::context;
 use crate::trace::settings::{self, Change, Destination, Values};
@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-pub(super) fn trace_setting(service: &Service, message: Bytes) -> Result<Answer, InferError> {
+pub(super) fn trace_setting(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let TraceSettingRequest { settings, model_name } = parse(message)?;
     service.check_traced_model(&model_name)?;
     let values = if settings.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn trace_setting(service: &Service, message: Bytes) -> Result<Answer,
         let asked = |name: &str| settings.get(name).map(|value| &value.value[..]);
         service.change_tracing(&model_name, &change(asked)?)?
     };
-    Ok(Answer::message(&TraceSettingResponse { settings: found(service.traces.destination(), &values) }))
+    Ok(ResponseBody::message(&TraceSettingResponse { settings: found(service.traces.destination(), &values) }))
 }
 
 /// What a request asks for: no value at all has a setting follow the general ones.

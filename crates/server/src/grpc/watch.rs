@@ -1,4 +1,4 @@
-//! `Health/Watch`: the server's readiness now, and again whenever it has changed.
+//! `Health/Watch`: the server's readiness now, and again whenever it changes.
 
 use std::mem;
 use std::pin::Pin;
@@ -13,20 +13,20 @@ use http_body::Frame;
 use tokio::sync::watch;
 use tokio::time::{self, Interval, MissedTickBehavior};
 
-use super::answer::framed;
 use super::metadata::health_status;
+use super::response::framed;
 use super::status;
 use crate::service::Service;
 
-/// How often a watcher looks. Readiness has many causes, and models that have a say in it tell only when asked.
+/// Interval between two checks. Readiness has many causes, and some models report theirs only on request.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The body of the answer to a watcher.
-pub(super) struct WatchAnswer {
+/// The body of a watch response.
+pub(super) struct WatchBody {
     service: Arc<Service>,
     ticks: Interval,
-    looking: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
-    told: Option<bool>,
+    check: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
+    reported: Option<bool>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: Phase,
 }
@@ -37,15 +37,15 @@ enum Phase {
     Over,
 }
 
-impl WatchAnswer {
-    pub(super) fn new(service: Arc<Service>, mut draining: watch::Receiver<bool>) -> WatchAnswer {
+impl WatchBody {
+    pub(super) fn new(service: Arc<Service>, mut draining: watch::Receiver<bool>) -> WatchBody {
         let mut ticks = time::interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        WatchAnswer {
+        WatchBody {
             service,
             ticks,
-            looking: None,
-            told: None,
+            check: None,
+            reported: None,
             draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
             phase: Phase::Open,
         }
@@ -63,17 +63,17 @@ impl WatchAnswer {
         }
         if self.draining.as_mut().poll(context).is_ready() {
             self.phase = Phase::Ending(status::failure(&status::shutting_down()));
-            // The watcher learns why its stream ends, unless it knows already.
-            return match self.tell(false) {
+            // The client is sent the change of readiness before its stream ends.
+            return match self.report(false) {
                 Some(frame) => Poll::Ready(Some(frame)),
                 None => self.poll_frame(context),
             };
         }
         loop {
-            if let Some(looking) = &mut self.looking {
-                let Poll::Ready(ready) = looking.as_mut().poll(context) else { return Poll::Pending };
-                self.looking = None;
-                if let Some(frame) = self.tell(ready) {
+            if let Some(check) = &mut self.check {
+                let Poll::Ready(ready) = check.as_mut().poll(context) else { return Poll::Pending };
+                self.check = None;
+                if let Some(frame) = self.report(ready) {
                     return Poll::Ready(Some(frame));
                 }
             }
@@ -81,13 +81,13 @@ impl WatchAnswer {
                 return Poll::Pending;
             }
             let service = Arc::clone(&self.service);
-            self.looking = Some(Box::pin(async move { service.server_ready().await }));
+            self.check = Some(Box::pin(async move { service.server_ready().await }));
         }
     }
 
-    /// What the watcher is told, if it is news.
-    fn tell(&mut self, ready: bool) -> Option<Frame<Bytes>> {
-        let news = self.told.replace(ready) != Some(ready);
-        news.then(|| Frame::data(framed(&HealthCheckResponse { status: health_status(ready).into() })))
+    /// The message about a readiness, where that changed.
+    fn report(&mut self, ready: bool) -> Option<Frame<Bytes>> {
+        let changed = self.reported.replace(ready) != Some(ready);
+        changed.then(|| Frame::data(framed(&HealthCheckResponse { status: health_status(ready).into() })))
     }
 }

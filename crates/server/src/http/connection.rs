@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::dispatch::handle;
 use super::prior_knowledge::has_prior_knowledge;
-use super::reply;
+use super::response;
 use crate::net::connection::{End, RequestBody, Spelling, TrackedBody, TransportStream, drive_connection};
 use crate::net::http2;
 use crate::net::policy::{ListenerKind, ListenerPolicy};
@@ -106,7 +106,7 @@ async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, draini
         let (http, call) = (Arc::clone(&http), activity.begin());
         async move {
             let response = if request.headers().len() > http.policy.limits.max_header_count {
-                reply::too_many_headers()
+                response::too_many_headers()
             } else {
                 handle(&http, request.map(|body| RequestBody::new(body, http.policy.timeouts.stall)), None).await
             };
@@ -117,7 +117,8 @@ async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, draini
     drive_connection(connection, http2::Connection::graceful_shutdown, watchdog, draining, || {}).await;
 }
 
-/// Without `pipeline_flush`, which would have every answer copied, and as many kept as a client asks for and does not read.
+/// Without `pipeline_flush`, which would have every answer copied, and as many kept as a client asks for and does not
+/// read.
 pub fn builder(policy: &ListenerPolicy) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder

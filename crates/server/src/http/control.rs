@@ -7,29 +7,29 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use super::body;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use crate::budget::Charge;
 use crate::net::connection::RequestBody;
 use crate::registry::IndexEntry;
 use crate::service::Service;
 
 /// Whether a model is ready: 200 without a body, or Triton 2.51's refusal.
-pub async fn model_ready(service: &Service, model: &str, version: &str) -> Response<Reply> {
+pub async fn model_ready(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
     match service.model_ready(model, version).await {
-        Ok(true) => reply::answer(StatusCode::OK, reply::PLAIN, Reply::default()),
+        Ok(true) => response::new(StatusCode::OK, response::PLAIN, ResponseBody::default()),
         Ok(false) => {
             let text = Bytes::from_static(br#"{"error":"Model version not ready"}"#);
-            reply::answer(StatusCode::BAD_REQUEST, reply::PLAIN, text)
+            response::new(StatusCode::BAD_REQUEST, response::PLAIN, text)
         }
-        Err(error) => reply::error(&error),
+        Err(error) => response::error(&error),
     }
 }
 
 /// A model's configuration, as the control plane rendered it.
-pub fn model_config(service: &Service, model: &str, version: &str) -> Response<Reply> {
+pub fn model_config(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
     match service.lookup(model, version) {
-        Ok(model) => reply::answer(StatusCode::OK, reply::JSON, model.config_json()),
-        Err(error) => reply::error(&error),
+        Ok(model) => response::new(StatusCode::OK, response::JSON, model.config_json()),
+        Err(error) => response::error(&error),
     }
 }
 
@@ -51,39 +51,39 @@ impl<'a> From<&'a IndexEntry> for IndexDocument<'a> {
 }
 
 /// The repository index.
-pub async fn index(service: &Service, body: RequestBody) -> Response<Reply> {
+pub async fn index(service: &Service, body: RequestBody) -> Response<ResponseBody> {
     let ready_only = match read(service, body).await.and_then(|(text, _)| self::ready_only(&text)) {
         Ok(flag) => flag,
-        Err(error) => return reply::error(&error),
+        Err(error) => return response::error(&error),
     };
     let entries = service.repository_index(ready_only);
-    reply::json(&entries.iter().map(IndexDocument::from).collect::<Vec<_>>())
+    response::json(&entries.iter().map(IndexDocument::from).collect::<Vec<_>>())
 }
 
 /// Loads a model.
-pub async fn load(service: &Service, model: &str, body: RequestBody) -> Response<Reply> {
+pub async fn load(service: &Service, model: &str, body: RequestBody) -> Response<ResponseBody> {
     let outcome = async {
         let (text, charge) = read(service, body).await?;
         let parameters = load_parameters(&text)?;
         drop(text);
         service.load_model(model, parameters, charge).await
     };
-    reply::empty_or(outcome.await)
+    response::empty_or(outcome.await)
 }
 
 /// A load or unload that names the repository too: Triton takes neither.
-pub fn named_repository() -> Response<Reply> {
-    reply::error(&InferError::new(Code::Unsupported, "'repository_name' specification is not supported"))
+pub fn named_repository() -> Response<ResponseBody> {
+    response::error(&InferError::new(Code::Unsupported, "'repository_name' specification is not supported"))
 }
 
 /// Takes a model out of service.
-pub async fn unload(service: &Service, model: &str, body: RequestBody) -> Response<Reply> {
+pub async fn unload(service: &Service, model: &str, body: RequestBody) -> Response<ResponseBody> {
     let outcome = async {
         let (text, _charge) = read(service, body).await?;
         let dependents = unload_dependents(&text)?;
         service.unload_model(model, dependents).await
     };
-    reply::empty_or(outcome.await)
+    response::empty_or(outcome.await)
 }
 
 /// The body of a control request, and what it is charged.

@@ -3,7 +3,7 @@
 use hyper::{Request, Response};
 
 use super::connection::HttpProtocol;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use super::route::{Region, Route};
 use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
 use crate::net::connection::{RequestBody, Spelling};
@@ -15,9 +15,9 @@ pub async fn handle(
     http: &HttpProtocol,
     request: Request<RequestBody>,
     spelling: Option<&Spelling>,
-) -> Response<Reply> {
+) -> Response<ResponseBody> {
     if let Some(header) = missing_header(&http.policy.restrictions, &request) {
-        let refused = reply::restricted(header);
+        let refused = response::restricted(header);
         body::discard(request.into_body());
         return refused;
     }
@@ -34,7 +34,11 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestB
     restrictions.missing_header(Route::of(request.method(), path).group(path)?, request.headers())
 }
 
-async fn answer(service: &Service, request: Request<RequestBody>, spelling: Option<&Spelling>) -> Response<Reply> {
+async fn answer(
+    service: &Service,
+    request: Request<RequestBody>,
+    spelling: Option<&Spelling>,
+) -> Response<ResponseBody> {
     match Route::of(request.method(), request.uri().path()) {
         Route::Infer { model, version } => {
             let (model, version) = (model.to_owned(), version.to_owned());
@@ -44,17 +48,17 @@ async fn answer(service: &Service, request: Request<RequestBody>, spelling: Opti
             let (model, version) = (model.to_owned(), version.to_owned());
             generate::generate(service, &model, &version, events, request).await
         }
-        Route::Live => reply::health(service.server_live()),
-        Route::Ready => reply::health(service.server_ready().await),
-        Route::Server => reply::json(&service.server_metadata()),
+        Route::Live => response::health(service.server_live()),
+        Route::Ready => response::health(service.server_ready().await),
+        Route::Server => response::json(&service.server_metadata()),
         Route::ModelReady { model, version } => {
             let (model, version) = (model.to_owned(), version.to_owned());
             control::model_ready(service, &model, &version).await
         }
-        Route::ModelMetadata { model, version } => reply::json_or(service.model_metadata(model, version)),
+        Route::ModelMetadata { model, version } => response::json_or(service.model_metadata(model, version)),
         Route::ModelConfig { model, version } => control::model_config(service, model, version),
         Route::Statistics { model, version } => statistics::statistics(service, model, version),
-        Route::Explain { model, version } => reply::json_or(service.explain(model, version)),
+        Route::Explain { model, version } => response::json_or(service.explain(model, version)),
         Route::SequenceState { model, version, id } => {
             let [model, version, id] = [model, version, id].map(str::to_owned);
             sequences::state(service, &model, &version, &id).await
@@ -88,7 +92,7 @@ async fn answer(service: &Service, request: Request<RequestBody>, spelling: Opti
             shared_memory::region(service, Region { name: &name, ..region }, request.into_body()).await
         }
         Route::NamedRepository => control::named_repository(),
-        Route::WrongMethod { plain } => reply::wrong_method(plain),
-        Route::Unknown => reply::not_found(),
+        Route::WrongMethod { plain } => response::wrong_method(plain),
+        Route::Unknown => response::not_found(),
     }
 }

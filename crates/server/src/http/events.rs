@@ -7,7 +7,7 @@ use alipes_protocol::{InferError, InferResponse};
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use crate::service::generate::Generation;
 
 /// The events of a request. Dropping them, which a connection that breaks does, withdraws the request.
@@ -21,12 +21,12 @@ impl Events {
 }
 
 /// Answers with events, once it is known what the first one is: the status follows from it.
-pub async fn answer(mut generation: Generation) -> Response<Reply> {
+pub async fn answer(mut generation: Generation) -> Response<ResponseBody> {
     let Some(first) = generation.next().await else {
-        return reply::answer(StatusCode::OK, reply::EVENTS, Reply::default());
+        return response::new(StatusCode::OK, response::EVENTS, ResponseBody::default());
     };
     let (status, first) = event(encode(first));
-    reply::answer(status, reply::EVENTS, Reply::of_events(first, Events(generation)))
+    response::new(status, response::EVENTS, ResponseBody::of_events(first, Events(generation)))
 }
 
 /// A response as text, or why there is none.
@@ -43,7 +43,7 @@ fn event(response: Result<Vec<u8>, InferError>) -> (StatusCode, Bytes) {
     let status = status(&response);
     let text = match response {
         Ok(text) => Bytes::from(text),
-        Err(error) => reply::error_body(&error.message),
+        Err(error) => response::error_body(&error.message),
     };
     // JSON holds no line break, so one line is the whole event.
     (status, [b"data: ", &text[..], b"\n\n"].concat().into())

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
 use super::compression::Coding;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use super::{body, events};
 use crate::model::ModelVersion;
 use crate::net::connection::RequestBody;
@@ -29,7 +29,7 @@ pub async fn generate(
     version: &str,
     events: bool,
     request: Request<RequestBody>,
-) -> Response<Reply> {
+) -> Response<ResponseBody> {
     let (head, mut body) = request.into_parts();
     let trace = service.trace(model, &head.headers);
     let read = read(service, model, version, &head.headers, &mut body).await;
@@ -47,7 +47,7 @@ pub async fn generate(
     let mut response = match begun {
         Ok(generation) if events => events::answer(generation).await,
         Ok(generation) => answer(generation).await,
-        Err(error) => reply::error(&error),
+        Err(error) => response::error(&error),
     };
     if let Some(trace) = trace {
         response.body_mut().traced(trace);
@@ -75,9 +75,9 @@ async fn read(
 }
 
 /// The one response. The status follows from the first of several, as in Triton, and what is wrong from the last.
-async fn answer(mut generation: Generation) -> Response<Reply> {
+async fn answer(mut generation: Generation) -> Response<ResponseBody> {
     let Some(first) = generation.next().await.map(events::encode) else {
-        return reply::answer(StatusCode::OK, reply::JSON, reply::error_body(NOT_ONE));
+        return response::new(StatusCode::OK, response::JSON, response::error_body(NOT_ONE));
     };
     let mut responses = 1;
     while generation.next().await.is_some() {
@@ -85,9 +85,9 @@ async fn answer(mut generation: Generation) -> Response<Reply> {
     }
     let status = events::status(&first);
     let body = match first {
-        _ if responses > 1 => reply::error_body(NOT_ONE),
+        _ if responses > 1 => response::error_body(NOT_ONE),
         Ok(text) => Bytes::from(text),
-        Err(error) => reply::error_body(&error.message),
+        Err(error) => response::error_body(&error.message),
     };
-    reply::answer(status, reply::JSON, body)
+    response::new(status, response::JSON, body)
 }

@@ -1,4 +1,4 @@
-//! An inference request over HTTP: from its body to its answer.
+//! An inference request over HTTP: from its body to its response.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use super::body::{self, Body, Expected, Received};
 use super::compression::{self, Coding};
 use super::repeated::Repeated;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use crate::budget::{Budget, Charge};
 use crate::cache::Encoded;
 use crate::net::connection::{RequestBody, Spelling};
@@ -24,8 +24,8 @@ use crate::workers::clock::now_ns;
 /// Length of the JSON in front of binary tensors. Source: the binary tensor extension.
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
 
-/// What this door is called in refusals.
-const DOOR: &str = "HTTP end point";
+/// The name of the endpoint in refusals.
+const ENDPOINT: &str = "HTTP end point";
 
 /// Answers an inference request.
 pub async fn infer(
@@ -34,49 +34,50 @@ pub async fn infer(
     version: &str,
     request: Request<RequestBody>,
     spelling: Option<&Spelling>,
-) -> Response<Reply> {
+) -> Response<ResponseBody> {
     let (head, mut body) = request.into_parts();
     let trace = service.trace(model, &head.headers);
     let forwarded = forwarded(service, &head.headers, spelling);
-    let mut asked = Asked { model, version, headers: &head.headers, trace: trace.as_ref(), reached: false };
-    let outcome = answer(service, &mut asked, &mut body, forwarded).await;
+    let mut context =
+        RequestContext { model, version, headers: &head.headers, trace: trace.as_ref(), submitted: false };
+    let outcome = answer(service, &mut context, &mut body, forwarded).await;
     body::discard(body);
-    if let (Err(error), false) = (&outcome, asked.reached) {
+    if let (Err(error), false) = (&outcome, context.submitted) {
         service.log_refusal(model, version, "", error);
     }
-    let mut response = outcome.unwrap_or_else(|error| reply::infer_error(&error));
+    let mut response = outcome.unwrap_or_else(|error| response::infer_error(&error));
     if let Some(trace) = trace {
         response.body_mut().traced(trace);
     }
     response
 }
 
-/// What is known of a request before its body.
-struct Asked<'a> {
+/// The part of a request that is known before its body.
+struct RequestContext<'a> {
     model: &'a str,
     version: &'a str,
     headers: &'a HeaderMap,
     trace: Option<&'a Arc<Trace>>,
-    /// A model has the request, and tells the log how it went.
-    reached: bool,
+    /// The request was submitted to a model, which logs its outcome.
+    submitted: bool,
 }
 
 async fn answer(
     service: &Service,
-    asked: &mut Asked<'_>,
+    context: &mut RequestContext<'_>,
     body: &mut RequestBody,
     forwarded: Result<Vec<(String, Parameter)>, InferError>,
-) -> Result<Response<Reply>, InferError> {
-    let &mut Asked { model: name, version, headers, trace, .. } = asked;
-    let model = service.lookup_unary(name, version, DOOR).map_err(|error| error.at(Origin::Door))?;
+) -> Result<Response<ResponseBody>, InferError> {
+    let &mut RequestContext { model: name, version, headers, trace, .. } = context;
+    let model = service.lookup_unary(name, version, ENDPOINT).map_err(|error| error.at(Origin::Endpoint))?;
     let Some(coding) = Coding::of_request(headers) else {
-        let error = InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Door);
+        let error = InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Endpoint);
         service.log_refusal(name, version, "", &error);
         return Ok(unknown_coding(&error));
     };
     let max_input_bytes = service.config.http_max_input_bytes;
     let announced = if coding == Coding::Identity { body.size_hint().exact() } else { None };
-    let header_length = header_length(headers, announced).map_err(|error| error.at(Origin::Door))?;
+    let header_length = header_length(headers, announced).map_err(|error| error.at(Origin::Endpoint))?;
     let max_bytes = match header_length {
         Some(length) if length > 0 && coding == Coding::Identity => limits::HTTP_MAX_BODY_BYTES,
         _ => max_input_bytes as u64,
@@ -94,7 +95,7 @@ async fn answer(
     }
     let repeated = Repeated::of(&model, &body, header_length, trace.is_some(), &forwarded);
     if let Some(answer) = repeated.as_ref().and_then(|repeated| repeated.answer(service, &model)) {
-        asked.reached = true;
+        context.submitted = true;
         return Ok(respond(answer, Coding::of_answer(headers), &service.budget).await);
     }
     let mut finder = Finder::new(&service.regions);
@@ -104,9 +105,9 @@ async fn answer(
     request.trace = trace.cloned();
     let repeated =
         repeated.and_then(|repeated| repeated.worth_keeping(&request, !finder.held.is_empty(), &service.budget));
-    // The answer's form is the request's choice; the rest of the request moves on to the model.
+    // The request chooses the form of its response; the rest of it moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
-    asked.reached = true;
+    context.submitted = true;
     let response = service.infer(&model, request, finder.held).await?;
     let encoded =
         json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
@@ -117,7 +118,7 @@ async fn answer(
     Ok(respond(encoded.into(), Coding::of_answer(headers), &service.budget).await)
 }
 
-/// The headers that the model is to see. To be called before the body is read: later the spelling is no longer known.
+/// The headers that are forwarded to the model. Called before the body is read: the recorded spelling is dropped later.
 fn forwarded(
     service: &Service,
     headers: &HeaderMap,
@@ -158,14 +159,14 @@ fn raw(body: Bytes) -> InferRequest {
     InferRequest { inputs: vec![tensor], raw: true, binary_by_default: true, ..InferRequest::default() }
 }
 
-async fn respond(encoded: Encoded, coding: Coding, budget: &Arc<Budget>) -> Response<Reply> {
+async fn respond(encoded: Encoded, coding: Coding, budget: &Arc<Budget>) -> Response<ResponseBody> {
     let (binary, length) = (encoded.binary, encoded.head.len());
     // In the place of tensors that are no longer needed; those behind it are counted already.
     let head = Charge::of_taken(budget, length as u64).over(encoded.head);
     let slices = std::iter::once(head).chain(encoded.tail);
-    let content_type = if binary { reply::OCTETS } else { reply::JSON };
+    let content_type = if binary { response::OCTETS } else { response::JSON };
     let mut response = match coding {
-        Coding::Identity => reply::answer(StatusCode::OK, content_type, Reply::of(slices)),
+        Coding::Identity => response::new(StatusCode::OK, content_type, ResponseBody::of(slices)),
         coding => compressed(slices.collect(), content_type, coding, budget).await,
     };
     if binary {
@@ -175,25 +176,25 @@ async fn respond(encoded: Encoded, coding: Coding, budget: &Arc<Budget>) -> Resp
     response
 }
 
-/// The answer with a compressed body, or as it is where that fails.
+/// The response with a compressed body, or uncompressed where that fails.
 async fn compressed(
     slices: Vec<Bytes>,
     content_type: HeaderValue,
     coding: Coding,
     budget: &Arc<Budget>,
-) -> Response<Reply> {
+) -> Response<ResponseBody> {
     let Some(body) = compression::compress(&slices, coding).await else {
-        return reply::answer(StatusCode::OK, content_type, Reply::of(slices));
+        return response::new(StatusCode::OK, content_type, ResponseBody::of(slices));
     };
     let body = Charge::of_taken(budget, body.len() as u64).over(body);
-    let mut response = reply::answer(StatusCode::OK, content_type, body);
+    let mut response = response::new(StatusCode::OK, content_type, body);
     response.headers_mut().extend(coding.header().map(|name| (CONTENT_ENCODING, name)));
     response
 }
 
-/// The refusal of a compression that is not known, which tells those that are.
-fn unknown_coding(error: &InferError) -> Response<Reply> {
-    let mut response = reply::infer_error(error);
+/// The refusal of an unknown compression, which names the known ones.
+fn unknown_coding(error: &InferError) -> Response<ResponseBody> {
+    let mut response = response::infer_error(error);
     response.headers_mut().insert(ACCEPT_ENCODING, Coding::OFFERED);
     response
 }

@@ -5,24 +5,24 @@ use alipes_protocol::{Code, InferError};
 use hyper::Response;
 
 use super::control::read;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use crate::log::{LogChange, LogFormat};
 use crate::net::connection::RequestBody;
 use crate::service::{LOG_FILE_IS_FIXED, Service};
 
 /// The settings.
-pub fn settings(service: &Service) -> Response<Reply> {
-    reply::json(&service.log_settings())
+pub fn settings(service: &Service) -> Response<ResponseBody> {
+    response::json(&service.log_settings())
 }
 
 /// Changes settings and answers all of them.
-pub async fn change(service: &Service, body: RequestBody) -> Response<Reply> {
+pub async fn change(service: &Service, body: RequestBody) -> Response<ResponseBody> {
     let outcome = async {
         let (text, _charge) = read(service, body).await?;
         let change = self::change_of(&text)?;
         service.change_log(change).await
     };
-    reply::json_or(outcome.await)
+    response::json_or(outcome.await)
 }
 
 /// What a body asks for. `null` asks for nothing, and so does a setting that is unknown, as in Triton.

@@ -12,7 +12,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use super::connection::builder;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use crate::net::connection::{TrackedBody, TransportStream, drive_connection};
 use crate::net::policy::{ListenerKind, ListenerPolicy};
 use crate::net::protocol::{Protocol, Serving, Shutdown};
@@ -61,10 +61,10 @@ async fn serve_connection(
 }
 
 /// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: Triton, recorded.
-fn handle<B>(service: &Service, request: &Request<B>) -> Response<Reply> {
+fn handle<B>(service: &Service, request: &Request<B>) -> Response<ResponseBody> {
     if request.method() != Method::GET {
-        return reply::wrong_method(true);
+        return response::wrong_method(true);
     }
     let text = if request.uri().path() == "/metrics" { service.metrics_text() } else { String::new() };
-    reply::answer(StatusCode::OK, EXPOSITION, Bytes::from(text))
+    response::new(StatusCode::OK, EXPOSITION, Bytes::from(text))
 }

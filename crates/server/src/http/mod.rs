@@ -12,7 +12,7 @@ mod logging;
 mod metrics;
 mod prior_knowledge;
 mod repeated;
-mod reply;
+mod response;
 mod route;
 mod sequences;
 mod shared_memory;

@@ -19,8 +19,8 @@ pub(super) struct Repeated<'a> {
 }
 
 impl<'a> Repeated<'a> {
-    /// The body of a request whose answer depends on nothing else. Of one that is traced, every moment of the ordinary way
-    /// is noted; what headers add is not in the body.
+    /// The body of a request whose answer depends on nothing else. Of one that is traced, every moment of the ordinary
+    /// way is noted; what headers add is not in the body.
     pub fn of(
         model: &'a ModelVersion,
         body: &Body,
@@ -40,8 +40,8 @@ impl<'a> Repeated<'a> {
         service.repeat(model, self.cache, &self.posted)
     }
 
-    /// The body, where its answer is worth keeping: it came before, and says all that it asks for. An id is new with each
-    /// request. Until then it counts beside the tensors that were read out of it.
+    /// The body, where its answer is worth keeping: it came before, and says all that it asks for. An id is new with
+    /// each request. Until then it counts beside the tensors that were read out of it.
     pub fn worth_keeping(
         mut self,
         request: &InferRequest,

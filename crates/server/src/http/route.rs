@@ -123,8 +123,8 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// The group of the route that `path` names. A wrong method changes nothing: Triton asks for the header before it looks
-    /// at the method.
+    /// The group of the route that `path` names. A wrong method changes nothing: Triton asks for the header before it
+    /// looks at the method.
     pub fn group(&self, path: &'a str) -> Option<Group> {
         Some(match self {
             Route::Live | Route::Ready | Route::ModelReady { .. } => Group::Health,

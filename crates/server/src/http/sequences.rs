@@ -5,33 +5,39 @@ use hyper::{Response, StatusCode};
 use percent_encoding::percent_decode_str;
 
 use super::control::read;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use crate::model::check::{check_id, has_id};
 use crate::net::connection::RequestBody;
 use crate::service::Service;
 
 /// The state of a sequence.
-pub async fn state(service: &Service, model: &str, version: &str, id: &str) -> Response<Reply> {
+pub async fn state(service: &Service, model: &str, version: &str, id: &str) -> Response<ResponseBody> {
     let outcome = async { service.sequence_state(model, version, parse_id(id)?).await };
     match outcome.await {
-        Ok(state) => reply::answer(StatusCode::OK, reply::OCTETS, state),
-        Err(error) => reply::error(&error),
+        Ok(state) => response::new(StatusCode::OK, response::OCTETS, state),
+        Err(error) => response::error(&error),
     }
 }
 
 /// Has a sequence go on from the state that the body holds.
-pub async fn restore(service: &Service, model: &str, version: &str, id: &str, body: RequestBody) -> Response<Reply> {
+pub async fn restore(
+    service: &Service,
+    model: &str,
+    version: &str,
+    id: &str,
+    body: RequestBody,
+) -> Response<ResponseBody> {
     let outcome = async {
         let (state, _charge) = read(service, body).await?;
         service.restore_sequence(model, version, parse_id(id)?, &state).await
     };
-    reply::empty_or(outcome.await)
+    response::empty_or(outcome.await)
 }
 
 /// Ends a sequence.
-pub async fn end(service: &Service, model: &str, version: &str, id: &str) -> Response<Reply> {
+pub async fn end(service: &Service, model: &str, version: &str, id: &str) -> Response<ResponseBody> {
     let outcome = async { service.end_sequence(model, version, parse_id(id)?).await };
-    reply::empty_or(outcome.await)
+    response::empty_or(outcome.await)
 }
 
 /// The sequence that a segment of a path names: a number, or a text, which stands in double quotes where it would be

@@ -7,7 +7,7 @@ use hyper::Response;
 use serde::Serialize;
 
 use super::control::read;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction};
 use crate::regions::RegionStatus;
 use crate::service::Service;
@@ -28,21 +28,21 @@ impl<'a> From<&'a RegionStatus> for RegionDocument<'a> {
 }
 
 /// Answers what is asked of a region, or of all where it has no name.
-pub async fn region(service: &Service, region: Region<'_>, body: RequestBody) -> Response<Reply> {
+pub async fn region(service: &Service, region: Region<'_>, body: RequestBody) -> Response<ResponseBody> {
     let Region { cuda, name, action } = region;
     match (cuda, action) {
         (false, RegionAction::Status) => status(service, name),
-        (false, RegionAction::Register) => reply::empty_or(register(service, name, body).await),
-        (false, RegionAction::Unregister) => reply::empty_or(service.unregister_region(name)),
-        (true, RegionAction::Status) => reply::json_or(service.cuda_region_status(name).map(|()| [(); 0])),
-        (true, RegionAction::Register) => reply::empty_or(service.register_cuda_region(name)),
-        (true, RegionAction::Unregister) => reply::empty_or(service.unregister_cuda_region()),
+        (false, RegionAction::Register) => response::empty_or(register(service, name, body).await),
+        (false, RegionAction::Unregister) => response::empty_or(service.unregister_region(name)),
+        (true, RegionAction::Status) => response::json_or(service.cuda_region_status(name).map(|()| [(); 0])),
+        (true, RegionAction::Register) => response::empty_or(service.register_cuda_region(name)),
+        (true, RegionAction::Unregister) => response::empty_or(service.unregister_cuda_region()),
     }
 }
 
-fn status(service: &Service, name: &str) -> Response<Reply> {
+fn status(service: &Service, name: &str) -> Response<ResponseBody> {
     let regions = service.region_status(name);
-    reply::json_or(
+    response::json_or(
         regions
             .as_deref()
             .map(|regions| regions.iter().map(RegionDocument::from).collect::<Vec<_>>())

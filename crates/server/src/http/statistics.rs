@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use hyper::Response;
 use serde::Serialize;
 
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use crate::books::statistics::{BatchTally, Tally};
 use crate::service::{ModelStatistics, Service};
 
 /// Answers a request for statistics.
-pub fn statistics(service: &Service, model: &str, version: &str) -> Response<Reply> {
+pub fn statistics(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
     let found = service.statistics(model, version);
-    reply::json_or(found.map(|found| Document { model_stats: found.iter().map(ModelDocument::from).collect() }))
+    response::json_or(found.map(|found| Document { model_stats: found.iter().map(ModelDocument::from).collect() }))
 }
 
 #[derive(Serialize)]

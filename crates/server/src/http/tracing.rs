@@ -7,25 +7,25 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::control::read;
-use super::reply::{self, Reply};
+use super::response::{self, ResponseBody};
 use crate::net::connection::RequestBody;
 use crate::service::{Service, TRACE_FILE_IS_FIXED};
 use crate::trace::settings::{self, Change, Destination, Values};
 
 /// The settings of a model, or of all where the name is empty.
-pub fn settings(service: &Service, model: &str) -> Response<Reply> {
-    reply::json_or(service.trace_settings(model).map(|values| document(service.traces.destination(), &values)))
+pub fn settings(service: &Service, model: &str) -> Response<ResponseBody> {
+    response::json_or(service.trace_settings(model).map(|values| document(service.traces.destination(), &values)))
 }
 
 /// Changes settings and answers all of them.
-pub async fn change(service: &Service, model: &str, body: RequestBody) -> Response<Reply> {
+pub async fn change(service: &Service, model: &str, body: RequestBody) -> Response<ResponseBody> {
     let outcome = async {
         service.check_traced_model(model)?;
         let (text, _charge) = read(service, body).await?;
         let change = change_of(&text)?;
         service.change_tracing(model, &change)
     };
-    reply::json_or(outcome.await.map(|values| document(service.traces.destination(), &values)))
+    response::json_or(outcome.await.map(|values| document(service.traces.destination(), &values)))
 }
 
 /// The settings in Triton's order; numbers are texts, as there.
@@ -55,7 +55,8 @@ fn document(destination: &Destination, values: &Values) -> Document {
     Document(found)
 }
 
-/// What a body asks for: `null` has a setting follow the general ones; one that is unknown asks for nothing, as in Triton.
+/// What a body asks for: `null` has a setting follow the general ones; one that is unknown asks for nothing, as in
+/// Triton.
 fn change_of(text: &[u8]) -> Result<Change, InferError> {
     const NAMES: [&str; 5] = ["trace_file", "trace_level", "trace_rate", "trace_count", "log_frequency"];
     let [file, level, rate, count, frequency] = Value::parse(text)?.pick(NAMES);

@@ -25,16 +25,17 @@ impl AlignedBytes {
     /// Begins with the first piece of `announced` bytes, of which the one at `aligned_at` comes to lie on a 64-byte
     /// boundary.
     ///
-    /// An announced length is only a claim: memory is reserved for `BODY_TRUST` times the bytes that have arrived, so that
-    /// the buffer of a large tensor grows in two or three steps, and a client that sends nothing holds next to nothing.
+    /// An announced length is only a claim: memory is reserved for `BODY_TRUST` times the bytes that have arrived, so
+    /// that the buffer of a large tensor grows in two or three steps, and a client that sends nothing holds next to
+    /// nothing.
     pub fn begin(first: &[u8], announced: usize, aligned_at: usize) -> AlignedBytes {
         let mut bytes = AlignedBytes::new(announced, aligned_at, None);
         bytes.extend(first);
         bytes
     }
 
-    /// Begins without any piece, for `announced` bytes of a tensor, in memory shared with a model's workers, which need no
-    /// copy of it. The server must not interpret these bytes, since workers may change them.
+    /// Begins without any piece, for `announced` bytes of a tensor, in memory shared with a model's workers, which need
+    /// no copy of it. The server must not interpret these bytes, since workers may change them.
     pub fn for_workers(arena: Arc<RequestArena>, announced: usize) -> AlignedBytes {
         AlignedBytes::new(announced, 0, Some(arena))
     }

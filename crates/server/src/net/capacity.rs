@@ -68,8 +68,8 @@ pub async fn reject(encrypted: bool, most: usize, mut stream: Carrier) {
     .await;
 }
 
-/// The same on every listener: a gRPC client that is rejected in HTTP/2 connects again at once, and one that reads HTTP/1
-/// backs off and reports the server as unavailable.
+/// The same on every listener: a gRPC client that is rejected in HTTP/2 connects again at once, and one that reads
+/// HTTP/1 backs off and reports the server as unavailable.
 fn rejection(most: usize) -> String {
     let body = format!(r#"{{"error":"the server has {most} connections and takes no more, try again later"}}"#);
     format!(

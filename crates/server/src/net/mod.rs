@@ -1,4 +1,5 @@
-//! The network: listeners, connections, HTTP/2, encryption and limits. It knows neither HTTP's routes nor gRPC's methods.
+//! The network: listeners, connections, HTTP/2, encryption and limits. It knows neither HTTP's routes nor gRPC's
+//! methods.
 
 mod acceptor;
 pub mod aligned;

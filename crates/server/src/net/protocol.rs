@@ -1,4 +1,5 @@
-//! The border between the network and what is spoken on a connection: each listener is given its protocol at composition.
+//! The border between the network and what is spoken on a connection: each listener is given its protocol at
+//! composition.
 
 use std::pin::Pin;
 use std::sync::Arc;

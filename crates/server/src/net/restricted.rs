@@ -1,8 +1,8 @@
 //! Groups of requests that need a header with an agreed value. Source: Triton's flags `--http-restricted-api` and
 //! `--grpc-restricted-protocol`, whose groups these are. The routes of HTTP and the methods of gRPC name their groups.
 //!
-//! The comparison takes the same time wherever the values differ. It is no substitute for encryption: anyone who reads the
-//! connection reads the value.
+//! The comparison takes the same time wherever the values differ. It is no substitute for encryption: anyone who reads
+//! the connection reads the value.
 
 use std::hint::black_box;
 

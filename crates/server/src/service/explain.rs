@@ -1,4 +1,4 @@
-//! Why a model's requests wait, told while it is at work.
+//! Why a model's requests wait, explained while it runs.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::spec::{DynamicSpec, QueuePolicySpec, Scheduling, StrategySpec};
 /// Waiting requests that are shown one by one. The queue is locked for as long as they are looked at.
 const SHOWN: usize = 20;
 
-/// What is told of a model, and of the models that it is made of.
+/// The explanation of a model, and of the models that it is composed of.
 #[derive(Debug, Serialize)]
 pub struct Explained {
     /// The model that was asked for, then its members, theirs, and so on, each once.

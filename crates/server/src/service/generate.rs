@@ -1,4 +1,4 @@
-//! One request whose responses are taken one by one, as many as the model gives.
+//! One request whose responses are taken one by one, as many as the model sends.
 
 use std::future;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use alipes_protocol::{InferError, InferRequest, InferResponse};
 use compact_str::CompactString;
 
 use super::Service;
-use super::log::Line;
+use super::log::RequestRecord;
 use crate::executor::answer::Reply;
 use crate::executor::mailbox::{Mailbox, Responses};
 use crate::inflight::OwnedGuest;
@@ -30,8 +30,8 @@ impl Service {
         if let Err(error) = &submitted {
             self.log_request(model, &id, arrived.elapsed(), Some(error));
         }
-        let line = self.log.is_verbose().then(|| Line::new(&self.events, model, &id, arrived));
-        Ok(Generation { model: Arc::clone(model), id, responses: submitted?, line, _inside: inside })
+        let record = self.log.is_verbose().then(|| RequestRecord::new(&self.events, model, &id, arrived));
+        Ok(Generation { model: Arc::clone(model), id, responses: submitted?, record, _inside: inside })
     }
 }
 
@@ -42,13 +42,13 @@ pub fn declared_input(model: &ModelVersion, name: &str) -> Option<DeclaredInput>
     Some(DeclaredInput { datatype: port.datatype, shape: batch.into_iter().chain(port.dims.iter().copied()).collect() })
 }
 
-/// A request on its way. Dropping it withdraws the request: if it still waits, it never reaches the model.
+/// A request in flight. Dropping it cancels the request: while it is queued, it never reaches the model.
 pub struct Generation {
     model: Arc<ModelVersion>,
     id: CompactString,
     responses: Responses,
-    /// What a verbose log is told at the end.
-    line: Option<Line>,
+    /// Its record for a verbose log.
+    record: Option<RequestRecord>,
     _inside: OwnedGuest,
 }
 
@@ -58,18 +58,18 @@ impl Generation {
         future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The same for who polls.
+    /// The poll form of `next`.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<InferResponse, InferError>>> {
         while let Some(response) = ready!(self.responses.poll_next(context)) {
-            // An end without a response has nothing to tell.
+            // An end without a response is no response.
             if let Some(answer) = response.answer {
-                if let (Some(line), Err(error)) = (&mut self.line, &answer) {
-                    line.failed(error);
+                if let (Some(record), Err(error)) = (&mut self.record, &answer) {
+                    record.failed(error);
                 }
                 return Poll::Ready(Some(answer.map(|reply| self.response(reply))));
             }
         }
-        self.line.take().into_iter().for_each(Line::ended);
+        self.record.take().into_iter().for_each(RequestRecord::ended);
         Poll::Ready(None)
     }
 

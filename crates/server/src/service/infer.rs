@@ -1,4 +1,4 @@
-//! The way of one inference request.
+//! One inference request with one response.
 
 use std::mem;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::regions::Held;
 use crate::spec::ModelSpec;
 
 impl Service {
-    /// Runs a request and gives the model's answer. Outputs that belong into the caller's regions are written there.
+    /// Runs a request and returns the model's response. Outputs for the client's regions are written there.
     ///
-    /// Dropping the future withdraws the request: if it still waits, it never reaches the model.
+    /// Dropping the future cancels the request: while it is queued, it never reaches the model.
     ///
     /// # Errors
     ///
-    /// What the request's checks refuse, `Unavailable` while the server drains, what the model fails with, and regions
-    /// that were cut off.
+    /// A refusal by the request's checks, `Unavailable` while the server drains, a failure of the model, and truncated
+    /// regions.
     pub async fn infer(
         &self,
         model: &Arc<ModelVersion>,
@@ -59,10 +59,10 @@ impl Service {
         })
     }
 
-    /// The answer to a body that was posted before, as it was encoded then; booked and told like any that the cache gives.
+    /// The encoded response to a body that was received before; recorded and logged like any cache hit.
     ///
-    /// None where there is none, and where there is more to be said than this answer: to a server that stops, to a model
-    /// that fails, or to too much in flight. Whoever goes the ordinary way then is told.
+    /// None where there is none, and where the server stops or too much is in flight: the ordinary path then reports
+    /// it.
     pub fn repeat(&self, model: &ModelVersion, cache: &Cached, posted: &Posted) -> Option<Encoded> {
         let arrived = Instant::now();
         let found = cache.find_encoded(posted)?;
@@ -75,7 +75,7 @@ impl Service {
     }
 }
 
-/// The answer, whose binary outputs are counted until they are sent; the rest is counted as it is sent.
+/// The response, whose binary outputs are charged until they are sent; the rest is charged as it is sent.
 fn counted(budget: &Arc<Budget>, mut answer: Encoded) -> Option<Encoded> {
     if budget.is_overrun() {
         return None;
@@ -92,8 +92,8 @@ fn no_answer(model: &ModelVersion) -> InferError {
     InferError::internal(format!("model '{}' dropped the request without an answer", model.name))
 }
 
-/// A caller who waits for a model. One that goes without its answer leaves the queue; dropped after the caller's end of
-/// the request, which tells that it has gone.
+/// A caller that waits for a model. Dropped without a response, it removes the request from the queue; it is dropped
+/// after the caller's end of the request, which marks the caller as gone.
 struct Waiting<'a> {
     model: &'a Arc<ModelVersion>,
     answered: bool,
@@ -107,14 +107,18 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The outputs of which the best classes are asked for; almost always none.
+/// The outputs with a classification; almost always none.
 pub(super) fn classified(request: &InferRequest) -> Vec<RequestedOutput> {
     request.outputs.iter().filter(|output| output.classification > 0).cloned().collect()
 }
 
-/// Puts the best classes in the place of an output of which they were asked for.
-pub(super) fn classify(spec: &ModelSpec, asked: &[RequestedOutput], tensor: &mut Tensor) -> Result<(), InferError> {
-    let Some(output) = asked.iter().find(|output| output.name == tensor.name) else { return Ok(()) };
+/// Replaces an output by its best classes, where the request asks for a classification.
+pub(super) fn classify(
+    spec: &ModelSpec,
+    classified: &[RequestedOutput],
+    tensor: &mut Tensor,
+) -> Result<(), InferError> {
+    let Some(output) = classified.iter().find(|output| output.name == tensor.name) else { return Ok(()) };
     let port = spec.outputs.iter().find(|port| port.name == tensor.name.as_str());
     let labels = port.map_or(&[][..], |port| &port.labels);
     *tensor = best_classes(tensor, spec.max_batch_size > 0, output.classification as usize, labels)?;

@@ -1,4 +1,4 @@
-//! The settings of the log, read and changed while the server runs, and the lines about requests.
+//! The settings of the log, read and changed while the server runs, and the log records of requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,14 +38,14 @@ impl Service {
         Ok(settings)
     }
 
-    /// Tells a verbose log how a request went.
+    /// Logs the outcome of a request, where the log is verbose.
     pub(super) fn log_request(&self, model: &ModelVersion, id: &str, spent: Duration, failure: Option<&InferError>) {
         if self.log.is_verbose() {
             self.events.tell(request(model, id, spent, failure.map(|error| error.message.clone())));
         }
     }
 
-    /// Tells a verbose log of a request that was refused before any model had it, as far as is known who was asked.
+    /// Logs a request that was refused before it reached a model, where the log is verbose.
     pub fn log_refusal(&self, model: &str, version: &str, id: &str, failure: &InferError) {
         if self.log.is_verbose() {
             self.events.tell(Event::Refused {
@@ -58,8 +58,8 @@ impl Service {
     }
 }
 
-/// The line about a request whose responses are taken one by one; told when it is dropped.
-pub(super) struct Line {
+/// The log record of a request whose responses are taken one by one; logged when it is dropped.
+pub(super) struct RequestRecord {
     events: Arc<EventQueue>,
     model: Arc<ModelVersion>,
     id: CompactString,
@@ -68,16 +68,16 @@ pub(super) struct Line {
     ended: bool,
 }
 
-impl Line {
-    /// For a request that a model has.
+impl RequestRecord {
+    /// The record of a request that was submitted to a model.
     pub(super) fn new(
         events: &Arc<EventQueue>,
         model: &Arc<ModelVersion>,
         id: &CompactString,
         arrived: Instant,
-    ) -> Line {
+    ) -> RequestRecord {
         let (events, model, id) = (Arc::clone(events), Arc::clone(model), id.clone());
-        Line { events, model, id, arrived, failure: None, ended: false }
+        RequestRecord { events, model, id, arrived, failure: None, ended: false }
     }
 
     /// A response was an error.
@@ -91,7 +91,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for RequestRecord {
     fn drop(&mut self) {
         if !self.ended && self.failure.is_none() {
             self.failure = Some("its caller has gone".to_owned());
@@ -111,5 +111,5 @@ fn request(model: &ModelVersion, id: &str, spent: Duration, failure: Option<Stri
     }
 }
 
-/// What a log setting that names the file is refused with. Source: Triton.
+/// The refusal of a log setting that names the file. Source: Triton.
 pub const FILE_IS_FIXED: &str = "log file location can not be updated through network protocol";

@@ -1,4 +1,4 @@
-//! What can be asked of the server, whichever door the question came through.
+//! The verbs of the server, the same for every protocol: one file per verb.
 
 mod classification;
 mod explain;
@@ -30,7 +30,7 @@ use crate::model::ModelVersion;
 use crate::regions::Regions;
 use crate::trace::Traces;
 
-/// The running service: both doors call it, and neither decides anything itself.
+/// The running service: HTTP and gRPC both call it, so that they cannot disagree.
 pub struct Service {
     /// What the drivers share with it.
     pub context: Arc<Context>,
@@ -69,7 +69,7 @@ impl Service {
         true
     }
 
-    /// Whether every model that should serve does; where readiness is strict, each of them is asked.
+    /// Whether every model that should be ready is; where readiness is strict, each of them is checked.
     pub async fn server_ready(&self) -> bool {
         if !self.registry.is_ready() || self.inflight.is_closed() {
             return false;
@@ -86,15 +86,15 @@ impl Service {
         self.registry.find(name, version)
     }
 
-    /// The version of a model that a caller asked for through a door that gives each request one answer.
+    /// The version of a model that a caller asked for at an endpoint that gives each request one response.
     ///
     /// # Errors
     ///
-    /// As for `lookup`, and `Unsupported`, with the door's name, for a model that may give any number of responses.
-    pub fn lookup_unary(&self, name: &str, version: &str, door: &str) -> Result<Arc<ModelVersion>, InferError> {
+    /// As for `lookup`, and `Unsupported`, with the endpoint's name, for a decoupled model.
+    pub fn lookup_unary(&self, name: &str, version: &str, endpoint: &str) -> Result<Arc<ModelVersion>, InferError> {
         let model = self.lookup(name, version)?;
         if model.is_decoupled() {
-            let text = format!("{door} doesn't support models with decoupled transaction policy");
+            let text = format!("{endpoint} doesn't support models with decoupled transaction policy");
             return Err(InferError::new(Code::Unsupported, text));
         }
         Ok(model)

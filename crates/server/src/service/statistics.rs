@@ -1,4 +1,4 @@
-//! The books, as clients and Prometheus ask for them.
+//! Statistics for clients and Prometheus.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
-//! Many requests of one caller, and the responses to all of them in the order that the caller is promised.
+//! The requests of one stream, and their responses in the order that the protocol promises.
 //!
-//! Responses of ordinary models come in the order of their requests, those of decoupled models as they are ready.
+//! Responses of ordinary models follow the order of their requests, those of decoupled models are sent as they arrive.
 //! Source: Triton's stream semantics, recorded.
 
 use std::collections::VecDeque;
@@ -22,35 +22,36 @@ use crate::inflight::OwnedGuest;
 use crate::model::ModelVersion;
 use crate::regions::Held;
 
-/// The requests of one caller that are not yet answered to the end. Dropping it withdraws them all.
+/// The open requests of one stream. Dropping the session cancels them all.
 pub struct Session {
     service: Arc<Service>,
     mailbox: Arc<Mailbox>,
-    // Responses are marked with their request's place here. A place is free again once the last response was told, and
-    // nothing arrives for it any more.
-    requests: Slab<Asked>,
+    // Responses carry the key of their request. A key is free again once the last response was taken, after which none
+    // arrives.
+    requests: Slab<OpenRequest>,
     /// Requests to ordinary models, oldest first.
     order: VecDeque<usize>,
     arrived: VecDeque<Response>,
-    taken: Taken,
-    told: Option<Asked>,
+    consumed: Consumed,
+    /// The request that ended last, lent to its last event.
+    ended: Option<OpenRequest>,
 }
 
-/// One request on its way.
-struct Asked {
+/// One request without its last response.
+struct OpenRequest {
     id: CompactString,
-    /// None where the request was refused before any model saw it.
-    model: Option<Underway>,
+    /// None where the request was refused before it reached a model.
+    model: Option<Submitted>,
     /// Its responses wait for those of earlier ordered requests.
     ordered: bool,
     empty_final_response: bool,
-    /// Responses that came before their turn. One is kept back until it is known whether it is the last.
+    /// Responses that arrived out of order. One is held until it is known whether it is the last.
     held: SmallVec<[Answer; 1]>,
     ended: bool,
 }
 
-/// A request that a model has.
-struct Underway {
+/// A request that was submitted to a model.
+struct Submitted {
     version: Arc<ModelVersion>,
     arrived: Instant,
     trace: Option<Arc<Trace>>,
@@ -60,30 +61,30 @@ struct Underway {
     _inside: OwnedGuest,
 }
 
-/// Responses to one request that were told but not reported as taken yet.
+/// Responses to one request that were consumed and not yet reported to its model.
 #[derive(Default)]
-struct Taken {
+struct Consumed {
     request: usize,
     responses: u32,
     bytes: u64,
 }
 
-/// What the caller is told.
-pub struct News<'a> {
+/// A response, or the end of a request.
+pub struct Event<'a> {
     /// The request's id.
     pub id: &'a str,
-    /// Who answers; none where the request was refused before any model saw it.
+    /// The model; none where the request was refused before it reached one.
     pub model: Option<&'a ModelVersion>,
-    /// The response; none where only the end is told.
+    /// The response; none where the request ends without a further one.
     pub answer: Option<Answer>,
-    /// No more will be told of this request.
+    /// This is the last event of the request.
     pub last: bool,
-    /// Its record, where it is traced.
+    /// Its trace, where it is traced.
     pub trace: Option<&'a Arc<Trace>>,
 }
 
 impl Session {
-    /// A caller without requests.
+    /// A session without requests.
     pub fn new(service: Arc<Service>) -> Session {
         Session {
             mailbox: Mailbox::counted(Arc::clone(&service.budget)),
@@ -91,146 +92,144 @@ impl Session {
             requests: Slab::new(),
             order: VecDeque::new(),
             arrived: VecDeque::new(),
-            taken: Taken::default(),
-            told: None,
+            consumed: Consumed::default(),
+            ended: None,
         }
     }
 
-    /// Requests that are not answered to the end.
+    /// The number of open requests.
     pub fn in_flight(&self) -> usize {
         self.requests.len()
     }
 
-    /// Takes a request in. What refuses it is told as its only response.
-    pub fn ask(&mut self, model: Arc<ModelVersion>, request: InferRequest, held: Held) {
+    /// Submits a request. A refusal is its only response.
+    pub fn submit(&mut self, model: Arc<ModelVersion>, request: InferRequest, held: Held) {
         let arrived = Instant::now();
-        let place = self.requests.vacant_key();
-        let asked = Asked {
+        let key = self.requests.vacant_key();
+        let open = OpenRequest {
             empty_final_response: request.empty_final_response,
-            ..Asked::new(request.id.clone(), !model.is_decoupled())
+            ..OpenRequest::new(request.id.clone(), !model.is_decoupled())
         };
         let (classified, trace) = (classified(&request), request.trace.clone());
         let entered = self.service.inflight.enter_owned();
         let submitted = entered.and_then(|inside| {
-            let caller = model.submit_into(request, arrived, &self.mailbox, place as u64)?;
+            let caller = model.submit_into(request, arrived, &self.mailbox, key as u64)?;
             Ok((inside, caller))
         });
         match submitted {
             Ok((_inside, caller)) => {
-                let model = Some(Underway { version: model, arrived, trace, classified, held, caller, _inside });
-                self.admit(Asked { model, ..asked });
+                let model = Some(Submitted { version: model, arrived, trace, classified, held, caller, _inside });
+                self.admit(OpenRequest { model, ..open });
             }
-            Err(error) => self.refuse_asked(asked, error),
+            Err(error) => self.refuse_open(open, error),
         }
     }
 
-    /// Takes a request in that no model will see: the error is told as its only response, in its turn where it is
-    /// ordered.
+    /// Adds a request that reaches no model: the error is its only response, in order where it is ordered.
     pub fn refuse(&mut self, id: CompactString, ordered: bool, error: InferError) {
-        self.refuse_asked(Asked::new(id, ordered), error);
+        self.refuse_open(OpenRequest::new(id, ordered), error);
     }
 
-    fn refuse_asked(&mut self, asked: Asked, error: InferError) {
-        let tag = self.admit(asked) as u64;
+    fn refuse_open(&mut self, open: OpenRequest, error: InferError) {
+        let tag = self.admit(open) as u64;
         self.arrived.push_back(Response { tag, answer: Some(Err(error)), last: true });
     }
 
-    fn admit(&mut self, asked: Asked) -> usize {
-        let ordered = asked.ordered;
-        let place = self.requests.insert(asked);
+    fn admit(&mut self, open: OpenRequest) -> usize {
+        let ordered = open.ordered;
+        let key = self.requests.insert(open);
         if ordered {
-            self.order.push_back(place);
+            self.order.push_back(key);
         }
-        place
+        key
     }
 
-    /// What is to be told next, if anything has arrived; else the task is woken when something does.
-    pub fn poll_news(&mut self, context: &mut Context<'_>) -> Poll<News<'_>> {
+    /// The next event, where one has arrived; else the task is woken when one does.
+    pub fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event<'_>> {
         loop {
             match self.next_due() {
-                // Who did not ask for it is not told of an end that carries no response.
-                Some((place, None, _)) if !self.requests[place].empty_final_response => {
-                    self.log_end(place, None);
-                    self.forget(place);
+                // An end without a response is an event only where the request asked for one.
+                Some((key, None, _)) if !self.requests[key].empty_final_response => {
+                    self.log_end(key, None);
+                    self.forget(key);
                 }
-                Some((place, answer, last)) => return Poll::Ready(self.tell(place, answer, last)),
+                Some((key, answer, last)) => return Poll::Ready(self.event(key, answer, last)),
                 None => {
-                    self.report_taken();
-                    self.told = None;
+                    self.report_consumed();
+                    self.ended = None;
                     ready!(self.mailbox.poll_take(context, &mut self.arrived));
                 }
             }
         }
     }
 
-    /// What is due of what has arrived: of which request, the response, and whether it is the last. The rest waits for
-    /// its turn.
+    /// The next response in order: its request, the response, and whether it is the last. Others are held.
     fn next_due(&mut self) -> Option<(usize, Option<Answer>, bool)> {
         loop {
             if let Some(due) = self.next_in_order() {
                 return Some(due);
             }
             let Response { tag, answer, last } = self.arrived.pop_front()?;
-            let place = usize::try_from(tag).ok()?;
-            let asked = self.requests.get_mut(place)?;
-            let its_turn = self.order.front() == Some(&place) && asked.held.is_empty() && last;
-            if !asked.ordered || its_turn {
-                return Some((place, answer, last));
+            let key = usize::try_from(tag).ok()?;
+            let open = self.requests.get_mut(key)?;
+            let is_next = self.order.front() == Some(&key) && open.held.is_empty() && last;
+            if !open.ordered || is_next {
+                return Some((key, answer, last));
             }
-            asked.held.extend(answer);
-            asked.ended = last;
+            open.held.extend(answer);
+            open.ended = last;
         }
     }
 
-    /// What the oldest ordered request has to tell.
+    /// The next response of the oldest ordered request.
     fn next_in_order(&mut self) -> Option<(usize, Option<Answer>, bool)> {
-        let &place = self.order.front()?;
-        let asked = &mut self.requests[place];
-        match (asked.held.len(), asked.ended) {
+        let &key = self.order.front()?;
+        let open = &mut self.requests[key];
+        match (open.held.len(), open.ended) {
             (0 | 1, false) => None,
-            (0, true) => Some((place, None, true)),
+            (0, true) => Some((key, None, true)),
             (responses, ended) => {
-                let answer = asked.held.remove(0);
-                Some((place, Some(answer), ended && responses == 1))
+                let answer = open.held.remove(0);
+                Some((key, Some(answer), ended && responses == 1))
             }
         }
     }
 
-    fn tell(&mut self, place: usize, answer: Option<Answer>, last: bool) -> News<'_> {
-        let answer = answer.map(|answer| self.finish(place, answer));
-        let asked = if last {
-            self.log_end(place, answer.as_ref());
-            self.forget(place);
-            self.told.as_ref()
+    fn event(&mut self, key: usize, answer: Option<Answer>, last: bool) -> Event<'_> {
+        let answer = answer.map(|answer| self.finish(key, answer));
+        let open = if last {
+            self.log_end(key, answer.as_ref());
+            self.forget(key);
+            self.ended.as_ref()
         } else {
-            self.requests.get(place)
+            self.requests.get(key)
         };
-        let (id, model) = asked.map_or(("", None), |asked| (asked.id.as_str(), asked.model.as_ref()));
+        let (id, model) = open.map_or(("", None), |open| (open.id.as_str(), open.model.as_ref()));
         let trace = model.and_then(|model| model.trace.as_ref());
-        News { id, model: model.map(|model| &*model.version), answer, last, trace }
+        Event { id, model: model.map(|model| &*model.version), answer, last, trace }
     }
 
-    /// Tells a verbose log how a request went that is over now.
-    fn log_end(&self, place: usize, last: Option<&Answer>) {
+    /// Logs the outcome of a request that has ended, where the log is verbose.
+    fn log_end(&self, key: usize, last: Option<&Answer>) {
         if self.service.log.is_verbose() {
-            let Asked { id, model, .. } = &self.requests[place];
-            if let Some(Underway { version, arrived, .. }) = model {
+            let OpenRequest { id, model, .. } = &self.requests[key];
+            if let Some(Submitted { version, arrived, .. }) = model {
                 let failure = last.and_then(|answer| answer.as_ref().err());
                 self.service.log_request(version, id, arrived.elapsed(), failure);
             }
         }
     }
 
-    /// Counts a response as taken and gives it the form that was asked for.
-    fn finish(&mut self, place: usize, answer: Answer) -> Answer {
-        if self.taken.request != place {
-            self.report_taken();
-            self.taken.request = place;
+    /// Counts a response as consumed and applies the requested classification and regions.
+    fn finish(&mut self, key: usize, answer: Answer) -> Answer {
+        if self.consumed.request != key {
+            self.report_consumed();
+            self.consumed.request = key;
         }
-        self.taken.responses += 1;
+        self.consumed.responses += 1;
         let mut reply = answer?;
-        self.taken.bytes += reply.bytes();
-        if let Some(Underway { version, classified, held, .. }) = &self.requests[place].model {
+        self.consumed.bytes += reply.bytes();
+        if let Some(Submitted { version, classified, held, .. }) = &self.requests[key].model {
             for tensor in &mut reply.outputs {
                 classify(&version.spec, classified, tensor).map_err(|error| error.at(Origin::Model))?;
             }
@@ -239,33 +238,33 @@ impl Session {
         Ok(reply)
     }
 
-    /// Tells the models what was taken, so that they may give more.
-    pub fn report_taken(&mut self) {
-        let Taken { request, responses, bytes } = std::mem::take(&mut self.taken);
+    /// Reports consumed responses to their model, which may then send more.
+    pub fn report_consumed(&mut self) {
+        let Consumed { request, responses, bytes } = std::mem::take(&mut self.consumed);
         if responses > 0
-            && let Some(Asked { model: Some(model), .. }) = self.requests.get(request)
+            && let Some(OpenRequest { model: Some(model), .. }) = self.requests.get(request)
         {
             model.caller.consumed(responses, bytes);
         }
     }
 
-    /// The request has ended: its place is free.
-    fn forget(&mut self, place: usize) {
-        let asked = self.requests.remove(place);
-        if asked.ordered {
+    /// Removes a request that has ended; its key is free.
+    fn forget(&mut self, key: usize) {
+        let open = self.requests.remove(key);
+        if open.ordered {
             self.order.pop_front();
         }
-        if self.taken.request == place {
-            self.taken = Taken::default();
+        if self.consumed.request == key {
+            self.consumed = Consumed::default();
         }
-        self.told = Some(asked);
+        self.ended = Some(open);
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        for asked in self.requests.drain() {
-            if let Some(Underway { version, caller, .. }) = asked.model {
+        for open in self.requests.drain() {
+            if let Some(Submitted { version, caller, .. }) = open.model {
                 drop(caller);
                 version.caller_left();
             }
@@ -273,8 +272,8 @@ impl Drop for Session {
     }
 }
 
-impl Asked {
-    fn new(id: CompactString, ordered: bool) -> Asked {
-        Asked { id, model: None, ordered, empty_final_response: false, held: SmallVec::new(), ended: false }
+impl OpenRequest {
+    fn new(id: CompactString, ordered: bool) -> OpenRequest {
+        OpenRequest { id, model: None, ordered, empty_final_response: false, held: SmallVec::new(), ended: false }
     }
 }

@@ -1,4 +1,4 @@
-//! The settings of tracing, read and changed while the server runs, and the records of requests at their doors.
+//! The settings of tracing, read and changed while the server runs, and the traces of arriving requests.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::trace::context;
 use crate::trace::settings::{Change, Values};
 use crate::workers::clock::now_ns;
 
-/// What a trace setting that names the file is refused with. Source: Triton.
+/// The refusal of a trace setting that names the file. Source: Triton.
 pub const FILE_IS_FIXED: &str = "trace file location can not be updated through network protocol";
 
 impl Service {
@@ -44,7 +44,7 @@ impl Service {
         Err(InferError::invalid(format!("Request for unknown model : {model}")))
     }
 
-    /// The record of a request whose head is there, if it is traced. One look at a flag where tracing is off.
+    /// The trace of a request whose head has arrived, where it is traced. One load of a flag where tracing is off.
     pub fn trace(&self, model: &str, headers: &HeaderMap) -> Option<Arc<Trace>> {
         if !self.traces.is_on() {
             return None;

@@ -12,8 +12,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A request's body, as HTTP and gRPC read it.
 ///
-/// It fails where fewer than `STALL_BYTES` arrive within the stall time-out, which is measured only while a reader waits.
-/// A chunked body also fails where very many of its chunks are small.
+/// It fails where fewer than `STALL_BYTES` arrive within the stall time-out, which is measured only while a reader
+/// waits. A chunked body also fails where very many of its chunks are small.
 pub struct RequestBody {
     body: hyper::body::Incoming,
     received: usize,

@@ -1,7 +1,7 @@
 //! Header names as the client spelled them.
 //!
-//! HTTP does not tell upper from lower case in names, and neither does hyper. Models that are handed headers do, as they
-//! do behind Triton. So where headers are forwarded, and nowhere else, the received bytes are kept until the next
+//! HTTP does not tell upper from lower case in names, and neither does hyper. Models that are handed headers do, as
+//! they do behind Triton. So where headers are forwarded, and nowhere else, the received bytes are kept until the next
 //! response, and names are looked up in them. Nothing but the spelling of a name comes from there.
 
 use std::sync::Arc;

@@ -21,8 +21,8 @@ pub struct ConnectionTimeouts {
     pub head: Option<Duration>,
     /// Between requests.
     pub idle: Option<Duration>,
-    /// Without progress of a request body, or of a response that the client has to read. The body and the transport stream
-    /// measure it, not the watchdog.
+    /// Without progress of a request body, or of a response that the client has to read. The body and the transport
+    /// stream measure it, not the watchdog.
     pub stall: Option<Duration>,
     /// Age at which the connection is retired.
     pub age: Option<Duration>,
@@ -119,8 +119,8 @@ impl TimeoutState {
             self.retired = Some(now);
             return TimeoutAction::Retire;
         };
-        // A retired connection without calls has lost its client. It is closed only after a second idle time, since a call
-        // may have raced with its retirement.
+        // A retired connection without calls has lost its client. It is closed only after a second idle time, since a
+        // call may have raced with its retirement.
         let silent = self.idle.is_some() && over(self.timeouts.idle, Some(retired), now);
         if silent { TimeoutAction::Close } else { TimeoutAction::Keep }
     }

@@ -27,9 +27,9 @@ impl<B> TrackedBody<B> {
         TrackedBody { body, call, in_pieces: false, rest: Bytes::new() }
     }
 
-    /// The same over HTTP/2, whose library holds data until the client opens a window for it, and does not report for how
-    /// long. It receives large slices in pieces, so that it polls for more at each progress, and their last bytes as a
-    /// copy, so that the data it holds after its last poll is small.
+    /// The same over HTTP/2, whose library holds data until the client opens a window for it, and does not report for
+    /// how long. It receives large slices in pieces, so that it polls for more at each progress, and their last bytes
+    /// as a copy, so that the data it holds after its last poll is small.
     #[inline]
     pub fn in_pieces(body: B, call: Call) -> TrackedBody<B> {
         TrackedBody { in_pieces: true, ..TrackedBody::new(body, call) }

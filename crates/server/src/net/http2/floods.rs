@@ -1,7 +1,8 @@
 //! Limits on frames that cost their sender nothing and the receiver something.
 //!
-//! The HTTP/2 library answers each of them as it must and bounds what it holds, but does not bound their number. Source: CVE-2023-44487 (calls opened and reset at once), CVE-2019-9512 to 9518 (pings, settings, empty
-//! frames), and gRPC's rules for pings.
+//! The HTTP/2 library answers each of them as it must and bounds what it holds, but does not bound their number.
+//! Source: CVE-2023-44487 (calls opened and reset at once), CVE-2019-9512 to 9518 (pings, settings, empty frames), and
+//! gRPC's rules for pings.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +39,8 @@ impl Flood {
     }
 }
 
-/// How often a client may ping. Source: gRPC's `grpc.http2.min_ping_interval_without_data_ms` and its related arguments.
+/// How often a client may ping. Source: gRPC's `grpc.http2.min_ping_interval_without_data_ms` and its related
+/// arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct PingRules {
     /// Shortest interval between two pings while nothing is sent to the client.

@@ -1,4 +1,4 @@
-//! The answer to a call: one message, or a stream of them, and trailers that say how it went.
+//! The response to a call: one message, or a stream of them, and trailers with its status.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,23 +17,23 @@ use prost::Message;
 
 use super::compression::{Encoding, GRPC_ENCODING, Press};
 use super::message::PREFIX_BYTES;
-use super::reflection::ReflectionAnswer;
+use super::reflection::ReflectionBody;
 use super::status::{self, GRPC};
-use super::stream::StreamAnswer;
-use super::watch::WatchAnswer;
+use super::stream::StreamBody;
+use super::watch::WatchBody;
 use crate::budget::{Budget, Charge};
 use crate::trace::sent::Sent;
 
 /// The body of a response.
-pub(super) enum Answer {
+pub(super) enum ResponseBody {
     /// One message, or none.
     Unary(Unary),
     /// As many as the requests have responses.
-    Stream(Box<StreamAnswer>),
-    /// As often as the server's readiness changes.
-    Watch(Box<WatchAnswer>),
-    /// One to each question about what there is.
-    Reflection(Box<ReflectionAnswer>),
+    Stream(Box<StreamBody>),
+    /// One for each change of the server's readiness.
+    Watch(Box<WatchBody>),
+    /// One for each reflection request.
+    Reflection(Box<ReflectionBody>),
 }
 
 /// One message at most.
@@ -46,27 +46,27 @@ pub(super) struct Unary {
     sent: Option<Sent>,
 }
 
-impl Answer {
-    /// No message at all: the status stands in the headers.
-    pub(super) fn nothing() -> Answer {
-        Answer::Unary(Unary::default())
+impl ResponseBody {
+    /// No message: the status stands in the headers.
+    pub(super) fn nothing() -> ResponseBody {
+        ResponseBody::Unary(Unary::default())
     }
 
-    /// A successful answer.
-    pub(super) fn message(message: &impl Message) -> Answer {
-        Answer::pieces(Pieces::from_buf([framed(message)]))
+    /// A successful response.
+    pub(super) fn message(message: &impl Message) -> ResponseBody {
+        ResponseBody::pieces(Pieces::from_buf([framed(message)]))
     }
 
-    /// A successful answer whose large tensors leave as the slices they are.
+    /// A successful response whose large tensors are sent as the slices they are.
     ///
     /// # Errors
     ///
     /// A message beyond the limit, which clients would not read.
-    pub(super) fn inference(response: &InferResponse) -> Result<Answer, InferError> {
+    pub(super) fn inference(response: &InferResponse) -> Result<ResponseBody, InferError> {
         let message = ResponseMessage::from(response);
         let length = message.encoded_len();
         check_length(length)?;
-        Ok(Answer::pieces(message.pieces(&prefix(length))))
+        Ok(ResponseBody::pieces(message.pieces(&prefix(length))))
     }
 
     /// The same, compressed where that makes it smaller.
@@ -78,14 +78,14 @@ impl Answer {
         response: &InferResponse,
         press: Press,
         budget: &Arc<Budget>,
-    ) -> Result<Answer, InferError> {
+    ) -> Result<ResponseBody, InferError> {
         let message = ResponseMessage::from(response);
         check_length(message.encoded_len())?;
-        let Some(compressed) = press.apply(message.pieces(&[])).await else { return Answer::inference(response) };
+        let Some(compressed) = press.apply(message.pieces(&[])).await else { return ResponseBody::inference(response) };
         let prefix = Bytes::copy_from_slice(&compressed_prefix(compressed.len()));
         let charge = Charge::of_taken(budget, compressed.len() as u64);
         let pieces = [prefix, charge.over(compressed.into())];
-        Ok(Answer::Unary(Unary {
+        Ok(ResponseBody::Unary(Unary {
             pieces: Some(Pieces::from_iter(pieces).into_iter()),
             status_due: true,
             encoding: press.encoding,
@@ -93,13 +93,13 @@ impl Answer {
         }))
     }
 
-    fn pieces(pieces: Pieces) -> Answer {
-        Answer::Unary(Unary { pieces: Some(pieces.into_iter()), status_due: true, ..Unary::default() })
+    fn pieces(pieces: Pieces) -> ResponseBody {
+        ResponseBody::Unary(Unary { pieces: Some(pieces.into_iter()), status_due: true, ..Unary::default() })
     }
 
-    /// The same answer, which notes that it begins to leave now, and when it has left.
-    pub(super) fn traced(mut self, trace: Arc<Trace>) -> Answer {
-        if let Answer::Unary(unary) = &mut self {
+    /// The same response, which records in a trace that sending begins now, and when it ends.
+    pub(super) fn traced(mut self, trace: Arc<Trace>) -> ResponseBody {
+        if let ResponseBody::Unary(unary) = &mut self {
             unary.sent = Some(Sent::grpc(trace));
         }
         self
@@ -107,14 +107,14 @@ impl Answer {
 
     fn encoding(&self) -> Encoding {
         match self {
-            Answer::Unary(unary) => unary.encoding,
-            Answer::Stream(stream) => stream.encoding(),
-            Answer::Watch(_) | Answer::Reflection(_) => Encoding::Identity,
+            ResponseBody::Unary(unary) => unary.encoding,
+            ResponseBody::Stream(stream) => stream.encoding(),
+            ResponseBody::Watch(_) | ResponseBody::Reflection(_) => Encoding::Identity,
         }
     }
 
-    /// The response around the answer.
-    pub(super) fn into_response(self) -> Response<Answer> {
+    /// The response with this body.
+    pub(super) fn into_response(self) -> Response<ResponseBody> {
         let encoding = self.encoding().header();
         let mut response = Response::new(self);
         response.headers_mut().insert(CONTENT_TYPE, GRPC);
@@ -125,7 +125,7 @@ impl Answer {
     }
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -134,19 +134,19 @@ impl Body for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut *self {
-            Answer::Unary(unary) => Poll::Ready(unary.next_frame().map(Ok)),
-            Answer::Stream(stream) => stream.poll_frame(context).map(|frame| frame.map(Ok)),
-            Answer::Watch(watch) => watch.poll_frame(context).map(|frame| frame.map(Ok)),
-            Answer::Reflection(reflection) => reflection.poll_frame(context).map(|frame| frame.map(Ok)),
+            ResponseBody::Unary(unary) => Poll::Ready(unary.next_frame().map(Ok)),
+            ResponseBody::Stream(stream) => stream.poll_frame(context).map(|frame| frame.map(Ok)),
+            ResponseBody::Watch(watch) => watch.poll_frame(context).map(|frame| frame.map(Ok)),
+            ResponseBody::Reflection(reflection) => reflection.poll_frame(context).map(|frame| frame.map(Ok)),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Answer::Unary(unary) => !unary.status_due,
-            Answer::Stream(stream) => stream.is_over(),
-            Answer::Watch(watch) => watch.is_over(),
-            Answer::Reflection(reflection) => reflection.is_over(),
+            ResponseBody::Unary(unary) => !unary.status_due,
+            ResponseBody::Stream(stream) => stream.is_over(),
+            ResponseBody::Watch(watch) => watch.is_over(),
+            ResponseBody::Reflection(reflection) => reflection.is_over(),
         }
     }
 }
@@ -169,14 +169,14 @@ pub(super) fn framed(message: &impl Message) -> Bytes {
     framed.freeze()
 }
 
-/// What stands in front of a compressed message: that it is, and its length.
+/// The prefix of a compressed message: a flag, and its length.
 pub(super) fn compressed_prefix(length: usize) -> [u8; PREFIX_BYTES] {
     let mut prefix = prefix(length);
     prefix[0] = 1;
     prefix
 }
 
-/// What stands in front of a message: not compressed, and its length.
+/// The prefix of an uncompressed message: a flag, and its length.
 pub(super) fn prefix(length: usize) -> [u8; PREFIX_BYTES] {
     let [a, b, c, d] = (length as u32).to_be_bytes();
     [0, a, b, c, d]

@@ -1,4 +1,4 @@
-//! Answers of the HTTP door.
+//! HTTP responses.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,51 +17,51 @@ use serde::Serialize;
 use super::events::Events;
 use crate::trace::sent::Sent;
 
-/// Content type of JSON answers.
+/// Content type of JSON responses.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// Content type of answers with a binary tail.
+/// Content type of responses with a binary tail.
 pub const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
 /// Content type of server-sent events.
 pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
-/// Content type that Triton gives to health answers and to some errors.
+/// Content type that Triton gives to health responses and to some errors.
 pub const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
 
-/// An answer's body: slices that leave as they are, with one vectored write where the socket takes it.
+/// The body of a response: slices that are sent as they are, with one vectored write where the socket accepts it.
 #[derive(Default)]
-pub struct Reply {
+pub struct ResponseBody {
     slices: VecDeque<Bytes>,
     left: u64,
-    /// What follows the slices, as it comes.
+    /// Events that follow the slices, as they arrive.
     events: Option<Box<Events>>,
     sent: Option<Sent>,
 }
 
-impl Reply {
+impl ResponseBody {
     /// A body of several slices.
-    pub fn of(slices: impl IntoIterator<Item = Bytes>) -> Reply {
+    pub fn of(slices: impl IntoIterator<Item = Bytes>) -> ResponseBody {
         let slices: VecDeque<Bytes> = slices.into_iter().filter(|slice| !slice.is_empty()).collect();
         let left = slices.iter().map(|slice| slice.len() as u64).sum();
-        Reply { slices, left, events: None, sent: None }
+        ResponseBody { slices, left, events: None, sent: None }
     }
 
     /// A body that begins with an event, which others follow.
-    pub fn of_events(first: Bytes, events: Events) -> Reply {
-        Reply { events: Some(Box::new(events)), ..Reply::of([first]) }
+    pub fn of_events(first: Bytes, events: Events) -> ResponseBody {
+        ResponseBody { events: Some(Box::new(events)), ..ResponseBody::of([first]) }
     }
 
-    /// Has it noted when the answer begins to leave, which is now, and when it has left.
+    /// Records in a trace that sending begins now, and when it ends.
     pub fn traced(&mut self, trace: Arc<Trace>) {
         self.sent = Some(Sent::http(trace));
     }
 }
 
-impl From<Bytes> for Reply {
-    fn from(slice: Bytes) -> Reply {
-        Reply::of([slice])
+impl From<Bytes> for ResponseBody {
+    fn from(slice: Bytes) -> ResponseBody {
+        ResponseBody::of([slice])
     }
 }
 
-impl Body for Reply {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -90,8 +90,8 @@ impl Body for Reply {
     }
 }
 
-/// An answer with this status, content type and body.
-pub fn answer(status: StatusCode, content_type: HeaderValue, body: impl Into<Reply>) -> Response<Reply> {
+/// A response with this status, content type and body.
+pub fn new(status: StatusCode, content_type: HeaderValue, body: impl Into<ResponseBody>) -> Response<ResponseBody> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, content_type);
@@ -99,15 +99,15 @@ pub fn answer(status: StatusCode, content_type: HeaderValue, body: impl Into<Rep
 }
 
 /// 200 with a JSON document.
-pub fn json(document: &impl Serialize) -> Response<Reply> {
+pub fn json(document: &impl Serialize) -> Response<ResponseBody> {
     match serde_json::to_vec(document) {
-        Ok(text) => answer(StatusCode::OK, JSON, Bytes::from(text)),
+        Ok(text) => new(StatusCode::OK, JSON, Bytes::from(text)),
         Err(cause) => error(&InferError::internal(cause.to_string())),
     }
 }
 
 /// 200 with a JSON document, or the error.
-pub fn json_or(outcome: Result<impl Serialize, InferError>) -> Response<Reply> {
+pub fn json_or(outcome: Result<impl Serialize, InferError>) -> Response<ResponseBody> {
     match outcome {
         Ok(document) => json(&document),
         Err(cause) => error(&cause),
@@ -115,48 +115,48 @@ pub fn json_or(outcome: Result<impl Serialize, InferError>) -> Response<Reply> {
 }
 
 /// 200 without a body, or the error.
-pub fn empty_or(outcome: Result<(), InferError>) -> Response<Reply> {
+pub fn empty_or(outcome: Result<(), InferError>) -> Response<ResponseBody> {
     match outcome {
-        Ok(()) => answer(StatusCode::OK, JSON, Reply::default()),
+        Ok(()) => new(StatusCode::OK, JSON, ResponseBody::default()),
         Err(cause) => error(&cause),
     }
 }
 
 /// An error of a control request, always labelled as JSON.
-pub fn error(error: &InferError) -> Response<Reply> {
-    answer(status(error), JSON, error_body(&error.message))
+pub fn error(error: &InferError) -> Response<ResponseBody> {
+    new(status(error), JSON, error_body(&error.message))
 }
 
 /// An error of an inference request, labelled as Triton labels it: by who found it.
-pub fn infer_error(error: &InferError) -> Response<Reply> {
+pub fn infer_error(error: &InferError) -> Response<ResponseBody> {
     let content_type = if error.origin == Origin::Request { JSON } else { PLAIN };
-    answer(status(error), content_type, error_body(&error.message))
+    new(status(error), content_type, error_body(&error.message))
 }
 
 /// Health: 200 or 400, without a body.
-pub fn health(good: bool) -> Response<Reply> {
-    answer(if good { StatusCode::OK } else { StatusCode::BAD_REQUEST }, PLAIN, Reply::default())
+pub fn health(good: bool) -> Response<ResponseBody> {
+    new(if good { StatusCode::OK } else { StatusCode::BAD_REQUEST }, PLAIN, ResponseBody::default())
 }
 
 /// 404 for a path that does not exist.
-pub fn not_found() -> Response<Reply> {
-    answer(StatusCode::NOT_FOUND, PLAIN, error_body("Not Found"))
+pub fn not_found() -> Response<ResponseBody> {
+    new(StatusCode::NOT_FOUND, PLAIN, error_body("Not Found"))
 }
 
 /// 405 for a path that exists under another method.
-pub fn wrong_method(plain: bool) -> Response<Reply> {
-    answer(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, error_body("Method Not Allowed"))
+pub fn wrong_method(plain: bool) -> Response<ResponseBody> {
+    new(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, error_body("Method Not Allowed"))
 }
 
 /// 403 for a request that needs a header. Source: Triton's status and text.
-pub fn restricted(header: &str) -> Response<Reply> {
+pub fn restricted(header: &str) -> Response<ResponseBody> {
     let text = format!("This API is restricted, expecting header '{header}'");
-    answer(StatusCode::FORBIDDEN, PLAIN, error_body(&text))
+    new(StatusCode::FORBIDDEN, PLAIN, error_body(&text))
 }
 
 /// 431 where there are too many headers.
-pub fn too_many_headers() -> Response<Reply> {
-    answer(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, PLAIN, Reply::default())
+pub fn too_many_headers() -> Response<ResponseBody> {
+    new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, PLAIN, ResponseBody::default())
 }
 
 fn status(error: &InferError) -> StatusCode {
@@ -168,7 +168,7 @@ struct ErrorBody<'a> {
     error: &'a str,
 }
 
-/// The document that an error is told with.
+/// The JSON document of an error.
 pub fn error_body(message: &str) -> Bytes {
     serde_json::to_vec(&ErrorBody { error: message }).unwrap_or_default().into()
 }
