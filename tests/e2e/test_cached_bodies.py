@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.doors import HttpDoor
+from support.endpoints import HttpEndpoint
 from support.models import add_model, times
 from support.python_models import add_python_model
 from support.server import ServerProcess
@@ -46,8 +46,8 @@ def server(repository: Path, serve: Serve) -> ServerProcess:
 
 
 @pytest.fixture
-def door(server: ServerProcess) -> Iterator[HttpDoor]:
-    with HttpDoor(server) as opened:
+def endpoint(server: ServerProcess) -> Iterator[HttpEndpoint]:
+    with HttpEndpoint(server) as opened:
         yield opened
 
 
@@ -62,73 +62,73 @@ def executions(content: bytes) -> int:
     return int(outputs["N"]["data"][0])
 
 
-def post(door: HttpDoor, content: bytes, path: str = INFER, **headers: str) -> bytes:
-    response, answer = door.call(
+def post(endpoint: HttpEndpoint, content: bytes, path: str = INFER, **headers: str) -> bytes:
+    response, answer = endpoint.call(
         "POST", path, content, {name.replace("_", "-"): value for name, value in headers.items()}
     )
     assert response.status == 200, answer
     return answer
 
 
-def hits(door: HttpDoor, model: str = "counts") -> int:
-    return int(door.statistics(model)["inference_stats"]["cache_hit"]["count"])
+def hits(endpoint: HttpEndpoint, model: str = "counts") -> int:
+    return int(endpoint.statistics(model)["inference_stats"]["cache_hit"]["count"])
 
 
-def test_a_body_that_comes_again_is_answered_to_the_byte_and_counted_like_any_hit(door: HttpDoor) -> None:
-    answers = {post(door, body(1, 2)) for _ in range(5)}
+def test_a_body_that_comes_again_is_answered_to_the_byte_and_counted_like_any_hit(endpoint: HttpEndpoint) -> None:
+    answers = {post(endpoint, body(1, 2)) for _ in range(5)}
     assert len(answers) == 1
-    books = door.statistics("counts")
+    books = endpoint.statistics("counts")
     tallies = books["inference_stats"]
     assert (tallies["cache_hit"]["count"], tallies["cache_miss"]["count"], books["execution_count"]) == (4, 1, 1)
     assert (tallies["success"]["count"], books["inference_count"]) == (5, 1)
 
 
-def test_the_same_bytes_with_another_header_are_another_request(door: HttpDoor) -> None:
+def test_the_same_bytes_with_another_header_are_another_request(endpoint: HttpEndpoint) -> None:
     tensor = np.array([3, 4], np.int32).tobytes()
     x = {"name": "X", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": len(tensor)}}
     head = json.dumps({"inputs": [x], "outputs": [{"name": "N"}, {"name": "Y"}]}).encode()
     for _ in range(4):
-        assert executions(post(door, head + tensor, Inference_Header_Content_Length=str(len(head)))) == 1
+        assert executions(post(endpoint, head + tensor, Inference_Header_Content_Length=str(len(head)))) == 1
     shorter = {"Inference-Header-Content-Length": str(len(head) - 1)}
     for headers in ({}, shorter):
-        assert door.call("POST", INFER, head + tensor, headers)[0].status >= 400
-    assert hits(door) == 3
+        assert endpoint.call("POST", INFER, head + tensor, headers)[0].status >= 400
+    assert hits(endpoint) == 3
 
 
-def test_binary_outputs_come_again_behind_the_same_header(door: HttpDoor) -> None:
+def test_binary_outputs_come_again_behind_the_same_header(endpoint: HttpEndpoint) -> None:
     asked = body(5, 6, outputs=[{"name": name, "parameters": {"binary_data": True}} for name in ("Y", "N")])
-    answers = [door.call("POST", INFER, asked) for _ in range(4)]
+    answers = [endpoint.call("POST", INFER, asked) for _ in range(4)]
     lengths = {response.getheader("Inference-Header-Content-Length") for response, _ in answers}
     assert len(lengths) == len({content for _, content in answers}) == 1
     assert answers[3][1].endswith(np.array([5, 6, 1], np.int32).tobytes())
     assert answers[3][0].getheader("Content-Type") == "application/octet-stream"
 
 
-def test_an_answer_carries_the_id_of_its_own_request(door: HttpDoor) -> None:
+def test_an_answer_carries_the_id_of_its_own_request(endpoint: HttpEndpoint) -> None:
     for number in [1, 2, 2, 2, 3]:
-        answer = json.loads(post(door, body(1, id=f"r{number}")))
+        answer = json.loads(post(endpoint, body(1, id=f"r{number}")))
         assert answer["id"] == f"r{number}"
-    assert "id" not in json.loads(post(door, body(1)))
-    assert hits(door) == 5
+    assert "id" not in json.loads(post(endpoint, body(1)))
+    assert hits(endpoint) == 5
 
 
-def test_compressed_bodies_and_answers_are_the_same_request_and_the_same_answer(door: HttpDoor) -> None:
-    plain = {post(door, body(8)) for _ in range(3)}
+def test_compressed_bodies_and_answers_are_the_same_request_and_the_same_answer(endpoint: HttpEndpoint) -> None:
+    plain = {post(endpoint, body(8)) for _ in range(3)}
     packed = gzip.compress(body(8))
-    assert {post(door, packed, Content_Encoding="gzip") for _ in range(2)} == plain
-    assert {gzip.decompress(post(door, body(8), Accept_Encoding="gzip")) for _ in range(2)} == plain
-    assert hits(door) == 6
+    assert {post(endpoint, packed, Content_Encoding="gzip") for _ in range(2)} == plain
+    assert {gzip.decompress(post(endpoint, body(8), Accept_Encoding="gzip")) for _ in range(2)} == plain
+    assert hits(endpoint) == 6
 
 
-def test_what_headers_add_makes_another_request(door: HttpDoor) -> None:
+def test_what_headers_add_makes_another_request(endpoint: HttpEndpoint) -> None:
     for _ in range(3):
-        assert "red" not in post(door, body(1)).decode()
-        assert "red" in post(door, body(1), color="red").decode()
-        assert "blue" in post(door, body(1), color="blue").decode()
-    assert door.statistics("counts")["execution_count"] == 3
+        assert "red" not in post(endpoint, body(1)).decode()
+        assert "red" in post(endpoint, body(1), color="red").decode()
+        assert "blue" in post(endpoint, body(1), color="blue").decode()
+    assert endpoint.statistics("counts")["execution_count"] == 3
 
 
-def test_a_region_is_read_again_though_the_body_is_the_same(door: HttpDoor) -> None:
+def test_a_region_is_read_again_though_the_body_is_the_same(endpoint: HttpEndpoint) -> None:
     key = f"/alipes-bodies-{os.getpid()}"
     handle = shared_memory.create_shared_memory_region("x", key, 8)
     region = json.dumps({"key": key, "offset": 0, "byte_size": 8}).encode()
@@ -136,41 +136,41 @@ def test_a_region_is_read_again_though_the_body_is_the_same(door: HttpDoor) -> N
     x = {"name": "X", "datatype": "INT32", "shape": [2], "parameters": where}
     asked = json.dumps({"inputs": [x]}).encode()
     try:
-        assert door.call("POST", "/v2/systemsharedmemory/region/x/register", region)[0].status == 200
+        assert endpoint.call("POST", "/v2/systemsharedmemory/region/x/register", region)[0].status == 200
         for values in ([1, 2], [1, 2], [1, 2], [3, 4], [1, 2]):
             shared_memory.set_shared_memory_region(handle, [np.array(values, np.int32)])
-            outputs = {output["name"]: output for output in json.loads(post(door, asked))["outputs"]}
+            outputs = {output["name"]: output for output in json.loads(post(endpoint, asked))["outputs"]}
             assert outputs["Y"]["data"] == values
-        door.call("POST", "/v2/systemsharedmemory/region/x/unregister")
-        assert door.call("POST", INFER, asked)[0].status == 404, "and without its region it is refused"
+        endpoint.call("POST", "/v2/systemsharedmemory/region/x/unregister")
+        assert endpoint.call("POST", INFER, asked)[0].status == 404, "and without its region it is refused"
     finally:
         shared_memory.destroy_shared_memory_region(handle)
 
 
-def test_an_output_is_written_into_its_region_every_time(door: HttpDoor) -> None:
+def test_an_output_is_written_into_its_region_every_time(endpoint: HttpEndpoint) -> None:
     key = f"/alipes-outputs-{os.getpid()}"
     handle = shared_memory.create_shared_memory_region("y", key, 8)
     region = json.dumps({"key": key, "offset": 0, "byte_size": 8}).encode()
     where = {"shared_memory_region": "y", "shared_memory_byte_size": 8}
     asked = body(7, 9, outputs=[{"name": "Y", "parameters": where}])
     try:
-        assert door.call("POST", "/v2/systemsharedmemory/region/y/register", region)[0].status == 200
+        assert endpoint.call("POST", "/v2/systemsharedmemory/region/y/register", region)[0].status == 200
         for _ in range(4):
             shared_memory.set_shared_memory_region(handle, [np.zeros(2, np.int32)])
-            post(door, asked)
+            post(endpoint, asked)
             assert shared_memory.get_contents_as_numpy(handle, np.int32, [2]).tolist() == [7, 9]
-        door.call("POST", "/v2/systemsharedmemory/region/y/unregister")
+        endpoint.call("POST", "/v2/systemsharedmemory/region/y/unregister")
     finally:
         shared_memory.destroy_shared_memory_region(handle)
 
 
-def test_a_door_that_is_restricted_gives_nobody_else_an_answer(repository: Path, serve: Serve) -> None:
+def test_an_endpoint_that_is_restricted_gives_nobody_else_an_answer(repository: Path, serve: Serve) -> None:
     add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
-    with HttpDoor(serve(repository, LOCAL, "--http-restricted-api=inference:key=word")) as door:
+    with HttpEndpoint(serve(repository, LOCAL, "--http-restricted-api=inference:key=word")) as endpoint:
         for _ in range(3):
-            post(door, body(1), key="word")
-        assert door.call("POST", INFER, body(1))[0].status == 403
-        assert door.call("POST", INFER, body(1), {"key": "other"})[0].status == 403
+            post(endpoint, body(1), key="word")
+        assert endpoint.call("POST", INFER, body(1))[0].status == 403
+        assert endpoint.call("POST", INFER, body(1), {"key": "other"})[0].status == 403
 
 
 def test_versions_and_loads_answer_for_themselves(repository: Path, serve: Serve) -> None:
@@ -181,22 +181,22 @@ def test_versions_and_loads_answer_for_themselves(repository: Path, serve: Serve
     asked = json.dumps({"inputs": [x]}).encode()
     server = serve(repository, LOCAL, "--model-control-mode=explicit", "--load-model=m")
 
-    def values(door: HttpDoor, version: int) -> list[list[float]]:
+    def values(endpoint: HttpEndpoint, version: int) -> list[list[float]]:
         path = f"/v2/models/m/versions/{version}/infer"
-        return [json.loads(post(door, asked, path))["outputs"][0]["data"] for _ in range(4)]
+        return [json.loads(post(endpoint, asked, path))["outputs"][0]["data"] for _ in range(4)]
 
-    with HttpDoor(server) as door:
-        assert (values(door, 1), values(door, 2)) == ([[2, 2]] * 4, [[3, 3]] * 4)
+    with HttpEndpoint(server) as endpoint:
+        assert (values(endpoint, 1), values(endpoint, 2)) == ([[2, 2]] * 4, [[3, 3]] * 4)
         (folder / "1" / "model.onnx").write_bytes(times(5.0).SerializeToString())
-        door.load("m")
-        assert (values(door, 1), values(door, 2)) == ([[5, 5]] * 4, [[3, 3]] * 4)
-        door.unload("m")
-        assert door.call("POST", "/v2/models/m/infer", asked)[0].status == 404
+        endpoint.load("m")
+        assert (values(endpoint, 1), values(endpoint, 2)) == ([[5, 5]] * 4, [[3, 3]] * 4)
+        endpoint.unload("m")
+        assert endpoint.call("POST", "/v2/models/m/infer", asked)[0].status == 404
 
 
-def test_a_verbose_log_tells_of_every_answer(server: ServerProcess, door: HttpDoor) -> None:
+def test_a_verbose_log_tells_of_every_answer(server: ServerProcess, endpoint: HttpEndpoint) -> None:
     for _ in range(3):
-        post(door, body(1))
-    door.call("POST", "/v2/logging", b'{"log_verbose_level": 1}')
-    post(door, body(1))
+        post(endpoint, body(1))
+    endpoint.call("POST", "/v2/logging", b'{"log_verbose_level": 1}')
+    post(endpoint, body(1))
     server.wait_for_output("model 'counts' version 1 answered after")

@@ -1,4 +1,4 @@
-"""Ensembles over the real doors: chains, ensembles in ensembles, streams of responses, farewells, reloads, crashes."""
+"""Ensembles over real endpoints: chains, ensembles in ensembles, streams of responses, ends, reloads, crashes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, notes:
 @pytest.mark.parametrize(
     ("model", "said"), [("both", "<A B>"), ("nested", "<<<A B>>>"), ("caller", "<A B>"), ("calls", "<<A B>>")]
 )
-def test_each_door_brings_what_the_last_step_said(server: ServerProcess, model: str, said: str) -> None:
+def test_each_endpoint_brings_what_the_last_step_said(server: ServerProcess, model: str, said: str) -> None:
     how = "both a b" if model in ("caller", "calls") else "a b"
     assert ask(server, model, how) == (200, said)
     assert stream(server, model, how) == [said, "end"]

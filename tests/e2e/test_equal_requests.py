@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.doors import Door, GrpcDoor, HttpDoor, Refusal, Reply
+from support.endpoints import Endpoint, GrpcEndpoint, HttpEndpoint, Refusal, Reply
 from support.models import add_model
 from support.notes import Notes
 from support.python_models import add_python_model
@@ -73,20 +73,20 @@ def pending(server: ServerProcess) -> float:
 
 
 def later(
-    pool: ThreadPoolExecutor, kind: Callable[[ServerProcess], Door], server: ServerProcess, x: int, name: str = ""
+    pool: ThreadPoolExecutor, kind: Callable[[ServerProcess], Endpoint], server: ServerProcess, x: int, name: str = ""
 ) -> Future[Reply]:
     """The answer to a request over a connection of its own."""
 
     def ask() -> Reply:
-        with kind(server) as door:
-            return door.ask("held", {"X": [x]}, request_id=name)
+        with kind(server) as endpoint:
+            return endpoint.ask("held", {"X": [x]}, request_id=name)
 
     return pool.submit(ask)
 
 
 def books(server: ServerProcess, model: str) -> dict[str, int]:
-    with HttpDoor(server) as door:
-        found = door.statistics(model)
+    with HttpEndpoint(server) as endpoint:
+        found = endpoint.statistics(model)
     counts = {name: int(tally["count"]) for name, tally in found["inference_stats"].items()}
     return counts | {"executions": int(found["execution_count"])}
 
@@ -94,10 +94,10 @@ def books(server: ServerProcess, model: str) -> dict[str, int]:
 def test_one_execution_answers_all_that_ask_the_same_meanwhile(
     server: ServerProcess, notes: Notes, pool: ThreadPoolExecutor
 ) -> None:
-    first = later(pool, HttpDoor, server, 1)
+    first = later(pool, HttpEndpoint, server, 1)
     notes.read("began 1")
-    others = [later(pool, HttpDoor, server, 1, f"r{number}") for number in range(4)]
-    others += [later(pool, GrpcDoor, server, 1) for _ in range(3)]
+    others = [later(pool, HttpEndpoint, server, 1, f"r{number}") for number in range(4)]
+    others += [later(pool, GrpcEndpoint, server, 1) for _ in range(3)]
     until(lambda: pending(server) == 7)
     notes.write("go 1")
     assert [one.result()["N"].tolist() for one in [first, *others]] == [[1]] * 8
@@ -109,9 +109,9 @@ def test_one_execution_answers_all_that_ask_the_same_meanwhile(
 def test_the_failure_of_the_first_is_not_that_of_the_others(
     server: ServerProcess, notes: Notes, pool: ThreadPoolExecutor
 ) -> None:
-    first = later(pool, HttpDoor, server, -1)
+    first = later(pool, HttpEndpoint, server, -1)
     notes.read("began -1")
-    others = [later(pool, kind, server, -1) for kind in (HttpDoor, HttpDoor, GrpcDoor)]
+    others = [later(pool, kind, server, -1) for kind in (HttpEndpoint, HttpEndpoint, GrpcEndpoint)]
     until(lambda: pending(server) == 3)
     notes.write("go -1")
     with pytest.raises(Refusal, match="the first fails"):
@@ -126,7 +126,7 @@ def test_a_caller_who_goes_leaves_the_answer_to_the_others(
 ) -> None:
     first = post(server, "held", 2)
     notes.read("began 2")
-    second = later(pool, HttpDoor, server, 2)
+    second = later(pool, HttpEndpoint, server, 2)
     until(lambda: pending(server) == 1)
     first.close()
     notes.write("go 2")
@@ -142,8 +142,8 @@ def test_a_request_that_leaves_the_queue_has_those_computed_that_waited_for_it(
     server = serve(repository, LOCAL)
 
     def ask(value: float) -> list[list[float]]:
-        with HttpDoor(server) as door:
-            return list(door.ask("pairs", {"X": np.full((1, 2), value, np.float32)})["Y"].tolist())
+        with HttpEndpoint(server) as endpoint:
+            return list(endpoint.ask("pairs", {"X": np.full((1, 2), value, np.float32)})["Y"].tolist())
 
     first = post(server, "pairs", 1)
     until(lambda: pending(server) == 1)
@@ -160,9 +160,9 @@ def test_others_do_not_wait_for_it(repository: Path, notes: Notes, serve: Serve,
     group = "instance_group { count: 2 kind: KIND_CPU }\n"
     add_python_model(repository, "held", HELD, signature=SIGNATURE, config=CACHED + group)
     server = serve(repository, LOCAL, environment=notes.environment)
-    first = later(pool, HttpDoor, server, 3)
+    first = later(pool, HttpEndpoint, server, 3)
     notes.read("began 3")
-    assert later(pool, HttpDoor, server, 100).result()["Y"].tolist() == [100]
+    assert later(pool, HttpEndpoint, server, 100).result()["Y"].tolist() == [100]
     notes.write("go 3")
     assert first.result()["Y"].tolist() == [3]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from alipes import repository as qv
 from alipes.errors import ExportError
-from support.doors import DOORS, Refusal
+from support.endpoints import ENDPOINTS, Refusal
 from support.server import ServerProcess
 
 OFFSET = 3.5
@@ -84,8 +84,8 @@ def test_a_function_is_served_with_all_that_it_uses(
     server = serve(str(repo.fs))
     rng = np.random.default_rng(0)
     strain, scale = rng.random((5, 4), np.float32), rng.random((5, 2), np.float32)
-    for door in DOORS.values():
-        with door(server) as client:
+    for endpoint in ENDPOINTS.values():
+        with endpoint(server) as client:
             reply = client.ask("m", {"strain": strain, "scale": scale})
             white, largest = whiten(strain, scale)
             np.testing.assert_array_equal(reply["white"], white)
@@ -154,7 +154,7 @@ def test_a_file_is_served_as_it_is(
     model.export_version(tmp_path / "code" / "model.py")
     assert model.export_version(tmp_path / "code") == "m/2/model.py"
     assert model.fs.list("m/2") == ["helper.py", "model.py"]
-    with DOORS["http"](serve(str(repo.fs))) as client:
+    with ENDPOINTS["http"](serve(str(repo.fs))) as client:
         assert client.ask("m", {"x": np.zeros(2, np.float32)})["y"].tolist() == [1, 1]
 
 

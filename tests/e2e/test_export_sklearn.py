@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from alipes import repository as qv
 from alipes.errors import ExportError
-from support.doors import DOORS
+from support.endpoints import ENDPOINTS
 from support.server import ServerProcess
 
 pytest.importorskip("skl2onnx", reason="exports of scikit-learn need it: pip install 'alipes[sklearn]'")
@@ -52,7 +52,7 @@ def test_a_classifier_gives_labels_and_probabilities(model: qv.Model, serve: Cal
     assert model.outputs["probabilities"].shape[-1] == 2
     assert model.export_version(fitted("classifier")) == "m/2/model.onnx"
     rows = data()[0].astype(np.float32)
-    with DOORS["http"](serve(str(model.fs))) as client:
+    with ENDPOINTS["http"](serve(str(model.fs))) as client:
         reply = client.ask("m", {"input": rows})
     np.testing.assert_allclose(reply["probabilities"], source.predict_proba(rows), atol=1e-6)
     assert (reply["label"] == source.predict(rows)).mean() > 0.99

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from alipes import repository as qv
 from alipes.errors import ConfigError, ExportError, NoExporter
-from support.doors import DOORS
+from support.endpoints import ENDPOINTS
 from support.server import ServerProcess
 
 torch = pytest.importorskip("torch", reason="exports of PyTorch models need PyTorch")
@@ -90,8 +90,8 @@ def test_a_notebooks_model_is_exported_and_answers_like_the_module(
 
     server = serve(tmp_path / "model-repo")
     rng = np.random.default_rng(1)
-    for door in DOORS.values():
-        with door(server) as client:
+    for endpoint in ENDPOINTS.values():
+        with endpoint(server) as client:
             for rows in (1, 5):
                 hoft = rng.standard_normal((rows, IFOS, KERNEL)).astype(np.float32)
                 with torch.no_grad():

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tritonclient.http as http_client
-from support.doors import GrpcDoor, HttpDoor, Refusal
+from support.endpoints import GrpcEndpoint, HttpEndpoint, Refusal
 from support.models import add_model, times
 from support.python_models import add_python_model
 from support.server import ServerProcess
@@ -44,14 +44,14 @@ def server(repository: Path, serve: Serve) -> ServerProcess:
 
 
 @pytest.fixture
-def door(server: ServerProcess) -> Iterator[HttpDoor]:
-    with HttpDoor(server) as opened:
+def endpoint(server: ServerProcess) -> Iterator[HttpEndpoint]:
+    with HttpEndpoint(server) as opened:
         yield opened
 
 
-def cache_books(door: HttpDoor, model: str) -> tuple[int, int, int]:
+def cache_books(endpoint: HttpEndpoint, model: str) -> tuple[int, int, int]:
     """Hits, misses, executions."""
-    books = door.statistics(model)
+    books = endpoint.statistics(model)
     tallies = books["inference_stats"]
     return tallies["cache_hit"]["count"], tallies["cache_miss"]["count"], books["execution_count"]
 
@@ -71,28 +71,28 @@ def metric(server: ServerProcess, name: str) -> float:
     return float(found[1])
 
 
-def test_what_one_door_has_answered_the_other_answers_again(server: ServerProcess, door: HttpDoor) -> None:
-    first = door.ask("counts", {"X": [1, 2]})
-    with GrpcDoor(server) as other:
+def test_what_one_endpoint_has_answered_the_other_answers_again(server: ServerProcess, endpoint: HttpEndpoint) -> None:
+    first = endpoint.ask("counts", {"X": [1, 2]})
+    with GrpcEndpoint(server) as other:
         again = other.ask("counts", {"X": [1, 2]}, request_id="another")
     assert (first["N"].tolist(), again["N"].tolist(), again["Y"].tolist()) == ([1], [1], [1, 2])
-    assert cache_books(door, "counts") == (1, 1, 1)
+    assert cache_books(endpoint, "counts") == (1, 1, 1)
     assert metric(server, "nv_cache_num_hits_per_model") == metric(server, "nv_cache_num_misses_per_model") == 1
     assert metric(server, "alipes_response_cache_entries") == 1
 
 
-def test_a_request_that_differs_in_anything_is_another_one(door: HttpDoor) -> None:
+def test_a_request_that_differs_in_anything_is_another_one(endpoint: HttpEndpoint) -> None:
     asked = [
-        door.ask("counts", {"X": [1, 2]}),
-        door.ask("counts", {"X": [1, 3]}),
-        door.ask("counts", {"X": [1, 2, 0]}),
-        door.ask("counts", {"X": [1, 2]}, parameters={"p": 1}),
-        door.ask("counts", {"X": [1, 2]}, parameters={"p": 2}),
-        door.ask("counts", {"X": [7]}, outputs=["N"]),
-        door.ask("counts", {"X": [7]}, outputs=["Y", "N"]),
+        endpoint.ask("counts", {"X": [1, 2]}),
+        endpoint.ask("counts", {"X": [1, 3]}),
+        endpoint.ask("counts", {"X": [1, 2, 0]}),
+        endpoint.ask("counts", {"X": [1, 2]}, parameters={"p": 1}),
+        endpoint.ask("counts", {"X": [1, 2]}, parameters={"p": 2}),
+        endpoint.ask("counts", {"X": [7]}, outputs=["N"]),
+        endpoint.ask("counts", {"X": [7]}, outputs=["Y", "N"]),
     ]
     assert [reply["N"].tolist() for reply in asked] == [[number] for number in range(1, 8)]
-    assert cache_books(door, "counts")[0] == 0
+    assert cache_books(endpoint, "counts")[0] == 0
 
 
 def test_an_error_is_not_kept(repository: Path, serve: Serve) -> None:
@@ -108,25 +108,25 @@ def test_an_error_is_not_kept(repository: Path, serve: Serve) -> None:
             return [answer(Y=given(request)) for request in requests]
     """
     add_python_model(repository, "m", source, config=CACHED)
-    with HttpDoor(serve(repository, LOCAL)) as door:
+    with HttpEndpoint(serve(repository, LOCAL)) as endpoint:
         with pytest.raises(Refusal, match="the first time"):
-            door.ask("m", {"X": [1]})
-        assert door.ask("m", {"X": [1]})["Y"].tolist() == [1]
-        assert door.ask("m", {"X": [1]})["Y"].tolist() == [1]
-        assert cache_books(door, "m") == (1, 1, 2)
+            endpoint.ask("m", {"X": [1]})
+        assert endpoint.ask("m", {"X": [1]})["Y"].tolist() == [1]
+        assert endpoint.ask("m", {"X": [1]})["Y"].tolist() == [1]
+        assert cache_books(endpoint, "m") == (1, 1, 2)
 
 
 def test_a_reload_forgets_what_the_old_model_answered(repository: Path, serve: Serve) -> None:
     folder = add_model(repository, "m", times(2.0), config=f"max_batch_size: 8 {CACHED}")
     x = {"X": np.ones((1, 2), np.float32)}
     server = serve(repository, LOCAL, "--model-control-mode=explicit", "--load-model=m")
-    with HttpDoor(server) as door:
-        assert [door.ask("m", x)["Y"].tolist() for _ in range(2)] == [[[2, 2]]] * 2
+    with HttpEndpoint(server) as endpoint:
+        assert [endpoint.ask("m", x)["Y"].tolist() for _ in range(2)] == [[[2, 2]]] * 2
         (folder / "1" / "model.onnx").write_bytes(times(3.0).SerializeToString())
-        door.load("m")
-        assert [door.ask("m", x)["Y"].tolist() for _ in range(2)] == [[[3, 3]]] * 2
+        endpoint.load("m")
+        assert [endpoint.ask("m", x)["Y"].tolist() for _ in range(2)] == [[[3, 3]]] * 2
         assert metric(server, "alipes_response_cache_entries") == 2, "the answer, and the body that came twice"
-        door.unload("m")
+        endpoint.unload("m")
         assert metric(server, "alipes_response_cache_bytes") == 0
 
 
@@ -137,29 +137,29 @@ def test_batches_are_kept_request_by_request(repository: Path, serve: Serve) -> 
     server = serve(repository, LOCAL)
 
     def ask(value: int) -> list[list[float]]:
-        with HttpDoor(server) as door:
-            return list(door.ask("m", {"X": np.full((1, 2), value, np.float32)})["Y"].tolist())
+        with HttpEndpoint(server) as endpoint:
+            return list(endpoint.ask("m", {"X": np.full((1, 2), value, np.float32)})["Y"].tolist())
 
     with ThreadPoolExecutor(8) as pool:
         for _ in range(2):
             assert list(pool.map(ask, range(8))) == [[[2 * value] * 2] for value in range(8)]
-    with HttpDoor(server) as door:
-        hits, misses, executions = cache_books(door, "m")
+    with HttpEndpoint(server) as endpoint:
+        hits, misses, executions = cache_books(endpoint, "m")
     assert (hits, misses, executions) == (8, 8, 1)
 
 
 def test_it_never_holds_more_than_it_may(repository: Path, serve: Serve) -> None:
     add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
     server = serve(repository, "--response-cache-byte-size=20000")
-    with HttpDoor(server) as door:
+    with HttpEndpoint(server) as endpoint:
         for value in range(20):
-            door.ask("counts", {"X": np.full(250, value, np.int32)})
+            endpoint.ask("counts", {"X": np.full(250, value, np.int32)})
         assert 0 < metric(server, "alipes_response_cache_bytes") <= 20_000
         assert metric(server, "alipes_response_cache_evictions_total") > 0
-        assert door.ask("counts", {"X": np.full(250, 19, np.int32)})["N"].tolist() == [20], "the newest is kept"
-        assert door.ask("counts", {"X": np.full(250, 0, np.int32)})["N"].tolist() == [21], "the oldest is not"
+        assert endpoint.ask("counts", {"X": np.full(250, 19, np.int32)})["N"].tolist() == [20], "the newest is kept"
+        assert endpoint.ask("counts", {"X": np.full(250, 0, np.int32)})["N"].tolist() == [21], "the oldest is not"
         before = metric(server, "alipes_response_cache_entries")
-        door.ask("counts", {"X": np.zeros(10_000, np.int32)})
+        endpoint.ask("counts", {"X": np.zeros(10_000, np.int32)})
         assert metric(server, "alipes_response_cache_entries") == before, "too large to be kept, and sends nobody away"
 
 
@@ -177,11 +177,11 @@ def test_an_ensemble_and_its_step_keep_answers_each(repository: Path, serve: Ser
         """
         + CACHED
     )
-    with HttpDoor(serve(repository, LOCAL)) as door:
-        assert [door.ask("chain", {"A": [5]})["C"].tolist() for _ in range(3)] == [[1]] * 3
-        assert door.ask("counts", {"X": [5]})["N"].tolist() == [1]
-        assert cache_books(door, "chain")[:2] == (2, 1)
-        assert cache_books(door, "counts") == (1, 1, 1)
+    with HttpEndpoint(serve(repository, LOCAL)) as endpoint:
+        assert [endpoint.ask("chain", {"A": [5]})["C"].tolist() for _ in range(3)] == [[1]] * 3
+        assert endpoint.ask("counts", {"X": [5]})["N"].tolist() == [1]
+        assert cache_books(endpoint, "chain")[:2] == (2, 1)
+        assert cache_books(endpoint, "counts") == (1, 1, 1)
 
 
 def test_an_ensemble_around_state_is_asked_every_time(repository: Path, serve: Serve) -> None:
@@ -199,27 +199,29 @@ def test_an_ensemble_around_state_is_asked_every_time(repository: Path, serve: S
         """
         + CACHED
     )
-    with HttpDoor(serve(repository, LOCAL)) as door:
+    with HttpEndpoint(serve(repository, LOCAL)) as endpoint:
         a = {"name": "A", "datatype": "INT32", "shape": [1, 1], "data": [5]}
         body = json.dumps({"inputs": [a], "parameters": {"sequence_id": 5, "sequence_start": True}}).encode()
-        answers = [json.loads(door.call("POST", "/v2/models/chain/infer", body)[1]) for _ in range(3)]
+        answers = [json.loads(endpoint.call("POST", "/v2/models/chain/infer", body)[1]) for _ in range(3)]
         assert [answer["outputs"][0]["data"] for answer in answers] == [[1], [2], [3]]
-        assert cache_books(door, "chain")[:2] == (0, 0)
+        assert cache_books(endpoint, "chain")[:2] == (0, 0)
 
 
 def test_quantiles_of_searches_stand_where_triton_has_them(repository: Path, serve: Serve) -> None:
     add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
     server = serve(repository, LOCAL, "--metrics-config=summary_latencies=true")
-    with HttpDoor(server) as door:
+    with HttpEndpoint(server) as endpoint:
         for _ in range(3):
-            door.ask("counts", {"X": [1]}, request_id="r")
+            endpoint.ask("counts", {"X": [1]}, request_id="r")
     assert metric(server, "nv_cache_hit_summary_per_model_count") == 2
     assert metric(server, "nv_cache_miss_summary_per_model_count") == 1
     assert metric(server, "nv_inference_queue_summary_us_count") == 3
     assert "nv_inference_request_summary_us" not in exposition(server), "as in Triton, where answers are kept"
 
 
-def test_what_a_client_changes_in_its_memory_changes_no_kept_answer(server: ServerProcess, door: HttpDoor) -> None:
+def test_what_a_client_changes_in_its_memory_changes_no_kept_answer(
+    server: ServerProcess, endpoint: HttpEndpoint
+) -> None:
     key = f"/alipes-cache-{os.getpid()}"
     handle = shared_memory.create_shared_memory_region("x", key, 8)
     try:
@@ -235,13 +237,13 @@ def test_what_a_client_changes_in_its_memory_changes_no_kept_answer(server: Serv
             client.unregister_system_shared_memory("x")
     finally:
         shared_memory.destroy_shared_memory_region(handle)
-    assert door.ask("counts", {"X": [3, 4]})["N"].tolist() == [2]
+    assert endpoint.ask("counts", {"X": [3, 4]})["N"].tolist() == [2]
 
 
 def test_without_a_cache_a_model_that_wants_one_runs_and_the_log_says_so(repository: Path, serve: Serve) -> None:
     add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
     server = serve(repository)
-    with HttpDoor(server) as door:
-        assert [door.ask("counts", {"X": [1]})["N"].tolist() for _ in range(2)] == [[1], [2]]
-        assert cache_books(door, "counts")[:2] == (0, 0)
+    with HttpEndpoint(server) as endpoint:
+        assert [endpoint.ask("counts", {"X": [1]})["N"].tolist() for _ in range(2)] == [[1], [2]]
+        assert cache_books(endpoint, "counts")[:2] == (0, 0)
     assert "response_cache of model 'counts' does nothing" in server.output

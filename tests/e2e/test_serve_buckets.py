@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from alipes import repository as qv
 from support.buckets import EMULATORS, Missing, Place, fresh
-from support.doors import DOORS
+from support.endpoints import ENDPOINTS
 from support.exported import scaled
 from support.server import PATIENCE_S, ServerDidNotStart, ServerProcess
 
@@ -69,7 +69,7 @@ def test_what_is_exported_to_a_bucket_is_served_from_it_and_followed(
         environment=keys(place) | {"TMPDIR": str(tmp_path)},
     )
     ones = np.ones((1, 4), np.float32)
-    with DOORS["http"](server) as client:
+    with ENDPOINTS["http"](server) as client:
         assert client.ask("m", {"x": ones})["y"].tolist() == [[2, 2, 2, 2]]
         model.export_version(scaled(factor=5.0), version=2)
         deadline = time.monotonic() + PATIENCE_S

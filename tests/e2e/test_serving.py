@@ -120,13 +120,13 @@ def only_http(repository: Path, serve: Callable[..., ServerProcess]) -> Iterator
     yield serve(repository, "--allow-grpc=false", "--allow-metrics=false")
 
 
-def test_a_door_that_is_not_allowed_is_not_opened(only_http: ServerProcess) -> None:
+def test_an_endpoint_that_is_not_allowed_is_not_opened(only_http: ServerProcess) -> None:
     sockets = psutil.Process(only_http.process.pid).net_connections(kind="inet")
     listening = [f"{s.laddr.ip}:{s.laddr.port}" for s in sockets if s.status == psutil.CONN_LISTEN]
     assert listening == [only_http.http]
 
 
-def test_each_door_has_its_own_address(repository: Path, serve: Callable[..., ServerProcess]) -> None:
+def test_each_endpoint_has_its_own_address(repository: Path, serve: Callable[..., ServerProcess]) -> None:
     server = serve(repository, "--http-address=127.0.0.2", "--grpc-address=127.0.0.3", "--metrics-address=127.0.0.4")
     assert [address.split(":")[0] for address in (server.http, server.grpc, server.metrics)] == [
         "127.0.0.2",

@@ -16,7 +16,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from PIL import Image as image
-from support.doors import DOORS
+from support.endpoints import ENDPOINTS
 from support.processes import workers_of
 from support.server import ServerProcess
 
@@ -86,13 +86,13 @@ def expected(content: bytes) -> float:
     return float(1 / (1 + np.exp(-(weight @ pixels.mean(axis=(1, 2), dtype=np.float64) + bias).max())))
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_many_callers_get_the_label_of_their_own_picture(server: ServerProcess, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_many_callers_get_the_label_of_their_own_picture(server: ServerProcess, endpoint: str) -> None:
     foods = list(make_weights.COLOURS)
 
     def ask(food: str) -> None:
         content = picture(food)
-        with DOORS[door](server) as client:
+        with ENDPOINTS[endpoint](server) as client:
             for _ in range(ROUNDS):
                 reply = client.ask("food_classifier", {"INPUT_IMAGE": [[base64.b64encode(content).decode()]]})
                 assert reply["FOOD_LABEL"].tolist() == [[food.encode()]]

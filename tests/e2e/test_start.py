@@ -36,12 +36,12 @@ def refused(repository: Path | str, *flags: str) -> ServerDidNotStart:
     return failure.value
 
 
-@pytest.mark.parametrize("door", ["http", "grpc", "metrics"])
-def test_a_port_in_use_is_one_line_before_anything_is_loaded(repository: Path, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["http", "grpc", "metrics"])
+def test_a_port_in_use_is_one_line_before_anything_is_loaded(repository: Path, endpoint: str) -> None:
     add_model(repository, "double")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        output = refused(repository, f"--{door}-port={port}").output
+        output = refused(repository, f"--{endpoint}-port={port}").output
     (line,) = output.splitlines()
     assert line.startswith("error: ")
     assert f"Socket '127.0.0.1:{port}' already in use " in line

@@ -27,10 +27,14 @@ class Files:
         _replace(self.key, issued.private_key_pem.bytes())
 
 
-def encrypted(door: str, files: Files, clients: Path | None = None) -> list[str]:
-    """The flags that encrypt a door; with roots, only for clients whose certificate leads to one of them."""
-    flags = [f"--{door}-use-ssl", f"--{door}-server-cert={files.certificate}", f"--{door}-server-key={files.key}"]
-    return flags + ([] if clients is None else [f"--{door}-use-ssl-mutual", f"--{door}-root-cert={clients}"])
+def encrypted(endpoint: str, files: Files, clients: Path | None = None) -> list[str]:
+    """The flags that encrypt an endpoint; with roots, only for clients whose certificate leads to one of them."""
+    flags = [
+        f"--{endpoint}-use-ssl",
+        f"--{endpoint}-server-cert={files.certificate}",
+        f"--{endpoint}-server-key={files.key}",
+    ]
+    return flags + ([] if clients is None else [f"--{endpoint}-use-ssl-mutual", f"--{endpoint}-root-cert={clients}"])
 
 
 class Authority:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from alipes.serve.recipe import TRITONSERVER
 
-LOOPBACK = tuple(f"--{door}-{what}" for door in ("http", "grpc", "metrics") for what in ("address=127.0.0.1", "port=0"))
+LOOPBACK = tuple(
+    f"--{endpoint}-{what}" for endpoint in ("http", "grpc", "metrics") for what in ("address=127.0.0.1", "port=0")
+)
 """Flags of a server that is nobody's but this machine's, at ports that the system picks."""
 
 # Writes down what it was called with, drops what comes before the server's name, and becomes our server.

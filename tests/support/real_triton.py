@@ -54,7 +54,7 @@ class RealTriton:
             self._http, self.port = free_ports(2)
             with self._log.open("wb") as log:
                 self.process = subprocess.Popen(
-                    [self._server / "bin" / "tritonserver", *self._flags, *self._doors()],
+                    [self._server / "bin" / "tritonserver", *self._flags, *self._endpoints()],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -90,7 +90,7 @@ class RealTriton:
             self.process.kill()
             self.process.wait()
 
-    def _doors(self) -> list[str]:
+    def _endpoints(self) -> list[str]:
         return [
             "--http-address=127.0.0.1",
             "--grpc-address=127.0.0.1",

@@ -9,7 +9,7 @@ import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
 from tritonclient.utils import InferenceServerException
 
-from support.doors import tensors
+from support.endpoints import tensors
 from support.server import ServerProcess
 
 _MODULES = {"http": http_client, "grpc": grpc_client}

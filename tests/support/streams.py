@@ -10,7 +10,7 @@ import grpc
 from tritonclient import grpc as grpc_client
 from tritonclient.grpc import service_pb2
 
-from support.doors import Refusal, Reply, reply_of, tensors
+from support.endpoints import Refusal, Reply, reply_of, tensors
 from support.server import ServerProcess
 
 _METHOD = "/inference.GRPCInferenceService/ModelStreamInfer"

@@ -12,7 +12,7 @@ import grpc
 import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
-from support.doors import GrpcDoor, tensors
+from support.endpoints import GrpcEndpoint, tensors
 from support.models import add_model
 from support.notes import Notes
 from support.processes import under_way
@@ -110,7 +110,7 @@ def test_a_request_beyond_the_limit_is_refused(server: ServerProcess) -> None:
 
 def test_a_control_message_beyond_its_own_limit_is_refused(plain: ServerProcess) -> None:
     with grpc.insecure_channel(plain.grpc) as channel:
-        door = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        endpoint = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         answers = {
             1 << 20: (grpc.StatusCode.NOT_FOUND, "Request for unknown model: 'xxx"),
             (1 << 20) + 1: (
@@ -121,9 +121,9 @@ def test_a_control_message_beyond_its_own_limit_is_refused(plain: ServerProcess)
         for length, (code, text) in answers.items():
             asked = service_pb2.ModelMetadataRequest(name="x" * (length - 4))  # four more say what it is and how long
             with pytest.raises(grpc.RpcError) as error:
-                door.ModelMetadata(asked, timeout=60)
+                endpoint.ModelMetadata(asked, timeout=60)
             assert (error.value.code(), error.value.details()[: len(text)]) == (code, text)
-        assert door.ServerLive(service_pb2.ServerLiveRequest(), timeout=60).live
+        assert endpoint.ServerLive(service_pb2.ServerLiveRequest(), timeout=60).live
 
 
 def test_a_request_whose_deadline_passes_never_reaches_its_model(
@@ -143,8 +143,8 @@ def test_a_request_whose_deadline_passes_never_reaches_its_model(
     (given,) = tensors(grpc_client, {"X": [1]})
     request.inputs.append(given._get_tensor())
     request.raw_input_contents.append(given._get_content())
-    with GrpcDoor(server) as door, ThreadPoolExecutor(1) as pool, grpc.insecure_channel(server.grpc) as channel:
-        first = pool.submit(door.ask, "waits", {"X": [1]})
+    with GrpcEndpoint(server) as endpoint, ThreadPoolExecutor(1) as pool, grpc.insecure_channel(server.grpc) as channel:
+        first = pool.submit(endpoint.ask, "waits", {"X": [1]})
         notes.read("executing")
         ask = channel.unary_unary(
             "/inference.GRPCInferenceService/ModelInfer",
@@ -152,7 +152,7 @@ def test_a_request_whose_deadline_passes_never_reaches_its_model(
         )
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         # One that a busy machine has no time to send before its deadline is none that the server could count.
-        while failed(door, "waits") < 3:
+        while failed(endpoint, "waits") < 3:
             with pytest.raises(grpc.RpcError) as error:
                 ask(request, timeout=0.2)
             assert error.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
@@ -161,12 +161,12 @@ def test_a_request_whose_deadline_passes_never_reaches_its_model(
             until(lambda: under_way(server, "waits") == 1)
         notes.write("go on")
         assert list(first.result(60)["Y"]) == [1]
-        statistics = door.statistics("waits")
+        statistics = endpoint.statistics("waits")
         assert statistics["inference_stats"]["success"]["count"] == 1
         assert statistics["inference_stats"]["fail"]["count"] == 3
         assert statistics["execution_count"] == 1
 
 
-def failed(door: GrpcDoor, model: str) -> int:
+def failed(endpoint: GrpcEndpoint, model: str) -> int:
     """Requests to a model that failed."""
-    return int(door.statistics(model)["inference_stats"]["fail"].get("count", 0))
+    return int(endpoint.statistics(model)["inference_stats"]["fail"].get("count", 0))

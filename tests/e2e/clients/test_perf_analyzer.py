@@ -1,4 +1,4 @@
-"""The real perf_analyzer, unmodified: it loads both doors in every way it knows, and finds all that it asks for."""
+"""The real perf_analyzer, unmodified: it loads both endpoints in every way it knows, and finds all that it asks for."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
     return serve_module(repository, ALLOWED)
 
 
-def analyze(server: ServerProcess, door: str, *arguments: str, model: str = "double") -> str:
+def analyze(server: ServerProcess, endpoint: str, *arguments: str, model: str = "double") -> str:
     """What a run writes. It has to end well."""
-    address = server.http if door == "http" else server.grpc
-    command = [str(BINARY), "-m", model, "-i", door, "-u", address, *QUICK, *arguments]
+    address = server.http if endpoint == "http" else server.grpc
+    command = [str(BINARY), "-m", model, "-i", endpoint, "-u", address, *QUICK, *arguments]
     ran = subprocess.run(
         command,
         env=os.environ | {"LD_LIBRARY_PATH": str(FOLDER / "lib")},
@@ -57,7 +57,7 @@ def analyze(server: ServerProcess, door: str, *arguments: str, model: str = "dou
 
 
 @pytest.mark.parametrize(
-    ("door", "arguments"),
+    ("endpoint", "arguments"),
     [
         ("http", ("--concurrency-range", "2")),
         ("http", ("--concurrency-range", "4", "-a", "-b", "3")),
@@ -70,8 +70,8 @@ def analyze(server: ServerProcess, door: str, *arguments: str, model: str = "dou
     ],
     ids=lambda value: "_".join(value).replace("--", "") if isinstance(value, tuple) else value,
 )
-def test_a_load_is_measured_to_the_end(server: ServerProcess, door: str, arguments: tuple[str, ...]) -> None:
-    written = analyze(server, door, *arguments)
+def test_a_load_is_measured_to_the_end(server: ServerProcess, endpoint: str, arguments: tuple[str, ...]) -> None:
+    written = analyze(server, endpoint, *arguments)
     assert "Throughput:" in written
     assert "Server:" in written  # the statistics of the server were found and made sense
     assert "Inference count:" in written
@@ -89,10 +89,10 @@ def alone() -> Iterator[None]:
 
 
 @pytest.mark.timeout(300)  # others may be first
-@pytest.mark.parametrize("door", ["http", "grpc"])
-def test_tensors_in_shared_memory_are_measured_to_the_end(server: ServerProcess, alone: None, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["http", "grpc"])
+def test_tensors_in_shared_memory_are_measured_to_the_end(server: ServerProcess, alone: None, endpoint: str) -> None:
     shared = ("--shared-memory", "system", "--output-shared-memory-size", "4096")
-    written = analyze(server, door, *shared, "--concurrency-range", "2")
+    written = analyze(server, endpoint, *shared, "--concurrency-range", "2")
     assert "Throughput:" in written
     with urlopen(f"http://{server.http}/v2/systemsharedmemory/status", timeout=60) as left:
         assert json.loads(left.read()) == []

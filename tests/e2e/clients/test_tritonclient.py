@@ -14,7 +14,7 @@ import tritonclient.grpc as grpc_client
 import tritonclient.grpc.aio as grpc_aio_client
 import tritonclient.http as http_client
 import tritonclient.http.aio as http_aio_client
-from support.doors import tensors
+from support.endpoints import tensors
 from support.models import add_model
 from support.python_models import DECOUPLED, TELLS, add_python_model
 from support.server import ServerProcess

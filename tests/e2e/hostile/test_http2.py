@@ -1,4 +1,4 @@
-"""Clients of HTTP/2 that flood, withdraw, withhold or never read, on both doors."""
+"""Clients of HTTP/2 that flood, withdraw, withhold or never read, on both endpoints."""
 
 from __future__ import annotations
 
@@ -189,37 +189,37 @@ def window(stream: int, more: int) -> bytes:
     return frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", more))
 
 
-def asks(door: str, stream: int) -> bytes:
+def asks(endpoint: str, stream: int) -> bytes:
     """A request whose answer has a few bytes."""
-    if door == "http":
+    if endpoint == "http":
         return request(stream, "GET", "/v2/models/double")
     return call(stream, LIVE) + frame(DATA, END_STREAM, stream, bytes(5))
 
 
-@pytest.mark.parametrize("door", ["http", "grpc"])
-def test_answers_for_which_a_client_gives_no_room_are_thrown_away(server: ServerProcess, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["http", "grpc"])
+def test_answers_for_which_a_client_gives_no_room_are_thrown_away(server: ServerProcess, endpoint: str) -> None:
     streams = set(range(1, 41, 2))
-    with Connection(getattr(server, door), settings=NO_WINDOW) as connection:
-        connection.send(*(asks(door, stream) for stream in sorted(streams)))
+    with Connection(getattr(server, endpoint), settings=NO_WINDOW) as connection:
+        connection.send(*(asks(endpoint, stream) for stream in sorted(streams)))
         while streams:
             found = next(connection.frames())
             assert found.kind != DATA, "it was not allowed to send a byte"
             if found.kind == RST_STREAM:
                 streams.remove(found.stream)
         # The connection goes on.
-        connection.send(asks(door, 41), window(41, 1 << 16))
+        connection.send(asks(endpoint, 41), window(41, 1 << 16))
         assert connection.next(DATA).stream == 41
 
 
-@pytest.mark.parametrize("door", ["http", "grpc"])
+@pytest.mark.parametrize("endpoint", ["http", "grpc"])
 def test_one_answer_without_room_is_thrown_away_while_others_on_the_connection_move(
-    server: ServerProcess, door: str
+    server: ServerProcess, endpoint: str
 ) -> None:
-    with Connection(getattr(server, door), settings=NO_WINDOW) as connection:
+    with Connection(getattr(server, endpoint), settings=NO_WINDOW) as connection:
         # Some of the others come with the first, so that they move however little time is left to this side.
         others = range(3, 25, 2)
-        moving = b"".join(asks(door, stream) + window(stream, 1 << 16) for stream in others)
-        connection.send(window(0, 1 << 28), asks(door, 1), moving)
+        moving = b"".join(asks(endpoint, stream) + window(stream, 1 << 16) for stream in others)
+        connection.send(window(0, 1 << 28), asks(endpoint, 1), moving)
         reset_streams, moved, stream = set(), set(), others[-1]
         while not reset_streams or not moved.issuperset(others):
             found = next(connection.frames())
@@ -231,7 +231,7 @@ def test_one_answer_without_room_is_thrown_away_while_others_on_the_connection_m
                 moved.add(found.stream)
                 if moved.issuperset(others):  # and on and on, one after the other
                     stream += 2
-                    connection.send(asks(door, stream), window(stream, 1 << 16))
+                    connection.send(asks(endpoint, stream), window(stream, 1 << 16))
         assert reset_streams == {1}
 
 

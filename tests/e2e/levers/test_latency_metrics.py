@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from alipes.quickstart import digits
-from support.doors import HttpDoor
+from support.endpoints import HttpEndpoint
 from support.notes import Notes
 from support.python_models import DECOUPLED, add_python_model
 from support.server import ServerProcess
@@ -74,9 +74,9 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, notes:
 
 
 def test_a_late_answer_is_late_in_every_family(server: ServerProcess) -> None:
-    with HttpDoor(server) as door:
+    with HttpEndpoint(server) as endpoint:
         for _ in range(3):
-            door.ask("late", {"X": [1]})
+            endpoint.ask("late", {"X": [1]})
     found = samples(server)
     of = 'model="late",version="1"'
     assert found[f'alipes_inference_request_seconds_bucket{{{of},le="0.1"}}'] == 0

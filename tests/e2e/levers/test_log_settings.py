@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import tritonclient.grpc as grpc_client
-from support.doors import DOORS
+from support.endpoints import ENDPOINTS
 from support.python_models import add_python_model
 from support.server import ServerProcess
 
@@ -49,11 +49,11 @@ def server(repository: Path, serve: Serve) -> ServerProcess:
 
 
 @pytest.mark.parametrize("change", [over_http, over_grpc])
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_a_running_model_and_its_requests_become_verbose_and_quiet_again(
-    server: ServerProcess, change: Change, door: str
+    server: ServerProcess, change: Change, endpoint: str
 ) -> None:
-    with DOORS[door](server) as client:
+    with ENDPOINTS[endpoint](server) as client:
         client.ask("talker", {"X": [1]}, request_id="first")
         assert change(server, {"log_verbose_level": 1})["log_verbose_level"] == 1
         client.ask("talker", {"X": [1]}, request_id="second")
@@ -71,7 +71,7 @@ def test_a_running_model_and_its_requests_become_verbose_and_quiet_again(
 
 def test_a_silent_level_is_silent_from_the_answer_on(server: ServerProcess) -> None:
     over_http(server, {"log_info": False})
-    with DOORS["http"](server) as client:
+    with ENDPOINTS["http"](server) as client:
         client.ask("talker", {"X": [1]}, request_id="unheard")
         over_http(server, {"log_info": True})
         client.ask("talker", {"X": [1]}, request_id="heard")
@@ -81,7 +81,7 @@ def test_a_silent_level_is_silent_from_the_answer_on(server: ServerProcess) -> N
 
 def test_lines_become_documents(server: ServerProcess) -> None:
     assert over_http(server, {"log_format": "JSON", "log_verbose_level": 1})["log_format"] == "JSON"
-    with DOORS["http"](server) as client:
+    with ENDPOINTS["http"](server) as client:
         client.ask("talker", {"X": [1]}, request_id="seven")
     line = server.wait_for_output(r'(?m)^\{.*"\[request id: seven\].*$')[0]
     document = json.loads(line)
@@ -93,7 +93,7 @@ def test_lines_become_documents(server: ServerProcess) -> None:
 def test_a_log_that_starts_in_json_holds_nothing_but_documents(repository: Path, serve: Serve) -> None:
     add_python_model(repository, "talker", TALKS)
     server = serve(repository, "--log-format=JSON", "--log-verbose=1")
-    with DOORS["http"](server) as client:
+    with ENDPOINTS["http"](server) as client:
         client.ask("talker", {"X": [1]}, request_id="seven")
     assert server.stop() == 0
     documents = [json.loads(line) for line in server.output.splitlines()]

@@ -10,7 +10,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from support.doors import DOORS, HttpDoor
+from support.endpoints import ENDPOINTS, HttpEndpoint
 from support.notes import Notes
 from support.processes import workers_of
 from support.python_models import DECOUPLED, TELLS, add_python_model
@@ -113,8 +113,8 @@ def test_what_no_model_had_has_its_line(start: Serve, path: str, body: bytes, to
 
 def test_what_no_model_had_over_grpc_has_its_line(start: Serve) -> None:
     server = start(1)
-    with DOORS["grpc"](server) as door, pytest.raises(Exception, match="unknown model"):
-        door.ask("nobody", {"X": [1]}, request_id="9")
+    with ENDPOINTS["grpc"](server) as endpoint, pytest.raises(Exception, match="unknown model"):
+        endpoint.ask("nobody", {"X": [1]}, request_id="9")
     server.wait_for_output(r"\[request id: 9\] a request for model 'nobody' was refused: Request for unknown model: ")
 
 
@@ -162,19 +162,22 @@ def test_a_request_that_is_lost_with_its_worker_has_an_end(
 def test_a_summary_finds_all_that_it_looks_for(start: Serve, tmp_path: Path, notes: Notes) -> None:
     notes.write("go on")
     server = start(4)
-    for kind in DOORS:
-        with DOORS[kind](server) as door:
-            door.ask("echo", {"X": [1]})
+    for kind in ENDPOINTS:
+        with ENDPOINTS[kind](server) as endpoint:
+            endpoint.ask("echo", {"X": [1]})
     post(server, "echo/generate", json.dumps({"X": [1]}))
-    with HttpDoor(server) as door:
-        door.ask("chain", {"X": [1]})
+    with HttpEndpoint(server) as endpoint:
+        endpoint.ask("chain", {"X": [1]})
     traces = summarize(read(tmp_path / "trace.json.0"))
     assert [trace.head["model_name"] for trace in traces if "parent_id" not in trace.head] == ["echo"] * 3 + ["chain"]
     assert len(traces) == 6
     inner = {"request", "queue", "compute", "compute input", "compute infer", "compute output"}
     over = {
-        door: {door, *parts}
-        for door, parts in {"http": ("http receive", "http send"), "grpc": ("grpc wait and read", "grpc send")}.items()
+        endpoint: {endpoint, *parts}
+        for endpoint, parts in {
+            "http": ("http receive", "http send"),
+            "grpc": ("grpc wait and read", "grpc send"),
+        }.items()
     }
     http, grpc, generate, chain, *steps = (set(trace.times) for trace in traces)
     assert (http, grpc, generate) == (inner | over["http"], inner | over["grpc"], inner | over["http"])

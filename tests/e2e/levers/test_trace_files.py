@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
-from support.doors import DOORS, HttpDoor
+from support.endpoints import ENDPOINTS, HttpEndpoint
 from support.python_models import add_python_model
 from support.server import ServerProcess
 from support.trace_files import heads, moments, read
@@ -66,16 +66,16 @@ def start(repository: Path, tmp_path: Path, serve: Serve) -> Serve:
     return started
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_request_is_traced_from_door_to_door(start: Serve, tmp_path: Path, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_request_is_traced_from_endpoint_to_endpoint(start: Serve, tmp_path: Path, endpoint: str) -> None:
     server = start("level=TIMESTAMPS", "rate=1", "count=1")
-    with DOORS[door](server) as client:
+    with ENDPOINTS[endpoint](server) as client:
         client.ask("echo", {"X": [1]}, request_id='my "own"')
     documents = read(tmp_path / "trace.json.0")
     (head,) = heads(documents)
     assert head.items() >= {"model_name": "echo", "model_version": 1, "request_id": 'my "own"'}.items()
     seen = moments(documents, head["id"])
-    assert set(DOOR[door] + MODEL + ["REQUEST_END", "INFER_RESPONSE_COMPLETE"]) <= seen.keys()
+    assert set(DOOR[endpoint] + MODEL + ["REQUEST_END", "INFER_RESPONSE_COMPLETE"]) <= seen.keys()
     assert list(seen.values()) == sorted(seen.values())
     assert [name for name in seen if name in MODEL] == MODEL
     assert abs(seen["REQUEST_START"] - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) < 600e9
@@ -83,18 +83,18 @@ def test_a_request_is_traced_from_door_to_door(start: Serve, tmp_path: Path, doo
 
 def test_every_so_manieth_is_traced_and_all_of_it_is_there_at_the_end(start: Serve, tmp_path: Path) -> None:
     server = start("level=TIMESTAMPS", "rate=3")
-    with HttpDoor(server) as door:
+    with HttpEndpoint(server) as endpoint:
         for number in range(7):
-            door.ask("echo", {"X": [1]}, request_id=str(number))
+            endpoint.ask("echo", {"X": [1]}, request_id=str(number))
     assert server.stop() == 0
     assert [head["request_id"] for head in heads(read(tmp_path / "trace.json"))] == ["2", "5"]
 
 
 def test_so_many_traces_share_a_file(start: Serve, tmp_path: Path) -> None:
     server = start("level=TIMESTAMPS", "rate=1", "triton,log-frequency=2")
-    with HttpDoor(server) as door:
+    with HttpEndpoint(server) as endpoint:
         for number in range(5):
-            door.ask("echo", {"X": [1]}, request_id=str(number))
+            endpoint.ask("echo", {"X": [1]}, request_id=str(number))
         first, second = (heads(read(tmp_path / f"trace.json.{number}")) for number in range(2))
     assert server.stop() == 0
     rest = heads(read(tmp_path / "trace.json.2"))
@@ -103,8 +103,8 @@ def test_so_many_traces_share_a_file(start: Serve, tmp_path: Path) -> None:
 
 def test_tensors_are_traced_as_text(start: Serve, tmp_path: Path) -> None:
     server = start("level=TENSORS", "rate=1", "count=1")
-    with HttpDoor(server) as door:
-        door.ask("echo", {"X": [3, -4]})
+    with HttpEndpoint(server) as endpoint:
+        endpoint.ask("echo", {"X": [3, -4]})
     documents = read(tmp_path / "trace.json.0")
     tensor = {"data": "3,-4", "shape": "2", "dtype": "INT32"}
     seen = [(one["activity"], one["tensor"]) for one in documents if "activity" in one]
@@ -117,9 +117,9 @@ def test_tensors_are_traced_as_text(start: Serve, tmp_path: Path) -> None:
 
 def test_a_call_is_traced_where_the_model_hands_the_trace_on(start: Serve, tmp_path: Path) -> None:
     server = start("level=TIMESTAMPS", "rate=1", "triton,log-frequency=1")
-    with HttpDoor(server) as door:
-        door.ask("calls", {"X": [0]})
-        door.ask("calls", {"X": [1]})
+    with HttpEndpoint(server) as endpoint:
+        endpoint.ask("calls", {"X": [0]})
+        endpoint.ask("calls", {"X": [1]})
     (alone,) = heads(read(tmp_path / "trace.json.0"))
     assert alone["model_name"] == "calls"
     documents = read(tmp_path / "trace.json.1")
@@ -147,13 +147,13 @@ def test_the_requests_of_a_stream_are_traced_one_by_one(start: Serve, tmp_path: 
 def test_one_model_is_traced_while_the_server_runs_and_no_longer(start: Serve, tmp_path: Path) -> None:
     server = start()
     path = "/v2/models/echo/trace/setting"
-    with HttpDoor(server) as door:
-        door.ask("echo", {"X": [1]}, request_id="before")
+    with HttpEndpoint(server) as endpoint:
+        endpoint.ask("echo", {"X": [1]}, request_id="before")
         assert change(server, path, trace_level=["TIMESTAMPS"], trace_rate="1", log_frequency="1")["trace_rate"] == "1"
-        door.ask("calls", {"X": [1]}, request_id="another")
-        door.ask("echo", {"X": [1]}, request_id="during")
+        endpoint.ask("calls", {"X": [1]}, request_id="another")
+        endpoint.ask("echo", {"X": [1]}, request_id="during")
         assert change(server, path, trace_level=None, trace_rate=None, log_frequency=None)["trace_level"] == ["OFF"]
-        door.ask("echo", {"X": [1]}, request_id="after")
+        endpoint.ask("echo", {"X": [1]}, request_id="after")
     assert server.stop() == 0
     files = sorted(tmp_path.glob("trace.json*"))
     assert [head["request_id"] for file in files for head in heads(read(file))] == ["during"]
@@ -161,8 +161,8 @@ def test_one_model_is_traced_while_the_server_runs_and_no_longer(start: Serve, t
 
 def test_what_is_left_of_a_count_is_told(start: Serve) -> None:
     server = start("level=TIMESTAMPS", "rate=1", "count=3")
-    with HttpDoor(server) as door:
-        door.ask("echo", {"X": [1]})
+    with HttpEndpoint(server) as endpoint:
+        endpoint.ask("echo", {"X": [1]})
     connection = HTTPConnection(server.http, timeout=60)
     connection.request("GET", "/v2/trace/setting")
     assert json.loads(connection.getresponse().read())["trace_count"] == "2"
@@ -173,14 +173,14 @@ def test_a_file_that_cannot_be_written_is_told_and_hurts_no_request(repository: 
     add_python_model(repository, "echo", ECHO)
     settings = ("triton,file=/proc/nowhere/trace.json", "level=TIMESTAMPS", "rate=1", "triton,log-frequency=1")
     server = serve(repository, *(f"--trace-config={setting}" for setting in settings))
-    with HttpDoor(server) as door:
+    with HttpEndpoint(server) as endpoint:
         for _ in range(3):
-            door.ask("echo", {"X": [1]})
+            endpoint.ask("echo", {"X": [1]})
     server.wait_for_output(r"E\d{4} .*failed creating trace file: ")
     assert server.stop() == 0
 
 
-def test_a_request_that_is_refused_leaves_a_record_of_its_door(start: Serve, tmp_path: Path) -> None:
+def test_a_request_that_is_refused_leaves_a_record_of_its_endpoint(start: Serve, tmp_path: Path) -> None:
     server = start("level=TIMESTAMPS", "rate=1", "count=1")
     connection = HTTPConnection(server.http, timeout=60)
     connection.request("POST", "/v2/models/echo/infer", b"{")

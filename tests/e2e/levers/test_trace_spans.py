@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 from support.certificates import Authority
-from support.doors import HttpDoor
+from support.endpoints import HttpEndpoint
 from support.otlp import Collector, Span
 from support.python_models import add_python_model
 from support.server import ServerProcess
@@ -169,9 +169,9 @@ def test_a_collector_that_refuses_or_is_away_hurts_no_request(start: Serve) -> N
         ask(server, "echo", {})
         server.wait_for_output("spans are taken again")
     away = start("http://127.0.0.1:9/v1/traces", "rate=1", SOON)
-    with HttpDoor(away) as door:
+    with HttpEndpoint(away) as endpoint:
         for _ in range(3):
-            door.ask("echo", {"X": [1]})
+            endpoint.ask("echo", {"X": [1]})
     assert away.stop() == 0
 
 

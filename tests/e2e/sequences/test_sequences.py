@@ -17,7 +17,7 @@ from support.server import ServerProcess
 Call = Callable[[], Caller]
 Serve = Callable[..., ServerProcess]
 
-both_doors = pytest.mark.parametrize("call", ["http", "grpc"], indirect=True)
+both_endpoints = pytest.mark.parametrize("call", ["http", "grpc"], indirect=True)
 
 CONTROLS = """
     control_input [
@@ -84,7 +84,7 @@ NUMBER = "X: INT32[1] -> Y: INT32[1]"
 NO_START = "must specify the START flag on the first request of the sequence"
 
 
-@both_doors
+@both_endpoints
 def test_a_row_stays_with_its_sequence_and_is_filled_where_it_has_no_request(repository: Path, call: Call) -> None:
     add_python_model(repository, "rows", ROWS, signature="X: INT32[1] -> SEEN: INT32[-1]", config=sequences())
     one = call()
@@ -97,7 +97,7 @@ def test_a_row_stays_with_its_sequence_and_is_filled_where_it_has_no_request(rep
     assert NO_START in one.refusal("rows", 12, {"X": [[1]]})
 
 
-@both_doors
+@both_endpoints
 @pytest.mark.parametrize("strategy", ["", "oldest { max_candidate_sequences: 3 }"])
 def test_what_the_server_keeps_for_a_python_model_is_each_sequences_own(
     repository: Path, call: Call, strategy: str
@@ -167,7 +167,7 @@ def test_sequences_of_a_process_that_died_are_over_and_begin_again(repository: P
     assert one.step("dies", 2, {"X": [[4]]}, start=True, end=True) == {"Y": [[4]]}
 
 
-@both_doors
+@both_endpoints
 def test_a_request_comes_again_until_the_model_is_done_with_it(repository: Path, call: Call) -> None:
     more = CONTROLS + "oldest { max_candidate_sequences: 3 } iterative_sequence: true"
     add_python_model(repository, "rounds", ROUNDS, signature=NUMBER, config=sequences(more))

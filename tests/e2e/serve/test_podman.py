@@ -20,7 +20,7 @@ from support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.proof
 
-LOCAL = [f"--{door}-address=127.0.0.1" for door in ("http", "grpc", "metrics")]
+LOCAL = [f"--{endpoint}-address=127.0.0.1" for endpoint in ("http", "grpc", "metrics")]
 
 
 @pytest.fixture(scope="module")

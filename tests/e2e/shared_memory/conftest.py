@@ -1,4 +1,4 @@
-"""A server that lets clients share memory with it, and the clients of both doors."""
+"""A server that lets clients share memory with it, and the clients of both endpoints."""
 
 from __future__ import annotations
 

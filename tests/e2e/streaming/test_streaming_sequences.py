@@ -1,4 +1,4 @@
-"""Snapshotters and averagers over the real doors: whose state is whose, and who may go on."""
+"""Snapshotters and averagers over the real endpoints: whose state is whose, and who may go on."""
 
 from __future__ import annotations
 

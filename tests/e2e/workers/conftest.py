@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.doors import DOORS, Door, HttpDoor
+from support.endpoints import ENDPOINTS, Endpoint, HttpEndpoint
 from support.notes import Notes
 from support.server import ServerProcess
 
@@ -26,24 +26,24 @@ def start(repository: Path, notes: Notes, serve: Start) -> Start:
     def started(*flags: str, environment: dict[str, str] | None = None, all_load: bool = True) -> ServerProcess:
         server = serve(repository, *flags, environment=notes.environment | (environment or {}))
         if all_load:
-            with HttpDoor(server) as door:
-                assert [one for one in door.indexes() if one.get("reason")] == [], server.output
+            with HttpEndpoint(server) as endpoint:
+                assert [one for one in endpoint.indexes() if one.get("reason")] == [], server.output
         return server
 
     return started
 
 
-@pytest.fixture(params=DOORS)
-def door(request: pytest.FixtureRequest, server: ServerProcess) -> Iterator[Door]:
+@pytest.fixture(params=ENDPOINTS)
+def endpoint(request: pytest.FixtureRequest, server: ServerProcess) -> Iterator[Endpoint]:
     """A client of the test's `server`, once for each protocol."""
-    with DOORS[request.param](server) as client:
+    with ENDPOINTS[request.param](server) as client:
         yield client
 
 
 @pytest.fixture
 def ask_later() -> Iterator[Callable[..., object]]:
-    """Asks from another thread: ``ask_later(door, model, inputs)`` gives a future."""
+    """Asks from another thread: ``ask_later(endpoint, model, inputs)`` gives a future."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(32) as pool:
-        yield lambda door, *arguments, **more: pool.submit(door.ask, *arguments, **more)
+        yield lambda endpoint, *arguments, **more: pool.submit(endpoint.ask, *arguments, **more)

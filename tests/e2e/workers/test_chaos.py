@@ -18,7 +18,7 @@ from support.chaos.account import Account
 from support.chaos.load import Load
 from support.chaos.models import INSTANCES, NATIVE, STREAM, UNARY, write_repository
 from support.chaos.trouble import Trouble
-from support.doors import DOORS, HttpDoor
+from support.endpoints import ENDPOINTS, HttpEndpoint
 from support.processes import assert_none_stays, is_gone, metric, shared_bytes, shared_memory_files, workers_of
 from support.server import ServerProcess
 from support.streams import Stream
@@ -73,21 +73,21 @@ def test_a_server_survives_everything_that_happens_to_its_workers(
 
 def recover(server: ServerProcess, load: Load) -> None:
     """Waits until all models serve, and asks each of them."""
-    with HttpDoor(server) as door:
-        assert door.call("GET", "/v2/health/live")[0].status == 200
+    with HttpEndpoint(server) as endpoint:
+        assert endpoint.call("GET", "/v2/health/live")[0].status == 200
         for model in MODELS:
-            until(lambda model=model: door.is_ready(model), f"{model} does not come back", RECOVERY_S)  # type: ignore[misc]
+            until(lambda model=model: endpoint.is_ready(model), f"{model} does not come back", RECOVERY_S)  # type: ignore[misc]
         until(lambda: workers_per_model(server) == INSTANCES, "a worker does not come back", RECOVERY_S)
-        until(lambda: door.call("GET", "/v2/health/ready")[0].status == 200, "the server is not ready", RECOVERY_S)
+        until(lambda: endpoint.call("GET", "/v2/health/ready")[0].status == 200, "the server is not ready", RECOVERY_S)
         until(lambda: answers_to_all(server, load), "a model does not answer", RECOVERY_S)
 
 
 def answers_to_all(server: ServerProcess, load: Load) -> bool:
     """Whether every model answers."""
     numbers = np.arange(5, dtype=np.int32)
-    for protocol in DOORS:
-        with DOORS[protocol](server) as door:
-            if not all(load.ask(door, model, numbers) for model in UNARY):
+    for protocol in ENDPOINTS:
+        with ENDPOINTS[protocol](server) as endpoint:
+            if not all(load.ask(endpoint, model, numbers) for model in UNARY):
                 return False
     with Stream(server) as stream:
         return load.ask_stream(stream, 5)

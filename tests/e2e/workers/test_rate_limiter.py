@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.doors import HttpDoor, Refusal
+from support.endpoints import HttpEndpoint, Refusal
 from support.models import add_model
 from support.notes import Notes
 from support.processes import workers_of
@@ -42,16 +42,16 @@ def group(count: int = 1, resources: str = 'name: "R" count: 1', more: str = "")
 
 def reasons(start: Start, *flags: str) -> list[str]:
     """Why models were not loaded."""
-    with HttpDoor(start(*flags, all_load=False)) as door:
-        return [entry["reason"] for entry in door.indexes() if entry.get("reason")]
+    with HttpEndpoint(start(*flags, all_load=False)) as endpoint:
+        return [entry["reason"] for entry in endpoint.indexes() if entry.get("reason")]
 
 
 def ask_all(server: ServerProcess, models: Sequence[str], times: int) -> list[int]:
     """Asks each model so many times, from several clients at once."""
 
     def ask(model: str) -> list[int]:
-        with HttpDoor(server) as door:
-            return [int(door.ask(model, {"X": [number]})["Y"][0]) for number in range(times)]
+        with HttpEndpoint(server) as endpoint:
+            return [int(endpoint.ask(model, {"X": [number]})["Y"][0]) for number in range(times)]
 
     with ThreadPoolExecutor(8) as pool:
         return [number for numbers in pool.map(ask, list(models) * 2) for number in numbers]
@@ -72,8 +72,8 @@ def test_engines_and_processes_take_turns(repository: Path, start: Start) -> Non
     x = {"X": np.ones((1, 2), np.float32)}
 
     def engine(_: int) -> float:
-        with HttpDoor(server) as door:
-            return float(door.ask("engine", x)["Y"][0][0])
+        with HttpEndpoint(server) as endpoint:
+            return float(endpoint.ask("engine", x)["Y"][0][0])
 
     with ThreadPoolExecutor(4) as pool:
         answers = pool.map(engine, range(40))
@@ -93,8 +93,8 @@ def test_what_a_process_takes_is_free_when_it_dies(repository: Path, start: Star
     for model in ("dies", "waits"):
         add_python_model(repository, model, source, config=group())
     server = start(ON)
-    with HttpDoor(server) as door, HttpDoor(server) as other, ThreadPoolExecutor(2) as pool:
-        lost = pool.submit(door.ask, "dies", {"X": [-1]})
+    with HttpEndpoint(server) as endpoint, HttpEndpoint(server) as other, ThreadPoolExecutor(2) as pool:
+        lost = pool.submit(endpoint.ask, "dies", {"X": [-1]})
         notes.read("begun")
         waiting = pool.submit(other.ask, "waits", {"X": [5]})
         os.kill(int(notes.read("begun")), signal.SIGKILL)
@@ -119,8 +119,8 @@ def test_a_resource_is_global_to_all_models_or_to_none(repository: Path, start: 
 def test_without_the_limiter_resources_mean_nothing_and_the_log_says_so(repository: Path, start: Start) -> None:
     add_model(repository, "m", config=f"max_batch_size: 8 {group()}")
     server = start()
-    with HttpDoor(server) as door:
-        assert door.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
+    with HttpEndpoint(server) as endpoint:
+        assert endpoint.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
     assert "instance_group.rate_limiter of model 'm' does nothing" in server.output
 
 
@@ -145,10 +145,10 @@ def test_passive_instances_are_loaded_and_never_used(repository: Path, start: St
     server = start("--model-control-mode=explicit", "--load-model=m")
     for name in ("active_0", "spare_0", "spare_1"):
         notes.read(f"loaded {name}")
-    with HttpDoor(server) as door:
-        answers = {bytes(door.ask("m", {"X": [number]})["Y"][0]) for number in range(20)}
+    with HttpEndpoint(server) as endpoint:
+        answers = {bytes(endpoint.ask("m", {"X": [number]})["Y"][0]) for number in range(20)}
         assert answers == {b"active_0"}
-        door.unload("m")
+        endpoint.unload("m")
     for name in ("active_0", "spare_0", "spare_1"):
         notes.read(f"finalized {name}")
     until(lambda: not workers_of(server))
@@ -157,8 +157,8 @@ def test_passive_instances_are_loaded_and_never_used(repository: Path, start: St
 def test_an_onnx_model_may_have_passive_instances(repository: Path, start: Start) -> None:
     groups = "instance_group [ { kind: KIND_CPU count: 2 passive: true }, { kind: KIND_CPU count: 1 } ]"
     add_model(repository, "m", config=f"max_batch_size: 8 {groups}")
-    with HttpDoor(start()) as door:
-        assert door.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
+    with HttpEndpoint(start()) as endpoint:
+        assert endpoint.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
 
 
 def test_a_model_of_passive_instances_alone_is_refused(repository: Path, start: Start) -> None:

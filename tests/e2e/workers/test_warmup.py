@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.doors import HttpDoor, Refusal
+from support.endpoints import HttpEndpoint, Refusal
 from support.models import add_model
 from support.notes import Notes
 from support.processes import workers_of
@@ -51,8 +51,8 @@ def add_file(folder: Path, name: str, values: Any) -> str:
 
 def reason(start: Start, model: str) -> str:
     """Why a model was not loaded."""
-    with HttpDoor(start(all_load=False)) as door:
-        return door.index(model)["reason"]
+    with HttpEndpoint(start(all_load=False)) as endpoint:
+        return endpoint.index(model)["reason"]
 
 
 def test_every_instance_of_an_onnx_model_runs_every_sample(repository: Path, start: Start) -> None:
@@ -64,18 +64,18 @@ def test_every_instance_of_an_onnx_model_runs_every_sample(repository: Path, sta
     ]
     folder = add_model(repository, "m", config=f"max_batch_size: 8 {instances(2)} {''.join(samples)}")
     add_file(folder, "two", np.array([1, 2], np.float32))
-    with HttpDoor(start()) as door:
-        books = door.statistics("m")
+    with HttpEndpoint(start()) as endpoint:
+        books = endpoint.statistics("m")
         assert (books["inference_count"], books["execution_count"]) == (2 * (3 + 4 + 1), 2 * (3 + 1 + 1))
         assert {one["batch_size"]: one["compute_infer"]["count"] for one in books["batch_stats"]} == {1: 8, 4: 2}
-        assert door.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
+        assert endpoint.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
 
 
 def test_a_file_is_what_the_model_sees(repository: Path, start: Start) -> None:
     folder = add_python_model(repository, "m", REMEMBERS, config=sample("filed", 'input_data_file: "longer"'))
     add_file(folder, "longer", np.array([30, 4, 99], np.int32))
-    with HttpDoor(start()) as door:
-        assert door.ask("m", {"X": [1]})["Y"].tolist() == [34, 1]
+    with HttpEndpoint(start()) as endpoint:
+        assert endpoint.ask("m", {"X": [1]})["Y"].tolist() == [34, 1]
 
 
 def test_strings_come_from_files_and_are_empty_elsewhere(repository: Path, start: Start) -> None:
@@ -94,8 +94,8 @@ def test_strings_come_from_files_and_are_empty_elsewhere(repository: Path, start
     )
     folder = add_python_model(repository, "m", source, signature="X: BYTES[-1] -> Y: BYTES[-1]", config=samples)
     add_file(folder, "words", np.frombuffer(b"\x02\0\0\0ab\x01\0\0\0c", np.uint8))
-    with HttpDoor(start()) as door:
-        assert door.ask("m", {"X": ["d"]})["Y"].tolist() == [b"|", b"|", b"ab|c", b"d"]
+    with HttpEndpoint(start()) as endpoint:
+        assert endpoint.ask("m", {"X": ["d"]})["Y"].tolist() == [b"|", b"|", b"ab|c", b"d"]
 
 
 def test_a_model_is_not_ready_before_its_samples_have_run(repository: Path, start: Start, notes: Notes) -> None:
@@ -108,27 +108,27 @@ def test_a_model_is_not_ready_before_its_samples_have_run(repository: Path, star
     """
     add_python_model(repository, "m", source, config=sample("s", "zero_data: true"))
     server = start(EXPLICIT)
-    with HttpDoor(server) as loading, HttpDoor(server) as door:
+    with HttpEndpoint(server) as loading, HttpEndpoint(server) as endpoint:
         load = threading.Thread(target=loading.load, args=("m",))
         load.start()
         notes.read("begun")
-        assert not door.is_ready("m")
+        assert not endpoint.is_ready("m")
         with pytest.raises(Refusal):
-            door.ask("m", {"X": [1]})
+            endpoint.ask("m", {"X": [1]})
         notes.write("go")
         load.join()
-        assert door.ask("m", {"X": [1]})["Y"].tolist() == [1]
+        assert endpoint.ask("m", {"X": [1]})["Y"].tolist() == [1]
 
 
 def test_a_process_that_is_started_again_warms_up_again(repository: Path, start: Start) -> None:
     add_python_model(repository, "m", REMEMBERS, config=sample("s", "zero_data: true", count=2))
     server = start()
-    with HttpDoor(server) as door:
-        assert door.ask("m", {"X": [1]})["Y"].tolist() == [0, 0, 1]
+    with HttpEndpoint(server) as endpoint:
+        assert endpoint.ask("m", {"X": [1]})["Y"].tolist() == [0, 0, 1]
         (worker,) = workers_of(server)
         os.kill(worker.pid, signal.SIGKILL)
         server.wait_for_output("takes requests again")
-        assert door.ask("m", {"X": [2]})["Y"].tolist() == [0, 0, 2]
+        assert endpoint.ask("m", {"X": [2]})["Y"].tolist() == [0, 0, 2]
 
 
 def test_an_instance_that_comes_later_warms_up_too(repository: Path, start: Start) -> None:
@@ -141,13 +141,13 @@ def test_an_instance_that_comes_later_warms_up_too(repository: Path, start: Star
     add_model(repository, "engine", config=engine + instances(1))
     folder = add_python_model(repository, "process", config=zeros["process"])
     process = (folder / "config.pbtxt").read_text()
-    with HttpDoor(start(EXPLICIT, "--load-model=*")) as door:
-        assert [door.statistics(model)["inference_count"] for model in zeros] == [5, 5]
+    with HttpEndpoint(start(EXPLICIT, "--load-model=*")) as endpoint:
+        assert [endpoint.statistics(model)["inference_count"] for model in zeros] == [5, 5]
         (repository / "engine" / "config.pbtxt").write_text(engine + instances(3))
         (folder / "config.pbtxt").write_text(process.replace(instances(1), instances(3)))
         for model in zeros:
-            door.load(model)
-            assert door.statistics(model)["inference_count"] == 15
+            endpoint.load(model)
+            assert endpoint.statistics(model)["inference_count"] == 15
 
 
 def test_a_decoupled_model_may_answer_a_sample_as_often_as_it_likes(repository: Path, start: Start) -> None:
@@ -162,8 +162,8 @@ def test_a_decoupled_model_may_answer_a_sample_as_often_as_it_likes(repository: 
             note("done")
     """
     add_python_model(repository, "m", source, config=DECOUPLED + sample("s", "zero_data: true"))
-    with HttpDoor(start()) as door:
-        assert door.is_ready("m")
+    with HttpEndpoint(start()) as endpoint:
+        assert endpoint.is_ready("m")
 
 
 def test_a_sample_that_fails_fails_the_load_and_is_named(repository: Path, start: Start) -> None:

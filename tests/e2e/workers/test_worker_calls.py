@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.doors import DOORS, Refusal, Reply
+from support.endpoints import ENDPOINTS, Refusal, Reply
 from support.notes import Notes
 from support.processes import is_gone
 from support.python_models import add_python_model
@@ -43,7 +43,7 @@ class TritonPythonModel:
 """
 
 
-@pytest.mark.parametrize("protocol", DOORS)
+@pytest.mark.parametrize("protocol", ENDPOINTS)
 def test_the_answer_to_a_dead_process_is_not_given_to_its_successor(
     repository: Path, start: Start, notes: Notes, ask_later: AskLater, protocol: str
 ) -> None:
@@ -51,7 +51,7 @@ def test_the_answer_to_a_dead_process_is_not_given_to_its_successor(
     add_python_model(repository, "callee", CALLEE)
     server = start()
     with ExitStack() as stack:
-        one, two, three, four = (stack.enter_context(DOORS[protocol](server)) for _ in range(4))
+        one, two, three, four = (stack.enter_context(ENDPOINTS[protocol](server)) for _ in range(4))
         first = ask_later(one, "caller", {"X": [1]})
         notes.read("callee 1")  # it executes the call of the process that dies now
         victim = int(notes.read("caller 1"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from support.doors import HttpDoor
+from support.endpoints import HttpEndpoint
 from support.python_models import add_python_model
 from support.server import ServerProcess
 
@@ -37,8 +37,8 @@ def test_lines_appear_as_they_are_written(repository: Path, start: Start) -> Non
     server = start()
     server.wait_for_output("printed at the start\n")
     server.wait_for_output("talker.*logged at the start")
-    with HttpDoor(server) as door:
-        door.ask("talker", {"X": [1]})
+    with HttpEndpoint(server) as endpoint:
+        endpoint.ask("talker", {"X": [1]})
     server.wait_for_output("printed to stdout\n")
     server.wait_for_output("printed to stderr\n")
     server.wait_for_output(r"I\d{4} .*talker.*an information")
@@ -53,6 +53,6 @@ def test_lines_appear_as_they_are_written(repository: Path, start: Start) -> Non
 def test_details_appear_where_they_are_asked_for(repository: Path, start: Start) -> None:
     add_python_model(repository, "talker", TALKS)
     server = start("--log-verbose=1")
-    with HttpDoor(server) as door:
-        door.ask("talker", {"X": [1]})
+    with HttpEndpoint(server) as endpoint:
+        endpoint.ask("talker", {"X": [1]})
     server.wait_for_output("talker.*a detail")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.doors import DOORS, Refusal, Reply
+from support.endpoints import ENDPOINTS, Refusal, Reply
 from support.notes import Notes
 from support.processes import assert_none_stays, descriptors, is_gone, memory_files, shared_memory_files, workers_of
 from support.python_models import ECHO, add_python_model, instances
@@ -62,8 +62,8 @@ def test_nothing_is_left_of_a_server_that_is_killed(
     workers = [process.pid for process in workers_of(server)]
     assert len(workers) == 3
     assert all(memory_files(pid) for pid in workers)
-    with DOORS["http"](server) as door:
-        asked = ask_later(door, "held", {"X": [1]})
+    with ENDPOINTS["http"](server) as endpoint:
+        asked = ask_later(endpoint, "held", {"X": [1]})
         notes.read("begun")
         server.process.kill()
         for pid in workers:
@@ -86,8 +86,8 @@ def test_a_busy_worker_ends_with_its_server_too(
     add_python_model(repository, "busy", source)
     server = start()
     (worker,) = workers_of(server)
-    with DOORS["http"](server) as door:
-        asked = ask_later(door, "busy", {"X": [1]})
+    with ENDPOINTS["http"](server) as endpoint:
+        asked = ask_later(endpoint, "busy", {"X": [1]})
         notes.read("begun")
         server.process.kill()
         until(lambda: is_gone(worker.pid))
@@ -95,7 +95,7 @@ def test_a_busy_worker_ends_with_its_server_too(
             asked.result()
 
 
-# The signal, who gets it, and by which door the request came.
+# The signal, who gets it, and by which endpoint the request came.
 SIGNALS = [
     (signal.SIGTERM, "server", "http"),
     (signal.SIGTERM, "group", "grpc"),
@@ -112,8 +112,8 @@ def test_a_signal_lets_the_request_end_that_runs(
     add_python_model(repository, "held", HELD)
     server = start()
     (worker,) = workers_of(server)
-    with DOORS[protocol](server) as door:
-        asked = ask_later(door, "held", {"X": [7]})
+    with ENDPOINTS[protocol](server) as endpoint:
+        asked = ask_later(endpoint, "held", {"X": [7]})
         notes.read("begun")
         if whom == "group":  # as a terminal does, and as some service managers do
             os.killpg(server.process.pid, number)
@@ -136,8 +136,8 @@ def test_a_request_that_never_ends_does_not_outlast_the_exit_time_out(
     add_python_model(repository, "held", HELD)
     server = start("--exit-timeout-secs=1")
     (worker,) = workers_of(server)
-    with DOORS["http"](server) as door:
-        asked = ask_later(door, "held", {"X": [7]})
+    with ENDPOINTS["http"](server) as endpoint:
+        asked = ask_later(endpoint, "held", {"X": [7]})
         notes.read("begun")
         server.signal()
         assert server.wait() == 1
@@ -150,8 +150,8 @@ def test_programs_that_a_model_starts_hold_nothing_of_the_link(repository: Path,
     add_python_model(repository, "parent", PARENT)
     server = start("--model-control-mode=explicit", "--load-model=parent")
     (worker,) = workers_of(server)
-    with DOORS["http"](server) as door:
-        program, fork = (int(pid) for pid in door.ask("parent", {"X": [1]})["Y"])
+    with ENDPOINTS["http"](server) as endpoint:
+        program, fork = (int(pid) for pid in endpoint.ask("parent", {"X": [1]})["Y"])
         assert memory_files(worker.pid)
         for child in (program, fork):
             kept = [what for what in descriptors(child).values() if "memfd" in what or "eventfd" in what]
@@ -161,16 +161,16 @@ def test_programs_that_a_model_starts_hold_nothing_of_the_link(repository: Path,
         for child in (program, fork):
             os.kill(child, signal.SIGTERM)
             until(lambda child=child: is_gone(child))
-        assert door.ask("parent", {"X": [1]})["Y"].tolist() == [program, fork]
-        door.unload("parent")
+        assert endpoint.ask("parent", {"X": [1]})["Y"].tolist() == [program, fork]
+        endpoint.unload("parent")
         until(lambda: is_gone(worker.pid))
 
 
 def test_a_worker_keeps_no_descriptor_of_the_server(repository: Path, start: Start) -> None:
     add_python_model(repository, "echo", config=instances(2))
     server = start()
-    with DOORS["http"](server) as door:
-        door.ask("echo", {"X": [1]})
+    with ENDPOINTS["http"](server) as endpoint:
+        endpoint.ask("echo", {"X": [1]})
         for worker in workers_of(server):
             sockets = [what for what in descriptors(worker.pid).values() if what.startswith("socket:")]
             assert sockets == []
@@ -184,11 +184,11 @@ def test_processes_descriptors_and_memory_stay_level_over_many_loads(repository:
     process = psutil.Process(server.process.pid)
 
     def round_trip() -> None:
-        with DOORS["http"](server) as door:
-            door.load("echo")
+        with ENDPOINTS["http"](server) as endpoint:
+            endpoint.load("echo")
             for _ in range(3):
-                door.ask("echo", {"X": list(range(100_000))})
-            door.unload("echo")
+                endpoint.ask("echo", {"X": list(range(100_000))})
+            endpoint.unload("echo")
         until(lambda: not process.children())
 
     round_trip()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.doors import DOORS, Door, HttpDoor, Refusal
+from support.endpoints import ENDPOINTS, Endpoint, HttpEndpoint, Refusal
 from support.processes import metric, workers_of
 from support.python_models import ECHO, add_python_model, parameter
 from support.server import ServerProcess
@@ -63,31 +63,31 @@ def server(
     yield serve_module(repository)
 
 
-def pid_of(door: Door) -> int:
-    return int(door.ask("wrong", {"HOW": ["well"]})["PID"][0])
+def pid_of(endpoint: Endpoint) -> int:
+    return int(endpoint.ask("wrong", {"HOW": ["well"]})["PID"][0])
 
 
 @pytest.mark.parametrize("how", TEXTS)
-def test_a_failed_execution_is_told_and_counted_once(server: ServerProcess, door: Door, how: str) -> None:
-    pid = pid_of(door)
-    before = door.statistics("wrong")["inference_stats"]["fail"].get("count", 0)
+def test_a_failed_execution_is_told_and_counted_once(server: ServerProcess, endpoint: Endpoint, how: str) -> None:
+    pid = pid_of(endpoint)
+    before = endpoint.statistics("wrong")["inference_stats"]["fail"].get("count", 0)
     failures = metric(server, "nv_inference_request_failure", model="wrong", reason="BACKEND")
     with pytest.raises(Refusal) as refusal:
-        door.ask("wrong", {"HOW": [how]})
+        endpoint.ask("wrong", {"HOW": [how]})
     assert refusal.value.code == "INTERNAL"
     assert refusal.value.text.startswith(FAILED + TEXTS[how])
-    assert door.statistics("wrong")["inference_stats"]["fail"]["count"] == before + 1
+    assert endpoint.statistics("wrong")["inference_stats"]["fail"]["count"] == before + 1
     assert metric(server, "nv_inference_request_failure", model="wrong", reason="BACKEND") == failures + 1
-    assert pid_of(door) == pid
+    assert pid_of(endpoint) == pid
 
 
-def test_an_error_that_the_model_says_itself_counts_as_an_answer(server: ServerProcess, door: Door) -> None:
-    pid_of(door)
-    before = door.statistics("wrong")["inference_stats"]
+def test_an_error_that_the_model_says_itself_counts_as_an_answer(server: ServerProcess, endpoint: Endpoint) -> None:
+    pid_of(endpoint)
+    before = endpoint.statistics("wrong")["inference_stats"]
     with pytest.raises(Refusal) as refusal:
-        door.ask("wrong", {"HOW": ["error"]})
+        endpoint.ask("wrong", {"HOW": ["error"]})
     assert refusal.value.text == "said no"
-    after = door.statistics("wrong")["inference_stats"]
+    after = endpoint.statistics("wrong")["inference_stats"]
     assert after["success"]["count"] == before["success"]["count"] + 1
     assert after["fail"].get("count", 0) == before["fail"].get("count", 0)
 
@@ -101,7 +101,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("how", STARTS)
-@pytest.mark.parametrize("protocol", DOORS)
+@pytest.mark.parametrize("protocol", ENDPOINTS)
 def test_a_model_that_does_not_start_says_why_and_leaves_nothing(
     repository: Path, start: Start, how: str, protocol: str
 ) -> None:
@@ -111,14 +111,14 @@ def test_a_model_that_does_not_start_says_why_and_leaves_nothing(
     add_python_model(repository, "broken", source, config=limit)
     add_python_model(repository, "good")
     server = start("--model-control-mode=explicit", "--load-model=good")
-    with DOORS[protocol](server) as door:
+    with ENDPOINTS[protocol](server) as endpoint:
         with pytest.raises(Refusal) as refusal:
-            door.load("broken")
+            endpoint.load("broken")
         assert text in refusal.value.text
-        assert text in door.index("broken")["reason"]
-        assert door.index("broken")["state"] == "UNAVAILABLE"
-        assert not door.is_ready("broken")
-        assert door.ask("good", {"X": [1]})["Y"].tolist() == [1]
+        assert text in endpoint.index("broken")["reason"]
+        assert endpoint.index("broken")["state"] == "UNAVAILABLE"
+        assert not endpoint.is_ready("broken")
+        assert endpoint.ask("good", {"X": [1]})["Y"].tolist() == [1]
     until(lambda: len(workers_of(server)) == 1)
 
 
@@ -127,7 +127,7 @@ def test_a_broken_model_does_not_keep_the_others_from_starting(repository: Path,
     add_python_model(repository, "empty", "class Other: pass\n")
     add_python_model(repository, "good")
     server = start(all_load=False)
-    with HttpDoor(server) as door:
-        assert door.ask("good", {"X": [1]})["Y"].tolist() == [1]
-        assert "ModuleNotFoundError: No module named 'no_such_module'" in door.index("broken")["reason"]
-        assert "TritonPythonModel" in door.index("empty")["reason"]
+    with HttpEndpoint(server) as endpoint:
+        assert endpoint.ask("good", {"X": [1]})["Y"].tolist() == [1]
+        assert "ModuleNotFoundError: No module named 'no_such_module'" in endpoint.index("broken")["reason"]
+        assert "TritonPythonModel" in endpoint.index("empty")["reason"]

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.doors import DOORS, Door, HttpDoor, Refusal, Reply
+from support.endpoints import ENDPOINTS, Endpoint, HttpEndpoint, Refusal, Reply
 from support.notes import Notes
 from support.processes import is_gone, metric, workers_of
 from support.python_models import add_python_model, instances, parameter
@@ -87,30 +87,30 @@ def server(
     yield serve_module(repository, "--disable-auto-complete-config")
 
 
-def pid_of(door: Door, model: str) -> int:
-    return int(door.ask(model, {"HOW": ["live"]})["PID"][0])
+def pid_of(endpoint: Endpoint, model: str) -> int:
+    return int(endpoint.ask(model, {"HOW": ["live"]})["PID"][0])
 
 
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_fault_is_told_counted_and_survived(server: ServerProcess, door: Door, how: str) -> None:
-    first = pid_of(door, how)
-    before = door.statistics(how)["inference_stats"]
+def test_a_fault_is_told_counted_and_survived(server: ServerProcess, endpoint: Endpoint, how: str) -> None:
+    first = pid_of(endpoint, how)
+    before = endpoint.statistics(how)["inference_stats"]
     failures = metric(server, "nv_inference_request_failure", model=how, reason="BACKEND")
     restarts = metric(server, "alipes_worker_restarts_total", model=how)
     lines = len(re.findall(FAULTS[how], server.output))
     with pytest.raises(Refusal) as refusal:
-        door.ask(how, {"HOW": [how]})
+        endpoint.ask(how, {"HOW": [how]})
     assert refusal.value.code == "UNAVAILABLE"
     expected = f"worker process of '{how}_0_0' {FAULTS[how]} while it was executing this request; it is started again"
     assert re.fullmatch(expected, refusal.value.text), refusal.value.text
     # The next one waits for the new process.
-    second = pid_of(door, how)
+    second = pid_of(endpoint, how)
     assert second != first
     until(lambda: is_gone(first))
-    assert door.is_ready(how)
-    assert door.index(how)["state"] == "READY"
+    assert endpoint.is_ready(how)
+    assert endpoint.index(how)["state"] == "READY"
     until(lambda: len(re.findall(FAULTS[how], server.output)) > lines)
-    after = door.statistics(how)["inference_stats"]
+    after = endpoint.statistics(how)["inference_stats"]
     assert after["fail"]["count"] - before["fail"].get("count", 0) == 1
     assert after["success"]["count"] - before["success"]["count"] == 1
     assert metric(server, "nv_inference_request_failure", model=how, reason="BACKEND") == failures + 1
@@ -130,27 +130,27 @@ def mortal(number_of_instances: int = 1) -> str:
     return MORTAL + GATED_START.replace("INSTANCES", str(number_of_instances))
 
 
-@pytest.mark.parametrize("protocol", DOORS)
+@pytest.mark.parametrize("protocol", ENDPOINTS)
 def test_requests_wait_for_the_new_process_and_the_state_says_so(
     repository: Path, start: Start, notes: Notes, ask_later: AskLater, protocol: str
 ) -> None:
     add_python_model(repository, "mortal", mortal(), signature=SIGNATURE)
     server = start()
-    with DOORS[protocol](server) as door, DOORS[protocol](server) as other:
+    with ENDPOINTS[protocol](server) as endpoint, ENDPOINTS[protocol](server) as other:
         with pytest.raises(Refusal):
-            door.ask("mortal", {"HOW": ["killed"]})
+            endpoint.ask("mortal", {"HOW": ["killed"]})
         until(lambda: len(_pids(notes, "start")) == 2)
-        assert not door.is_ready("mortal")
-        index = door.index("mortal")
+        assert not endpoint.is_ready("mortal")
+        index = endpoint.index("mortal")
         assert index["state"] == "UNAVAILABLE"
         assert "started again" in index["reason"]
         waits = ask_later(other, "mortal", {"HOW": ["live"]})
         until(lambda: metric(server, "nv_inference_pending_request_count", model="mortal") == 1)
         notes.write("go")
         assert waits.result()["PID"][0] > 0
-        assert door.is_ready("mortal")
-        assert door.index("mortal")["state"] == "READY"
-        statistics = door.statistics("mortal")
+        assert endpoint.is_ready("mortal")
+        assert endpoint.index("mortal")["state"] == "READY"
+        statistics = endpoint.statistics("mortal")
         assert statistics["inference_stats"]["success"]["count"] == 1
         assert statistics["inference_stats"]["fail"]["count"] == 1
     server.wait_for_output("mortal_0_0.*takes requests again")
@@ -179,12 +179,12 @@ def test_what_a_dead_worker_had_not_begun_runs_elsewhere(
     add_python_model(repository, "mortal", HELD, signature=SIGNATURE, config=instances(2))
     server = start()
     with ExitStack() as stack:
-        doors = [stack.enter_context(DOORS[protocol](server)) for protocol in [*DOORS] * 6]
-        doomed = ask_later(doors[0], "mortal", {"HOW": ["held_then_killed"]})
+        endpoints = [stack.enter_context(ENDPOINTS[protocol](server)) for protocol in [*ENDPOINTS] * 6]
+        doomed = ask_later(endpoints[0], "mortal", {"HOW": ["held_then_killed"]})
         until(lambda: len(_held(notes)) == 1)
         (victim,) = _held(notes)
         # One runs on the other instance, the rest waits behind the two.
-        others = [ask_later(door, "mortal", {"HOW": ["live"]}) for door in doors[1:]]
+        others = [ask_later(endpoint, "mortal", {"HOW": ["live"]}) for endpoint in endpoints[1:]]
         until(lambda: len(_held(notes)) == 2)
         (survivor,) = _held(notes) - {victim}
         notes.write("die")
@@ -193,10 +193,10 @@ def test_what_a_dead_worker_had_not_begun_runs_elsewhere(
         notes.write("all go on")
         # The dead one's successor is kept from starting, so the survivor answers them all.
         assert {int(other.result()["PID"][0]) for other in others} == {survivor}
-        assert doors[0].is_ready("mortal")
+        assert endpoints[0].is_ready("mortal")
         notes.write("go")
         until(lambda: len(workers_of(server)) == 2)
-        statistics = doors[0].statistics("mortal")["inference_stats"]
+        statistics = endpoints[0].statistics("mortal")["inference_stats"]
         assert (statistics["success"]["count"], statistics["fail"]["count"]) == (len(others), 1)
 
 
@@ -219,39 +219,39 @@ FALLS_BACK = (
 )
 
 
-@pytest.mark.parametrize("protocol", DOORS)
+@pytest.mark.parametrize("protocol", ENDPOINTS)
 def test_a_model_that_cannot_start_again_is_retried_with_longer_and_longer_pauses(
     repository: Path, start: Start, notes: Notes, protocol: str
 ) -> None:
     add_python_model(repository, "mortal", FALLS_BACK, signature=SIGNATURE)
     server = start()
-    with DOORS[protocol](server) as door:
+    with ENDPOINTS[protocol](server) as endpoint:
         notes.write("broken")
         with pytest.raises(Refusal, match="exit code 3"):
-            door.ask("mortal", {"HOW": ["exits"]})
+            endpoint.ask("mortal", {"HOW": ["exits"]})
         for pause in ("0.1", "0.2", "0.4"):
             server.wait_for_output(rf"mortal_0_0.*left with exit code 7.*{re.escape(pause)} s")
         with pytest.raises(Refusal) as refusal:
-            door.ask("mortal", {"HOW": ["live"]})
+            endpoint.ask("mortal", {"HOW": ["live"]})
         assert refusal.value.code == "UNAVAILABLE"
         assert "could not be started again" in refusal.value.text
-        assert not door.is_ready("mortal")
+        assert not endpoint.is_ready("mortal")
         notes.remove("broken")
-        until(lambda: door.is_ready("mortal"))
-        assert door.ask("mortal", {"HOW": ["live"]})["PID"][0] > 0
+        until(lambda: endpoint.is_ready("mortal"))
+        assert endpoint.ask("mortal", {"HOW": ["live"]})["PID"][0] > 0
 
 
-def test_a_fault_between_two_requests_fails_none(server: ServerProcess, door: Door) -> None:
-    first = pid_of(door, "exits")
+def test_a_fault_between_two_requests_fails_none(server: ServerProcess, endpoint: Endpoint) -> None:
+    first = pid_of(endpoint, "exits")
     os.kill(first, signal.SIGKILL)
     until(lambda: is_gone(first))
-    assert pid_of(door, "exits") != first
+    assert pid_of(endpoint, "exits") != first
 
 
 def test_other_models_do_not_notice(server: ServerProcess) -> None:
-    with HttpDoor(server) as door:
-        neighbour = pid_of(door, "aborts")
+    with HttpEndpoint(server) as endpoint:
+        neighbour = pid_of(endpoint, "aborts")
         for how in ("killed", "exits", "crashes"):
             with pytest.raises(Refusal):
-                door.ask(how, {"HOW": [how]})
-            assert pid_of(door, "aborts") == neighbour
+                endpoint.ask(how, {"HOW": [how]})
+            assert pid_of(endpoint, "aborts") == neighbour

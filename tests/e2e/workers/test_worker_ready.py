@@ -1,4 +1,4 @@
-"""A Python model has a say in whether it is ready: `is_ready`, asked through both doors."""
+"""A Python model has a say in whether it is ready: `is_ready`, asked through both endpoints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.doors import DOORS, HttpDoor
+from support.endpoints import ENDPOINTS, HttpEndpoint
 from support.notes import Notes
 from support.python_models import add_python_model, instances
 from support.server import ServerProcess
@@ -50,25 +50,25 @@ class TritonPythonModel:
 
 
 def server_is_ready(server: ServerProcess) -> bool:
-    with HttpDoor(server) as door:
-        return door.call("GET", "/v2/health/ready")[0].status == 200
+    with HttpEndpoint(server) as endpoint:
+        return endpoint.call("GET", "/v2/health/ready")[0].status == 200
 
 
 @pytest.mark.parametrize("define", ["def", "async def"])
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", ENDPOINTS)
 def test_a_model_is_ready_when_it_says_so(repository: Path, start: Start, notes: Notes, kind: str, define: str) -> None:
     add_python_model(repository, "says", SAYS.format(define=define), config=instances(2))
     server = start()
-    with DOORS[kind](server) as door:
-        assert not door.is_ready("says")
+    with ENDPOINTS[kind](server) as endpoint:
+        assert not endpoint.is_ready("says")
         assert not server_is_ready(server)
-        assert list(door.ask("says", {"X": [1]})["Y"]) == [1]  # it answers all the same, as in Triton
+        assert list(endpoint.ask("says", {"X": [1]})["Y"]) == [1]  # it answers all the same, as in Triton
         notes.write("ready")
         # Whoever asks while an earlier question is open gets the answer to that one.
-        until(lambda: door.is_ready("says"))
+        until(lambda: endpoint.is_ready("says"))
         until(lambda: server_is_ready(server))
         notes.remove("ready")
-        until(lambda: not door.is_ready("says", "1"))
+        until(lambda: not endpoint.is_ready("says", "1"))
 
 
 CHAIN = """
@@ -81,20 +81,20 @@ ensemble_scheduling {{ step {{
 """
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", ENDPOINTS)
 def test_an_ensemble_is_ready_when_its_models_say_so(repository: Path, start: Start, notes: Notes, kind: str) -> None:
     add_python_model(repository, "says", SAYS.format(define="def"))
     for name, model in (("inner", "says"), ("outer", "inner")):
         (repository / name / "1").mkdir(parents=True)
         (repository / name / "config.pbtxt").write_text(CHAIN.format(model=model))
     server = start("--strict-readiness=false")
-    with DOORS[kind](server) as door:
-        assert not door.is_ready("outer")
+    with ENDPOINTS[kind](server) as endpoint:
+        assert not endpoint.is_ready("outer")
         assert notes.names()
         notes.write("ready")
-        until(lambda: door.is_ready("outer"))
+        until(lambda: endpoint.is_ready("outer"))
         notes.remove("ready")
-        until(lambda: not door.is_ready("inner"))
+        until(lambda: not endpoint.is_ready("inner"))
 
 
 def test_a_lenient_server_does_not_ask(repository: Path, start: Start, notes: Notes) -> None:
@@ -110,10 +110,10 @@ def test_a_worker_that_executes_is_asked_beside_it(
     add_python_model(repository, "says", SAYS.format(define="def"))
     notes.write("ready")
     server = start()
-    with HttpDoor(server) as door, HttpDoor(server) as busy:
+    with HttpEndpoint(server) as endpoint, HttpEndpoint(server) as busy:
         ask_later(busy, "says", {"X": [0]})
         notes.read("executing")
-        until(lambda: door.is_ready("says"))  # who cannot say so in time, on a busy machine, says so later
+        until(lambda: endpoint.is_ready("says"))  # who cannot say so in time, on a busy machine, says so later
         notes.write("go on")
 
 
@@ -126,10 +126,10 @@ def test_one_model_asks_for_another(repository: Path, start: Start, notes: Notes
     add_python_model(repository, "says", SAYS.format(define="def"))
     add_python_model(repository, "asks", asks)
     server = start()
-    with HttpDoor(server) as door:
-        assert list(door.ask("asks", {"X": [0]})["Y"]) == [0]
+    with HttpEndpoint(server) as endpoint:
+        assert list(endpoint.ask("asks", {"X": [0]})["Y"]) == [0]
         notes.write("ready")
-        until(lambda: list(door.ask("asks", {"X": [0]})["Y"]) == [1])
+        until(lambda: list(endpoint.ask("asks", {"X": [0]})["Y"]) == [1])
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_a_check_that_fails_means_not_ready_and_says_why(repository: Path, start
     """
     add_python_model(repository, "broken", source)
     server = start()
-    with HttpDoor(server) as door:
-        assert not door.is_ready("broken")
-        assert not door.is_ready("broken")
+    with HttpEndpoint(server) as endpoint:
+        assert not endpoint.is_ready("broken")
+        assert not endpoint.is_ready("broken")
     server.wait_for_output("the model is not ready")
     assert server.output.count(text) == 1
 
@@ -162,47 +162,47 @@ def test_a_check_that_takes_too_long_means_not_ready_until_it_has_ended(
 ) -> None:
     add_python_model(repository, "waits", WAITS)
     server = start()
-    with HttpDoor(server) as door, ThreadPoolExecutor(4) as pool, ExitStack() as stack:
-        doors = [stack.enter_context(HttpDoor(server)) for _ in range(4)]
+    with HttpEndpoint(server) as endpoint, ThreadPoolExecutor(4) as pool, ExitStack() as stack:
+        endpoints = [stack.enter_context(HttpEndpoint(server)) for _ in range(4)]
         began = time.monotonic()
-        assert not any(pool.map(lambda one: one.is_ready("waits"), doors))
+        assert not any(pool.map(lambda one: one.is_ready("waits"), endpoints))
         assert time.monotonic() - began > 4.9
         began = time.monotonic()
-        assert not any(door.is_ready("waits") for _ in range(LATER))
+        assert not any(endpoint.is_ready("waits") for _ in range(LATER))
         # Nobody waits again for what others have waited for.
         assert time.monotonic() - began < 4 * LATER
         server.wait_for_output("has not said within 5 s whether its model is ready")
         notes.write("go on")
-        until(lambda: door.is_ready("waits"))
+        until(lambda: endpoint.is_ready("waits"))
     assert server.output.count("has not said within 5 s") == 1
 
 
 def test_a_process_that_ends_during_a_check_is_not_waited_for(
-    repository: Path, start: Start, notes: Notes, door_kind: str
+    repository: Path, start: Start, notes: Notes, endpoint_kind: str
 ) -> None:
     add_python_model(repository, "waits", WAITS)
     server = start()
-    with DOORS[door_kind](server) as door, ThreadPoolExecutor(1) as pool:
-        checked = pool.submit(door.is_ready, "waits")
+    with ENDPOINTS[endpoint_kind](server) as endpoint, ThreadPoolExecutor(1) as pool:
+        checked = pool.submit(endpoint.is_ready, "waits")
         os.kill(int(notes.read("asked")), signal.SIGKILL)
         assert not checked.result(60)
         server.wait_for_output("takes requests again")
         assert "has not said within 5 s" not in server.output
         notes.write("go on")
-        until(lambda: door.is_ready("waits"))
+        until(lambda: endpoint.is_ready("waits"))
 
 
-@pytest.fixture(params=DOORS)
-def door_kind(request: pytest.FixtureRequest) -> str:
-    """Either door."""
+@pytest.fixture(params=ENDPOINTS)
+def endpoint_kind(request: pytest.FixtureRequest) -> str:
+    """Either endpoint."""
     return str(request.param)
 
 
 def test_a_worker_leaves_although_its_check_hangs(repository: Path, start: Start, notes: Notes) -> None:
     add_python_model(repository, "waits", WAITS)
     server = start()
-    with HttpDoor(server) as door, ThreadPoolExecutor(1) as pool:
-        checked = pool.submit(door.is_ready, "waits")
+    with HttpEndpoint(server) as endpoint, ThreadPoolExecutor(1) as pool:
+        checked = pool.submit(endpoint.is_ready, "waits")
         notes.read("asked")
         assert server.stop() == 0
         checked.exception(60)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.doors import DOORS, Door, HttpDoor, Refusal
+from support.endpoints import ENDPOINTS, Endpoint, HttpEndpoint, Refusal
 from support.notes import Notes
 from support.processes import is_gone, workers_of
 from support.python_models import ECHO, WHO, add_python_model, parameter, write_model
@@ -55,34 +55,38 @@ def server(model: Path, start: Start) -> ServerProcess:
     return start("--model-control-mode=explicit", "--load-model=says")
 
 
-def test_a_reload_picks_up_the_file_and_the_modules_beside_it(server: ServerProcess, model: Path, door: Door) -> None:
-    assert door.ask("says", {"X": [10]})["Y"].tolist() == [20]
+def test_a_reload_picks_up_the_file_and_the_modules_beside_it(
+    server: ServerProcess, model: Path, endpoint: Endpoint
+) -> None:
+    assert endpoint.ask("says", {"X": [10]})["Y"].tolist() == [20]
     # Same size, and the same second or nearly so: what a compiled file would be taken for fresh by.
     (model / "1" / "factor.py").write_text("FACTOR = 3\n")
-    door.load("says")
-    assert door.ask("says", {"X": [10]})["Y"].tolist() == [30]
+    endpoint.load("says")
+    assert endpoint.ask("says", {"X": [10]})["Y"].tolist() == [30]
     write_model(model / "1" / "model.py", SAYS.replace("+ 0", "+ 1"))
-    door.load("says")
-    assert door.ask("says", {"X": [10]})["Y"].tolist() == [31]
+    endpoint.load("says")
+    assert endpoint.ask("says", {"X": [10]})["Y"].tolist() == [31]
     assert not list(model.rglob("__pycache__"))
 
 
-def test_an_unload_finalizes_the_model_and_ends_its_process(server: ServerProcess, door: Door, notes: Notes) -> None:
+def test_an_unload_finalizes_the_model_and_ends_its_process(
+    server: ServerProcess, endpoint: Endpoint, notes: Notes
+) -> None:
     (worker,) = workers_of(server)
-    door.unload("says")
+    endpoint.unload("says")
     notes.read("finalized 2")
     until(lambda: is_gone(worker.pid))
-    assert not door.is_ready("says")
+    assert not endpoint.is_ready("says")
     with pytest.raises(Refusal):
-        door.ask("says", {"X": [1]})
+        endpoint.ask("says", {"X": [1]})
 
 
-def test_a_failed_reload_leaves_the_old_model_serving(server: ServerProcess, model: Path, door: Door) -> None:
+def test_a_failed_reload_leaves_the_old_model_serving(server: ServerProcess, model: Path, endpoint: Endpoint) -> None:
     (worker,) = workers_of(server)
     (model / "1" / "model.py").write_text("this is no Python\n")
     with pytest.raises(Refusal, match="SyntaxError"):
-        door.load("says")
-    assert door.ask("says", {"X": [10]})["Y"].tolist() == [20]
+        endpoint.load("says")
+    assert endpoint.ask("says", {"X": [10]})["Y"].tolist() == [20]
     until(lambda: [process.pid for process in workers_of(server)] == [worker.pid])
 
 
@@ -94,25 +98,25 @@ def test_a_reload_loses_no_request_and_keeps_the_one_that_runs(repository: Path,
 
     def ask(mine: list[int]) -> None:
         try:
-            with HttpDoor(server) as door:
+            with HttpEndpoint(server) as endpoint:
                 while not finished.is_set():
-                    mine.append(int(door.ask("says", {"X": [1]})["Y"][0]))
-                mine.append(int(door.ask("says", {"X": [1]})["Y"][0]))
+                    mine.append(int(endpoint.ask("says", {"X": [1]})["Y"][0]))
+                mine.append(int(endpoint.ask("says", {"X": [1]})["Y"][0]))
         except BaseException as error:
             failures.append(error)
 
     old: list[int] = []
 
     def ask_the_old() -> None:
-        with HttpDoor(server) as door:
-            old.append(int(door.ask("says", {"X": [-1]})["Y"][0]))
+        with HttpEndpoint(server) as endpoint:
+            old.append(int(endpoint.ask("says", {"X": [-1]})["Y"][0]))
 
     held = threading.Thread(target=ask_the_old)
     held.start()
     notes.read("begun")
     answers: list[list[int]] = [[] for _ in range(CALLERS)]
     callers = [threading.Thread(target=ask, args=(mine,)) for mine in answers]
-    with HttpDoor(server) as control:
+    with HttpEndpoint(server) as control:
         write_model(folder / "1" / "model.py", "FACTOR = 2\n" + GIVES)
         control.load("says")
         for caller in callers:
@@ -141,22 +145,22 @@ def test_a_model_that_does_not_finish_is_ended(repository: Path, start: Start, n
     add_python_model(repository, "stays", source, config=parameter("STOP_TIMEOUT_SECONDS", "5"))
     server = start("--model-control-mode=explicit", "--load-model=stays")
     (worker,) = workers_of(server)
-    with HttpDoor(server) as door:
-        door.unload("stays")
+    with HttpEndpoint(server) as endpoint:
+        endpoint.unload("stays")
         notes.read("begun")
         until(lambda: is_gone(worker.pid))
         assert server.stop() == 0
 
 
-@pytest.mark.parametrize("protocol", DOORS)
+@pytest.mark.parametrize("protocol", ENDPOINTS)
 def test_an_exception_in_finalize_is_logged_and_hinders_nothing(repository: Path, start: Start, protocol: str) -> None:
     source = WHO + "    def finalize(self):\n        raise ValueError('no end')\n"
     add_python_model(repository, "who", source, signature="X: INT32[1] -> PID: INT64[1]")
     server = start("--model-control-mode=explicit", "--load-model=who")
-    with DOORS[protocol](server) as door:
-        first = door.ask("who", {"X": [1]})["PID"][0]
-        door.unload("who")
+    with ENDPOINTS[protocol](server) as endpoint:
+        first = endpoint.ask("who", {"X": [1]})["PID"][0]
+        endpoint.unload("who")
         server.wait_for_output("who.*ValueError: no end")
         until(lambda: is_gone(int(first)))
-        door.load("who")
-        assert door.ask("who", {"X": [1]})["PID"][0] != first
+        endpoint.load("who")
+        assert endpoint.ask("who", {"X": [1]})["PID"][0] != first

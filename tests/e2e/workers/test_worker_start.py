@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from support.doors import GrpcDoor, HttpDoor
+from support.endpoints import GrpcEndpoint, HttpEndpoint
 from support.notes import Notes
 from support.processes import workers_of
 from support.python_models import ECHO, WHO, add_python_model, instances
@@ -35,9 +35,9 @@ def test_models_and_instances_initialize_at_the_same_time(repository: Path, star
     add_python_model(repository, "two", MEETS, config=instances(2))
     server = start(environment={"MEET": "one_0_0,two_0_0,two_0_1"})
     assert len(workers_of(server)) == 3
-    with HttpDoor(server) as door:
-        assert door.ask("one", {"X": [1, 2]})["Y"].tolist() == [1, 2]
-        assert door.ask("two", {"X": [3]})["Y"].tolist() == [3]
+    with HttpEndpoint(server) as endpoint:
+        assert endpoint.ask("one", {"X": [1, 2]})["Y"].tolist() == [1, 2]
+        assert endpoint.ask("two", {"X": [3]})["Y"].tolist() == [3]
 
 
 def test_a_model_that_takes_long_to_start_holds_up_nobody(repository: Path, start: Start, notes: Notes) -> None:
@@ -45,19 +45,19 @@ def test_a_model_that_takes_long_to_start_holds_up_nobody(repository: Path, star
     add_python_model(repository, "slow", waits)
     add_python_model(repository, "quick")
     server = start("--model-control-mode=explicit")
-    with HttpDoor(server) as door, GrpcDoor(server) as other:
+    with HttpEndpoint(server) as endpoint, GrpcEndpoint(server) as other:
         load = threading.Thread(target=other.load, args=("slow",))
         load.start()
         try:
             notes.read("begun")
-            door.load("quick")
-            assert door.ask("quick", {"X": [7]})["Y"].tolist() == [7]
-            assert not door.is_ready("slow")
-            assert door.is_ready("quick")
+            endpoint.load("quick")
+            assert endpoint.ask("quick", {"X": [7]})["Y"].tolist() == [7]
+            assert not endpoint.is_ready("slow")
+            assert endpoint.is_ready("quick")
         finally:
             notes.write("go")
             load.join()
-        assert door.ask("slow", {"X": [7]})["Y"].tolist() == [7]
+        assert endpoint.ask("slow", {"X": [7]})["Y"].tolist() == [7]
 
 
 def test_a_worker_inherits_folder_and_environment(repository: Path, start: Start) -> None:
@@ -69,8 +69,8 @@ def test_a_worker_inherits_folder_and_environment(repository: Path, start: Start
     """
     add_python_model(repository, "facts", source, signature="X: INT32[1] -> FACTS: BYTES[-1]")
     server = start(environment={"MARK": "a mark"})
-    with HttpDoor(server) as door:
-        folder, mark, interpreter = (text.decode() for text in door.ask("facts", {"X": [1]})["FACTS"])
+    with HttpEndpoint(server) as endpoint:
+        folder, mark, interpreter = (text.decode() for text in endpoint.ask("facts", {"X": [1]})["FACTS"])
     assert (folder, mark) == (str(Path.cwd()), "a mark")
     assert Path(interpreter).samefile(sys.executable)
 
@@ -81,11 +81,11 @@ def test_each_instance_is_a_process_of_its_own(repository: Path, start: Start, n
     add_python_model(repository, "who", source, signature=PID, config=instances(2))
     server = start()
     pids = {process.pid for process in workers_of(server)}
-    with HttpDoor(server) as door, GrpcDoor(server) as other:
+    with HttpEndpoint(server) as endpoint, GrpcEndpoint(server) as other:
         answers: list[int] = []
         asked = [
             threading.Thread(target=lambda client=client: answers.append(client.ask("who", {"X": [1]})["PID"][0]))
-            for client in (door, other)
+            for client in (endpoint, other)
         ]
         for thread in asked:
             thread.start()

@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 import psutil
 import pytest
-from support.doors import DOORS, Refusal, tensors
+from support.endpoints import ENDPOINTS, Refusal, tensors
 from support.notes import Notes
 from support.processes import shared_bytes, workers_of
 from support.python_models import DECOUPLED, add_python_model
@@ -141,9 +141,12 @@ def test_requests_of_one_stream_are_told_apart_by_their_id(server: ServerProcess
 
 
 def test_a_unary_call_of_a_decoupled_model_is_refused(server: ServerProcess) -> None:
-    for protocol in DOORS:
-        with DOORS[protocol](server) as door, pytest.raises(Refusal, match="doesn't support models with decoupled"):
-            door.ask("counts", {"X": [1]})
+    for protocol in ENDPOINTS:
+        with (
+            ENDPOINTS[protocol](server) as endpoint,
+            pytest.raises(Refusal, match="doesn't support models with decoupled"),
+        ):
+            endpoint.ask("counts", {"X": [1]})
 
 
 def test_a_model_is_held_back_while_nobody_reads(server: ServerProcess, notes: Notes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import ml_dtypes
 import numpy as np
 import pytest
-from support.doors import Door, Refusal
+from support.endpoints import Endpoint, Refusal
 from support.notes import Notes
 from support.processes import shared_bytes
 from support.python_models import ECHO, add_python_model, parameter
@@ -126,64 +126,64 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve, notes:
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)
-def test_numbers_come_back_bit_for_bit(door: Door, datatype: str) -> None:
+def test_numbers_come_back_bit_for_bit(endpoint: Endpoint, datatype: str) -> None:
     numpy_type = datatype.lower().replace("fp", "float")
     raw = np.random.default_rng(1).integers(0, 2 if numpy_type == "bool" else 256, 3 * 2 * 8, np.uint8)
     numbers = raw.view(numpy_type)[: 3 * 2].reshape(3, 2)
-    got = door.ask("numbers", {datatype: numbers})[f"OUT_{datatype}"]
+    got = endpoint.ask("numbers", {datatype: numbers})[f"OUT_{datatype}"]
     assert got.dtype == numbers.dtype
     assert got.shape == (3, 2)
     assert got.tobytes() == numbers.tobytes()
 
 
-def test_an_empty_tensor_comes_back_empty(door: Door) -> None:
-    assert door.ask("numbers", {"FP32": np.zeros((0, 2), np.float32)})["OUT_FP32"].shape == (0, 2)
+def test_an_empty_tensor_comes_back_empty(endpoint: Endpoint) -> None:
+    assert endpoint.ask("numbers", {"FP32": np.zeros((0, 2), np.float32)})["OUT_FP32"].shape == (0, 2)
 
 
-def test_bytes_of_any_content_come_back(door: Door) -> None:
+def test_bytes_of_any_content_come_back(endpoint: Endpoint) -> None:
     content = np.array([[b"", b"\0\xff", "snö ☃".encode()], [b"x" * 100_000, b"1", b"22"]], object)
-    assert door.ask("bytes", {"X": content})["Y"].tolist() == content.tolist()
+    assert endpoint.ask("bytes", {"X": content})["Y"].tolist() == content.tolist()
 
 
-def test_brain_floats_come_back_by_way_of_dlpack(door: Door) -> None:
+def test_brain_floats_come_back_by_way_of_dlpack(endpoint: Endpoint) -> None:
     numbers = np.array([0.0, 1.5, -2.0, 3e38], ml_dtypes.bfloat16)
-    got = door.ask("bf16", {"X": numbers})["Y"]
+    got = endpoint.ask("bf16", {"X": numbers})["Y"]
     assert np.array_equal(got.astype(np.float32), numbers.astype(np.float32))
 
 
 @pytest.mark.timeout(400)
-def test_200_megabytes_go_in_and_out_and_the_memory_goes_back(server: ServerProcess, door: Door) -> None:
+def test_200_megabytes_go_in_and_out_and_the_memory_goes_back(server: ServerProcess, endpoint: Endpoint) -> None:
     content = np.arange(LARGE_BYTES // 8, dtype=np.uint64).view(np.uint8)
-    assert np.array_equal(door.ask("raw", {"X": content})["Y"], content)
+    assert np.array_equal(endpoint.ask("raw", {"X": content})["Y"], content)
     # Once more as an output that is no input: through the worker's own memory.
-    got = door.ask("plus", {"X": content})["Y"]
+    got = endpoint.ask("plus", {"X": content})["Y"]
     assert np.array_equal(got, content + np.uint8(1))
     until(lambda: shared_bytes(server.process.pid) < LARGE_BYTES / 4, "the shared memory stayed large")
 
 
-def test_a_model_may_change_its_inputs(door: Door) -> None:
+def test_a_model_may_change_its_inputs(endpoint: Endpoint) -> None:
     numbers = np.arange(50_000, dtype=np.int32)
     for _ in range(3):
-        assert np.array_equal(door.ask("in_place", {"X": numbers})["Y"], numbers + 1)
+        assert np.array_equal(endpoint.ask("in_place", {"X": numbers})["Y"], numbers + 1)
 
 
-def test_views_that_a_model_keeps_stay_as_they_were(door: Door) -> None:
-    first = int(door.ask("keeps", {"X": [0, 0]})["Y"][0])
+def test_views_that_a_model_keeps_stay_as_they_were(endpoint: Endpoint) -> None:
+    first = int(endpoint.ask("keeps", {"X": [0, 0]})["Y"][0])
     given = [np.arange(number, number + 5_000 + number, dtype=np.int32) for number in range(40)]
     for numbers in given:
-        door.ask("keeps", {"X": numbers})
+        endpoint.ask("keeps", {"X": numbers})
     # Others that reuse whatever memory is free.
     for _ in range(20):
-        door.ask("in_place", {"X": np.zeros(20_000, np.int32)})
+        endpoint.ask("in_place", {"X": np.zeros(20_000, np.int32)})
     for position, numbers in enumerate(given):
-        assert np.array_equal(door.ask("keeps", {"X": [first + position]})["Y"], numbers)
+        assert np.array_equal(endpoint.ask("keeps", {"X": [first + position]})["Y"], numbers)
 
 
-def test_a_model_that_hoards_its_inputs_gets_an_error_until_it_lets_go(door: Door, notes: Notes) -> None:
+def test_a_model_that_hoards_its_inputs_gets_an_error_until_it_lets_go(endpoint: Endpoint, notes: Notes) -> None:
     piece = np.zeros(LEASE_LIMIT_BYTES // 16, np.int32)
     with pytest.raises(Refusal) as refusal:
         for _ in range(100):
-            door.ask("hoards", {"X": piece})
+            endpoint.ask("hoards", {"X": piece})
     assert refusal.value.code == "UNAVAILABLE"
     assert "model instance 'hoards_0_0' still looks at " in refusal.value.text
     assert f"more than the {LEASE_LIMIT_BYTES} that are allowed" in refusal.value.text
@@ -191,15 +191,15 @@ def test_a_model_that_hoards_its_inputs_gets_an_error_until_it_lets_go(door: Doo
 
     def answers() -> bool:
         try:
-            return bool(door.ask("hoards", {"X": [1]})["Y"].tolist() == [1])
+            return bool(endpoint.ask("hoards", {"X": [1]})["Y"].tolist() == [1])
         except Refusal:
             return False
 
     until(answers)
 
 
-def test_parameters_go_in_and_come_out(door: Door) -> None:
-    reply = door.ask("parameters", {"X": [1]}, parameters={"size": 3, "name": "n", "fast": True})
+def test_parameters_go_in_and_come_out(endpoint: Endpoint) -> None:
+    reply = endpoint.ask("parameters", {"X": [1]}, parameters={"size": 3, "name": "n", "fast": True})
     assert reply.parameters["text"] == "t"
     assert reply.parameters["number"] == -5
     assert reply.parameters["truth"] is True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.doors import DOORS
+from support.endpoints import ENDPOINTS
 from support.processes import workers_of
 from support.python_models import ECHO, add_python_model
 from support.server import ServerProcess
@@ -26,17 +26,17 @@ SHOUTS = ECHO.replace(
 )
 
 
-@pytest.mark.parametrize("protocol", DOORS)
+@pytest.mark.parametrize("protocol", ENDPOINTS)
 def test_tensors_reach_the_worker_by_no_system_call(
     repository: Path, start: Start, tmp_path: Path, protocol: str
 ) -> None:
     add_python_model(repository, "shouts", SHOUTS, signature="X: UINT8[-1] -> Y: UINT8[-1]")
     server = start()
     (worker,) = workers_of(server)
-    with DOORS[protocol](server) as door:
-        door.ask("shouts", {"X": np.frombuffer(ASKED, np.uint8)})  # connects, and starts what is started once
+    with ENDPOINTS[protocol](server) as endpoint:
+        endpoint.ask("shouts", {"X": np.frombuffer(ASKED, np.uint8)})  # connects, and starts what is started once
         with Tracer(tmp_path / "trace", server.process.pid, worker.pid) as tracer:
-            reply = door.ask("shouts", {"X": np.frombuffer(ASKED, np.uint8)})
+            reply = endpoint.ask("shouts", {"X": np.frombuffer(ASKED, np.uint8)})
         assert reply["Y"].tobytes() == ANSWERED
     calls = tracer.calls()
     carried = [call for call in calls if "asked-bytes-" in call.text or "ASKED-bytes-" in call.text]

@@ -6,7 +6,7 @@ import re
 import threading
 from collections import Counter
 
-from support.doors import Refusal
+from support.endpoints import Refusal
 
 _DIED = r"worker process of '(plain|batching|caller|callee|stream)_0_\d' .*"
 _GONE = r"Model '\w+' is not ready: .*"

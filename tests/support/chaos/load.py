@@ -17,7 +17,7 @@ from tritonclient.grpc import service_pb2
 
 from support.chaos.account import Account
 from support.chaos.models import NATIVE, POISONS, STREAM, UNARY
-from support.doors import DOORS, Door, GrpcDoor, Refusal, tensors
+from support.endpoints import ENDPOINTS, Endpoint, GrpcEndpoint, Refusal, tensors
 from support.server import ServerProcess
 from support.streams import Stream
 
@@ -39,7 +39,7 @@ class Load:
         self._account = account
         self._over = threading.Event()
         callers: list[Callable[[random.Random], None]] = [
-            *(lambda dice, protocol=protocol: self._unary(dice, protocol) for protocol in [*DOORS] * 2),  # type: ignore[misc]
+            *(lambda dice, protocol=protocol: self._unary(dice, protocol) for protocol in [*ENDPOINTS] * 2),  # type: ignore[misc]
             self._stream,
             self._drop_http,
             self._drop_grpc,
@@ -66,16 +66,16 @@ class Load:
         """Many requests at once, and some large ones; returns once all have ended."""
         model = dice.choice(UNARY)
         sizes = [1] * _FLOOD + [_LARGE_NUMBERS] * 2
-        with GrpcDoor(self._server) as door, ThreadPoolExecutor(len(sizes)) as pool:
-            list(pool.map(lambda size: self.ask(door, model, np.arange(size, dtype=np.int32)), sizes))
+        with GrpcEndpoint(self._server) as endpoint, ThreadPoolExecutor(len(sizes)) as pool:
+            list(pool.map(lambda size: self.ask(endpoint, model, np.arange(size, dtype=np.int32)), sizes))
 
-    def ask(self, door: Door, model: str, numbers: Numbers) -> bool:
+    def ask(self, endpoint: Endpoint, model: str, numbers: Numbers) -> bool:
         """Sends one request and writes its end into the account; whether it was answered."""
         # The batching model has a dimension more.
         shaped = numbers[np.newaxis] if model == "batching" else numbers
         self._account.sent(model)
         try:
-            answer = door.ask(model, {"X": shaped})["Y"]
+            answer = endpoint.ask(model, {"X": shaped})["Y"]
         except Refusal as refusal:
             self._account.refused(model, refusal)
             return False
@@ -103,16 +103,16 @@ class Load:
                 self._account.violation(f"a caller failed: {type(error).__name__}: {error}")
 
     def _unary(self, dice: random.Random, protocol: str) -> None:
-        with DOORS[protocol](self._server) as door:
+        with ENDPOINTS[protocol](self._server) as endpoint:
             while not self._over.is_set():
-                self.ask(door, dice.choice(UNARY), _numbers(dice))
+                self.ask(endpoint, dice.choice(UNARY), _numbers(dice))
                 time.sleep(dice.uniform(0, _LONGEST_PAUSE_S))
 
     def _ask_native(self, dice: random.Random) -> None:
-        with DOORS[dice.choice([*DOORS])](self._server) as door:
+        with ENDPOINTS[dice.choice([*ENDPOINTS])](self._server) as endpoint:
             for _ in range(100):
                 self._account.sent(NATIVE)
-                answer = door.ask(NATIVE, {"X": np.array([[1, 2]], np.float32)})["Y"]
+                answer = endpoint.ask(NATIVE, {"X": np.array([[1, 2]], np.float32)})["Y"]
                 self._account.answered(NATIVE, right=answer.tolist() == [[2, 4]], what=answer)
                 if self._over.wait(dice.uniform(0, 4 * _LONGEST_PAUSE_S)):
                     return

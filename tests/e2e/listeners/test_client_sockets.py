@@ -36,7 +36,7 @@ def models(tmp_path: Path) -> Path:
 
 
 def flags(folder: Path) -> list[str]:
-    return [f"--{door}-address=unix:{folder / door}" for door in ("http", "grpc")]
+    return [f"--{endpoint}-address=unix:{folder / endpoint}" for endpoint in ("http", "grpc")]
 
 
 def rows(columns: int = 2) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -65,7 +65,7 @@ def test_a_socket_in_a_folder_can_be_encrypted_too(
     models: Path, folder: Path, authority: Authority, serve: Serve
 ) -> None:
     files = authority.files("server")
-    serve(models, *flags(folder), *(flag for door in ("http", "grpc") for flag in encrypted(door, files)))
+    serve(models, *flags(folder), *(flag for endpoint in ("http", "grpc") for flag in encrypted(endpoint, files)))
     for where in (f"https://unix:{folder}/http", f"grpcs://unix:{folder}/grpc"):
         with Client(where, tls=Tls(authority.root)) as client:
             assert client.infer("double", rows()).tolist() == [[2, 2]]

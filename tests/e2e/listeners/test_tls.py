@@ -54,7 +54,7 @@ def test_every_endpoint_can_be_encrypted(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
     files = authority.files("server")
-    flags = [flag for door in ("http", "grpc", "metrics") for flag in encrypted(door, files)]
+    flags = [flag for endpoint in ("http", "grpc", "metrics") for flag in encrypted(endpoint, files)]
     server = serve(models, *flags)
     assert get(server.http, authority.client_context()) == 200
     assert get(server.metrics, authority.client_context(), "/metrics") == 200
@@ -106,13 +106,13 @@ def test_tritons_clients_infer_over_encrypted_connections(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
     files = authority.files("server")
-    server = serve(models, *(flag for door in ("http", "grpc") for flag in encrypted(door, files)))
+    server = serve(models, *(flag for endpoint in ("http", "grpc") for flag in encrypted(endpoint, files)))
     values = np.array([[1, 2]], np.float32)
-    doors: list[Any] = [
+    endpoints: list[Any] = [
         (http_client, server.http, {"ssl": True, "ssl_context_factory": authority.client_context}),
         (grpc_client, server.grpc, {"ssl": True, "root_certificates": str(authority.root)}),
     ]
-    for module, address, options in doors:
+    for module, address, options in endpoints:
         tensor = module.InferInput("X", [1, 2], "FP32")
         tensor.set_data_from_numpy(values)
         with module.InferenceServerClient(address, **options) as client:
@@ -123,7 +123,7 @@ def test_a_client_without_a_certificate_is_refused_where_one_is_asked_for(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess], tmp_path: Path
 ) -> None:
     files = authority.files("server")
-    flags = [flag for door in ("http", "grpc") for flag in encrypted(door, files, authority.root)]
+    flags = [flag for endpoint in ("http", "grpc") for flag in encrypted(endpoint, files, authority.root)]
     server = serve(models, *flags)
     known = authority.files("client")
     stranger = Authority(_folder(tmp_path / "other")).files("client")

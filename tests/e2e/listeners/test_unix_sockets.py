@@ -22,7 +22,7 @@ def folder() -> Iterator[Path]:
 
 
 def flags(folder: Path) -> list[str]:
-    return [f"--{door}-address=unix:{folder / door}" for door in ("http", "grpc", "metrics")]
+    return [f"--{endpoint}-address=unix:{folder / endpoint}" for endpoint in ("http", "grpc", "metrics")]
 
 
 def ask(path: Path, request: str) -> bytes:

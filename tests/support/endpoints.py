@@ -1,4 +1,4 @@
-"""The two ways into a server, with one vocabulary: a test that takes a door proves its fact for both."""
+"""The HTTP and the gRPC endpoint behind one interface: a test that takes an endpoint proves its fact for both."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Reply:
         return self.tensors[name]
 
 
-class Door(Protocol):
+class Endpoint(Protocol):
     """One client of one server."""
 
     def __enter__(self) -> Self: ...
@@ -94,7 +94,7 @@ class Door(Protocol):
         ...
 
 
-class HttpDoor:
+class HttpEndpoint:
     """HTTP with binary tensors, over one connection. Any thread may use it, one at a time."""
 
     def __init__(self, server: ServerProcess) -> None:
@@ -172,7 +172,7 @@ class HttpDoor:
             raise Refusal(_HTTP.get(response.status, str(response.status)), json.loads(content)["error"])
 
 
-class GrpcDoor:
+class GrpcEndpoint:
     """gRPC with raw contents."""
 
     def __init__(self, server: ServerProcess) -> None:
@@ -234,7 +234,7 @@ class GrpcDoor:
             raise refusal_of(error) from None
 
 
-DOORS = {"http": HttpDoor, "grpc": GrpcDoor}
+ENDPOINTS = {"http": HttpEndpoint, "grpc": GrpcEndpoint}
 
 
 def refusal_of(error: InferenceServerException) -> Refusal:

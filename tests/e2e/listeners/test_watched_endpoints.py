@@ -39,21 +39,21 @@ def ask(server: ServerProcess, tls: Tls | None = None) -> None:
         client.infer("double", np.ones((1, 2), np.float32))
 
 
-def test_encrypted_doors_are_watched(models: Path, authority: Authority, serve: Serve, tmp_path: Path) -> None:
+def test_encrypted_endpoints_are_watched(models: Path, authority: Authority, serve: Serve, tmp_path: Path) -> None:
     files = authority.files("server")
-    server = serve(models, *[flag for door in ("http", "grpc", "metrics") for flag in encrypted(door, files)])
+    server = serve(models, *[flag for endpoint in ("http", "grpc", "metrics") for flag in encrypted(endpoint, files)])
     tls, record = Tls(roots=authority.root), tmp_path / "stats.csv"
     with watch(server, record, http_port=port(server.http), tls=tls):
         ask(server, tls)
     assert sum(row.count for row in read_rows(record)) == 1
 
 
-def test_the_command_line_watches_encrypted_doors(
+def test_the_command_line_watches_encrypted_endpoints(
     models: Path, authority: Authority, serve: Serve, tmp_path: Path
 ) -> None:
     files = authority.files("server")
-    server = serve(models, *[flag for door in ("http", "grpc", "metrics") for flag in encrypted(door, files)])
-    ports = [f"--{door}-port={port(getattr(server, door))}" for door in ("http", "grpc", "metrics")]
+    server = serve(models, *[flag for endpoint in ("http", "grpc", "metrics") for flag in encrypted(endpoint, files)])
+    ports = [f"--{endpoint}-port={port(getattr(server, endpoint))}" for endpoint in ("http", "grpc", "metrics")]
     command = [sys.executable, "-m", "alipes", "monitor", "127.0.0.1", "--model=double", "--seconds=0.1", *ports]
     trusted = [f"--tls-roots={authority.root}"]
     done = subprocess.run(
@@ -72,7 +72,7 @@ def test_a_certificate_that_nobody_trusts_is_an_error_at_once(
     models: Path, authority: Authority, serve: Serve, tmp_path: Path
 ) -> None:
     files = authority.files("server")
-    server = serve(models, *[flag for door in ("http", "grpc", "metrics") for flag in encrypted(door, files)])
+    server = serve(models, *[flag for endpoint in ("http", "grpc", "metrics") for flag in encrypted(endpoint, files)])
     (tmp_path / "other").mkdir()
     stranger = Tls(roots=Authority(tmp_path / "other").root)
     with pytest.raises(TlsError, match="certificate"):

@@ -45,8 +45,8 @@ def models(tmp_path: Path) -> Path:
 
 
 def both(files: Files, clients: Path | None = None) -> list[str]:
-    """The flags that encrypt the doors for HTTP and gRPC."""
-    return [flag for door in ("http", "grpc") for flag in encrypted(door, files, clients)]
+    """The flags that encrypt the endpoints for HTTP and gRPC."""
+    return [flag for endpoint in ("http", "grpc") for flag in encrypted(endpoint, files, clients)]
 
 
 def address(server: ServerProcess, scheme: str) -> str:
@@ -171,7 +171,7 @@ def test_a_server_that_asks_who_its_clients_are_lets_in_those_that_it_knows(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_an_encrypted_client_at_a_plain_door_is_told_so(
+def test_an_encrypted_client_at_a_plain_endpoint_is_told_so(
     models: Path, authority: Authority, serve: Serve, scheme: str
 ) -> None:
     server = serve(models)
@@ -179,7 +179,7 @@ def test_an_encrypted_client_at_a_plain_door_is_told_so(
         doubled(address(server, scheme), Tls(authority.root))
 
 
-def test_a_plain_client_at_an_encrypted_door_gets_no_answer_and_says_so(
+def test_a_plain_client_at_an_encrypted_endpoint_gets_no_answer_and_says_so(
     models: Path, authority: Authority, serve: Serve
 ) -> None:
     server = serve(models, *both(authority.files("server")))
