@@ -7,10 +7,10 @@ use alipes_protocol::InferError;
 
 use crate::books::metrics;
 use crate::books::statistics::{Extras, FIRST_RESPONSE_EDGES, Statistics};
-use crate::cache::Cached;
-use crate::context::Context;
-use crate::limiter::Limited;
-use crate::model::ModelVersion;
+use crate::runtime::cache::Cached;
+use crate::runtime::context::Context;
+use crate::runtime::limiter::Limited;
+use crate::runtime::model::ModelVersion;
 use crate::spec::{EngineSpec, ModelSpec};
 
 /// Loads every instance of a model version.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::context::Context;
+use crate::driver_ensemble::EnsembleFactory;
 use crate::driver_native::OnnxruntimeFactory;
 pub use crate::driver_native::onnxruntime::describe_onnx;
-use crate::ensemble::EnsembleFactory;
-use crate::model::driver::DriverFactory;
+use crate::driver_streaming::StreamingFactory;
+use crate::driver_worker::WorkerFactory;
+use crate::runtime::context::Context;
+use crate::runtime::model::driver::DriverFactory;
 use crate::service::Service;
 use crate::spec::ServerConfig;
-use crate::streaming::StreamingFactory;
-use crate::workers::WorkerFactory;
 
 /// The drivers that this build offers, one for each kind of engine.
 fn drivers() -> Vec<Box<dyn DriverFactory>> {

@@ -13,7 +13,7 @@ use alipes_server::build::build;
 use alipes_server::executor::answer::{Answer, Observer, Parcels, Reply};
 use alipes_server::executor::mailbox::{Mailbox, Responses};
 use alipes_server::model::Pending;
-use alipes_server::workers::chain::Chain;
+use alipes_server::request::chain::Chain;
 use alipes_server::{ModelVersion, Service};
 use common::{Echo, PATIENCE, Puppet, model, reply, service, tensor};
 use serde_json::json;

@@ -13,8 +13,8 @@ use alipes_server::executor::answer::Answer;
 use alipes_server::executor::desk::Desk;
 use alipes_server::executor::nap::Nap;
 use alipes_server::model::driver::Driver;
+use alipes_server::request::chain::Chain;
 use alipes_server::spec::ModelSpec;
-use alipes_server::workers::chain::Chain;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 

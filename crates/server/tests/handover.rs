@@ -4,13 +4,13 @@
 //! (`turns`), where they sleep (`nap`), and how threads of the pool find runs (`exchange`). Only the lines that join these
 //! are written again here, since the server's also execute models.
 
-#[path = "../src/executor/exchange.rs"]
+#[path = "../src/runtime/executor/exchange.rs"]
 mod exchange;
 #[path = "handover/lock.rs"]
 mod lock;
-#[path = "../src/executor/nap.rs"]
+#[path = "../src/runtime/executor/nap.rs"]
 mod nap;
-#[path = "../src/executor/turns.rs"]
+#[path = "../src/runtime/executor/turns.rs"]
 mod turns;
 
 use std::cell::RefCell;

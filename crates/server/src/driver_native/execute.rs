@@ -9,12 +9,12 @@ use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, Origin, Tensor};
 
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
-use crate::executor::answer::{Parcels, Reply};
-use crate::executor::record::{note_execution, withdraw_cancelled};
-use crate::executor::reshape::wire_shape;
-use crate::model::{ModelVersion, Pending};
-use crate::sequences::rows::{Rows, add_state_outputs};
-use crate::sequences::visit;
+use crate::request::responder::{Parcels, Reply};
+use crate::runtime::executor::record::{note_execution, withdraw_cancelled};
+use crate::runtime::executor::reshape::wire_shape;
+use crate::runtime::model::{ModelVersion, Pending};
+use crate::runtime::sequences::rows::{Rows, add_state_outputs};
+use crate::runtime::sequences::visit;
 use crate::workers::clock;
 
 /// What an instance keeps from one execution to the next, so that a warm one allocates little.

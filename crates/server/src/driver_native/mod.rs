@@ -18,11 +18,11 @@ use alipes_protocol::InferError;
 use alipes_scheduler::Next;
 
 use crate::books::statistics::ExecutionTimes;
-use crate::context::Context;
-use crate::executor::{self, Run, Step};
-use crate::limiter::Limited;
-use crate::model::ModelVersion;
-use crate::model::driver::{Driver, DriverFactory, Instance, LocalInstances, other_engine};
+use crate::runtime::context::Context;
+use crate::runtime::executor::{self, Run, Step};
+use crate::runtime::limiter::Limited;
+use crate::runtime::model::ModelVersion;
+use crate::runtime::model::driver::{Driver, DriverFactory, Instance, LocalInstances, other_engine};
 use crate::spec::{EngineSpec, ModelSpec};
 use slots::{InstanceSlot, Slots};
 

@@ -10,9 +10,9 @@ use alipes_engine::{Engine, EngineError};
 use alipes_protocol::{Code, InferError};
 use serde::Serialize;
 
-use crate::model::layout;
 use crate::priority::{self, Priority};
-use crate::sequences::{FurtherPort, Sequences};
+use crate::runtime::model::layout;
+use crate::runtime::sequences::{FurtherPort, Sequences};
 use crate::spec::{ModelSpec, OnnxruntimeSpec, Port};
 
 /// Loads a number of sessions in parallel: reading and optimizing a model uses one thread each.

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use super::execute::InstanceState;
 use super::warmup;
-use crate::executor::nap::Nap;
-use crate::model::ModelVersion;
+use crate::runtime::executor::nap::Nap;
+use crate::runtime::model::ModelVersion;
 
 /// One loaded copy of the model, and where its driver naps.
 pub struct InstanceSlot {

@@ -1,0 +1,400 @@
+//! The way back: one responder per request, and parcels of answers per network thread.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use alipes_protocol::{InferError, Origin, Parameter, Tensor};
+use tokio::sync::oneshot;
+use tokio::task;
+
+use super::mailbox::{self, Mailbox, Responses};
+use super::order::{Bound, Order, Place, Ticket};
+use crate::runtime::cache::Keep;
+use crate::runtime::executor::desk::{self, Desk};
+
+/// What a model gives for a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// The outputs that were asked for.
+    pub outputs: Vec<Tensor>,
+    /// Parameters that the model attached.
+    pub parameters: Vec<(String, Parameter)>,
+}
+
+impl Reply {
+    /// Bytes of the outputs: what a model's share of unread answers is counted in.
+    pub fn bytes(&self) -> u64 {
+        self.outputs.iter().map(|output| output.data.len() as u64).sum()
+    }
+}
+
+/// What a request gets: a reply, or why there is none.
+pub type Answer = Result<Reply, InferError>;
+
+/// Is told what becomes of the caller while somebody else works for the request.
+///
+/// Called on the caller's thread, so it must not block; it may be called after the last answer was given, and more than
+/// once with the same news.
+pub trait Observer: Send + Sync + 'static {
+    /// The caller has gone: no answer is wanted any more.
+    fn cancelled(&self);
+
+    /// The caller has taken so many responses with so many bytes of outputs.
+    fn consumed(&self, responses: u32, bytes: u64);
+}
+
+/// The obligation to answer one request. Dropping it before the last answer tells the caller so.
+pub struct Responder {
+    way: Way,
+    home: Option<Arc<Desk>>,
+    // Where the answer is to be kept for others.
+    keep: Option<Box<Keep>>,
+    // Where the model promises to answer in the order of requests.
+    place: Option<Place>,
+}
+
+enum Way {
+    /// The caller waits for one answer. A model that gives several is not refused before the last.
+    One { sender: oneshot::Sender<Answer>, kept: Option<Box<Kept>> },
+    /// The caller takes any number.
+    Many(mailbox::Sender),
+    /// There is no caller.
+    Nobody,
+}
+
+/// What a caller who waits for one answer has been given so far.
+struct Kept {
+    first: Answer,
+    responses: u32,
+}
+
+impl Responder {
+    /// A responder for one answer to a request that was taken in on this thread, and where the answer will arrive.
+    pub fn unary() -> (Responder, oneshot::Receiver<Answer>) {
+        let (sender, receiver) = oneshot::channel();
+        (Responder { way: Way::One { sender, kept: None }, home: desk::current(), keep: None, place: None }, receiver)
+    }
+
+    /// A responder for any number of answers to a request that was taken in on this thread, and where they will arrive.
+    pub fn stream() -> (Responder, Responses) {
+        Responder::stream_through(Mailbox::new())
+    }
+
+    /// The same through a mailbox that counts, or is read in another way.
+    pub fn stream_through(mailbox: Arc<Mailbox>) -> (Responder, Responses) {
+        let (responder, caller) = Responder::into_mailbox(&mailbox, 0);
+        (responder, Responses::new(mailbox, caller))
+    }
+
+    /// A responder whose answers arrive, marked with the tag, in a mailbox that several requests of a caller share.
+    pub fn into_mailbox(mailbox: &Arc<Mailbox>, tag: u64) -> (Responder, mailbox::Caller) {
+        let (sender, caller) = mailbox::line(mailbox, tag);
+        // Straight into the mailbox, whichever thread brings it: a parcel that waits on a desk would be overtaken by what
+        // that desk's own thread brings next.
+        (Responder { way: Way::Many(sender), home: None, keep: None, place: None }, caller)
+    }
+
+    /// Has the answer kept for others, if it is one, and the only one.
+    pub fn keep(&mut self, keep: Keep) {
+        self.keep = Some(Box::new(keep));
+    }
+
+    /// A responder of a request that nobody made, as fills the row of a sequence that has none now.
+    pub fn nobody() -> Responder {
+        Responder { way: Way::Nobody, home: None, keep: None, place: None }
+    }
+
+    /// Has the answers wait for those of all requests that have joined the order before.
+    pub fn keep_order(&mut self, order: &Arc<Order>) {
+        self.place = Some(order.join());
+    }
+
+    /// Ends the obligation without an answer: the caller is told in another way.
+    pub fn dismiss(self) {
+        if let Way::Many(sender) = self.way {
+            sender.dismiss();
+        }
+    }
+
+    /// Whether the caller has withdrawn the request.
+    pub fn is_cancelled(&self) -> bool {
+        match &self.way {
+            Way::One { sender, .. } => sender.is_closed(),
+            Way::Many(sender) => sender.is_cancelled(),
+            Way::Nobody => false,
+        }
+    }
+
+    /// Has somebody told what becomes of the caller, in the place of who was told before. A caller who has gone already
+    /// is reported at once.
+    pub fn observe(&mut self, observer: impl Observer) {
+        match &mut self.way {
+            Way::One { sender, .. } => {
+                let waker = Waker::from(Arc::new(Farewell(observer)));
+                // Unconstrained, since a task that has used up its budget is woken at once to go on with a new one; here
+                // that would be taken for the caller's farewell.
+                let closed = pin!(task::unconstrained(poll_fn(|context| sender.poll_closed(context))));
+                if let Poll::Ready(()) = closed.poll(&mut Context::from_waker(&waker)) {
+                    waker.wake();
+                }
+            }
+            Way::Many(sender) => sender.observe(Arc::new(observer)),
+            Way::Nobody => {}
+        }
+    }
+}
+
+/// What is woken when the caller of a unary request drops its end: the observer, who learns so that the caller has gone.
+struct Farewell<O>(O);
+
+impl<O: Observer> Wake for Farewell<O> {
+    fn wake(self: Arc<Self>) {
+        self.0.cancelled();
+    }
+}
+
+/// An answer on its way.
+pub enum Delivery {
+    /// The only one.
+    One(oneshot::Sender<Answer>, Answer),
+    /// The last one of several, perhaps without a response, and with it the end of the obligation.
+    Last(mailbox::Sender, Option<Answer>),
+    /// One of several; more follow.
+    Next(mailbox::Post, Answer),
+}
+
+impl Delivery {
+    /// Keeps the answer for others, if it is one; those who wait for it already are given.
+    #[cold]
+    fn keep(&self, keep: Keep) -> Vec<(Responder, Reply)> {
+        match self {
+            Delivery::One(_, Ok(reply)) | Delivery::Last(_, Some(Ok(reply))) => keep.keep(reply),
+            _ => Vec::new(),
+        }
+    }
+
+    fn has_reader(&self) -> bool {
+        match self {
+            Delivery::One(..) => false,
+            Delivery::Last(sender, _) => sender.has_reader(),
+            Delivery::Next(post, _) => post.has_reader(),
+        }
+    }
+
+    /// Gives the answer to the waiting handler; a caller who has gone meanwhile misses nothing.
+    pub fn hand_over(self) {
+        match self {
+            Delivery::One(sender, answer) => drop(sender.send(answer)),
+            Delivery::Last(sender, answer) => sender.finish(answer),
+            Delivery::Next(post, answer) => post.send(answer),
+        }
+    }
+}
+
+/// Gives a request its only answer at once. For one that runs alone and holds no lock; see [`Parcels`] for batches.
+pub fn answer_one(responder: Responder, answer: Answer) {
+    let delivery = match responder.way {
+        Way::One { sender, kept } => Delivery::One(sender, only(kept, Some(answer))),
+        Way::Many(sender) => Delivery::Last(sender, Some(answer)),
+        Way::Nobody => return,
+    };
+    match responder.home {
+        Some(desk) if !desk.is_here() => desk.deliver(&mut vec![delivery]),
+        _ => delivery.hand_over(),
+    }
+}
+
+/// Collects answers, so that each network thread is woken once for all of them.
+#[derive(Default)]
+pub struct Parcels {
+    away: Vec<(Arc<Desk>, Vec<Delivery>)>,
+    // For readers, who may lock what the giver has locked now.
+    read: Vec<Delivery>,
+    // For those who wait for their turn; whoever it sets free may be a reader too.
+    ordered: Vec<InTurn>,
+}
+
+/// An answer that waits for its turn, or the end of a place in the order.
+enum InTurn {
+    Answer(Ticket, Bound),
+    End(Place),
+}
+
+impl Parcels {
+    /// Gives a request its only or last answer, at once where it was taken in on this thread.
+    pub fn add(&mut self, responder: Responder, answer: Answer) {
+        self.end(responder, Some(answer));
+    }
+
+    /// Ends a request without a further response.
+    pub fn finish(&mut self, responder: Responder) {
+        self.end(responder, None);
+    }
+
+    /// Gives a request an answer that others follow, be it only the end.
+    pub fn respond(&mut self, responder: &mut Responder, answer: Answer) {
+        match &mut responder.way {
+            Way::One { kept: Some(kept), .. } => kept.responses += 1,
+            Way::One { kept, .. } => *kept = Some(Box::new(Kept { first: answer, responses: 1 })),
+            Way::Many(sender) => {
+                responder.keep = None;
+                let delivery = Delivery::Next(sender.post(), answer);
+                match &responder.place {
+                    Some(place) => self.hold(place.ticket(), responder.home.clone(), delivery),
+                    None => self.dispatch(responder.home.clone(), delivery),
+                }
+            }
+            Way::Nobody => {}
+        }
+    }
+
+    fn end(&mut self, responder: Responder, answer: Option<Answer>) {
+        let delivery = match responder.way {
+            Way::One { sender, kept } => Delivery::One(sender, only(kept, answer)),
+            Way::Many(sender) => Delivery::Last(sender, answer),
+            Way::Nobody => return,
+        };
+        if let Some(keep) = responder.keep {
+            delivery.keep(*keep).into_iter().for_each(|(other, reply)| self.end(other, Some(Ok(reply))));
+        }
+        match responder.place {
+            None => self.dispatch(responder.home, delivery),
+            Some(place) => {
+                self.hold(place.ticket(), responder.home, delivery);
+                self.ordered.push(InTurn::End(place));
+            }
+        }
+    }
+
+    #[cold]
+    fn hold(&mut self, ticket: Ticket, home: Option<Arc<Desk>>, delivery: Delivery) {
+        self.ordered.push(InTurn::Answer(ticket, Bound { home, delivery }));
+    }
+
+    fn dispatch(&mut self, home: Option<Arc<Desk>>, delivery: Delivery) {
+        match home {
+            None if delivery.has_reader() => self.read.push(delivery),
+            Some(desk) if !desk.is_here() => self.parcel_for(desk).push(delivery),
+            _ => delivery.hand_over(),
+        }
+    }
+
+    fn parcel_for(&mut self, desk: Arc<Desk>) -> &mut Vec<Delivery> {
+        let at = self.away.iter().position(|(other, _)| Arc::ptr_eq(other, &desk));
+        let at = at.unwrap_or_else(|| {
+            self.away.push((desk, Vec::new()));
+            self.away.len() - 1
+        });
+        &mut self.away[at].1
+    }
+
+    /// Sends the parcels off.
+    pub fn send(&mut self) {
+        for (desk, deliveries) in &mut self.away {
+            if !deliveries.is_empty() {
+                desk.deliver(deliveries);
+            }
+        }
+        self.read.drain(..).for_each(Delivery::hand_over);
+        for one in self.ordered.drain(..) {
+            match one {
+                InTurn::Answer(ticket, answer) => ticket.answer(answer),
+                InTurn::End(place) => drop(place),
+            }
+        }
+    }
+}
+
+/// The one answer of a caller who waits for one.
+fn only(kept: Option<Box<Kept>>, last: Option<Answer>) -> Answer {
+    match (kept, last) {
+        (None, Some(answer)) => answer,
+        (Some(kept), None) if kept.responses == 1 => kept.first,
+        (kept, last) => {
+            let responses = kept.map_or(0, |kept| kept.responses) + u32::from(last.is_some());
+            let text = format!("expected a single response, got {responses}");
+            Err(InferError::internal(text).at(Origin::Model))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Count(Arc<AtomicU32>);
+
+    impl Observer for Count {
+        fn cancelled(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn consumed(&self, _: u32, _: u64) {}
+    }
+
+    fn reply(value: i64) -> Reply {
+        Reply { outputs: Vec::new(), parameters: vec![("n".to_owned(), Parameter::Int64(value))] }
+    }
+
+    #[test]
+    fn a_response_and_an_end_are_one_answer() {
+        let (mut responder, mut answer) = Responder::unary();
+        let mut parcels = Parcels::default();
+        parcels.respond(&mut responder, Ok(reply(1)));
+        assert!(answer.try_recv().is_err());
+        parcels.finish(responder);
+        assert_eq!(answer.try_recv().unwrap(), Ok(reply(1)));
+    }
+
+    #[test]
+    fn a_caller_of_one_answer_is_told_how_many_there_were() {
+        for responses in [0, 2, 3] {
+            let (mut responder, mut answer) = Responder::unary();
+            let mut parcels = Parcels::default();
+            (0..responses).for_each(|number| parcels.respond(&mut responder, Ok(reply(number))));
+            parcels.finish(responder);
+            let text = format!("expected a single response, got {responses}");
+            assert_eq!(answer.try_recv().unwrap().unwrap_err().message, text);
+        }
+    }
+
+    #[test]
+    fn an_observer_learns_that_the_caller_of_one_answer_has_gone_and_of_nothing_else() {
+        let seen = Count::default();
+        let (mut responder, answer) = Responder::unary();
+        responder.observe(seen.clone());
+        Parcels::default().add(responder, Ok(reply(1)));
+        drop(answer);
+        assert_eq!(seen.0.load(Ordering::Relaxed), 0);
+        let (mut responder, answer) = Responder::unary();
+        responder.observe(Count::default());
+        responder.observe(seen.clone());
+        drop(answer);
+        assert_eq!(seen.0.load(Ordering::Relaxed), 1);
+        responder.observe(seen.clone());
+        assert_eq!(seen.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn no_caller_is_taken_for_gone_where_a_task_has_used_up_its_budget() {
+        let seen = Count::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let watching = seen.clone();
+        let busy = async move {
+            let (mut responder, answer) = Responder::unary();
+            while task::coop::has_budget_remaining() {
+                task::coop::consume_budget().await;
+            }
+            responder.observe(watching);
+            task::yield_now().await;
+            (responder, answer)
+        };
+        let _waiting = runtime.block_on(async { tokio::spawn(busy).await.unwrap() });
+        assert_eq!(seen.0.load(Ordering::Relaxed), 0);
+    }
+}
