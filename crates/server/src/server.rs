@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::compose;
-use crate::executor::desk::Desk;
+use crate::executor::run_queue::RunQueue;
 use crate::grpc::GrpcProtocol;
 use crate::http::{HttpProtocol, MetricsProtocol};
 use crate::net::bind::{BindError, BoundSocket};
@@ -103,7 +103,7 @@ fn protocol(kind: ListenerKind, service: &Arc<Service>) -> Arc<dyn Protocol> {
 }
 
 /// The run-to-completion queue of each network thread.
-const HOOKS: ThreadHooks = ThreadHooks { start: || drop(tokio::spawn(Desk::open().serve())), stop: Desk::close };
+const HOOKS: ThreadHooks = ThreadHooks { start: || drop(tokio::spawn(RunQueue::open().serve())), stop: RunQueue::close };
 
 /// Longest time that the last traces may take to be written, once the server has stopped.
 const TRACES_TIMEOUT: Duration = Duration::from_secs(5);

@@ -13,7 +13,6 @@ use alipes_server::build::build;
 use alipes_server::executor::answer::{Answer, Observer, Parcels, Reply};
 use alipes_server::executor::mailbox::{Mailbox, Responses};
 use alipes_server::model::Pending;
-use alipes_server::request::chain::Chain;
 use alipes_server::{ModelVersion, Service};
 use common::{Echo, PATIENCE, Puppet, model, reply, service, tensor};
 use serde_json::json;
@@ -414,7 +413,7 @@ async fn a_model_whose_calls_led_to_the_ensemble_is_not_called_by_it() {
             let _ = self.0.send(response.answer);
         }
     }
-    let _caller = one.submit_call(asked("i", &[]), Chain::new(&puppet.model, None), Arc::new(Tell(told))).unwrap();
+    let _caller = one.submit_call(asked("i", &[]), puppet.model.chain(None), Arc::new(Tell(told))).unwrap();
     let error = answers.recv().await.unwrap().unwrap().unwrap_err();
     assert_eq!(error.message, "in ensemble 'one', the call would wait for itself: puppet -> puppet");
 }

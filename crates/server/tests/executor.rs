@@ -10,10 +10,9 @@ use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_server::ModelVersion;
 use alipes_server::driver_native::slots::Slots;
 use alipes_server::executor::answer::Answer;
-use alipes_server::executor::desk::Desk;
 use alipes_server::executor::nap::Nap;
+use alipes_server::executor::run_queue::RunQueue;
 use alipes_server::model::driver::Driver;
-use alipes_server::request::chain::Chain;
 use alipes_server::spec::ModelSpec;
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -175,13 +174,12 @@ fn requests_of_one_turn_of_a_network_thread_form_one_batch() {
     settle(&model);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let desk = Desk::open();
-        tokio::spawn(desk.serve());
+        tokio::spawn(RunQueue::open().serve());
         let answers: Vec<_> = (0..8).map(|value| submit(&model, value)).collect();
         for (value, answer) in (0..8).zip(answers) {
             assert_eq!(answer.await.unwrap().unwrap().outputs[0].data[..], [value]);
         }
-        Desk::close();
+        RunQueue::close();
     });
     assert_eq!(engine.batches.lock().unwrap()[..], [1, 8]);
 }
@@ -204,10 +202,10 @@ fn a_model_that_waits_for_a_call_is_found_with_the_way_to_it() {
         Arc::new(ModelVersion::new(spec, Arc::new(Slots::new(vec![Box::new(Echo::default())]))).unwrap())
     };
     let (a, b, other_a) = (named("a"), named("b"), named("a"));
-    let chain = Chain::new(&b, Some(Chain::new(&a, None)));
-    assert_eq!(chain.cycle(&a).as_deref(), Some("a -> b -> a"));
-    assert_eq!(chain.cycle(&b).as_deref(), Some("a -> b -> b"));
-    assert_eq!(chain.cycle(&other_a), None, "another version of the name is another model");
+    let chain = b.chain(Some(a.chain(None)));
+    assert_eq!(a.cycle(&chain).as_deref(), Some("a -> b -> a"));
+    assert_eq!(b.cycle(&chain).as_deref(), Some("a -> b -> b"));
+    assert_eq!(other_a.cycle(&chain), None, "another version of the name is another model");
 }
 
 /// So many further copies.

@@ -12,7 +12,7 @@ use alipes_scheduler::{Decision, Why};
 use alipes_server::build::build;
 use alipes_server::driver_native::slots::Slots;
 use alipes_server::executor::answer::{Answer, Reply};
-use alipes_server::executor::desk::Desk;
+use alipes_server::executor::run_queue::RunQueue;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
 use common::{PATIENCE, service};
@@ -311,13 +311,13 @@ proptest! {
 #[test]
 fn requests_that_came_together_are_one_batch_of_each_model() {
     let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2), Makes::Sum(3)], 8, 1);
-    let requests = |runtime: &tokio::runtime::Runtime, desk: &Arc<Desk>| {
+    let requests = |runtime: &tokio::runtime::Runtime, queue: &Arc<RunQueue>| {
         let sent: Vec<_> =
             (0..3).map(|number| stage.fused.submit(request(number, 2, 8), Instant::now()).unwrap()).collect();
         assert_eq!(stage.fused.waiting(), 3);
         drop(tokio::task::LocalSet::new());
         runtime.block_on(async {
-            let serving = tokio::spawn(Arc::clone(desk).serve());
+            let serving = tokio::spawn(Arc::clone(queue).serve());
             for (number, sent) in sent.into_iter().enumerate() {
                 let Reply { outputs, .. } = tokio::time::timeout(PATIENCE, sent).await.unwrap().unwrap().unwrap();
                 let first = (number * 100) as f32;
@@ -328,7 +328,7 @@ fn requests_that_came_together_are_one_batch_of_each_model() {
             serving.abort();
         });
     };
-    at_a_desk(requests);
+    on_a_network_thread(requests);
     for model in 0..3 {
         assert_eq!(stage.fused_batches(model).last(), Some(&(3, 6)));
     }
@@ -337,12 +337,12 @@ fn requests_that_came_together_are_one_batch_of_each_model() {
     assert_eq!((books.execution_count, books.inference_count), (4, 7));
 }
 
-/// Runs a test on a thread with a desk, as network threads have.
-fn at_a_desk(test: impl FnOnce(&tokio::runtime::Runtime, &Arc<Desk>)) {
+/// Runs a test on a thread with a run-to-completion queue, as network threads have.
+fn on_a_network_thread(test: impl FnOnce(&tokio::runtime::Runtime, &Arc<RunQueue>)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let desk = Desk::open();
-    test(&runtime, &desk);
-    Desk::close();
+    let queue = RunQueue::open();
+    test(&runtime, &queue);
+    RunQueue::close();
 }
 
 #[test]
@@ -350,10 +350,10 @@ fn requests_that_find_an_instance_taken_wait_a_moment_and_then_go_step_by_step()
     let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
     let before = stage.fused_batches(0).len();
     let taken = stage.models[1].queue().claim().unwrap();
-    at_a_desk(|runtime, desk| {
+    on_a_network_thread(|runtime, queue| {
         let sent = stage.fused.submit(request(1, 1, 8), Instant::now()).unwrap();
         runtime.block_on(async {
-            let serving = tokio::spawn(Arc::clone(desk).serve());
+            let serving = tokio::spawn(Arc::clone(queue).serve());
             let deadline = Instant::now() + PATIENCE;
             while stage.models[1].waiting() == 0 {
                 assert!(Instant::now() < deadline, "the request has not come to the second step");
@@ -403,11 +403,11 @@ fn a_version_that_replaces_another_is_asked_from_then_on() {
 fn callers_who_leave_cost_no_execution() {
     let stage = Stage::new(&[Makes::Sum(1)], 8, 1);
     let before = stage.models[0].statistics.snapshot().execution_count;
-    at_a_desk(|runtime, desk| {
+    on_a_network_thread(|runtime, queue| {
         let sent: Vec<_> = (0..3).map(|number| stage.fused.submit(request(number, 1, 8), Instant::now())).collect();
         drop(sent);
         runtime.block_on(async {
-            let serving = tokio::spawn(Arc::clone(desk).serve());
+            let serving = tokio::spawn(Arc::clone(queue).serve());
             let deadline = Instant::now() + PATIENCE;
             while !stage.fused.queue().is_quiet() {
                 assert!(Instant::now() < deadline, "the requests are still there");

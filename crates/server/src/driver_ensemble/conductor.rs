@@ -258,7 +258,7 @@ impl Conductor {
         if member.is_decoupled() != step.decoupled {
             return Err(changed(&member.name));
         }
-        if let Some(cycle) = self.request.chain.as_ref().and_then(|chain| chain.cycle(member)) {
+        if let Some(cycle) = self.request.chain.as_ref().and_then(|chain| member.cycle(chain)) {
             return Err(InferError::invalid(format!("the call would wait for itself: {cycle}")));
         }
         let Prepared { mut request, rows, sequence } =

@@ -56,7 +56,7 @@ impl Driver for EnsembleDriver {
     }
 
     fn start(&self, model: &Arc<ModelVersion>, instance: usize) {
-        executor::start_fused(Run { model: Arc::clone(model), instance });
+        executor::start_quick(Run { model: Arc::clone(model), instance });
     }
 
     fn step(&self, model: &Arc<ModelVersion>, instance: usize) -> Step {

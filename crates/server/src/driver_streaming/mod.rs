@@ -27,10 +27,11 @@ use tokio::sync::Notify;
 
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::request::check::has_id;
+use crate::request::completion;
 use crate::request::responder::{Answer, Reply, Responder, answer_one};
 use crate::runtime::context::Context;
 use crate::runtime::executor::record::note_execution;
-use crate::runtime::executor::{Run, Step, desk, pool};
+use crate::runtime::executor::{Run, Step, pool};
 use crate::runtime::model::{ModelVersion, Pending};
 use crate::spec::{ModelSpec, StreamingSpec, Update};
 
@@ -149,7 +150,7 @@ impl Streaming {
         };
         let is_first = before == 0 && sequences.streams.live() > 0;
         let (turn, help) = match place {
-            Some(place) if self.is_long && desk::current().is_some() => {
+            Some(place) if self.is_long && completion::is_network_thread() => {
                 (None, sequences.call_for_help(place, self.helpers))
             }
             Some(place) => (sequences.streams.take(place).map(|turn| (place, turn)), false),

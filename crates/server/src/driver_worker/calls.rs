@@ -158,7 +158,7 @@ fn parent(
         Ok(Tensor { name, datatype: input.datatype, shape: input.shape, data })
     });
     let inputs = inputs.collect::<Result<_, _>>()?;
-    Ok(Parent { chain: Chain::new(model, caller), inputs, trace })
+    Ok(Parent { chain: model.chain(caller), inputs, trace })
 }
 
 /// Hands a call to its model. Its answers are posted by the thread that brings them: nothing waits in between.
@@ -262,7 +262,7 @@ fn submit(context: &Context, call: InferCall, parent: Parent, answers: Arc<dyn R
              for decoupled models.'"
         )));
     }
-    if let Some(cycle) = parent.chain.cycle(&model) {
+    if let Some(cycle) = model.cycle(&parent.chain) {
         return Err(refused(format!("the call would wait for itself: {cycle}")));
     }
     let request = request(call, parent.inputs).map_err(|error| refused(error.message))?;

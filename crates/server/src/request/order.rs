@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::completion::CompletionQueue;
 use super::responder::Delivery;
-use crate::runtime::executor::desk::Desk;
 
 /// The order of a version's requests.
 #[derive(Default)]
@@ -37,8 +37,8 @@ struct Kept {
 
 /// An answer, and the network thread whose connection it is for.
 pub struct Bound {
-    /// The network thread, where the answer goes through its desk.
-    pub home: Option<Arc<Desk>>,
+    /// The completion queue that the answer goes through; none where it goes straight to its mailbox.
+    pub home: Option<Arc<CompletionQueue>>,
     /// The answer.
     pub delivery: Delivery,
 }
@@ -46,8 +46,8 @@ pub struct Bound {
 impl Bound {
     fn go(self) {
         match self.home {
-            // Through the desk's mail even where this is its thread: what waits there came first.
-            Some(desk) => desk.deliver(&mut vec![self.delivery]),
+            // Through the queue even on its own thread: the answers in it came first.
+            Some(home) => home.push(&mut vec![self.delivery]),
             None => self.delivery.hand_over(),
         }
     }

@@ -9,10 +9,9 @@ use alipes_protocol::{InferError, Origin, Parameter, Tensor};
 use tokio::sync::oneshot;
 use tokio::task;
 
+use super::completion::{self, CompletionQueue};
 use super::mailbox::{self, Mailbox, Responses};
 use super::order::{Bound, Order, Place, Ticket};
-use crate::runtime::cache::Keep;
-use crate::runtime::executor::desk::{self, Desk};
 
 /// What a model gives for a request.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,12 +44,18 @@ pub trait Observer: Send + Sync + 'static {
     fn consumed(&self, responses: u32, bytes: u64);
 }
 
+/// Keeps the only answer to a request, for equal requests. Dropped where there is no such answer.
+pub trait Keep: Send + Sync + 'static {
+    /// Keeps the answer; gives the requests that waited for it, each with its reply.
+    fn keep(self: Box<Self>, reply: &Reply) -> Vec<(Responder, Reply)>;
+}
+
 /// The obligation to answer one request. Dropping it before the last answer tells the caller so.
 pub struct Responder {
     way: Way,
-    home: Option<Arc<Desk>>,
+    home: Option<Arc<CompletionQueue>>,
     // Where the answer is to be kept for others.
-    keep: Option<Box<Keep>>,
+    keep: Option<Box<dyn Keep>>,
     // Where the model promises to answer in the order of requests.
     place: Option<Place>,
 }
@@ -74,7 +79,10 @@ impl Responder {
     /// A responder for one answer to a request that was taken in on this thread, and where the answer will arrive.
     pub fn unary() -> (Responder, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
-        (Responder { way: Way::One { sender, kept: None }, home: desk::current(), keep: None, place: None }, receiver)
+        (
+            Responder { way: Way::One { sender, kept: None }, home: completion::current(), keep: None, place: None },
+            receiver,
+        )
     }
 
     /// A responder for any number of answers to a request that was taken in on this thread, and where they will arrive.
@@ -91,13 +99,13 @@ impl Responder {
     /// A responder whose answers arrive, marked with the tag, in a mailbox that several requests of a caller share.
     pub fn into_mailbox(mailbox: &Arc<Mailbox>, tag: u64) -> (Responder, mailbox::Caller) {
         let (sender, caller) = mailbox::line(mailbox, tag);
-        // Straight into the mailbox, whichever thread brings it: a parcel that waits on a desk would be overtaken by what
-        // that desk's own thread brings next.
+        // Straight into the mailbox, whichever thread brings it: an answer in a completion queue would be overtaken by the
+        // next one of that queue's own thread.
         (Responder { way: Way::Many(sender), home: None, keep: None, place: None }, caller)
     }
 
     /// Has the answer kept for others, if it is one, and the only one.
-    pub fn keep(&mut self, keep: Keep) {
+    pub fn keep(&mut self, keep: impl Keep) {
         self.keep = Some(Box::new(keep));
     }
 
@@ -168,7 +176,7 @@ pub enum Delivery {
 impl Delivery {
     /// Keeps the answer for others, if it is one; those who wait for it already are given.
     #[cold]
-    fn keep(&self, keep: Keep) -> Vec<(Responder, Reply)> {
+    fn keep(&self, keep: Box<dyn Keep>) -> Vec<(Responder, Reply)> {
         match self {
             Delivery::One(_, Ok(reply)) | Delivery::Last(_, Some(Ok(reply))) => keep.keep(reply),
             _ => Vec::new(),
@@ -201,7 +209,7 @@ pub fn answer_one(responder: Responder, answer: Answer) {
         Way::Nobody => return,
     };
     match responder.home {
-        Some(desk) if !desk.is_here() => desk.deliver(&mut vec![delivery]),
+        Some(home) if !home.is_here() => home.push(&mut vec![delivery]),
         _ => delivery.hand_over(),
     }
 }
@@ -209,7 +217,7 @@ pub fn answer_one(responder: Responder, answer: Answer) {
 /// Collects answers, so that each network thread is woken once for all of them.
 #[derive(Default)]
 pub struct Parcels {
-    away: Vec<(Arc<Desk>, Vec<Delivery>)>,
+    away: Vec<(Arc<CompletionQueue>, Vec<Delivery>)>,
     // For readers, who may lock what the giver has locked now.
     read: Vec<Delivery>,
     // For those who wait for their turn; whoever it sets free may be a reader too.
@@ -257,7 +265,7 @@ impl Parcels {
             Way::Nobody => return,
         };
         if let Some(keep) = responder.keep {
-            delivery.keep(*keep).into_iter().for_each(|(other, reply)| self.end(other, Some(Ok(reply))));
+            delivery.keep(keep).into_iter().for_each(|(other, reply)| self.end(other, Some(Ok(reply))));
         }
         match responder.place {
             None => self.dispatch(responder.home, delivery),
@@ -269,22 +277,22 @@ impl Parcels {
     }
 
     #[cold]
-    fn hold(&mut self, ticket: Ticket, home: Option<Arc<Desk>>, delivery: Delivery) {
+    fn hold(&mut self, ticket: Ticket, home: Option<Arc<CompletionQueue>>, delivery: Delivery) {
         self.ordered.push(InTurn::Answer(ticket, Bound { home, delivery }));
     }
 
-    fn dispatch(&mut self, home: Option<Arc<Desk>>, delivery: Delivery) {
+    fn dispatch(&mut self, home: Option<Arc<CompletionQueue>>, delivery: Delivery) {
         match home {
             None if delivery.has_reader() => self.read.push(delivery),
-            Some(desk) if !desk.is_here() => self.parcel_for(desk).push(delivery),
+            Some(home) if !home.is_here() => self.parcel_for(home).push(delivery),
             _ => delivery.hand_over(),
         }
     }
 
-    fn parcel_for(&mut self, desk: Arc<Desk>) -> &mut Vec<Delivery> {
-        let at = self.away.iter().position(|(other, _)| Arc::ptr_eq(other, &desk));
+    fn parcel_for(&mut self, home: Arc<CompletionQueue>) -> &mut Vec<Delivery> {
+        let at = self.away.iter().position(|(other, _)| Arc::ptr_eq(other, &home));
         let at = at.unwrap_or_else(|| {
-            self.away.push((desk, Vec::new()));
+            self.away.push((home, Vec::new()));
             self.away.len() - 1
         });
         &mut self.away[at].1
@@ -292,9 +300,9 @@ impl Parcels {
 
     /// Sends the parcels off.
     pub fn send(&mut self) {
-        for (desk, deliveries) in &mut self.away {
+        for (home, deliveries) in &mut self.away {
             if !deliveries.is_empty() {
-                desk.deliver(deliveries);
+                home.push(deliveries);
             }
         }
         self.read.drain(..).for_each(Delivery::hand_over);

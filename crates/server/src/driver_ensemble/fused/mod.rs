@@ -28,8 +28,9 @@ use plan::Plan;
 use smallvec::SmallVec;
 
 use super::{Ensemble, run};
+use crate::request::completion;
+use crate::runtime::executor::Step;
 use crate::runtime::executor::record::withdraw_cancelled;
-use crate::runtime::executor::{Step, desk};
 use crate::runtime::model::pace::Pace;
 use crate::runtime::model::{ModelVersion, Pending};
 use crate::spec::ModelSpec;
@@ -105,7 +106,8 @@ impl Fusing {
     /// so too for as long as requests come: what is a step before them always keeps some instance. A network thread comes
     /// back once it has driven everything else, by when these are a step further; there is no use in it elsewhere.
     fn tries_again(&self, steps: usize) -> bool {
-        let again = desk::current().is_some() && self.tries.fetch_add(1, Ordering::Relaxed) < TRIES_PER_STEP * steps;
+        let again =
+            completion::is_network_thread() && self.tries.fetch_add(1, Ordering::Relaxed) < TRIES_PER_STEP * steps;
         if !again {
             self.tries.store(0, Ordering::Relaxed);
         }

@@ -13,7 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
-use crate::runtime::sequences::Visit;
+use crate::request::visit::Visit;
 use crate::spec::{ModelSpec, Port};
 
 mod sequence;

@@ -8,7 +8,7 @@ use super::asked::{Asked, Key};
 use super::flight::{Flight, Flights};
 use super::{ResponseCache, book_hit, copy};
 use crate::books::statistics::FailureReason;
-use crate::request::responder::{Reply, Responder};
+use crate::request::responder::{self, Reply, Responder};
 use crate::runtime::model::{ModelVersion, Pending};
 
 /// Keeps the answer to a request once it is there. Dropped without one, it has those computed who waited for it.
@@ -42,10 +42,11 @@ impl Keep {
         self.leading = flight.map(|flight| Leading { flights, flight, model });
         self.leading.is_some()
     }
+}
 
-    /// Keeps this answer, the only one to its request. It is also the answer to those who waited for it, who are given.
-    pub fn keep(self, reply: &Reply) -> Vec<(Responder, Reply)> {
-        let Keep { cache, model, key, asked, looked, leading } = self;
+impl responder::Keep for Keep {
+    fn keep(self: Box<Self>, reply: &Reply) -> Vec<(Responder, Reply)> {
+        let Keep { cache, model, key, asked, looked, leading } = *self;
         // Every caller who waits holds the version.
         let Some(model) = model.upgrade() else { return Vec::new() };
         let began = Instant::now();

@@ -1,13 +1,13 @@
 //! Who drives a claimed instance: the network thread itself for quick models, else a thread of the pool.
 
 pub mod alarm;
-pub mod desk;
 mod exchange;
 mod lock;
 pub mod nap;
 pub mod pool;
 pub mod record;
 pub mod reshape;
+pub mod run_queue;
 mod turns;
 
 use std::sync::Arc;
@@ -40,18 +40,14 @@ impl Turns for Run {
     }
 }
 
-/// Has a claimed instance driven: on this network thread where the model is quick, else in the pool.
+/// Starts a claimed instance: on this network thread where the model is quick, else in the pool.
 pub fn start(run: Run) {
-    match desk::current() {
-        Some(desk) if run.model.pace.is_quick() => desk.run(run),
-        _ => pool::drive(run),
-    }
+    if run.model.pace.is_quick() { start_quick(run) } else { pool::drive(run) }
 }
 
-/// Has requests taken through all steps of an ensemble at once, which is quick.
-pub fn start_fused(run: Run) {
-    match desk::current() {
-        Some(desk) => desk.run(run),
-        None => pool::drive(run),
+/// Starts a run that is known to be quick: on this thread where it is a network thread, else in the pool.
+pub fn start_quick(run: Run) {
+    if let Err(run) = run_queue::push(run) {
+        pool::drive(run);
     }
 }

@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 use crate::books::metrics;
 use crate::books::statistics::{Shares, Statistics};
 use crate::events::EventQueue;
-use crate::request::chain::Chain;
+use crate::request::chain::{Chain, VersionId};
 pub use crate::request::check;
 use crate::request::check::{Checked, check_request};
 use crate::request::mailbox::{Caller, Mailbox, Reader, Responses};
@@ -69,6 +69,8 @@ pub struct Pending {
 pub struct ModelVersion {
     /// What the control plane said of it.
     pub spec: ModelSpec,
+    /// A number that no other version has.
+    pub id: VersionId,
     /// Name, shared with every answer.
     pub name: Arc<str>,
     /// Labels of its metrics.
@@ -119,6 +121,7 @@ impl ModelVersion {
         let configuration = ArcSwap::from_pointee(Configuration::of(&spec)?);
         let sequences = spec.scheduling.sequences().map(|said| Sequences::new(&spec, said)).transpose()?;
         Ok(ModelVersion {
+            id: VersionId::new(),
             name: spec.name.as_str().into(),
             labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
             statistics: Statistics::default(),
@@ -139,6 +142,16 @@ impl ModelVersion {
             gone: Arc::default(),
             spec,
         })
+    }
+
+    /// The chain of models that wait for a call which this version makes, for a request that came from `caller`.
+    pub fn chain(&self, caller: Option<Arc<Chain>>) -> Arc<Chain> {
+        Chain::new(self.id, &self.name, caller)
+    }
+
+    /// The names of a chain's models where this version is one of them: a call of it would wait for itself.
+    pub fn cycle(&self, chain: &Chain) -> Option<String> {
+        chain.cycle(self.id, &self.name)
     }
 
     /// The configuration as HTTP answers it.

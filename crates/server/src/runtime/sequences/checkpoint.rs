@@ -15,7 +15,8 @@ use alipes_protocol::limits::MAX_DIMENSIONS;
 use alipes_protocol::{Datatype, Shape, shape};
 use bytes::Bytes;
 
-use super::states::{Kept, StatePort, States};
+use super::states::{StatePort, States};
+use crate::request::visit::Kept;
 
 const MAGIC: &[u8; 8] = b"ALIPSTA1";
 

@@ -23,8 +23,9 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 pub use controls::{Control, Controls, Standing};
-pub use states::{Kept, StatePort, StateTable, States};
-pub use visit::Visit;
+pub use states::{StatePort, StateTable, States};
+
+pub use crate::request::visit::{Kept, Visit};
 
 use crate::request::check::{Checked, CheckedInput, RequestContext, Terms};
 use crate::request::responder::Responder;

@@ -8,8 +8,9 @@ use alipes_scheduler::Work;
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-use super::states::{Kept, StateTable};
+use super::states::StateTable;
 use super::{Sequences, Standing, slot};
+use crate::request::visit::Kept;
 use crate::runtime::model::Pending;
 use crate::spec::ModelSpec;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use alipes_engine::EngineError;
 use alipes_protocol::{Datatype, Shape, shape};
-use bytes::Bytes;
 
+use crate::request::visit::Kept;
 use crate::spec::{ModelSpec, StateSpec};
 
 /// The states of a model's sequences.
@@ -31,15 +31,6 @@ pub struct StatePort {
     pub output_index: usize,
     /// What it is when a sequence begins.
     pub initial: Kept,
-}
-
-/// What is kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
-    /// Sizes, with the batch dimension where the model batches.
-    pub shape: Shape,
-    /// Row-major bytes.
-    pub data: Bytes,
 }
 
 impl States {
@@ -145,6 +136,8 @@ impl StateTable {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     fn state(datatype: Datatype, initial_dims: &[i64], initial_file: Option<String>) -> StateSpec {

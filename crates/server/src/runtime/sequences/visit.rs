@@ -5,20 +5,9 @@ use alipes_scheduler::Work;
 use bytes::Bytes;
 
 use super::rows::Rows;
-use super::{Kept, Sequences, slot};
+use super::{Kept, Sequences, Visit, slot};
 use crate::request::responder::{Parcels, Reply};
 use crate::runtime::model::Pending;
-
-/// What is done with the states of a sequence.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Visit {
-    /// They are answered, as bytes.
-    Take,
-    /// They are these from now on.
-    Put(Box<[Kept]>),
-    /// The sequence is over.
-    End,
-}
 
 impl Rows {
     /// Does what a visit came for.
