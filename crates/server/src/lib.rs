@@ -29,6 +29,4 @@ pub use request::{budget, inflight};
 pub use runtime::model::ModelVersion;
 pub use runtime::{cache, context, control, executor, limiter, model, reactors, registry, sequences};
 pub use server::Server;
-/// The former path of [`service`], for the modules beneath that still name the service.
-use service as handlers;
 pub use service::Service;

@@ -103,7 +103,8 @@ fn protocol(kind: ListenerKind, service: &Arc<Service>) -> Arc<dyn Protocol> {
 }
 
 /// The run-to-completion queue of each network thread.
-const HOOKS: ThreadHooks = ThreadHooks { start: || drop(tokio::spawn(RunQueue::open().serve())), stop: RunQueue::close };
+const HOOKS: ThreadHooks =
+    ThreadHooks { start: || drop(tokio::spawn(RunQueue::open().serve())), stop: RunQueue::close };
 
 /// Longest time that the last traces may take to be written, once the server has stopped.
 const TRACES_TIMEOUT: Duration = Duration::from_secs(5);
