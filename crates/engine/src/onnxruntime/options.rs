@@ -121,8 +121,7 @@ mod tests {
 
     /// What the library holds for an entry of a session that is set up with these options.
     fn entry(options: &SessionOptions, key: &std::ffi::CStr) -> String {
-        let library = std::env::var_os("ALIPES_ONNXRUNTIME_LIBRARY");
-        let library = library.expect("ALIPES_ONNXRUNTIME_LIBRARY names the libonnxruntime.so of an installed wheel");
+        let library = alipes_testkit::onnxruntime_library();
         let builder = options.builder(library::load(Path::new(&library)).unwrap()).unwrap();
         let mut value = [0_u8; 16];
         let mut len = value.len();

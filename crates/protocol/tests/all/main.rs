@@ -1,0 +1,12 @@
+//! The integration tests of this crate, as one program: it links once.
+
+mod support;
+
+mod damaged_grpc;
+mod damaged_json;
+mod grpc_roundtrip;
+mod grpc_vectors;
+mod json_properties;
+mod json_value;
+mod json_vectors;
+mod regions;

@@ -1,0 +1,20 @@
+//! The integration tests of this crate, as one program: it links once.
+
+mod common;
+
+mod arbiter;
+mod direct;
+mod dynamic;
+mod ensemble;
+mod ensemble_properties;
+mod ensemble_turns;
+mod explain;
+mod fairness;
+mod model_queue;
+mod properties;
+mod queue_policy;
+mod queue_policy_properties;
+mod sequence_properties;
+mod sequences;
+mod streams;
+mod timelines;

@@ -1,0 +1,270 @@
+//! A gRPC door on a real socket, tonic in front of it, and models behind it that do what a test says.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
+use alipes_protocol::codec::proto::inference::model_infer_request::InferInputTensor;
+use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelStreamInferResponse};
+use alipes_protocol::{Datatype, InferRequest, Tensor};
+use alipes_scheduler::Effect;
+use alipes_server::compose;
+use alipes_server::driver_native::slots::Slots;
+use alipes_server::executor::answer::{Reply, Responder};
+use alipes_server::grpc::{GrpcProtocol, serve_connection};
+use alipes_server::model::Pending;
+use alipes_server::model::check::check_request;
+use alipes_server::net::connection::TransportStream;
+use alipes_server::{ModelVersion, Service};
+use bytes::Bytes;
+use prost::Message;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::metadata::MetadataValue;
+use tonic::transport::Channel;
+use tonic::{Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+/// How long anything may take before a test gives up.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A door with models behind it, and a client in front of it.
+pub struct Door {
+    pub address: SocketAddr,
+    pub client: Channel,
+    pub service: Arc<Service>,
+    pub draining: watch::Sender<bool>,
+}
+
+impl Door {
+    pub async fn open(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Door {
+        let service = Arc::new(service(models));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (draining, watching) = watch::channel(false);
+        let behind = Arc::new(GrpcProtocol::new(Arc::clone(&service)));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let mut watching = watching.clone();
+                let drained = async move { drop(watching.wait_for(|draining| *draining).await) };
+                tokio::spawn(serve_connection(TransportStream::tcp(stream), Arc::clone(&behind), drained));
+            }
+        });
+        let client = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
+        Door { address, client, service, draining }
+    }
+
+    pub async fn call<Q, A>(&self, path: &'static str, request: Q) -> Result<A, Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut grpc = tonic::client::Grpc::new(self.client.clone()).max_decoding_message_size(usize::MAX);
+        grpc.ready().await.map_err(|error| Status::unknown(error.to_string()))?;
+        let path = http::uri::PathAndQuery::from_static(path);
+        Ok(grpc.unary(Request::new(request), path, ProstCodec::<Q, A>::default()).await?.into_inner())
+    }
+
+    /// Opens a stream; with `strict_errors` an error of a model ends it.
+    pub async fn stream(&self, strict_errors: bool) -> Stream {
+        let mut grpc = tonic::client::Grpc::new(self.client.clone()).max_decoding_message_size(usize::MAX);
+        grpc.ready().await.unwrap();
+        let (requests, receiver) = mpsc::unbounded_channel();
+        let mut request = Request::new(UnboundedReceiverStream::new(receiver));
+        if strict_errors {
+            request.metadata_mut().insert("triton_grpc_error", MetadataValue::from_static("true"));
+        }
+        let path = http::uri::PathAndQuery::from_static("/inference.GRPCInferenceService/ModelStreamInfer");
+        let codec = ProstCodec::<ModelInferRequest, ModelStreamInferResponse>::default();
+        let responses = grpc.streaming(request, path, codec).await.unwrap().into_inner();
+        Stream { requests: Some(requests), responses }
+    }
+}
+
+/// A client's end of a stream.
+pub struct Stream {
+    requests: Option<mpsc::UnboundedSender<ModelInferRequest>>,
+    responses: Streaming<ModelStreamInferResponse>,
+}
+
+impl Stream {
+    pub fn send(&self, request: ModelInferRequest) {
+        self.requests.as_ref().expect("the stream is half-closed").send(request).unwrap();
+    }
+
+    pub fn half_close(&mut self) {
+        self.requests = None;
+    }
+
+    /// The next message, or how the stream ended.
+    pub async fn next(&mut self) -> Result<Option<ModelStreamInferResponse>, Status> {
+        tokio::time::timeout(PATIENCE, self.responses.message()).await.expect("an answer in time")
+    }
+
+    pub async fn response(&mut self) -> ModelStreamInferResponse {
+        self.next().await.unwrap().expect("the stream has not ended")
+    }
+}
+
+/// The id, the error and the parameter `triton_final_response` of a message.
+pub fn told(message: &ModelStreamInferResponse) -> (&str, &str, Option<bool>) {
+    let response = message.infer_response.as_ref().expect("every message says which request it is about");
+    let last = response.parameters.get("triton_final_response").map(|last| match last.parameter_choice {
+        Some(ParameterChoice::BoolParam(last)) => last,
+        _ => panic!("{last:?} is no truth value"),
+    });
+    (&response.id, &message.error_message, last)
+}
+
+/// A service behind no door.
+pub fn service(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Service {
+    let endpoint = json!({"enabled": true, "address": "127.0.0.1", "port": 0});
+    let config = json!({
+        "schema": 1, "id": "alipes-test", "http": endpoint, "grpc": endpoint, "metrics": endpoint,
+        "control_mode": "none", "counter_latencies": true, "cpu_metrics": false,
+    });
+    let service = compose::service(serde_json::from_value(config).unwrap());
+    for model in models {
+        let name = model.spec.name.clone();
+        service.registry.publish(&name, "", vec![model]);
+    }
+    service.registry.set_index(Vec::new(), true);
+    service
+}
+
+/// Version 3 of a model with the input `X` and the output `Y`, one instance and no batches.
+pub fn model(name: &str, decoupled: bool, engine: impl Engine + 'static) -> Arc<ModelVersion> {
+    let spec = json!({
+        "schema": 1, "name": name, "version": 3, "platform": "test", "max_batch_size": 0,
+        "inputs": [{"name": "X", "datatype": "FP32", "dims": [-1]}],
+        "outputs": [{"name": "Y", "datatype": "FP32", "dims": [-1]}],
+        "scheduling": {"kind": "direct"}, "instances": ["i"], "decoupled": decoupled,
+        "engine": {"kind": "onnxruntime", "library": "", "model_path": "", "intra_op_threads": 1,
+            "inter_op_threads": 1, "execution_mode": "sequential", "graph_optimization": "all",
+            "session_config": {}, "memory_arena": true},
+        // A ModelConfig whose name, field 1, is "echo".
+        "config_json": "{}", "config_proto": "CgRlY2hv", "metric_tags": {},
+    });
+    let slots = Arc::new(Slots::new(vec![Box::new(engine)]));
+    Arc::new(ModelVersion::new(serde_json::from_value(spec).unwrap(), slots).unwrap())
+}
+
+/// Answers its one input.
+pub struct Echo;
+
+impl Engine for Echo {
+    fn run(
+        &mut self,
+        inputs: &[InputView<'_>],
+        wanted: &[usize],
+        outputs: &mut Vec<OutputTensor>,
+    ) -> Result<(), EngineError> {
+        outputs.extend(wanted.iter().map(|&index| OutputTensor {
+            index,
+            datatype: inputs[0].datatype,
+            shape: inputs[0].shape.into(),
+            data: Bytes::copy_from_slice(inputs[0].data),
+        }));
+        Ok(())
+    }
+}
+
+/// Is never run: the test stands in for it.
+struct Nobody;
+
+impl Engine for Nobody {
+    fn run(&mut self, _: &[InputView<'_>], _: &[usize], _: &mut Vec<OutputTensor>) -> Result<(), EngineError> {
+        Err(EngineError::internal("the test answers in this model's place"))
+    }
+}
+
+/// A model whose requests the test takes and answers itself.
+pub struct Puppet {
+    pub model: Arc<ModelVersion>,
+}
+
+impl Puppet {
+    pub fn new(name: &str, decoupled: bool) -> Puppet {
+        let model = model(name, decoupled, Nobody);
+        let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
+        let (responder, _) = Responder::unary();
+        let arrived = Instant::now();
+        let first = Pending {
+            checked: checked.unwrap(),
+            arrived,
+            responder,
+            chain: None,
+            shares: None,
+            trace: None,
+            deadline: None,
+        };
+        // With this request the only instance is claimed for good, and who has claimed it comes for all the others.
+        let claimed = model.queue().submit(Instant::now(), first);
+        assert_eq!(claimed.ok(), Some(Effect::Start(0)));
+        let puppet = Puppet { model };
+        drop(puppet.take_waiting());
+        puppet
+    }
+
+    /// The next request, once it waits.
+    pub async fn take(&self) -> Pending {
+        let deadline = Instant::now() + PATIENCE;
+        while self.model.waiting() == 0 {
+            assert!(Instant::now() < deadline, "no request came");
+            tokio::task::yield_now().await;
+        }
+        self.take_waiting()
+    }
+
+    /// The next request, which waits.
+    pub fn take_waiting(&self) -> Pending {
+        let mut batch = Vec::new();
+        let _ = self.model.queue().next(Instant::now(), 0, &mut batch);
+        batch.pop().expect("a request waits")
+    }
+}
+
+/// A request for a model, with an id and so many elements.
+pub fn request(model: &str, id: &str, elements: usize) -> ModelInferRequest {
+    let Tensor { name, shape, data, .. } = tensor(elements);
+    let input = InferInputTensor {
+        name: name.into_string(),
+        datatype: "FP32".to_owned(),
+        shape: shape.into_vec(),
+        ..Default::default()
+    };
+    ModelInferRequest {
+        model_name: model.to_owned(),
+        id: id.to_owned(),
+        inputs: vec![input],
+        raw_input_contents: vec![data],
+        ..Default::default()
+    }
+}
+
+/// The same request, which also wants to know of an end that carries no response.
+pub fn with_empty_final_response(mut request: ModelInferRequest) -> ModelInferRequest {
+    let asked = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(true)) };
+    request.parameters.insert("triton_enable_empty_final_response".to_owned(), asked);
+    request
+}
+
+/// The input `X` of so many elements.
+pub fn tensor(elements: usize) -> Tensor {
+    let data: Vec<u8> = (0..elements * size_of::<f32>()).map(|at| at as u8).collect();
+    Tensor {
+        name: "X".into(),
+        datatype: Datatype::Fp32,
+        shape: [elements as i64].into_iter().collect(),
+        data: data.into(),
+    }
+}
+
+/// A reply with the output `Y` of so many elements.
+pub fn reply(elements: usize) -> Reply {
+    Reply { outputs: vec![Tensor { name: "Y".into(), ..tensor(elements) }], parameters: Vec::new() }
+}

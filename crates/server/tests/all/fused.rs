@@ -1,0 +1,419 @@
+//! Batches that go through all steps of an ensemble at once: they are answered and booked as those that go step by step.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{PATIENCE, service};
+use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_protocol::{Datatype, InferError, InferRequest, RequestedOutput, Tensor};
+use alipes_scheduler::{Decision, Why};
+use alipes_server::build::build;
+use alipes_server::driver_native::slots::Slots;
+use alipes_server::executor::answer::{Answer, Reply};
+use alipes_server::executor::run_queue::RunQueue;
+use alipes_server::{ModelVersion, Service};
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+/// Values in a row.
+const WIDTH: usize = 2;
+
+/// What a model makes of its inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Makes {
+    /// Adds so much to the sum of its inputs.
+    Sum(u8),
+    /// The same, in rows that are one value longer.
+    Longer,
+    /// One row too few.
+    Fewer,
+    Failure,
+    Panic,
+}
+
+/// An engine that adds up what it is given. Its bytes begin at an odd address, as nothing keeps engines from doing.
+struct Adds(Makes);
+
+impl Engine for Adds {
+    fn run(
+        &mut self,
+        inputs: &[InputView<'_>],
+        wanted: &[usize],
+        outputs: &mut Vec<OutputTensor>,
+    ) -> Result<(), EngineError> {
+        let mut shape: Vec<i64> = inputs[0].shape.to_vec();
+        let mut values = floats(inputs[0].data);
+        for input in &inputs[1..] {
+            assert!(input.is_aligned(), "engines read numbers where they are");
+            values.iter_mut().zip(floats(input.data)).for_each(|(value, more)| *value += more);
+        }
+        let plus = match self.0 {
+            Makes::Sum(plus) => f32::from(plus),
+            Makes::Longer => {
+                values = values.chunks(WIDTH).flat_map(|row| row.iter().copied().chain([0.0])).collect();
+                shape[1] += 1;
+                0.0
+            }
+            Makes::Fewer => {
+                shape[0] -= 1;
+                values.truncate(values.len() - WIDTH);
+                0.0
+            }
+            Makes::Failure => return Err(EngineError::internal("it failed")),
+            Makes::Panic => panic!("as the test says"),
+        };
+        values.iter_mut().for_each(|value| *value += plus);
+        let bytes = [0].into_iter().chain(values.iter().flat_map(|value| value.to_le_bytes())).collect::<Bytes>();
+        outputs.extend(wanted.iter().map(|&index| OutputTensor {
+            index,
+            datatype: Datatype::Fp32,
+            shape: shape.iter().copied().collect(),
+            data: bytes.slice(1..),
+        }));
+        Ok(())
+    }
+}
+
+fn floats(data: &[u8]) -> Vec<f32> {
+    data.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
+fn port(name: &str, open: bool) -> Value {
+    json!({"name": name, "datatype": "FP32", "dims": [if open { -1 } else { WIDTH as i64 }]})
+}
+
+fn batches(most: u32) -> Value {
+    if most > 0 {
+        json!({"kind": "dynamic", "preferred_batch_sizes": [], "max_queue_delay_us": 0})
+    } else {
+        json!({"kind": "direct"})
+    }
+}
+
+/// What all models say of themselves.
+fn said(name: &str, most: u32) -> Value {
+    json!({
+        "schema": 1, "name": name, "version": 1, "platform": "test", "max_batch_size": most, "decoupled": false,
+        "scheduling": batches(most), "config_json": "{}", "config_proto": "", "metric_tags": {},
+    })
+}
+
+fn with(mut spec: Value, more: Value) -> Value {
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    spec
+}
+
+/// A model with these inputs and the outputs `Y` and `Z`, which looks quick.
+fn adder(name: &str, inputs: &[&str], makes: Makes, most: u32, instances: usize) -> Arc<ModelVersion> {
+    let spec = with(
+        said(name, most),
+        json!({
+            "inputs": inputs.iter().map(|name| port(name, false)).collect::<Vec<_>>(),
+            "outputs": [port("Z", true), port("Y", true)], "instances": vec!["i"; instances],
+            "engine": {"kind": "onnxruntime", "library": "", "model_path": "", "intra_op_threads": 1,
+                "inter_op_threads": 1, "execution_mode": "sequential", "graph_optimization": "all",
+                "session_config": {}, "memory_arena": true},
+        }),
+    );
+    let engines = (0..instances).map(|_| Box::new(Adds(makes)) as Box<dyn Engine>).collect();
+    let model = ModelVersion::new(serde_json::from_value(spec).unwrap(), Arc::new(Slots::new(engines))).unwrap();
+    model.pace.note(Duration::from_micros(1));
+    Arc::new(model)
+}
+
+/// Models that take the ensemble's input, or what a model before them makes, and each other's; the last gives the output. The
+/// second has two inputs.
+struct Stage {
+    service: Arc<Service>,
+    models: Vec<Arc<ModelVersion>>,
+    /// Through all steps at once, where nothing speaks against it.
+    fused: Arc<ModelVersion>,
+    /// The same ensemble, which goes step by step, since it says how many calls a step may have.
+    apart: Arc<ModelVersion>,
+}
+
+impl Stage {
+    fn new(makes: &[Makes], most: u32, instances: usize) -> Stage {
+        let mut models = Vec::new();
+        let mut steps = Vec::new();
+        for (number, &makes) in makes.iter().enumerate() {
+            let (name, from) =
+                (format!("m{number}"), if number == 0 { "X".into() } else { format!("t{}", number - 1) });
+            let inputs: &[&str] = if number == 1 { &["B", "A"] } else { &["A"] };
+            let mut given = json!({"A": from});
+            if number == 1 {
+                given["B"] = json!("X");
+            }
+            models.push(adder(&name, inputs, makes, most, instances));
+            steps.push(json!({"model": name, "version": -1, "inputs": given, "decoupled": false,
+                "outputs": {"Y": format!("t{number}"), "Z": format!("z{number}")}}));
+        }
+        let service = Arc::new(service(models.iter().map(Arc::clone)));
+        let last = makes.len() - 1;
+        let ensemble = |name: &str, most_calls: u32| {
+            let spec = with(
+                said(name, most),
+                json!({
+                    "inputs": [port("X", true)], "outputs": [port(&format!("t{last}"), true), port("z0", true)],
+                    "scheduling": {"kind": "direct"}, "instances": [],
+                    "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most_calls},
+                }),
+            );
+            let built = build(&service.context, serde_json::from_value(spec).unwrap()).unwrap();
+            service.registry.publish(name, "", vec![Arc::clone(&built)]);
+            built
+        };
+        let (fused, apart) = (ensemble("fused", 0), ensemble("apart", 1000));
+        let stage = Stage { service, models, fused, apart };
+        // The models are looked at when the first request comes.
+        let _ = wait(stage.fused.submit(request(0, 1, most), Instant::now()));
+        stage.assert_at_rest();
+        stage
+    }
+
+    /// Batches that an instance ran for an ensemble, as far as its model remembers.
+    fn fused_batches(&self, model: usize) -> Vec<(usize, u64)> {
+        let decisions = self.models[model].queue().explain(Instant::now()).decisions;
+        let fused = decisions.into_iter().filter_map(|(_, decision)| match decision {
+            Decision::Took { requests, rows, why: Why::Fused, .. } => Some((requests, rows)),
+            _ => None,
+        });
+        fused.collect()
+    }
+
+    fn assert_at_rest(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        for model in self.models.iter().chain([&self.fused, &self.apart]) {
+            while !model.queue().is_quiet() {
+                assert!(Instant::now() < deadline, "{} has not come to rest", model.name);
+                thread::yield_now();
+            }
+        }
+    }
+}
+
+fn request(number: usize, rows: usize, most: u32) -> InferRequest {
+    wide_request(number, rows, most, WIDTH)
+}
+
+fn wide_request(number: usize, rows: usize, most: u32, width: usize) -> InferRequest {
+    let rows = if most > 0 { rows } else { 1 };
+    let values = (0..rows * width).map(|at| (number * 100 + at) as f32);
+    let shape = (most > 0).then_some(rows).into_iter().chain([width]).map(|size| size as i64).collect();
+    let data = values.flat_map(f32::to_le_bytes).collect::<Bytes>();
+    let tensor = Tensor { name: "X".into(), datatype: Datatype::Fp32, shape, data };
+    InferRequest { id: format!("r{number}").as_str().into(), inputs: vec![tensor], ..Default::default() }
+}
+
+fn wait(sent: Result<oneshot::Receiver<Answer>, InferError>) -> Answer {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let answer = async { tokio::time::timeout(PATIENCE, sent?).await.expect("in time").expect("it is answered") };
+    runtime.block_on(answer)
+}
+
+/// What ensembles of different names say alike.
+fn leveled(answer: Answer) -> Answer {
+    answer.map_err(|error| InferError { message: error.message.replace("'apart'", "'fused'"), ..error })
+}
+
+/// Success, failures, rows and how many spans of waiting and computing are counted.
+fn booked(model: &ModelVersion) -> [u64; 9] {
+    let books = model.statistics.snapshot();
+    let [rejected, canceled, backend, other] = books.failures;
+    let computed = books.compute.compute_infer.count;
+    [
+        books.success.count,
+        books.fail.count,
+        rejected,
+        canceled,
+        backend,
+        other,
+        books.inference_count,
+        books.queue.count,
+        computed,
+    ]
+}
+
+fn difference(after: [u64; 9], before: [u64; 9]) -> [u64; 9] {
+    std::array::from_fn(|at| after[at] - before[at])
+}
+
+fn any_makes() -> impl Strategy<Value = Makes> {
+    prop_oneof![
+        12 => (0u8..9).prop_map(Makes::Sum),
+        1 => Just(Makes::Longer),
+        1 => Just(Makes::Fewer),
+        1 => Just(Makes::Failure),
+        1 => Just(Makes::Panic),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_request_is_answered_and_booked_as_step_by_step(
+        makes in vec(any_makes(), 1..5), batches: bool, rows in 1usize..4, width in prop_oneof![9 => Just(WIDTH), 1 => Just(3)],
+    ) {
+        let most = if batches { 8 } else { 0 };
+        // What has no rows cannot have one too few.
+        prop_assume!(batches || !makes.iter().any(|makes| matches!(makes, Makes::Fewer | Makes::Longer)));
+        let stage = Stage::new(&makes, most, 1);
+        let count = |model: &Arc<ModelVersion>| {
+            let before: Vec<_> = stage.models.iter().chain([model]).map(|model| booked(model)).collect();
+            let answer = wait(model.submit(wide_request(1, rows, most, width), Instant::now()));
+            stage.assert_at_rest();
+            let after = stage.models.iter().chain([model]).map(|model| booked(model));
+            (leveled(answer), after.zip(before).map(|(after, before)| difference(after, before)).collect::<Vec<_>>())
+        };
+        let fused_before = stage.fused_batches(0).len();
+        let (apart, fused) = (count(&stage.apart), count(&stage.fused));
+        prop_assert_eq!(&apart, &fused);
+        prop_assert_eq!(stage.fused_batches(0).len() - fused_before, 1);
+    }
+
+    #[test]
+    fn each_of_many_requests_gets_its_own_whoever_asks_the_models_meanwhile(
+        makes in vec((0u8..9).prop_map(Makes::Sum), 1..4), batches: bool, instances in 1usize..3,
+        sizes in vec(1usize..4, 1..12),
+    ) {
+        let most = if batches { 8 } else { 0 };
+        let stage = Stage::new(&makes, most, instances);
+        let expected = |number, rows| leveled(wait(stage.apart.submit(request(number, rows, most), Instant::now())));
+        let expected: Vec<_> = sizes.iter().enumerate().map(|(number, &rows)| expected(number, rows)).collect();
+        thread::scope(|scope| {
+            for part in 0..3 {
+                let (stage, sizes, expected) = (&stage, &sizes, &expected);
+                scope.spawn(move || {
+                    let model = if part == 0 { &stage.apart } else { &stage.fused };
+                    let sent: Vec<_> = sizes
+                        .iter()
+                        .enumerate()
+                        .map(|(number, &rows)| model.submit(request(number, rows, most), Instant::now()))
+                        .collect();
+                    for (sent, expected) in sent.into_iter().zip(expected) {
+                        assert_eq!(&leveled(wait(sent)), expected);
+                    }
+                });
+            }
+        });
+        stage.assert_at_rest();
+        prop_assert_eq!(stage.fused.statistics.snapshot().fail.count, 0);
+    }
+}
+
+#[test]
+fn requests_that_came_together_are_one_batch_of_each_model() {
+    let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2), Makes::Sum(3)], 8, 1);
+    let requests = |runtime: &tokio::runtime::Runtime, queue: &Arc<RunQueue>| {
+        let sent: Vec<_> =
+            (0..3).map(|number| stage.fused.submit(request(number, 2, 8), Instant::now()).unwrap()).collect();
+        assert_eq!(stage.fused.waiting(), 3);
+        drop(tokio::task::LocalSet::new());
+        runtime.block_on(async {
+            let serving = tokio::spawn(Arc::clone(queue).serve());
+            for (number, sent) in sent.into_iter().enumerate() {
+                let Reply { outputs, .. } = tokio::time::timeout(PATIENCE, sent).await.unwrap().unwrap().unwrap();
+                let first = (number * 100) as f32;
+                // Both inputs of the second model are what the first was given, or made.
+                assert_eq!(floats(&outputs[0].data)[0], (first + 1.0) + first + 2.0 + 3.0);
+                assert_eq!(floats(&outputs[1].data)[0], first + 1.0);
+            }
+            serving.abort();
+        });
+    };
+    on_a_network_thread(requests);
+    for model in 0..3 {
+        assert_eq!(stage.fused_batches(model).last(), Some(&(3, 6)));
+    }
+    let books = stage.fused.statistics.snapshot();
+    // An ensemble counts each request as an execution, however they went through its steps.
+    assert_eq!((books.execution_count, books.inference_count), (4, 7));
+}
+
+/// Runs a test on a thread with a run-to-completion queue, as network threads have.
+fn on_a_network_thread(test: impl FnOnce(&tokio::runtime::Runtime, &Arc<RunQueue>)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let queue = RunQueue::open();
+    test(&runtime, &queue);
+    RunQueue::close();
+}
+
+#[test]
+fn requests_that_find_an_instance_taken_wait_a_moment_and_then_go_step_by_step() {
+    let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
+    let before = stage.fused_batches(0).len();
+    let taken = stage.models[1].queue().claim().unwrap();
+    on_a_network_thread(|runtime, queue| {
+        let sent = stage.fused.submit(request(1, 1, 8), Instant::now()).unwrap();
+        runtime.block_on(async {
+            let serving = tokio::spawn(Arc::clone(queue).serve());
+            let deadline = Instant::now() + PATIENCE;
+            while stage.models[1].waiting() == 0 {
+                assert!(Instant::now() < deadline, "the request has not come to the second step");
+                tokio::task::yield_now().await;
+            }
+            let effect = stage.models[1].with_queue(|queue, now| queue.finish(now, taken));
+            stage.models[1].carry_out(effect);
+            assert!(tokio::time::timeout(PATIENCE, sent).await.unwrap().unwrap().is_ok());
+            serving.abort();
+        });
+    });
+    assert_eq!(stage.fused_batches(0).len(), before);
+}
+
+#[test]
+fn a_request_goes_step_by_step_where_it_wants_less_than_everything_or_a_model_is_not_quick() {
+    let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
+    let before = stage.fused_batches(0).len();
+    let ask = |request| assert!(wait(stage.fused.submit(request, Instant::now())).is_ok());
+    let outputs = vec![RequestedOutput { name: "z0".into(), ..Default::default() }];
+    ask(InferRequest { outputs, ..request(1, 1, 8) });
+    assert_eq!(stage.fused_batches(0).len(), before);
+    // The first one still waits in the ensemble's queue, and finds out there.
+    (0..200).for_each(|_| stage.models[1].pace.note(Duration::from_millis(50)));
+    (0..2).for_each(|number| ask(request(number, 1, 8)));
+    assert_eq!(stage.fused_batches(0).len(), before);
+}
+
+#[test]
+fn a_version_that_replaces_another_is_asked_from_then_on() {
+    let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
+    let other = adder("m0", &["A"], Makes::Sum(40), 8, 1);
+    stage.service.registry.publish("m0", "", vec![Arc::clone(&other)]);
+    for _ in 0..3 {
+        let reply = wait(stage.fused.submit(request(0, 1, 8), Instant::now())).unwrap();
+        assert_eq!(floats(&reply.outputs[1].data)[0], 40.0);
+    }
+    assert_eq!(stage.models[0].statistics.snapshot().success.count, 1);
+    assert_eq!(other.queue().explain(Instant::now()).decisions.len(), 3);
+    stage.service.registry.publish("m0", "", Vec::new());
+    let error = wait(stage.fused.submit(request(0, 1, 8), Instant::now())).unwrap_err();
+    let text = "in ensemble 'fused', Request for unknown model: 'm0' has no available versions";
+    assert_eq!(error.message, text);
+}
+
+#[test]
+fn callers_who_leave_cost_no_execution() {
+    let stage = Stage::new(&[Makes::Sum(1)], 8, 1);
+    let before = stage.models[0].statistics.snapshot().execution_count;
+    on_a_network_thread(|runtime, queue| {
+        let sent: Vec<_> = (0..3).map(|number| stage.fused.submit(request(number, 1, 8), Instant::now())).collect();
+        drop(sent);
+        runtime.block_on(async {
+            let serving = tokio::spawn(Arc::clone(queue).serve());
+            let deadline = Instant::now() + PATIENCE;
+            while !stage.fused.queue().is_quiet() {
+                assert!(Instant::now() < deadline, "the requests are still there");
+                tokio::task::yield_now().await;
+            }
+            serving.abort();
+        });
+    });
+    assert_eq!(stage.models[0].statistics.snapshot().execution_count, before);
+    assert_eq!(stage.fused.statistics.snapshot().failures, [0, 3, 0, 0]);
+}

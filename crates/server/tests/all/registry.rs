@@ -1,0 +1,46 @@
+//! Names and namespaces: which model a request means.
+
+use std::sync::Arc;
+
+use crate::common::{Echo, model};
+use alipes_protocol::Code;
+use alipes_server::registry::Registry;
+
+fn refusal(registry: &Registry, name: &str) -> (Code, String) {
+    let error = registry.find(name, "").err().expect("it is refused");
+    (error.code, error.message)
+}
+
+#[test]
+fn one_name_in_several_namespaces_is_found_as_long_as_one_of_them_serves() {
+    let registry = Registry::default();
+    let (one, two) = (model("m", false, Echo), model("m", false, Echo));
+    registry.publish("m", "/one", vec![Arc::clone(&one)]);
+    assert!(Arc::ptr_eq(&registry.find("m", "").unwrap(), &one));
+
+    registry.publish("m", "/two", vec![Arc::clone(&two)]);
+    let text =
+        "There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve ambiguity.";
+    assert_eq!(refusal(&registry, "m"), (Code::InvalidArgument, text.to_owned()));
+    assert_eq!(registry.models()["m"].versions().count(), 2);
+
+    registry.publish("m", "/one", Vec::new());
+    assert!(Arc::ptr_eq(&registry.find("m", "3").unwrap(), &two));
+
+    registry.publish("m", "/two", Vec::new());
+    let text = "Request for unknown model: 'm' has no available versions";
+    assert_eq!(refusal(&registry, "m"), (Code::NotFound, text.to_owned()));
+}
+
+#[test]
+fn a_name_that_is_forgotten_was_never_there() {
+    let registry = Registry::default();
+    registry.publish("m", "", vec![model("m", false, Echo)]);
+    registry.publish("m", "/one", Vec::new());
+    registry.forget("m", "");
+    assert_eq!(refusal(&registry, "m").1, "Request for unknown model: 'm' has no available versions");
+    registry.forget("m", "/one");
+    assert_eq!(refusal(&registry, "m").1, "Request for unknown model: 'm' is not found");
+    registry.forget("never", "");
+    assert!(registry.models().is_empty());
+}

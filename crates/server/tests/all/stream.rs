@@ -1,0 +1,316 @@
+//! `ModelStreamInfer` on a real socket: order, ends, errors, limits and farewells.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::common::{
+    Door, Echo, PATIENCE, Puppet, Stream, model, reply, request, told, with_empty_final_response as with_empty_final,
+};
+use alipes_protocol::codec::proto::inference::{ModelInferResponse, ModelStreamInferResponse};
+use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
+use alipes_protocol::{Code, InferError};
+use alipes_server::executor::answer::{Observer, Parcels};
+use alipes_server::model::Pending;
+
+/// Counts what the caller does.
+#[derive(Clone, Default)]
+struct Seen(Arc<SeenCounts>);
+
+#[derive(Default)]
+struct SeenCounts {
+    cancelled: AtomicU64,
+    responses: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Observer for Seen {
+    fn cancelled(&self) {
+        self.0.cancelled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn consumed(&self, responses: u32, bytes: u64) {
+        self.0.responses.fetch_add(responses.into(), Ordering::Relaxed);
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Waits until something is so.
+async fn until(so: impl Fn() -> bool, what: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    while !so() {
+        assert!(Instant::now() < deadline, "{what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+fn answer(pending: Pending) {
+    Parcels::default().add(pending.responder, Ok(reply(1)));
+}
+
+/// The ids of the next messages, each of which is the only response to its request.
+async fn ids(stream: &mut Stream, messages: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    for _ in 0..messages {
+        let message = stream.response().await;
+        let (id, error, last) = told(&message);
+        assert_eq!((error, last), ("", Some(true)));
+        ids.push(id.to_owned());
+    }
+    ids
+}
+
+#[tokio::test]
+async fn a_native_model_answers_each_request_with_its_own_tensor() {
+    let door = Door::open([model("echo", false, Echo)]).await;
+    let mut stream = door.stream(false).await;
+    for elements in [0, 1, 100, 4095, 4096, 300_000, 3] {
+        let request = request("echo", "x", elements);
+        stream.send(request.clone());
+        let ModelStreamInferResponse { error_message, infer_response } = stream.response().await;
+        let ModelInferResponse { model_name, model_version, outputs, raw_output_contents, .. } =
+            infer_response.unwrap();
+        assert_eq!((error_message.as_str(), model_name.as_str(), model_version.as_str()), ("", "echo", "3"));
+        assert_eq!(raw_output_contents, request.raw_input_contents);
+        assert_eq!((outputs[0].name.as_str(), outputs[0].shape[0]), ("Y", elements as i64));
+    }
+    stream.half_close();
+    assert_eq!(stream.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn ordinary_models_answer_in_the_order_of_the_requests() {
+    let (slow, quick) = (Puppet::new("slow", false), Puppet::new("quick", false));
+    let door = Door::open([Arc::clone(&slow.model), Arc::clone(&quick.model)]).await;
+    let mut stream = door.stream(false).await;
+    for (model, id) in [("slow", "1"), ("quick", "2"), ("absent", "3"), ("quick", "4")] {
+        stream.send(request(model, id, 1));
+    }
+    let first = slow.take().await;
+    answer(quick.take().await);
+    answer(quick.take().await);
+    answer(first);
+    assert_eq!(ids(&mut stream, 2).await, ["1", "2"]);
+    let refused = stream.response().await;
+    assert_eq!(told(&refused), ("3", "Request for unknown model: 'absent' is not found", None));
+    assert_eq!(refused.infer_response.unwrap().model_name, "");
+    assert_eq!(ids(&mut stream, 1).await, ["4"]);
+}
+
+#[tokio::test]
+async fn decoupled_models_answer_whenever_they_are_ready() {
+    let (ordinary, decoupled) = (Puppet::new("ordinary", false), Puppet::new("decoupled", true));
+    let door = Door::open([Arc::clone(&ordinary.model), Arc::clone(&decoupled.model)]).await;
+    let mut stream = door.stream(false).await;
+    stream.send(request("ordinary", "o", 1));
+    stream.send(request("decoupled", "a", 1));
+    stream.send(request("decoupled", "b", 1));
+    let held = ordinary.take().await;
+    let (mut a, b) = (decoupled.take().await.responder, decoupled.take().await.responder);
+    let mut parcels = Parcels::default();
+    parcels.respond(&mut a, Ok(reply(1)));
+    assert_eq!(told(&stream.response().await), ("a", "", Some(false)));
+    parcels.add(b, Ok(reply(1)));
+    assert_eq!(told(&stream.response().await), ("b", "", Some(true)));
+    parcels.add(a, Ok(reply(1)));
+    assert_eq!(told(&stream.response().await), ("a", "", Some(true)));
+    answer(held);
+    assert_eq!(ids(&mut stream, 1).await, ["o"]);
+}
+
+#[tokio::test]
+async fn an_end_without_a_response_is_told_to_those_who_ask() {
+    let puppet = Puppet::new("m", true);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = door.stream(false).await;
+    stream.send(request("m", "silent", 1));
+    stream.send(with_empty_final(request("m", "told", 1)));
+    let mut parcels = Parcels::default();
+    for _ in 0..2 {
+        let mut responder = puppet.take().await.responder;
+        parcels.respond(&mut responder, Ok(reply(1)));
+        parcels.finish(responder);
+    }
+    assert_eq!(told(&stream.response().await), ("silent", "", Some(false)));
+    assert_eq!(told(&stream.response().await), ("told", "", Some(false)));
+    let end = stream.response().await;
+    assert_eq!(told(&end), ("told", "", Some(true)));
+    let end = end.infer_response.unwrap();
+    assert_eq!((end.model_name.as_str(), end.model_version.as_str(), end.outputs.len()), ("m", "", 0));
+    stream.half_close();
+    assert_eq!(stream.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_ordinary_model_that_ends_apart_from_its_response_has_one_response_all_the_same() {
+    let puppet = Puppet::new("m", false);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = door.stream(false).await;
+    stream.send(with_empty_final(request("m", "1", 1)));
+    let mut responder = puppet.take().await.responder;
+    Parcels::default().respond(&mut responder, Ok(reply(1)));
+    Parcels::default().finish(responder);
+    assert_eq!(ids(&mut stream, 1).await, ["1"]);
+    stream.half_close();
+    assert_eq!(stream.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn errors_of_models_leave_the_stream_open() {
+    let puppet = Puppet::new("m", true);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = door.stream(false).await;
+    stream.send(with_empty_final(request("m", "e", 1)));
+    let mut responder = puppet.take().await.responder;
+    let mut parcels = Parcels::default();
+    parcels.respond(&mut responder, Err(InferError::internal("middle")));
+    parcels.respond(&mut responder, Ok(reply(1)));
+    parcels.add(responder, Err(InferError::internal("last")));
+    let middle = stream.response().await;
+    assert_eq!(told(&middle), ("e", "middle", Some(false)));
+    assert_eq!(middle.infer_response.unwrap().model_name, "m");
+    assert_eq!(told(&stream.response().await), ("e", "", Some(false)));
+    assert_eq!(told(&stream.response().await), ("e", "last", Some(true)));
+    stream.send(request("m", "lost", 1));
+    drop(puppet.take().await);
+    let lost = stream.response().await;
+    assert_eq!(told(&lost), ("lost", "the model dropped the request without an answer", Some(true)));
+}
+
+#[tokio::test]
+async fn an_error_of_a_model_ends_a_strict_stream_and_withdraws_its_other_requests() {
+    let puppet = Puppet::new("m", true);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = door.stream(true).await;
+    stream.send(request("absent", "refused", 1));
+    let refused = stream.response().await;
+    assert_eq!(told(&refused).0, "refused");
+    stream.send(request("m", "a", 1));
+    stream.send(request("m", "b", 1));
+    let (failing, other) = (puppet.take().await.responder, puppet.take().await.responder);
+    Parcels::default().add(failing, Err(InferError::new(Code::NotFound, "last failure")));
+    let status = stream.next().await.unwrap_err();
+    assert_eq!((status.code(), status.message()), (tonic::Code::NotFound, "last failure"));
+    assert!(other.is_cancelled());
+}
+
+#[tokio::test]
+async fn a_half_closed_stream_ends_when_its_requests_have() {
+    let puppet = Puppet::new("m", true);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = door.stream(false).await;
+    stream.send(request("m", "1", 1));
+    stream.half_close();
+    let mut responder = puppet.take().await.responder;
+    let mut parcels = Parcels::default();
+    parcels.respond(&mut responder, Ok(reply(1)));
+    assert_eq!(told(&stream.response().await), ("1", "", Some(false)));
+    parcels.add(responder, Ok(reply(1)));
+    assert_eq!(told(&stream.response().await), ("1", "", Some(true)));
+    assert_eq!(stream.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn whoever_leaves_withdraws_every_request_of_the_stream() {
+    let puppet = Puppet::new("m", true);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = door.stream(false).await;
+    let seen = Seen::default();
+    let mut underway = Vec::new();
+    for _ in 0..3 {
+        stream.send(request("m", "1", 1));
+        let mut pending = puppet.take().await;
+        pending.responder.observe(seen.clone());
+        underway.push(pending.responder);
+    }
+    Parcels::default().respond(&mut underway[0], Ok(reply(1)));
+    assert_eq!(told(&stream.response().await).0, "1");
+    drop(stream);
+    until(|| seen.0.cancelled.load(Ordering::Relaxed) == 3, "the model never heard of it").await;
+    assert!(underway.iter().all(|responder| responder.is_cancelled()));
+    assert!(door.service.inflight.wait_empty(Instant::now()));
+}
+
+#[tokio::test]
+async fn what_is_taken_is_reported_and_a_client_that_does_not_read_is_given_little() {
+    const RESPONSES: u64 = 2000;
+    const ELEMENTS: usize = 2000;
+    let puppet = Puppet::new("m", true);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = door.stream(false).await;
+    stream.send(request("m", "1", 1));
+    let mut responder = puppet.take().await.responder;
+    let seen = Seen::default();
+    responder.observe(seen.clone());
+    let mut parcels = Parcels::default();
+    (0..RESPONSES).for_each(|_| parcels.respond(&mut responder, Ok(reply(ELEMENTS))));
+    // A second stream on the same connection is served: this one does not stand in its way.
+    let mut other = door.stream(false).await;
+    other.send(request("absent", "2", 1));
+    assert_eq!(told(&other.response().await).0, "2");
+    let taken = seen.0.responses.load(Ordering::Relaxed);
+    assert!(taken < RESPONSES / 2, "{taken} of {RESPONSES} responses were taken though none was read");
+    for _ in 0..RESPONSES {
+        assert_eq!(told(&stream.response().await), ("1", "", Some(false)));
+    }
+    let expected = (RESPONSES, RESPONSES * (ELEMENTS * size_of::<f32>()) as u64);
+    let counts = || (seen.0.responses.load(Ordering::Relaxed), seen.0.bytes.load(Ordering::Relaxed));
+    until(|| counts() == expected, "not every response was reported").await;
+}
+
+#[tokio::test]
+async fn a_stream_has_only_so_many_requests_in_flight() {
+    const MORE: usize = 20;
+    let puppet = Puppet::new("m", false);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = door.stream(false).await;
+    (0..GRPC_MAX_STREAM_REQUESTS + MORE).for_each(|number| stream.send(request("m", &number.to_string(), 1)));
+    until(|| puppet.model.waiting() == GRPC_MAX_STREAM_REQUESTS, "the requests never came").await;
+    let mut other = door.stream(false).await;
+    other.send(request("absent", "x", 1));
+    other.response().await;
+    assert_eq!(puppet.model.waiting(), GRPC_MAX_STREAM_REQUESTS);
+    for number in 0..GRPC_MAX_STREAM_REQUESTS + MORE {
+        answer(puppet.take().await);
+        assert_eq!(ids(&mut stream, 1).await, [number.to_string()]);
+    }
+}
+
+#[tokio::test]
+async fn room_that_comes_free_without_a_word_is_used() {
+    let puppet = Puppet::new("m", true);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let stream = door.stream(false).await;
+    (0..=GRPC_MAX_STREAM_REQUESTS).for_each(|_| stream.send(request("m", "", 1)));
+    for _ in 0..=GRPC_MAX_STREAM_REQUESTS {
+        Parcels::default().finish(puppet.take().await.responder);
+    }
+}
+
+#[tokio::test]
+async fn a_draining_stream_finishes_what_it_has_and_says_goodbye() {
+    let puppet = Puppet::new("m", true);
+    let door = Door::open([Arc::clone(&puppet.model)]).await;
+    let (mut idle, mut busy) = (door.stream(false).await, door.stream(false).await);
+    busy.send(request("m", "1", 1));
+    let mut responder = puppet.take().await.responder;
+    door.draining.send_replace(true);
+    let status = idle.next().await.unwrap_err();
+    let text = "GRPC server is shutting down and has stopped accepting new requests.";
+    assert_eq!((status.code(), status.message()), (tonic::Code::Unavailable, text));
+    let mut parcels = Parcels::default();
+    parcels.respond(&mut responder, Ok(reply(1)));
+    assert_eq!(told(&busy.response().await), ("1", "", Some(false)));
+    parcels.add(responder, Ok(reply(1)));
+    assert_eq!(told(&busy.response().await), ("1", "", Some(true)));
+    assert_eq!(busy.next().await.unwrap_err().code(), tonic::Code::Unavailable);
+}
+
+#[tokio::test]
+async fn the_unary_call_refuses_models_with_any_number_of_responses() {
+    let door = Door::open([model("m", true, Echo)]).await;
+    let path = "/inference.GRPCInferenceService/ModelInfer";
+    let status = door.call::<_, ModelInferResponse>(path, request("m", "1", 1)).await.unwrap_err();
+    let text = "ModelInfer RPC doesn't support models with decoupled transaction policy";
+    assert_eq!((status.code(), status.message()), (tonic::Code::Unimplemented, text));
+}

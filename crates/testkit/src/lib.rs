@@ -1,0 +1,37 @@
+//! What the tests of several crates share: files of the repository, damaged inputs, and tests that need a process of their
+//! own. A development dependency only, and it knows none of the product's crates.
+
+#![forbid(unsafe_code)]
+
+mod isolation;
+pub mod mutation;
+
+use std::path::{Path, PathBuf};
+
+pub use isolation::is_in_own_process;
+
+/// The root of the repository.
+pub fn repository_root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The model file of a recorded repository's model.
+pub fn golden_model(name: &str) -> PathBuf {
+    repository_root().join("tests/golden/models/basic").join(name).join("1/model.onnx")
+}
+
+/// An ONNX model made for tests.
+pub fn onnx_vector(name: &str) -> PathBuf {
+    repository_root().join("tests/vectors/onnx").join(format!("{name}.onnx"))
+}
+
+/// The ONNX Runtime library of the environment.
+///
+/// # Panics
+///
+/// If the environment names none.
+pub fn onnxruntime_library() -> PathBuf {
+    let path = std::env::var_os("ALIPES_ONNXRUNTIME_LIBRARY");
+    path.expect("ALIPES_ONNXRUNTIME_LIBRARY names the libonnxruntime.so of an installed wheel: use `make test-rust`")
+        .into()
+}
