@@ -28,10 +28,9 @@ use super::message::{Message, Messages, PREFIX_BYTES, Parsed, Receiving, parse_i
 use super::response::{check_length, compressed_prefix, prefix};
 use super::tracing::Entry;
 use super::{deadline, status};
-use crate::executor::answer::Reply;
 use crate::net::connection::RequestBody;
-use crate::service::Service;
 use crate::service::stream::{Event, Session};
+use crate::service::{Reply, Service};
 use crate::trace::sent::Sent;
 
 /// Responses are batched up to about this many bytes: enough to make frames and wake-ups few, and little to hold for a

@@ -10,8 +10,7 @@ use super::body;
 use super::response::{self, ResponseBody};
 use crate::budget::Charge;
 use crate::net::connection::RequestBody;
-use crate::registry::IndexEntry;
-use crate::service::Service;
+use crate::service::{IndexEntry, Service};
 
 /// Whether a model is ready: 200 without a body, or Triton 2.51's refusal.
 pub async fn model_ready(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {

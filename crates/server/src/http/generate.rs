@@ -11,11 +11,10 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use super::compression::Coding;
 use super::response::{self, ResponseBody};
 use super::{body, events};
-use crate::model::ModelVersion;
 use crate::net::connection::RequestBody;
 use crate::regions::Held;
-use crate::service::Service;
 use crate::service::generate::{Generation, declared_input};
+use crate::service::{ModelVersion, Service};
 use crate::workers::clock::now_ns;
 
 /// Triton's words for a model that does not answer exactly once.

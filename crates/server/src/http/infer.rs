@@ -15,10 +15,9 @@ use super::compression::{self, Coding};
 use super::repeated::Repeated;
 use super::response::{self, ResponseBody};
 use crate::budget::{Budget, Charge};
-use crate::cache::Encoded;
 use crate::net::connection::{RequestBody, Spelling};
 use crate::regions::Finder;
-use crate::service::Service;
+use crate::service::{Encoded, Service};
 use crate::workers::clock::now_ns;
 
 /// Length of the JSON in front of binary tensors. Source: the binary tensor extension.

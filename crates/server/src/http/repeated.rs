@@ -8,9 +8,7 @@ use alipes_protocol::{InferError, InferRequest, Parameter};
 
 use super::body::Body;
 use crate::budget::{Budget, Charge};
-use crate::cache::{Cached, Encoded, Posted};
-use crate::model::ModelVersion;
-use crate::service::Service;
+use crate::service::{Cached, Encoded, ModelVersion, Posted, Service};
 
 /// A body that may have been answered before.
 pub(super) struct Repeated<'a> {

@@ -23,10 +23,16 @@ pub use metadata::{ModelMetadata, PortMetadata, ServerMetadata};
 pub use statistics::ModelStatistics;
 pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
 
+// The types of the runtime that HTTP and gRPC encode, so that neither needs to know the runtime.
+pub use crate::cache::{Cached, Encoded, Posted};
+pub use crate::executor::answer::Reply;
+pub use crate::model::ModelVersion;
+pub use crate::model::check::{check_id, has_id};
+pub use crate::registry::IndexEntry;
+
 use crate::books::cpu::CpuMeter;
 use crate::context::Context;
 use crate::inflight::Inflight;
-use crate::model::ModelVersion;
 use crate::regions::Regions;
 use crate::trace::Traces;
 
