@@ -136,7 +136,7 @@ pub const HTTP2_LAST_PIECE_BYTES: usize = 4096;
 /// Source: gRPC, after RFC 1122.
 pub const GRPC_IDLE_PING_TIME: Duration = Duration::from_secs(7200);
 
-/// Most connections to the metrics endpoint: scrapers are few, and they must get in when the other doors are full.
+/// Most connections to the metrics endpoint: scrapers are few, and they must connect while the other endpoints are full.
 pub const METRICS_MAX_CONNECTIONS: usize = 128;
 
 /// Most connections at a time that wait for their clients to read that there are too many.

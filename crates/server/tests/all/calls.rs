@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{Door, Echo, PATIENCE, Puppet, model, request};
+use crate::common::{Echo, GrpcServer, PATIENCE, Puppet, model, request};
 use alipes_protocol::codec::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use bytes::{Bytes, BytesMut};
@@ -22,8 +22,8 @@ const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
 type Client = SendRequest<Full<Bytes>>;
 
-async fn connect(door: &Door) -> Client {
-    let stream = TcpStream::connect(door.address).await.unwrap();
+async fn connect(server: &GrpcServer) -> Client {
+    let stream = TcpStream::connect(server.address).await.unwrap();
     let (client, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     client
@@ -70,8 +70,8 @@ fn ask(id: &str) -> Bytes {
 #[tokio::test]
 async fn a_deadline_ends_a_call_that_waits_and_takes_its_request_out_of_the_queue() {
     let puppet = Puppet::new("puppet", false);
-    let door = Door::open([puppet.model.clone()]).await;
-    let mut client = connect(&door).await;
+    let server = GrpcServer::open([puppet.model.clone()]).await;
+    let mut client = connect(&server).await;
     let answer = call(&mut client, INFER, &[("grpc-timeout", "20m")], ask("1")).await;
     assert_eq!(status(answer).await, ("4".to_owned(), "Deadline Exceeded".to_owned()));
     until(|| puppet.model.waiting() == 0).await;
@@ -81,8 +81,8 @@ async fn a_deadline_ends_a_call_that_waits_and_takes_its_request_out_of_the_queu
 #[tokio::test]
 async fn a_deadline_ends_a_stream_and_withdraws_all_that_it_asked_for() {
     let puppet = Puppet::new("puppet", false);
-    let door = Door::open([puppet.model.clone()]).await;
-    let mut client = connect(&door).await;
+    let server = GrpcServer::open([puppet.model.clone()]).await;
+    let mut client = connect(&server).await;
     let body = [ask("1"), ask("2"), ask("3")].concat().into();
     let answer = call(&mut client, STREAM, &[("grpc-timeout", "50000u")], body).await;
     assert_eq!(status(answer).await.0, "4");
@@ -92,8 +92,8 @@ async fn a_deadline_ends_a_stream_and_withdraws_all_that_it_asked_for() {
 
 #[tokio::test]
 async fn a_deadline_that_does_not_pass_changes_nothing() {
-    let door = Door::open([model("echo", false, Echo)]).await;
-    let mut client = connect(&door).await;
+    let server = GrpcServer::open([model("echo", false, Echo)]).await;
+    let mut client = connect(&server).await;
     for headers in [&[("grpc-timeout", "99999999H")][..], &[("grpc-timeout", "600S")], &[]] {
         let answer = call(&mut client, INFER, headers, framed(&request("echo", "1", 4))).await;
         assert_eq!(status(answer).await.0, "0");
@@ -104,8 +104,8 @@ async fn a_deadline_that_does_not_pass_changes_nothing() {
 
 #[tokio::test]
 async fn a_timeout_that_is_none_is_refused() {
-    let door = Door::open([model("echo", false, Echo)]).await;
-    let mut client = connect(&door).await;
+    let server = GrpcServer::open([model("echo", false, Echo)]).await;
+    let mut client = connect(&server).await;
     let answer = call(&mut client, INFER, &[("grpc-timeout", "soon")], framed(&request("echo", "1", 4))).await;
     let (code, text) = status(answer).await;
     assert_eq!(code, "13");
@@ -115,13 +115,13 @@ async fn a_timeout_that_is_none_is_refused() {
 #[tokio::test]
 async fn requests_that_are_cancelled_leave_the_queue_and_hurt_no_other() {
     let puppet = Puppet::new("puppet", false);
-    let door = Door::open([puppet.model.clone()]).await;
+    let server = GrpcServer::open([puppet.model.clone()]).await;
     let mut calls = Vec::new();
     let start = |client: &Client, id: usize| {
         let mut client = client.clone();
         tokio::spawn(async move { call(&mut client, INFER, &[], ask(&id.to_string())).await })
     };
-    let client = connect(&door).await;
+    let client = connect(&server).await;
     for id in 0..1000 {
         calls.push(start(&client, id));
     }
@@ -143,8 +143,8 @@ async fn requests_that_are_cancelled_leave_the_queue_and_hurt_no_other() {
 #[tokio::test]
 async fn a_client_that_goes_withdraws_what_its_streams_asked_for() {
     let puppet = Puppet::new("puppet", false);
-    let door = Door::open([puppet.model.clone()]).await;
-    let stream = door.stream(false).await;
+    let server = GrpcServer::open([puppet.model.clone()]).await;
+    let stream = server.stream(false).await;
     (0..100).for_each(|id| stream.send(request("puppet", &id.to_string(), 4)));
     until(|| puppet.model.waiting() == 100).await;
     drop(stream);
@@ -153,8 +153,8 @@ async fn a_client_that_goes_withdraws_what_its_streams_asked_for() {
 
 #[tokio::test]
 async fn an_encoding_that_is_not_known_is_refused_with_those_that_are() {
-    let door = Door::open([model("echo", false, Echo)]).await;
-    let mut client = connect(&door).await;
+    let server = GrpcServer::open([model("echo", false, Echo)]).await;
+    let mut client = connect(&server).await;
     for path in [INFER, STREAM, WATCH] {
         let answer = call(&mut client, path, &[("grpc-encoding", "zstd")], framed(&request("echo", "1", 4))).await;
         assert_eq!(answer.headers()["grpc-accept-encoding"], "identity,deflate,gzip");
@@ -164,8 +164,8 @@ async fn an_encoding_that_is_not_known_is_refused_with_those_that_are() {
 
 #[tokio::test]
 async fn a_message_that_only_says_it_is_compressed_ends_its_call() {
-    let door = Door::open([model("echo", false, Echo)]).await;
-    let mut client = connect(&door).await;
+    let server = GrpcServer::open([model("echo", false, Echo)]).await;
+    let mut client = connect(&server).await;
     let mut wire = framed(&request("echo", "1", 4)).to_vec();
     wire[0] = 1;
     for (path, headers, text) in [
@@ -189,16 +189,16 @@ async fn health(body: &mut Incoming) -> i32 {
 
 #[tokio::test]
 async fn a_watcher_is_told_now_and_whenever_readiness_changes() {
-    let door = Door::open([model("echo", false, Echo)]).await;
-    let mut client = connect(&door).await;
+    let server = GrpcServer::open([model("echo", false, Echo)]).await;
+    let mut client = connect(&server).await;
     let question = framed(&HealthCheckRequest { service: "whatever".to_owned() });
     let mut body = call(&mut client, WATCH, &[], question).await.into_body();
     assert_eq!(health(&mut body).await, 1);
-    door.service.registry.set_index(Vec::new(), false);
+    server.service.registry.set_index(Vec::new(), false);
     assert_eq!(health(&mut body).await, 2);
-    door.service.registry.set_index(Vec::new(), true);
+    server.service.registry.set_index(Vec::new(), true);
     assert_eq!(health(&mut body).await, 1);
-    door.draining.send_replace(true);
+    server.draining.send_replace(true);
     assert_eq!(health(&mut body).await, 2);
     let trailers = timeout(PATIENCE, body.frame()).await.unwrap().unwrap().unwrap().into_trailers().unwrap();
     assert_eq!(trailers["grpc-status"], "14");

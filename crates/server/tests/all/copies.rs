@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{Door, Echo, PATIENCE, model, request};
+use crate::common::{Echo, GrpcServer, PATIENCE, model, request};
 use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::model_infer_request::InferRequestedOutputTensor;
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
@@ -26,11 +26,11 @@ const HEAD_BYTES: u64 = 512;
 const LAST_BYTES: u64 = HTTP2_LAST_PIECE_BYTES as u64;
 
 /// An object of shared memory with room for one picture, which has lost its name.
-fn share(door: &Door, region: &str) {
+fn share(server: &GrpcServer, region: &str) {
     let key = format!("/alipes_copies_{}_{region}", std::process::id());
     let object = shm::open(&key, shm::OFlags::CREATE | shm::OFlags::RDWR, Mode::RUSR | Mode::WUSR).unwrap();
     rustix::fs::ftruncate(object, BYTES).unwrap();
-    door.service.regions.register(region, &key, 0, BYTES).unwrap();
+    server.service.regions.register(region, &key, 0, BYTES).unwrap();
     shm::unlink(&key).unwrap();
 }
 
@@ -42,17 +42,17 @@ fn place(region: &str) -> impl Iterator<Item = (String, InferParameter)> {
     parameters.into_iter().map(|(key, choice)| (key.to_owned(), InferParameter { parameter_choice: Some(choice) }))
 }
 
-async fn infer(door: &Door, request: ModelInferRequest) -> ModelInferResponse {
-    door.call("/inference.GRPCInferenceService/ModelInfer", request).await.unwrap()
+async fn infer(server: &GrpcServer, request: ModelInferRequest) -> ModelInferResponse {
+    server.call("/inference.GRPCInferenceService/ModelInfer", request).await.unwrap()
 }
 
 /// Posts a request with a binary tensor and reads the whole answer.
-async fn post(door: &Door, tensor: &[u8]) -> usize {
+async fn post(server: &GrpcServer, tensor: &[u8]) -> usize {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
-    let behind = Arc::new(HttpProtocol::new(Arc::clone(&door.service)));
-    tokio::spawn(serve_connection(TransportStream::tcp(stream), behind, std::future::pending()));
+    let protocol = Arc::new(HttpProtocol::new(Arc::clone(&server.service)));
+    tokio::spawn(serve_connection(TransportStream::tcp(stream), protocol, std::future::pending()));
     let json = format!(
         r#"{{"inputs":[{{"name":"X","datatype":"FP32","shape":[{ELEMENTS}],"parameters":{{"binary_data_size":{BYTES}}}}}],"parameters":{{"binary_data_output":true}}}}"#
     );
@@ -80,29 +80,29 @@ async fn copied<T>(future: impl Future<Output = T>) -> u64 {
 #[tokio::test]
 async fn a_large_tensor_is_copied_at_most_once_on_its_way_in_and_never_on_its_way_out() {
     alipes_testkit::own_process!();
-    let door = Door::open([model("echo", false, Echo)]).await;
+    let server = GrpcServer::open([model("echo", false, Echo)]).await;
     let large = request("echo", "7", ELEMENTS);
 
-    let sent = copied(async { assert!(post(&door, &large.raw_input_contents[0]).await > BYTES as usize) }).await;
+    let sent = copied(async { assert!(post(&server, &large.raw_input_contents[0]).await > BYTES as usize) }).await;
     assert!(sent <= BYTES + HEAD_BYTES, "HTTP: {sent} bytes were copied for a tensor of {BYTES}");
 
     let sent = copied(async {
-        assert_eq!(infer(&door, large.clone()).await.raw_output_contents[0].len(), BYTES as usize);
+        assert_eq!(infer(&server, large.clone()).await.raw_output_contents[0].len(), BYTES as usize);
     });
     let sent = sent.await;
     assert!(sent <= BYTES + HEAD_BYTES + LAST_BYTES, "gRPC: {sent} bytes were copied for a tensor of {BYTES}");
 
-    share(&door, "given");
-    share(&door, "taken");
+    share(&server, "given");
+    share(&server, "taken");
     let mut shared = large.clone();
     shared.raw_input_contents.clear();
     shared.inputs[0].parameters.extend(place("given"));
     let mut output = InferRequestedOutputTensor { name: "Y".to_owned(), ..Default::default() };
     shared.outputs = vec![output.clone()];
-    let sent = copied(infer(&door, shared.clone())).await;
+    let sent = copied(infer(&server, shared.clone())).await;
     assert_eq!(sent, LAST_BYTES, "an input in shared memory is read where it lies");
 
     output.parameters.extend(place("taken"));
     shared.outputs = vec![output];
-    assert_eq!(copied(infer(&door, shared)).await, BYTES, "an output is written into shared memory once");
+    assert_eq!(copied(infer(&server, shared)).await, BYTES, "an output is written into shared memory once");
 }

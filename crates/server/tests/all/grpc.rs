@@ -1,8 +1,8 @@
-//! The gRPC door on a real socket, with tonic as a client that we did not write.
+//! The gRPC server on a real socket, with tonic as a client that we did not write.
 
 use std::sync::Arc;
 
-use crate::common::{Door, Echo, model};
+use crate::common::{Echo, GrpcServer, model};
 use alipes_protocol::codec::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use alipes_protocol::codec::proto::inference::{
     ModelConfigRequest, ModelConfigResponse, ModelInferRequest, ModelInferResponse, ModelMetadataRequest,
@@ -20,12 +20,12 @@ use tonic::{Code, Status};
 
 const ELEMENTS: usize = 4;
 
-async fn open() -> Door {
-    Door::open([model("echo", false, Echo)]).await
+async fn open() -> GrpcServer {
+    GrpcServer::open([model("echo", false, Echo)]).await
 }
 
-async fn infer(door: &Door, request: ModelInferRequest) -> Result<ModelInferResponse, Status> {
-    door.call("/inference.GRPCInferenceService/ModelInfer", request).await
+async fn infer(server: &GrpcServer, request: ModelInferRequest) -> Result<ModelInferResponse, Status> {
+    server.call("/inference.GRPCInferenceService/ModelInfer", request).await
 }
 
 fn request(elements: usize) -> ModelInferRequest {
@@ -34,10 +34,10 @@ fn request(elements: usize) -> ModelInferRequest {
 
 #[tokio::test]
 async fn tensors_of_any_size_come_back() {
-    let door = open().await;
+    let server = open().await;
     for elements in [0, 1, 1000, 4094, 4096, 20_000, 3_000_000] {
         let request = request(elements);
-        let response = infer(&door, request.clone()).await.unwrap();
+        let response = infer(&server, request.clone()).await.unwrap();
         assert_eq!(response.raw_output_contents, request.raw_input_contents);
         assert_eq!((response.id.as_str(), response.model_version.as_str()), ("7", "3"));
         assert_eq!(response.outputs[0].shape, [elements as i64]);
@@ -46,10 +46,10 @@ async fn tensors_of_any_size_come_back() {
 
 #[tokio::test]
 async fn calls_share_a_connection() {
-    let door = Arc::new(open().await);
+    let server = Arc::new(open().await);
     let calls = (1..200_usize).map(|elements| {
-        let door = Arc::clone(&door);
-        tokio::spawn(async move { infer(&door, request(elements)).await.unwrap().raw_output_contents[0].len() })
+        let server = Arc::clone(&server);
+        tokio::spawn(async move { infer(&server, request(elements)).await.unwrap().raw_output_contents[0].len() })
     });
     for (elements, call) in (1..).zip(calls.collect::<Vec<_>>()) {
         assert_eq!(call.await.unwrap(), elements * ELEMENTS);
@@ -58,87 +58,90 @@ async fn calls_share_a_connection() {
 
 #[tokio::test]
 async fn errors_arrive_with_code_and_text_and_hurt_no_later_call() {
-    let door = open().await;
+    let server = open().await;
     let unknown = ModelInferRequest { model_name: "modèle %".to_owned(), ..Default::default() };
-    let status = infer(&door, unknown).await.unwrap_err();
+    let status = infer(&server, unknown).await.unwrap_err();
     assert_eq!(
         (status.code(), status.message()),
         (Code::NotFound, "Request for unknown model: 'modèle %' is not found")
     );
     let mut empty = request(4);
     empty.raw_input_contents.clear();
-    let status = infer(&door, empty).await.unwrap_err();
+    let status = infer(&server, empty).await.unwrap_err();
     let text = "unable to find data for input tensor 'X' for model 'echo' in request.";
     assert_eq!((status.code(), status.message()), (Code::InvalidArgument, text));
     let endless = ModelInferRequest { model_name: "x".repeat(1 << 20), ..Default::default() };
-    assert_eq!(infer(&door, endless).await.unwrap_err().code(), Code::NotFound);
-    assert!(infer(&door, request(4)).await.is_ok());
+    assert_eq!(infer(&server, endless).await.unwrap_err().code(), Code::NotFound);
+    assert!(infer(&server, request(4)).await.is_ok());
 }
 
 #[tokio::test]
 async fn bytes_that_are_no_message_are_an_internal_error() {
-    let door = open().await;
+    let server = open().await;
     // Field 1 is a number here, where the request has a text.
     let no_message = HealthCheckResponse { status: 1 };
-    let status = door.call::<_, ModelInferResponse>("/inference.GRPCInferenceService/ModelInfer", no_message).await;
+    let status = server.call::<_, ModelInferResponse>("/inference.GRPCInferenceService/ModelInfer", no_message).await;
     assert_eq!(status.unwrap_err().code(), Code::Internal);
 }
 
 #[tokio::test]
 async fn methods_that_nobody_knows_are_unimplemented() {
-    let door = open().await;
-    let status = door.call::<_, ServerLiveResponse>("/inference.Dream/On", ServerLiveRequest {}).await.unwrap_err();
+    let server = open().await;
+    let status = server.call::<_, ServerLiveResponse>("/inference.Dream/On", ServerLiveRequest {}).await.unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::Unimplemented, "unknown method /inference.Dream/On"));
 }
 
 #[tokio::test]
 async fn the_server_tells_how_it_is() {
-    let door = open().await;
+    let server = open().await;
     let live: ServerLiveResponse =
-        door.call("/inference.GRPCInferenceService/ServerLive", ServerLiveRequest {}).await.unwrap();
+        server.call("/inference.GRPCInferenceService/ServerLive", ServerLiveRequest {}).await.unwrap();
     let metadata: ServerMetadataResponse =
-        door.call("/inference.GRPCInferenceService/ServerMetadata", ServerMetadataRequest {}).await.unwrap();
+        server.call("/inference.GRPCInferenceService/ServerMetadata", ServerMetadataRequest {}).await.unwrap();
     assert!(live.live);
     assert_eq!(metadata.name, "alipes-test");
     for ready in [true, false] {
-        door.service.registry.set_index(Vec::new(), ready);
+        server.service.registry.set_index(Vec::new(), ready);
         let answer: ServerReadyResponse =
-            door.call("/inference.GRPCInferenceService/ServerReady", ServerReadyRequest {}).await.unwrap();
+            server.call("/inference.GRPCInferenceService/ServerReady", ServerReadyRequest {}).await.unwrap();
         let request = HealthCheckRequest { service: "whatever".to_owned() };
-        let health: HealthCheckResponse = door.call("/grpc.health.v1.Health/Check", request).await.unwrap();
+        let health: HealthCheckResponse = server.call("/grpc.health.v1.Health/Check", request).await.unwrap();
         assert_eq!((answer.ready, health.status), (ready, if ready { 1 } else { 2 }));
     }
 }
 
 #[tokio::test]
 async fn a_model_tells_what_it_is() {
-    let door = open().await;
+    let server = open().await;
     let (name, version) = ("echo".to_owned(), String::new());
     let request = ModelReadyRequest { name: name.clone(), version: version.clone() };
-    let ready: ModelReadyResponse = door.call("/inference.GRPCInferenceService/ModelReady", request).await.unwrap();
+    let ready: ModelReadyResponse = server.call("/inference.GRPCInferenceService/ModelReady", request).await.unwrap();
     assert!(ready.ready);
     let request = ModelMetadataRequest { name: name.clone(), version: version.clone() };
     let metadata: ModelMetadataResponse =
-        door.call("/inference.GRPCInferenceService/ModelMetadata", request).await.unwrap();
+        server.call("/inference.GRPCInferenceService/ModelMetadata", request).await.unwrap();
     assert_eq!((metadata.versions, metadata.inputs[0].datatype.as_str()), (vec!["3".to_owned()], "FP32"));
     let request = ModelConfigRequest { name: name.clone(), version: version.clone() };
-    let config: ModelConfigResponse = door.call("/inference.GRPCInferenceService/ModelConfig", request).await.unwrap();
+    let config: ModelConfigResponse =
+        server.call("/inference.GRPCInferenceService/ModelConfig", request).await.unwrap();
     assert_eq!(config.config.unwrap().name, "echo");
-    infer(&door, self::request(4)).await.unwrap();
+    infer(&server, self::request(4)).await.unwrap();
     let request = ModelStatisticsRequest { name, version };
     let statistics: ModelStatisticsResponse =
-        door.call("/inference.GRPCInferenceService/ModelStatistics", request).await.unwrap();
+        server.call("/inference.GRPCInferenceService/ModelStatistics", request).await.unwrap();
     assert_eq!(statistics.model_stats[0].inference_stats.as_ref().unwrap().success.as_ref().unwrap().count, 1);
 }
 
 #[tokio::test]
 async fn the_repository_is_shown_and_not_changed() {
-    let door = open().await;
-    let index: RepositoryIndexResponse =
-        door.call("/inference.GRPCInferenceService/RepositoryIndex", RepositoryIndexRequest::default()).await.unwrap();
+    let server = open().await;
+    let index: RepositoryIndexResponse = server
+        .call("/inference.GRPCInferenceService/RepositoryIndex", RepositoryIndexRequest::default())
+        .await
+        .unwrap();
     assert!(index.models.is_empty());
     let request = RepositoryModelLoadRequest { model_name: "echo".to_owned(), ..Default::default() };
-    let status = door
+    let status = server
         .call::<_, RepositoryModelLoadResponse>("/inference.GRPCInferenceService/RepositoryModelLoad", request)
         .await
         .unwrap_err();
@@ -147,11 +150,11 @@ async fn the_repository_is_shown_and_not_changed() {
 
 #[tokio::test]
 async fn a_draining_connection_takes_its_leave() {
-    let door = open().await;
-    let stream = TcpStream::connect(door.address).await.unwrap();
+    let server = open().await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
     let handshake = http2::handshake::<_, _, Empty<Bytes>>(TokioExecutor::new(), TokioIo::new(stream));
     // Whoever holds the sender could go on calling: that the connection ends is the server's doing.
     let (_sender, connection) = handshake.await.unwrap();
-    door.draining.send_replace(true);
+    server.draining.send_replace(true);
     connection.await.unwrap();
 }

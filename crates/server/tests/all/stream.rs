@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::common::{
-    Door, Echo, PATIENCE, Puppet, Stream, model, reply, request, told, with_empty_final_response as with_empty_final,
+    Echo, GrpcServer, PATIENCE, Puppet, Stream, model, reply, request, told,
+    with_empty_final_response as with_empty_final,
 };
 use alipes_protocol::codec::proto::inference::{ModelInferResponse, ModelStreamInferResponse};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
@@ -62,8 +63,8 @@ async fn ids(stream: &mut Stream, messages: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn a_native_model_answers_each_request_with_its_own_tensor() {
-    let door = Door::open([model("echo", false, Echo)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([model("echo", false, Echo)]).await;
+    let mut stream = server.stream(false).await;
     for elements in [0, 1, 100, 4095, 4096, 300_000, 3] {
         let request = request("echo", "x", elements);
         stream.send(request.clone());
@@ -81,8 +82,8 @@ async fn a_native_model_answers_each_request_with_its_own_tensor() {
 #[tokio::test]
 async fn ordinary_models_answer_in_the_order_of_the_requests() {
     let (slow, quick) = (Puppet::new("slow", false), Puppet::new("quick", false));
-    let door = Door::open([Arc::clone(&slow.model), Arc::clone(&quick.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&slow.model), Arc::clone(&quick.model)]).await;
+    let mut stream = server.stream(false).await;
     for (model, id) in [("slow", "1"), ("quick", "2"), ("absent", "3"), ("quick", "4")] {
         stream.send(request(model, id, 1));
     }
@@ -100,8 +101,8 @@ async fn ordinary_models_answer_in_the_order_of_the_requests() {
 #[tokio::test]
 async fn decoupled_models_answer_whenever_they_are_ready() {
     let (ordinary, decoupled) = (Puppet::new("ordinary", false), Puppet::new("decoupled", true));
-    let door = Door::open([Arc::clone(&ordinary.model), Arc::clone(&decoupled.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&ordinary.model), Arc::clone(&decoupled.model)]).await;
+    let mut stream = server.stream(false).await;
     stream.send(request("ordinary", "o", 1));
     stream.send(request("decoupled", "a", 1));
     stream.send(request("decoupled", "b", 1));
@@ -121,8 +122,8 @@ async fn decoupled_models_answer_whenever_they_are_ready() {
 #[tokio::test]
 async fn an_end_without_a_response_is_told_to_those_who_ask() {
     let puppet = Puppet::new("m", true);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(false).await;
     stream.send(request("m", "silent", 1));
     stream.send(with_empty_final(request("m", "told", 1)));
     let mut parcels = Parcels::default();
@@ -144,8 +145,8 @@ async fn an_end_without_a_response_is_told_to_those_who_ask() {
 #[tokio::test]
 async fn an_ordinary_model_that_ends_apart_from_its_response_has_one_response_all_the_same() {
     let puppet = Puppet::new("m", false);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(false).await;
     stream.send(with_empty_final(request("m", "1", 1)));
     let mut responder = puppet.take().await.responder;
     Parcels::default().respond(&mut responder, Ok(reply(1)));
@@ -158,8 +159,8 @@ async fn an_ordinary_model_that_ends_apart_from_its_response_has_one_response_al
 #[tokio::test]
 async fn errors_of_models_leave_the_stream_open() {
     let puppet = Puppet::new("m", true);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(false).await;
     stream.send(with_empty_final(request("m", "e", 1)));
     let mut responder = puppet.take().await.responder;
     let mut parcels = Parcels::default();
@@ -180,8 +181,8 @@ async fn errors_of_models_leave_the_stream_open() {
 #[tokio::test]
 async fn an_error_of_a_model_ends_a_strict_stream_and_withdraws_its_other_requests() {
     let puppet = Puppet::new("m", true);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let mut stream = door.stream(true).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(true).await;
     stream.send(request("absent", "refused", 1));
     let refused = stream.response().await;
     assert_eq!(told(&refused).0, "refused");
@@ -197,8 +198,8 @@ async fn an_error_of_a_model_ends_a_strict_stream_and_withdraws_its_other_reques
 #[tokio::test]
 async fn a_half_closed_stream_ends_when_its_requests_have() {
     let puppet = Puppet::new("m", true);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(false).await;
     stream.send(request("m", "1", 1));
     stream.half_close();
     let mut responder = puppet.take().await.responder;
@@ -213,8 +214,8 @@ async fn a_half_closed_stream_ends_when_its_requests_have() {
 #[tokio::test]
 async fn whoever_leaves_withdraws_every_request_of_the_stream() {
     let puppet = Puppet::new("m", true);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(false).await;
     let seen = Seen::default();
     let mut underway = Vec::new();
     for _ in 0..3 {
@@ -228,7 +229,7 @@ async fn whoever_leaves_withdraws_every_request_of_the_stream() {
     drop(stream);
     until(|| seen.0.cancelled.load(Ordering::Relaxed) == 3, "the model never heard of it").await;
     assert!(underway.iter().all(|responder| responder.is_cancelled()));
-    assert!(door.service.inflight.wait_empty(Instant::now()));
+    assert!(server.service.inflight.wait_empty(Instant::now()));
 }
 
 #[tokio::test]
@@ -236,8 +237,8 @@ async fn what_is_taken_is_reported_and_a_client_that_does_not_read_is_given_litt
     const RESPONSES: u64 = 2000;
     const ELEMENTS: usize = 2000;
     let puppet = Puppet::new("m", true);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(false).await;
     stream.send(request("m", "1", 1));
     let mut responder = puppet.take().await.responder;
     let seen = Seen::default();
@@ -245,7 +246,7 @@ async fn what_is_taken_is_reported_and_a_client_that_does_not_read_is_given_litt
     let mut parcels = Parcels::default();
     (0..RESPONSES).for_each(|_| parcels.respond(&mut responder, Ok(reply(ELEMENTS))));
     // A second stream on the same connection is served: this one does not stand in its way.
-    let mut other = door.stream(false).await;
+    let mut other = server.stream(false).await;
     other.send(request("absent", "2", 1));
     assert_eq!(told(&other.response().await).0, "2");
     let taken = seen.0.responses.load(Ordering::Relaxed);
@@ -262,11 +263,11 @@ async fn what_is_taken_is_reported_and_a_client_that_does_not_read_is_given_litt
 async fn a_stream_has_only_so_many_requests_in_flight() {
     const MORE: usize = 20;
     let puppet = Puppet::new("m", false);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let mut stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(false).await;
     (0..GRPC_MAX_STREAM_REQUESTS + MORE).for_each(|number| stream.send(request("m", &number.to_string(), 1)));
     until(|| puppet.model.waiting() == GRPC_MAX_STREAM_REQUESTS, "the requests never came").await;
-    let mut other = door.stream(false).await;
+    let mut other = server.stream(false).await;
     other.send(request("absent", "x", 1));
     other.response().await;
     assert_eq!(puppet.model.waiting(), GRPC_MAX_STREAM_REQUESTS);
@@ -279,8 +280,8 @@ async fn a_stream_has_only_so_many_requests_in_flight() {
 #[tokio::test]
 async fn room_that_comes_free_without_a_word_is_used() {
     let puppet = Puppet::new("m", true);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let stream = door.stream(false).await;
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let stream = server.stream(false).await;
     (0..=GRPC_MAX_STREAM_REQUESTS).for_each(|_| stream.send(request("m", "", 1)));
     for _ in 0..=GRPC_MAX_STREAM_REQUESTS {
         Parcels::default().finish(puppet.take().await.responder);
@@ -290,11 +291,11 @@ async fn room_that_comes_free_without_a_word_is_used() {
 #[tokio::test]
 async fn a_draining_stream_finishes_what_it_has_and_says_goodbye() {
     let puppet = Puppet::new("m", true);
-    let door = Door::open([Arc::clone(&puppet.model)]).await;
-    let (mut idle, mut busy) = (door.stream(false).await, door.stream(false).await);
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let (mut idle, mut busy) = (server.stream(false).await, server.stream(false).await);
     busy.send(request("m", "1", 1));
     let mut responder = puppet.take().await.responder;
-    door.draining.send_replace(true);
+    server.draining.send_replace(true);
     let status = idle.next().await.unwrap_err();
     let text = "GRPC server is shutting down and has stopped accepting new requests.";
     assert_eq!((status.code(), status.message()), (tonic::Code::Unavailable, text));
@@ -308,9 +309,9 @@ async fn a_draining_stream_finishes_what_it_has_and_says_goodbye() {
 
 #[tokio::test]
 async fn the_unary_call_refuses_models_with_any_number_of_responses() {
-    let door = Door::open([model("m", true, Echo)]).await;
+    let server = GrpcServer::open([model("m", true, Echo)]).await;
     let path = "/inference.GRPCInferenceService/ModelInfer";
-    let status = door.call::<_, ModelInferResponse>(path, request("m", "1", 1)).await.unwrap_err();
+    let status = server.call::<_, ModelInferResponse>(path, request("m", "1", 1)).await.unwrap_err();
     let text = "ModelInfer RPC doesn't support models with decoupled transaction policy";
     assert_eq!((status.code(), status.message()), (tonic::Code::Unimplemented, text));
 }

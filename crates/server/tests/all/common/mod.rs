@@ -1,4 +1,4 @@
-//! A gRPC door on a real socket, tonic in front of it, and models behind it that do what a test says.
+//! A gRPC server on a real socket, a tonic client of it, and models in it that do what a test says.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,30 +32,30 @@ use tonic_prost::ProstCodec;
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A door with models behind it, and a client in front of it.
-pub struct Door {
+/// A server with models, and a client of it.
+pub struct GrpcServer {
     pub address: SocketAddr,
     pub client: Channel,
     pub service: Arc<Service>,
     pub draining: watch::Sender<bool>,
 }
 
-impl Door {
-    pub async fn open(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Door {
+impl GrpcServer {
+    pub async fn open(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> GrpcServer {
         let service = Arc::new(service(models));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (draining, watching) = watch::channel(false);
-        let behind = Arc::new(GrpcProtocol::new(Arc::clone(&service)));
+        let protocol = Arc::new(GrpcProtocol::new(Arc::clone(&service)));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let mut watching = watching.clone();
                 let drained = async move { drop(watching.wait_for(|draining| *draining).await) };
-                tokio::spawn(serve_connection(TransportStream::tcp(stream), Arc::clone(&behind), drained));
+                tokio::spawn(serve_connection(TransportStream::tcp(stream), Arc::clone(&protocol), drained));
             }
         });
         let client = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
-        Door { address, client, service, draining }
+        GrpcServer { address, client, service, draining }
     }
 
     pub async fn call<Q, A>(&self, path: &'static str, request: Q) -> Result<A, Status>
@@ -120,7 +120,7 @@ pub fn told(message: &ModelStreamInferResponse) -> (&str, &str, Option<bool>) {
     (&response.id, &message.error_message, last)
 }
 
-/// A service behind no door.
+/// A service without listeners.
 pub fn service(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Service {
     let endpoint = json!({"enabled": true, "address": "127.0.0.1", "port": 0});
     let config = json!({
