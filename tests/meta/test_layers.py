@@ -46,7 +46,8 @@ CRATES = {
     "tls": set(),
     "shared-memory": {"protocol"},
     "spec": {"protocol"},
-    "server": {"protocol", "scheduler", "engine", "link", "tls", "shared-memory", "spec"},
+    "stats": {"protocol", "spec"},
+    "server": {"protocol", "scheduler", "engine", "link", "tls", "shared-memory", "spec", "stats"},
     "client": {"protocol", "tls"},
     "python": {"protocol", "scheduler", "engine", "link", "tls", "server", "client"},
 }

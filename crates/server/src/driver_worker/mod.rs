@@ -15,7 +15,6 @@ mod caller;
 mod calls;
 mod change;
 pub mod checks;
-pub mod clock;
 mod control;
 pub mod crew;
 mod driver;
@@ -34,6 +33,8 @@ pub mod worker;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+pub use alipes_stats::clock;
 
 use alipes_link::{Geometry, RequestArena, ServerEnd};
 use alipes_protocol::{Code, InferError};

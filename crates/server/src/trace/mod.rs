@@ -7,7 +7,6 @@
 //! - `file`: records as Triton's trace file has them.
 //! - `otlp`: records as spans, for an OpenTelemetry collector.
 
-pub mod context;
 mod file;
 mod live;
 mod otlp;
@@ -25,6 +24,7 @@ use alipes_protocol::trace::{Context, Trace};
 use parking_lot::Mutex;
 
 pub use alipes_spec::trace as settings;
+pub use alipes_stats::trace_context as context;
 
 use crate::events::EventQueue;
 use live::Live;

@@ -34,7 +34,7 @@ use asked::{Asked, Key};
 use flight::Flights;
 pub use keep::Keep;
 pub use posted::{Encoded, Posted};
-pub use store::{ResponseCache, Usage};
+pub use store::ResponseCache;
 
 /// The cache as one version of a model uses it.
 pub struct Cached {

@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use alipes_stats::metrics::Usage;
 use bytes::Bytes;
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -63,19 +64,6 @@ impl Kept {
             Kept::Encoded(posted, encoded) => posted.body.len() + encoded.bytes(),
         }
     }
-}
-
-/// How full the cache is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// Answers.
-    pub entries: usize,
-    /// Bytes that they take, with the requests that they answer.
-    pub bytes: usize,
-    /// Bytes that they may take.
-    pub limit_bytes: usize,
-    /// Answers that made room for others so far.
-    pub evictions: u64,
 }
 
 impl ResponseCache {

@@ -7,7 +7,6 @@ use super::cpu::CpuGauges;
 use super::histogram::{Exposed, Histogram};
 use super::statistics::{FailureReason, Snapshot, Tally};
 use super::summary::Shown;
-use crate::cache::Usage;
 
 /// What the text needs to know of one model version.
 pub struct ModelRow {
@@ -51,8 +50,21 @@ pub fn labels(model: &str, version: i64, namespace: &str, tags: &BTreeMap<String
 }
 
 /// Escapes a label's value. Source: Prometheus text exposition format.
-pub(super) fn escape(value: &str) -> String {
+pub(crate) fn escape(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Fill of the response cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Cached responses.
+    pub entries: usize,
+    /// Bytes of the responses and their requests.
+    pub bytes: usize,
+    /// Most bytes.
+    pub limit_bytes: usize,
+    /// Responses evicted so far.
+    pub evictions: u64,
 }
 
 type Reading = fn(&ModelRow) -> f64;
@@ -324,7 +336,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::books::statistics::BatchTally;
+    use crate::statistics::BatchTally;
 
     fn row() -> ModelRow {
         let tags = BTreeMap::from([("team".to_owned(), "a\"b".to_owned())]);
