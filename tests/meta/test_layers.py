@@ -109,6 +109,29 @@ def test_a_crate_depends_only_on_what_lies_beneath_it(crate: str) -> None:
     assert ours <= CRATES[crate]
 
 
+# Folders of `crates/server` that are to become crates -> modules of that crate that they must not name.
+PROTOCOLS = {
+    "net": {"http", "grpc", "service", "model", "executor", "registry", "cache", "workers", "ensemble", "streaming"},
+    "http": {"grpc", "model", "executor", "registry", "cache", "ensemble", "streaming"},
+    "grpc": {"http", "model", "executor", "registry", "cache", "ensemble", "streaming"},
+    "service": {"net", "http", "grpc"},
+}
+
+
+@pytest.mark.parametrize("folder", sorted(PROTOCOLS))
+def test_the_network_and_its_protocols_know_only_what_lies_beneath_them(folder: str) -> None:
+    files = sorted((ROOT / "crates" / "server" / "src" / folder).rglob("*.rs"))
+    assert files
+    code = {file.name: re.sub(r"//.*", "", file.read_text()) for file in files}
+    wrong = [
+        f"{name}: crate::{module}"
+        for name, text in code.items()
+        for module in re.findall(r"\bcrate::(\w+)", text)
+        if module in PROTOCOLS[folder]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def names(code: str, crate_name: str) -> bool:
     """Whether Rust code holds a path that begins with a crate's name; comments do not count."""
     named = re.compile(rf"(?<![\w:.]){crate_name}::|\buse {crate_name}\b")
