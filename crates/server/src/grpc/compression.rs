@@ -149,7 +149,7 @@ fn length(pieces: &[Bytes]) -> usize {
 /// A message as it was before it was compressed, and what it is charged.
 pub(super) type Expanded = Result<(Bytes, Charge), InferError>;
 
-/// Expands a message, which has a charge of its own, to at most so many bytes.
+/// Expands a message to at most `most` bytes, under a charge of its own.
 ///
 /// # Errors
 ///

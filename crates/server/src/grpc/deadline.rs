@@ -44,7 +44,7 @@ fn timeout(text: &[u8]) -> Option<Duration> {
     }
 }
 
-/// What comes of a call, or that its deadline came first; the call is dropped then, and withdraws what it asked for.
+/// The outcome of a call, or the error of its deadline, which drops the call and cancels its request.
 pub(super) async fn within<T>(
     deadline: Instant,
     call: impl Future<Output = Result<T, InferError>>,

@@ -42,7 +42,7 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    /// The same for messages of so many bytes at most.
+    /// The same with a lower limit on the size of messages.
     pub(super) fn at_most(self, bytes: usize) -> Receiving {
         let Receiving { encoding, max_bytes, max_expanded_bytes } = self;
         Receiving { encoding, max_bytes: max_bytes.min(bytes), max_expanded_bytes: max_expanded_bytes.min(bytes) }
@@ -189,12 +189,12 @@ pub(super) struct Messages<L> {
     charge: Charge,
 }
 
-/// What has come of the next message.
+/// The received part of the next message.
 enum Begun {
     Nothing,
     /// Fewer bytes than the prefix has.
     Prefix(BytesMut),
-    /// The prefix alone, which announces so many bytes.
+    /// The prefix alone, with the announced length.
     Announced(usize),
     /// The beginning.
     Part(Part),

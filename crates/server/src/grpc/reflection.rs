@@ -28,7 +28,7 @@ use super::status;
 use crate::budget::Budget;
 use crate::net::connection::RequestBody;
 
-/// What can be asked for, made when somebody first asks.
+/// The index of descriptors, built at the first request.
 static INDEX: LazyLock<Index> = LazyLock::new(Index::new);
 
 /// The files of `proto/`, and what is declared in each.
@@ -132,7 +132,7 @@ fn respond(request: ServerReflectionRequest) -> ServerReflectionResponse {
     }
 }
 
-/// The body of the answer to a reflection stream: one response to each request, in turn.
+/// The body of a reflection stream: one response to each request, in order.
 pub(super) struct ReflectionBody {
     incoming: RequestBody,
     messages: Messages<Plain>,

@@ -29,7 +29,7 @@ pub(super) fn index(service: &Service, message: Bytes) -> Result<ResponseBody, I
 }
 
 pub(super) async fn load(service: &Service, message: Bytes, mut charge: Charge) -> Result<ResponseBody, InferError> {
-    // Files are taken out of the message before it is let go of.
+    // Files are moved out of the message before it is dropped.
     charge.grow(&service.budget, message.len().saturating_mul(2))?;
     let request: RepositoryModelLoadRequest = parse(message)?;
     refuse_named(&request.repository_name)?;

@@ -43,13 +43,13 @@ struct Sink {
 }
 
 impl Sorting {
-    /// A message of so many bytes, of which none has come.
+    /// A message of `length` bytes, of which none has been received.
     pub(super) fn begin(arena: Arc<RequestArena>, length: usize) -> Sorting {
         let sink = Sink { arena, open: None, tensors: SmallVec::new() };
         Sorting { length, splitter: Splitter::new(length), sink }
     }
 
-    /// Bytes that have come.
+    /// Bytes received.
     pub(super) fn arrived(&self) -> usize {
         self.length - self.left()
     }

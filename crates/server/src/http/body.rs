@@ -12,7 +12,7 @@ use crate::budget::{Budget, Charge};
 use crate::net::aligned::AlignedBytes;
 use crate::net::connection::RequestBody;
 
-/// Takes what is left of a refused request's body off the connection while the refusal is already on its way.
+/// Reads and drops the rest of a refused request's body while the refusal is already being sent.
 ///
 /// A client that is still sending would otherwise find the connection closed before it has read why, and the
 /// connection could not serve on. Past `HTTP_DISCARD_BYTES` or `HTTP_DISCARD_TIME` the connection is given up.
@@ -107,7 +107,7 @@ pub async fn read_text(
     }
 }
 
-/// What has come of a body that arrives in several pieces.
+/// The received part of a body that arrives in several pieces.
 pub(super) struct Received {
     parts: Parts,
     budget: Arc<Budget>,
@@ -120,7 +120,7 @@ enum Parts {
 }
 
 impl Received {
-    /// Nothing yet of so many bytes.
+    /// An empty buffer for the announced number of bytes.
     pub(super) fn new(expected: &Expected<'_>, announced: usize) -> Received {
         let parts = match (expected.memory, expected.header_length) {
             (Some(memory), Some(header_length)) => Parts::Split {
@@ -170,7 +170,7 @@ impl Received {
     pub(super) fn freeze(self) -> (Body, Charge) {
         let body = match self.parts {
             Parts::Whole(bytes) => Body::Whole(bytes.freeze()),
-            // A header that is longer than the body is refused by whoever reads it.
+            // The parser refuses a header that is longer than the body.
             Parts::Split { header_length, json, .. } if json.len() < header_length => Body::Whole(json.freeze()),
             Parts::Split { json, tensors, .. } => Body::Parts { json: json.freeze(), tensors: tensors.freeze() },
         };

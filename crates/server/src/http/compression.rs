@@ -82,7 +82,7 @@ fn number(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The body that a compressed one stands for, of at most so many bytes; `into` says where it is collected.
+/// Expands a compressed body to at most `max_bytes`; `into` collects it.
 ///
 /// Either form is recognized by its first bytes, whatever the header said. What is no compressed data at all counts as
 /// an empty body. Source: recorded Triton behaviour.

@@ -54,7 +54,7 @@ pub async fn generate(
     response
 }
 
-/// What is asked, and who.
+/// Reads and parses a request, and looks its model up.
 async fn read(
     service: &Service,
     name: &str,

@@ -1,4 +1,4 @@
-//! Bodies that are posted again and again, to a model whose answers are kept: answered without being read.
+//! Repeated bodies for a model with a response cache: answered without being parsed.
 
 use std::mem;
 use std::sync::Arc;

@@ -127,7 +127,7 @@ pub fn error(error: &InferError) -> Response<ResponseBody> {
     new(status(error), JSON, error_body(&error.message))
 }
 
-/// An error of an inference request, labelled as Triton labels it: by who found it.
+/// An error of an inference request, labelled by its origin as Triton labels it.
 pub fn infer_error(error: &InferError) -> Response<ResponseBody> {
     let content_type = if error.origin == Origin::Request { JSON } else { PLAIN };
     new(status(error), content_type, error_body(&error.message))

@@ -27,7 +27,7 @@ pub enum Route<'a> {
         model: &'a str,
         version: &'a str,
     },
-    /// Why its requests wait, which only this server tells.
+    /// Why its requests wait: an extension of this server.
     Explain {
         model: &'a str,
         version: &'a str,
@@ -36,19 +36,19 @@ pub enum Route<'a> {
         model: &'a str,
         version: &'a str,
     },
-    /// What a live sequence has left, which only this server tells.
+    /// The state of a live sequence: an extension of this server.
     SequenceState {
         model: &'a str,
         version: &'a str,
         id: &'a str,
     },
-    /// A sequence is to go on from a state.
+    /// Restore a sequence from a state.
     RestoreSequence {
         model: &'a str,
         version: &'a str,
         id: &'a str,
     },
-    /// A sequence is to end, and its state to be forgotten.
+    /// End a sequence and drop its state.
     EndSequence {
         model: &'a str,
         version: &'a str,
@@ -67,7 +67,7 @@ pub enum Route<'a> {
     Unload {
         model: &'a str,
     },
-    /// What is asked of clients' shared memory.
+    /// A request about clients' shared memory.
     Region(Region<'a>),
     LogSettings,
     ChangeLog,
@@ -87,7 +87,7 @@ pub enum Route<'a> {
     Unknown,
 }
 
-/// A region of shared memory, and what is to be done with it.
+/// A region of shared memory, and the action on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region<'a> {
     /// Memory of a GPU.
@@ -247,7 +247,7 @@ fn setting<'a>(method: &Method, read: Route<'a>, change: Route<'a>) -> Route<'a>
     if method == Method::POST { change } else { get(method, false, read) }
 }
 
-/// Shared memory: the last segment says what is to be done, and with which region.
+/// Shared memory: the last segment names the action, those before it the region.
 fn region<'a>(method: &Method, rest: &'a str, cuda: bool) -> Route<'a> {
     let (name, action) = match rest.rsplit_once('/') {
         None => ("", rest),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn another_method_is_told_as_such() {
+    fn a_wrong_method_is_a_route_of_its_own() {
         assert_eq!(get_route("/v2/models/m/infer"), Route::WrongMethod { plain: true });
         assert_eq!(Route::of(&Method::POST, "/v2"), Route::WrongMethod { plain: false });
     }

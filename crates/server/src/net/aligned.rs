@@ -87,7 +87,7 @@ enum Room {
 }
 
 impl Room {
-    /// Room for so many bytes, in the arena as long as that has some.
+    /// Room for `bytes` bytes, in the arena while that has space.
     fn make(bytes: usize, arena: Option<&Arc<RequestArena>>) -> Room {
         match arena.and_then(|arena| arena.allocate(bytes)) {
             Some(buffer) => Room::Arena { buffer, filled: 0 },

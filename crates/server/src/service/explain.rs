@@ -19,7 +19,7 @@ const SHOWN: usize = 20;
 /// The explanation of a model, and of the models that it is composed of.
 #[derive(Debug, Serialize)]
 pub struct Explained {
-    /// The model that was asked for, then its members, theirs, and so on, each once.
+    /// The requested model, then its members, theirs, and so on, each once.
     models: Vec<ModelExplained>,
 }
 
@@ -47,12 +47,12 @@ struct SchedulingExplained {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     preferred_batch_sizes: Vec<u32>,
     max_queue_delay_us: u64,
-    /// None where nothing is said of who goes first and who may wait.
+    /// None where the configuration has neither priority levels nor queue limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<LimitsExplained>,
 }
 
-/// Who goes first, and who may wait, at levels of priority without limits of their own.
+/// The priority levels of a model, and the queue limits of levels without limits of their own.
 #[derive(Debug, PartialEq, Serialize)]
 struct LimitsExplained {
     priority_levels: u64,

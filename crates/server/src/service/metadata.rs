@@ -53,7 +53,7 @@ pub struct PortMetadata {
 pub struct ModelMetadata {
     /// Its name.
     pub name: String,
-    /// The versions that are ready, or the one asked for.
+    /// The versions that are ready, or the requested one.
     pub versions: Vec<String>,
     /// Its platform, else its backend.
     pub platform: String,

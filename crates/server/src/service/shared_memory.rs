@@ -7,7 +7,7 @@ use crate::events::Event;
 use crate::log::VERBOSE;
 use crate::regions::RegionStatus;
 
-/// Triton's words for a server that was not told to let clients share memory with it.
+/// Triton's words for a server whose flags do not allow shared memory.
 const DISABLED: &str = "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.";
 
 impl Service {

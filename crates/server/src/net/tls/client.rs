@@ -1,11 +1,10 @@
-//! Encrypted connections to servers of others, which have to show that they are who they are asked for.
+//! Encrypted connections to other servers, whose certificates are verified.
 
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
 
-/// What agrees on encrypted connections with servers whose certificates lead to a root in a file, or to one that the
-/// system trusts.
+/// A connector to servers whose certificates lead to a root in a file, or to one that the system trusts.
 ///
 /// # Errors
 ///
