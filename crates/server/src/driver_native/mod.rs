@@ -80,11 +80,11 @@ impl Driver for Slots {
     }
 
     fn park(&self, instance: usize, until: Instant) {
-        self.with(instance, |slot| slot.nap.until(until));
+        self.with(instance, |slot| slot.parker.park_until(until));
     }
 
     fn unpark(&self, instance: usize) {
-        self.with(instance, |slot| slot.nap.end());
+        self.with(instance, |slot| slot.parker.unpark());
     }
 
     fn local_instances(&self) -> Option<&dyn LocalInstances> {

@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 
 use super::execute::InstanceState;
 use super::warmup;
-use crate::runtime::executor::nap::Nap;
+use crate::runtime::executor::park::Parker;
 use crate::runtime::model::ModelVersion;
 
-/// One loaded copy of the model, and where its driver naps.
+/// One loaded copy of the model, and where its driver parks.
 pub struct InstanceSlot {
     /// Locked by whoever drives the claimed instance, so the lock is never contended.
     pub state: Mutex<InstanceState>,
     /// Where the driver waits for a batch to become due.
-    pub nap: Nap,
+    pub parker: Parker,
 }
 
 type Table = Vec<Option<Arc<InstanceSlot>>>;
@@ -100,7 +100,7 @@ impl Slots {
                 *slot = None;
             }
         }
-        // The queue first: who is woken to go finds the place where it naps.
+        // The queue first: who is woken to go finds the parker of its driver.
         rearrange(model, &table);
         self.table.store(Arc::new(table));
     }
@@ -117,5 +117,5 @@ fn rearrange(model: &Arc<ModelVersion>, table: &Table) {
 }
 
 fn slot(engine: Box<dyn Engine>) -> Arc<InstanceSlot> {
-    Arc::new(InstanceSlot { state: Mutex::new(InstanceState::new(engine)), nap: Nap::default() })
+    Arc::new(InstanceSlot { state: Mutex::new(InstanceState::new(engine)), parker: Parker::default() })
 }

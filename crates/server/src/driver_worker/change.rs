@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alipes_protocol::InferError;
 use alipes_scheduler::Queue;
 
-use super::crew::{Crew, Numbers};
 use super::worker::Worker;
+use super::worker_set::{Numbers, WorkerSet};
 use super::{Workers, new_worker};
 use crate::runtime::model::{ModelVersion, Pending};
 use crate::spec::{ModelSpec, WorkerSpec};
@@ -20,7 +20,7 @@ impl Workers {
     ///
     /// A new worker could not load the model; nothing has changed then.
     pub fn change(&self, model: &Arc<ModelVersion>, spec: &ModelSpec, worker: &WorkerSpec) -> Result<(), InferError> {
-        let old = self.crew.load_full();
+        let old = self.set.load_full();
         let (mut list, mut fresh) = (Vec::with_capacity(spec.instances.len()), Vec::new());
         let mut numbers = self.free_numbers(&model.queue(), &old);
         for (index, name) in spec.instances.iter().enumerate() {
@@ -39,7 +39,7 @@ impl Workers {
     }
 
     /// Puts these workers into service. The others are given nothing more.
-    fn replace(&self, model: &Arc<ModelVersion>, old: &Crew, list: Vec<Arc<Worker>>) {
+    fn replace(&self, model: &Arc<ModelVersion>, old: &WorkerSet, list: Vec<Arc<Worker>>) {
         let stays = |worker: &Arc<Worker>| list.iter().any(|other| Arc::ptr_eq(other, worker));
         let holds = |worker: &Arc<Worker>| {
             let queue = model.queue();
@@ -48,9 +48,9 @@ impl Workers {
         let going: Vec<_> = old.list.iter().filter(|worker| !stays(worker)).map(Arc::clone).collect();
         let still_going = old.leaving.iter().filter(|worker| holds(worker)).map(Arc::clone);
         let leaving = going.iter().map(Arc::clone).chain(still_going).collect();
-        let crew = Arc::new(Crew::new(list, leaving, self.levels));
-        self.crew.store(Arc::clone(&crew));
-        let effect = model.with_queue(|queue, now| queue.rearrange(now, &crew.order(self.levels)));
+        let set = Arc::new(WorkerSet::new(list, leaving, self.levels));
+        self.set.store(Arc::clone(&set));
+        let effect = model.with_queue(|queue, now| queue.rearrange(now, &set.order(self.levels)));
         model.carry_out(effect);
         for worker in going {
             worker.set_leaving();
@@ -59,11 +59,11 @@ impl Workers {
     }
 
     /// Numbers for workers to come: first those of workers that are gone, then such as were never given.
-    fn free_numbers(&self, queue: &Queue<Pending>, crew: &Crew) -> impl Iterator<Item = Numbers> + use<> {
+    fn free_numbers(&self, queue: &Queue<Pending>, set: &WorkerSet) -> impl Iterator<Item = Numbers> + use<> {
         let levels = self.levels;
         let is_free = |numbers: &Numbers| (0..levels).all(|level| queue.is_free(numbers.turn(level)));
-        let left: Vec<Numbers> = crew.leaving.iter().map(|worker| worker.numbers).filter(is_free).collect();
-        let known = crew.all().map(|worker| worker.numbers.turn(levels - 1) + 1).max().unwrap_or(0);
+        let left: Vec<Numbers> = set.leaving.iter().map(|worker| worker.numbers).filter(is_free).collect();
+        let known = set.all().map(|worker| worker.numbers.turn(levels - 1) + 1).max().unwrap_or(0);
         left.into_iter().chain((0..).map(move |more| Numbers::behind(known + more * levels)))
     }
 }

@@ -139,11 +139,11 @@ async fn wait(worker: &Worker, answer: Answer) -> bool {
 /// Asks all processes of a model that take requests; what is given tells whether each of them says that it is ready.
 /// None where the model has no say in it.
 pub fn ask_all(workers: &Workers) -> Option<impl Future<Output = bool> + use<>> {
-    let crew = workers.crew();
-    if !crew.list.iter().any(|worker| worker.checks.is_offered()) {
+    let set = workers.set();
+    if !set.list.iter().any(|worker| worker.checks.is_offered()) {
         return None;
     }
-    let up = crew.list.iter().filter(|worker| worker.is_up());
+    let up = set.list.iter().filter(|worker| worker.is_up());
     // All are asked before the first answer is waited for.
     let asked: Vec<_> = up.map(|worker| (Arc::clone(worker), ask(worker))).collect();
     Some(async move {

@@ -7,7 +7,7 @@ use alipes_link::RequestArena;
 use alipes_protocol::{Code, InferError};
 use alipes_scheduler::Scheduler;
 
-use super::fleet::Fleet;
+use super::supervisor::Supervisor;
 use super::worker::Worker;
 use super::{Workers, checks, place, scheduler};
 use crate::runtime::context::Context;
@@ -19,7 +19,7 @@ use crate::spec::{EngineSpec, ModelSpec};
 /// Makes the drivers of models that run in worker processes, and supervises every process of the server.
 #[derive(Default)]
 pub struct WorkerFactory {
-    fleet: Arc<Fleet>,
+    supervisor: Arc<Supervisor>,
 }
 
 impl DriverFactory for WorkerFactory {
@@ -29,15 +29,15 @@ impl DriverFactory for WorkerFactory {
 
     fn make(&self, context: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
         let EngineSpec::Worker(worker) = &spec.engine else { return Err(other_engine(spec)) };
-        Ok(Arc::new(Workers::new(spec, worker, &Arc::downgrade(context), &self.fleet)?))
+        Ok(Arc::new(Workers::new(spec, worker, &Arc::downgrade(context), &self.supervisor)?))
     }
 
     fn log_changed(&self) {
-        self.fleet.pass_on_verbosity();
+        self.supervisor.pass_on_verbosity();
     }
 
     fn stop(&self, deadline: Instant) -> bool {
-        self.fleet.stop(deadline)
+        self.supervisor.stop(deadline)
     }
 }
 
@@ -77,11 +77,11 @@ impl Driver for Workers {
     }
 
     fn park(&self, turn: usize, until: Instant) {
-        self.crew().turn(turn).0.nap.until(until);
+        self.set().turn(turn).0.parker.park_until(until);
     }
 
     fn unpark(&self, turn: usize) {
-        self.crew().turn(turn).0.nap.end();
+        self.set().turn(turn).0.parker.unpark();
     }
 
     fn is_ready(&self) -> bool {
@@ -103,7 +103,7 @@ impl Driver for Workers {
             requests: worker.state.lock().lanes.held(),
             restarts: worker.restarts(),
         };
-        Introspection::Workers(self.crew().list.iter().map(status).collect())
+        Introspection::Workers(self.set().list.iter().map(status).collect())
     }
 }
 
@@ -116,6 +116,6 @@ impl Workers {
     pub(super) fn start_all(&self, model: &Arc<ModelVersion>, workers: &[Arc<Worker>]) -> Result<(), InferError> {
         let context = self.context.upgrade();
         let context = context.ok_or_else(|| InferError::new(Code::Unavailable, "the server does not run"))?;
-        self.fleet.start(&context.reactors, model, workers)
+        self.supervisor.start(&context.reactors, model, workers)
     }
 }

@@ -1,4 +1,4 @@
-//! What is said and done when a worker process fails.
+//! Faults of worker processes: their texts, and the back-off before the next start.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -95,14 +95,14 @@ pub enum Lived {
     Long,
 }
 
-/// How often a worker has failed in a row, and so how long its next start waits.
+/// The back-off between the starts of a worker, by how often it has failed in a row.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct Backoff {
     failed_starts: u32,
     faults: u32,
 }
 
-impl Patience {
+impl Backoff {
     /// Pause before the next start, after one more fault: none after the first.
     pub fn pause(&mut self, lived: Lived) -> Duration {
         if lived == Lived::Never {
@@ -129,27 +129,27 @@ mod tests {
     #[test]
     fn the_first_fault_costs_no_pause_and_later_ones_twice_as_much_each() {
         for lived in [Lived::Never, Lived::InVain] {
-            let mut patience = Patience::default();
-            let pauses: Vec<u128> = (0..5).map(|_| patience.pause(lived).as_millis()).collect();
+            let mut backoff = Backoff::default();
+            let pauses: Vec<u128> = (0..5).map(|_| backoff.pause(lived).as_millis()).collect();
             assert_eq!(pauses, [0, 100, 200, 400, 800]);
             (0..1000).for_each(|_| {
-                patience.pause(lived);
+                backoff.pause(lived);
             });
-            assert_eq!(patience.pause(lived), LONGEST_PAUSE);
+            assert_eq!(backoff.pause(lived), LONGEST_PAUSE);
         }
     }
 
     #[test]
     fn who_answers_in_between_never_waits_long() {
-        let mut patience = Patience::default();
+        let mut backoff = Backoff::default();
         (0..1000).for_each(|_| {
-            patience.pause(Lived::Usefully);
+            backoff.pause(Lived::Usefully);
         });
-        assert_eq!(patience.pause(Lived::Usefully), LONGEST_PAUSE_IF_USEFUL);
-        assert_eq!(patience.pause(Lived::Never), Duration::ZERO);
-        assert_eq!(patience.pause(Lived::InVain), LONGEST_PAUSE);
-        assert_eq!(patience.pause(Lived::Long), Duration::ZERO);
-        assert_eq!(patience.pause(Lived::Usefully), FIRST_PAUSE);
+        assert_eq!(backoff.pause(Lived::Usefully), LONGEST_PAUSE_IF_USEFUL);
+        assert_eq!(backoff.pause(Lived::Never), Duration::ZERO);
+        assert_eq!(backoff.pause(Lived::InVain), LONGEST_PAUSE);
+        assert_eq!(backoff.pause(Lived::Long), Duration::ZERO);
+        assert_eq!(backoff.pause(Lived::Usefully), FIRST_PAUSE);
     }
 
     #[test]

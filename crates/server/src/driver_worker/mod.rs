@@ -16,19 +16,19 @@ mod calls;
 mod change;
 pub mod checks;
 mod control;
-pub mod crew;
 mod driver;
 pub mod faults;
-pub mod fleet;
 mod held;
 mod lanes;
-mod nursery;
 pub mod place;
 mod process;
 mod receive;
+mod spawner;
 mod supervise;
+pub mod supervisor;
 mod warmup;
 pub mod worker;
+pub mod worker_set;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -44,19 +44,19 @@ use parking_lot::Mutex;
 
 use crate::events::Source;
 use crate::runtime::context::Context;
-use crate::runtime::executor::nap::Nap;
+use crate::runtime::executor::park::Parker;
 use crate::runtime::model::Pending;
 use crate::runtime::model::policy;
 use crate::spec::{ModelSpec, Scheduling, WorkerSpec};
 use calls::Calls;
 use checks::Checks;
-use crew::{Crew, Numbers};
 pub use driver::WorkerFactory;
-use fleet::Fleet;
 use held::Held;
 use lanes::Lanes;
 use process::Program;
+use supervisor::Supervisor;
 use worker::{Damage, Limits, State, Stopping, Tickets, Worker};
+use worker_set::{Numbers, WorkerSet};
 
 /// Address space of a version's request arena: what is not written costs nothing.
 const REQUEST_ARENA_BYTES: u64 = 16 << 30;
@@ -76,9 +76,9 @@ const MOST_LANES: u32 = 4096;
 
 /// The workers of one model version.
 pub struct Workers {
-    /// Who they are.
-    crew: ArcSwap<Crew>,
-    /// Who has loaded the model and is given nothing.
+    /// Those in service and those that are leaving.
+    set: ArcSwap<WorkerSet>,
+    /// Those that have loaded the model and get no requests.
     passive: Vec<Arc<Worker>>,
     /// Where the requests of all of them are written.
     arena: Arc<RequestArena>,
@@ -90,7 +90,7 @@ pub struct Workers {
     lanes: u32,
     tickets: Arc<Tickets>,
     context: Weak<Context>,
-    fleet: Arc<Fleet>,
+    supervisor: Arc<Supervisor>,
 }
 
 impl Workers {
@@ -103,7 +103,7 @@ impl Workers {
         spec: &ModelSpec,
         worker: &WorkerSpec,
         context: &Weak<Context>,
-        fleet: &Arc<Fleet>,
+        supervisor: &Arc<Supervisor>,
     ) -> Result<Workers, InferError> {
         let arena = RequestArena::create(REQUEST_ARENA_BYTES).map_err(|error| no_memory(&error))?;
         let forms_batches = forms_batches(spec);
@@ -112,44 +112,44 @@ impl Workers {
         let levels = if forms_batches { 1 } else { depth as usize };
         let largest_sample = spec.warmup.iter().map(|sample| sample.batch_size).max().unwrap_or(0);
         let lanes = depth.max(largest_sample);
-        let crew = ArcSwap::from_pointee(Crew::new(Vec::new(), Vec::new(), levels));
+        let set = ArcSwap::from_pointee(WorkerSet::new(Vec::new(), Vec::new(), levels));
         let (tickets, passive) = Default::default();
-        let (context, fleet) = (Weak::clone(context), Arc::clone(fleet));
+        let (context, supervisor) = (Weak::clone(context), Arc::clone(supervisor));
         let mut workers =
-            Workers { crew, passive, arena, max_rows, forms_batches, levels, lanes, tickets, context, fleet };
+            Workers { set, passive, arena, max_rows, forms_batches, levels, lanes, tickets, context, supervisor };
         let siblings = spec.instances.len();
         let names = spec.instances.iter().chain(&spec.passive_instances).enumerate();
         let made = |place| new_worker(spec, worker, place, &workers, Numbers::among(siblings, place.0));
         let mut list: Vec<_> = names.map(|place| Arc::new(made(place))).collect();
         workers.passive = list.split_off(siblings);
-        workers.crew.store(Arc::new(Crew::new(list, Vec::new(), levels)));
+        workers.set.store(Arc::new(WorkerSet::new(list, Vec::new(), levels)));
         Ok(workers)
     }
 
     /// Those that are started with the version, at work or passive.
     pub fn everyone(&self) -> Vec<Arc<Worker>> {
-        self.crew().list.iter().chain(&self.passive).map(Arc::clone).collect()
+        self.set().list.iter().chain(&self.passive).map(Arc::clone).collect()
     }
 
-    /// Who works now.
-    pub fn crew(&self) -> Guard<Arc<Crew>> {
-        self.crew.load()
+    /// Those in service and those that are leaving now.
+    pub fn set(&self) -> Guard<Arc<WorkerSet>> {
+        self.set.load()
     }
 
     /// Turns of all workers together: what the queue takes for instances.
     pub fn turns(&self) -> usize {
-        self.levels * self.crew().list.len()
+        self.levels * self.set().list.len()
     }
 
     /// Whether any worker takes requests.
     pub fn is_up(&self) -> bool {
-        self.crew().list.iter().any(|worker| worker.is_up())
+        self.set().list.iter().any(|worker| worker.is_up())
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.crew().all().chain(&self.passive).for_each(|worker| worker.stopping.ask());
+        self.set().all().chain(&self.passive).for_each(|worker| worker.stopping.ask());
     }
 }
 
@@ -207,7 +207,7 @@ fn new_worker(
     workers: &Workers,
     numbers: Numbers,
 ) -> Worker {
-    let Workers { arena, tickets, lanes, levels, context, fleet, .. } = workers;
+    let Workers { arena, tickets, lanes, levels, context, supervisor, .. } = workers;
     let setup = serde_json::json!({
         "setup": worker.setup,
         "instance": {"name": name, "index": index, "kind": "CPU", "device_id": 0, "max_rows": claim_limit(spec)},
@@ -239,12 +239,12 @@ fn new_worker(
         up: false.into(),
         useful: false.into(),
         leaving: false.into(),
-        nap: Nap::default(),
+        parker: Parker::default(),
         stopping: Stopping::default(),
         damage: Damage::default(),
         model: Default::default(),
         context: Weak::clone(context),
-        fleet: Arc::downgrade(fleet),
+        supervisor: Arc::downgrade(supervisor),
     }
 }
 

@@ -72,14 +72,14 @@ fn follow(workers: &Workers, effect: Effect, turns: &mut Turns) {
     match effect {
         Effect::None => {}
         Effect::Start(turn) => turns.push(turn),
-        Effect::Wake(turn) => workers.crew().turn(turn).0.nap.end(),
+        Effect::Wake(turn) => workers.set().turn(turn).0.parker.unpark(),
     }
 }
 
 /// Brings requests to the worker whose turn it is.
 fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut Vec<Pending>, turns: &mut Turns) {
-    let crew = workers.crew();
-    let (worker, level) = crew.turn(turn);
+    let set = workers.set();
+    let (worker, level) = set.turn(turn);
     let mut parcels = Parcels::default();
     let mut written: SmallVec<[Written; 1]> = SmallVec::new();
     if let Some(sequences) = &model.sequences {
@@ -289,15 +289,15 @@ pub fn parameters_json(parameters: &[(String, Parameter)]) -> String {
 
 /// A worker with nothing to do takes over what waits unclaimed with another one.
 fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mut Turns) {
-    let crew = workers.crew();
-    let (idle, _) = crew.turn(turn);
+    let set = workers.set();
+    let (idle, _) = set.turn(turn);
     if idle.is_leaving() {
         return idle.leave_if_done();
     }
-    if crew.list.len() < 2 || workers.forms_batches || !idle.is_up() || !idle.state.lock().lanes.is_empty() {
+    if set.list.len() < 2 || workers.forms_batches || !idle.is_up() || !idle.state.lock().lanes.is_empty() {
         return;
     }
-    for worker in crew.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
+    for worker in set.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
         let Some((pending, freed)) = take_back(worker) else { continue };
         follow(workers, model.with_queue(|queue, now| queue.put_back(now, std::iter::once(pending))), turns);
         // Driven first: the idle worker's turn was pushed last. The relieved one's asks for more after it.

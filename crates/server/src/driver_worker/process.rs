@@ -11,7 +11,7 @@ use command_fds::{CommandFdExt, FdMapping};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::nursery;
+use super::spawner;
 
 /// What is started, and with which environment on top of the server's own.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl WorkerProcess {
             mapping(inherited.doorbell, DESCRIPTORS.doorbell)?,
         ];
         command.fd_mappings(mappings).map_err(io::Error::other)?;
-        let child = nursery::spawn(command).await?;
+        let child = spawner::spawn(command).await?;
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         Ok(WorkerProcess { child, pidfd, ended: None })
     }

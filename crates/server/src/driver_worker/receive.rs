@@ -427,8 +427,8 @@ fn log(worker: &Worker, line: LogLine) {
     }
 }
 
-/// Takes in what a worker still says once its model is gone: `finalize` may log, and let go of its metrics.
-pub fn last_words(worker: &Arc<Worker>) {
+/// Receives a worker's final messages after its model is gone: `finalize` may log, and release its metrics.
+pub fn drain_final(worker: &Arc<Worker>) {
     loop {
         let mut state = worker.state.lock();
         let life = state.life;

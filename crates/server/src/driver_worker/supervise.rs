@@ -14,7 +14,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time;
 
-use super::faults::{Fault, HEALTHY_AFTER, Lived, Patience};
+use super::faults::{Backoff, Fault, HEALTHY_AFTER, Lived};
 use super::process::{Inherited, WorkerProcess};
 use super::warmup::warm_up;
 use super::worker::Worker;
@@ -45,7 +45,7 @@ enum End {
 /// Keeps a worker alive until it is asked to stop. Ends only when its process has.
 pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) {
     let mut first = Some(first);
-    let mut patience = Patience::default();
+    let mut backoff = Backoff::default();
     loop {
         let began = Instant::now();
         let end = live(&worker, &mut first).await.unwrap_or_else(|error| End::Fault(Fault::Start(error.to_string())));
@@ -54,7 +54,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
             End::Fault(fault) => fault,
         };
         let lived = lived(&worker, began);
-        bury(&worker, &fault);
+        on_exit(&worker, &fault);
         if let Some(first) = first.take() {
             let _ = first.send(Err(load_error(&worker, &fault)));
             break;
@@ -65,8 +65,8 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
         if worker.stopping.is_asked() {
             break;
         }
-        let pause = patience.pause(lived);
-        mourn(&worker, &fault, lived, pause);
+        let pause = backoff.pause(lived);
+        report_exit(&worker, &fault, lived, pause);
         tokio::select! {
             () = time::sleep(pause) => {}
             () = worker.stopping.wait() => break,
@@ -77,8 +77,8 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
     if worker.is_leaving() {
         give_turns_back(&worker);
     }
-    if let Some(fleet) = worker.fleet.upgrade() {
-        fleet.leave(&worker);
+    if let Some(supervisor) = worker.supervisor.upgrade() {
+        supervisor.leave(&worker);
     }
     drop(gone);
 }
@@ -197,7 +197,7 @@ impl Life<'_> {
                 Some(model) => self.take_in(&model),
                 None => {
                     self.ask_to_leave();
-                    receive::last_words(self.worker);
+                    receive::drain_final(self.worker);
                 }
             }
             if self.worker.state.lock().link.as_ref().is_none_or(|link| link.arm()) {
@@ -313,8 +313,9 @@ impl Life<'_> {
     }
 }
 
-/// Ends the requests that the worker was executing, gives back those that it had not claimed, and frees its memory.
-fn bury(worker: &Arc<Worker>, fault: &Fault) {
+/// Handles the end of a process: fails the requests that it was executing, requeues those that it had not claimed, and frees
+/// its memory.
+fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
     worker.up.store(false, Ordering::Release);
     let mut guard = worker.state.lock();
     let state = &mut *guard;
@@ -374,9 +375,9 @@ fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
     parcels.send();
 }
 
-/// Says what happened. Where a start has failed, in whatever way, and no other worker is left, those who wait are told
-/// so: nobody knows when there will be one.
-fn mourn(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
+/// Reports the end of a process to the log. Where a start has failed and no other worker is up, the waiting requests fail:
+/// nothing says when there will be a worker.
+fn report_exit(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
     let state = if lived == Lived::Never { WorkerState::Failed } else { WorkerState::Died };
     let next = if pause.is_zero() { String::new() } else { format!("; next start in {} s", pause.as_secs_f64()) };
     worker.tell(state, format!("{}{next}", fault.text()));

@@ -11,14 +11,14 @@ use tokio::sync::Notify;
 
 use super::calls::Calls;
 use super::checks::Checks;
-use super::crew::Numbers;
-use super::fleet::Fleet;
 use super::held::Held;
 use super::lanes::Lanes;
 use super::process::Program;
+use super::supervisor::Supervisor;
+use super::worker_set::Numbers;
 use crate::events::{Event, Source, WorkerState};
 use crate::runtime::context::Context;
-use crate::runtime::executor::nap::Nap;
+use crate::runtime::executor::park::Parker;
 use crate::runtime::model::ModelVersion;
 use crate::runtime::sequences::StateTable;
 
@@ -106,7 +106,7 @@ pub struct Worker {
     /// It is out of service, and goes once it holds nothing.
     pub leaving: AtomicBool,
     /// Where one of its turns waits for company; with a delay there is one.
-    pub nap: Nap,
+    pub parker: Parker,
     /// Wakes its supervisor to let it leave.
     pub stopping: Stopping,
     /// Wakes its supervisor to end it.
@@ -115,8 +115,8 @@ pub struct Worker {
     pub model: OnceLock<Weak<ModelVersion>>,
     /// Where its calls go.
     pub context: Weak<Context>,
-    /// Where its end is reported.
-    pub fleet: Weak<Fleet>,
+    /// Removes it when its process has ended.
+    pub supervisor: Weak<Supervisor>,
 }
 
 impl State {

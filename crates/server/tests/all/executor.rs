@@ -10,7 +10,7 @@ use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_server::ModelVersion;
 use alipes_server::driver_native::slots::Slots;
 use alipes_server::executor::answer::Answer;
-use alipes_server::executor::nap::Nap;
+use alipes_server::executor::park::Parker;
 use alipes_server::executor::run_queue::RunQueue;
 use alipes_server::model::driver::Driver;
 use alipes_server::spec::ModelSpec;
@@ -266,10 +266,10 @@ fn an_instance_that_goes_finishes_what_it_executes_and_is_freed() {
 
 #[test]
 fn a_wake_up_before_the_sleep_sticks_once() {
-    let nap = Nap::default();
-    nap.end();
-    nap.until(Instant::now() + Duration::from_secs(3600));
+    let parker = Parker::default();
+    parker.unpark();
+    parker.park_until(Instant::now() + Duration::from_secs(3600));
     let short = Instant::now() + Duration::from_millis(1);
-    nap.until(short);
+    parker.park_until(short);
     assert!(Instant::now() >= short);
 }

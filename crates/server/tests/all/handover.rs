@@ -1,16 +1,16 @@
 //! The hand-over of requests between network threads, the queue, instances and a drain, in every order that threads may take.
 //!
 //! A model checker chooses the order, many times over. What it plays is the server's own: the queue, how instances are driven
-//! (`turns`), where they sleep (`nap`), and how threads of the pool find runs (`exchange`). Only the lines that join these
+//! (`drive_loop`), where they sleep (`park`), and how threads of the pool find runs (`exchange`). Only the lines that join these
 //! are written again here, since the server's also execute models.
 
+#[path = "../../src/runtime/executor/drive_loop.rs"]
+mod drive_loop;
 #[path = "../../src/runtime/executor/exchange.rs"]
 mod exchange;
 mod lock;
-#[path = "../../src/runtime/executor/nap.rs"]
-mod nap;
-#[path = "../../src/runtime/executor/turns.rs"]
-mod turns;
+#[path = "../../src/runtime/executor/park.rs"]
+mod park;
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 use alipes_scheduler::{
     Aftermath, DynamicPolicy, Effect, ModelQueue, Next, Priorities, QueuePolicy, Scheduler, TimeoutAction, Work,
 };
+use drive_loop::{Claimed, Step};
 use exchange::Exchange;
 use lock::Mutex;
-use nap::Nap;
+use park::Parker;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use shuttle::sync::{Arc, Condvar};
 use shuttle::thread;
-use turns::{Step, Turns};
 
 /// Orders that each test plays.
 const PLAYS: usize = 2000;
@@ -68,7 +68,7 @@ struct Version {
 
 #[derive(Default)]
 struct Slot {
-    nap: Nap,
+    parker: Parker,
     executes: AtomicBool,
 }
 
@@ -80,7 +80,7 @@ struct Run {
 thread_local! {
     /// Runs that this network thread drives itself, at the end of its turn. The checker's threads share the thread that
     /// it runs on, so they are told apart by their numbers.
-    static DESKS: RefCell<Vec<(thread::ThreadId, Run)>> = const { RefCell::new(Vec::new()) };
+    static RUN_QUEUES: RefCell<Vec<(thread::ThreadId, Run)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Version {
@@ -121,7 +121,7 @@ impl Version {
 
     fn set_alarm(self: &Arc<Self>, moment: Instant) {
         self.spawn(move |version| {
-            Nap::default().until(moment);
+            Parker::default().park_until(moment);
             let effect = version.with_queue(ModelQueue::expire);
             version.carry_out(effect, false);
         });
@@ -142,10 +142,10 @@ impl Version {
             Effect::None => {}
             Effect::Start(instance) if inline => {
                 let run = Run { version: Arc::clone(self), instance };
-                DESKS.with_borrow_mut(|desks| desks.push((thread::current().id(), run)));
+                RUN_QUEUES.with_borrow_mut(|queues| queues.push((thread::current().id(), run)));
             }
             Effect::Start(instance) => self.have_driven(Run { version: Arc::clone(self), instance }),
-            Effect::Wake(instance) => self.slots[instance].nap.end(),
+            Effect::Wake(instance) => self.slots[instance].parker.unpark(),
         }
     }
 
@@ -153,7 +153,7 @@ impl Version {
         if self.pool.leave(run) {
             self.spawn(|version| {
                 while let Some(run) = version.pool.next(lock::now() + FOREVER) {
-                    turns::drive(&run);
+                    drive_loop::drive(&run);
                 }
             });
         }
@@ -176,9 +176,9 @@ impl Version {
     }
 
     /// The end of a network thread's turn: what it has started itself, it drives.
-    fn serve_desk(self: &Arc<Self>) {
-        while let Some(run) = take_from_desk() {
-            if let Some(waiting) = turns::drive_once(run) {
+    fn serve_run_queue(self: &Arc<Self>) {
+        while let Some(run) = take_run() {
+            if let Some(waiting) = drive_loop::drive_once(run) {
                 self.have_driven(waiting);
             }
         }
@@ -227,15 +227,15 @@ impl Version {
     }
 }
 
-fn take_from_desk() -> Option<Run> {
+fn take_run() -> Option<Run> {
     let me = thread::current().id();
-    DESKS.with_borrow_mut(|desks| {
-        let place = desks.iter().position(|(owner, _)| *owner == me)?;
-        Some(desks.remove(place).1)
+    RUN_QUEUES.with_borrow_mut(|queues| {
+        let place = queues.iter().position(|(owner, _)| *owner == me)?;
+        Some(queues.remove(place).1)
     })
 }
 
-impl Turns for Run {
+impl Claimed for Run {
     fn step(&self) -> Step {
         let Run { version, instance } = self;
         let mut batch = Vec::new();
@@ -256,11 +256,11 @@ impl Turns for Run {
         }
     }
 
-    fn sleep(&self, until: Instant) {
-        self.version.slots[self.instance].nap.until(until);
+    fn park(&self, until: Instant) {
+        self.version.slots[self.instance].parker.park_until(until);
     }
 
-    fn give_back(&self) {
+    fn release(&self) {
         let effect = self.version.with_queue(|queue, now| queue.finish(now, self.instance));
         self.version.carry_out(effect, false);
     }
@@ -292,7 +292,7 @@ fn submit_from(version: &Arc<Version>, threads: usize, each: usize, inline: fn(u
                 if version.submit(id, inline(number)) {
                     taken_in.push(id);
                 }
-                version.serve_desk();
+                version.serve_run_queue();
             }
             taken_in
         })
@@ -392,7 +392,7 @@ fn an_instance_that_others_claim_meanwhile_leaves_no_request_behind() {
             let others = thread::spawn(move || {
                 let ran = [90, 91].into_iter().filter(|&number| {
                     let ran = claiming.run_beside(number, number == 91);
-                    claiming.serve_desk();
+                    claiming.serve_run_queue();
                     ran
                 });
                 ran.collect::<Vec<_>>()
@@ -501,14 +501,14 @@ fn a_wake_up_that_comes_before_the_sleep_and_is_forgotten_is_found() {
     shuttle::check_random(
         || {
             lock::begin(false);
-            let (nap, sleeps) = (Arc::new(Nap::default()), Arc::new(AtomicBool::new(false)));
-            let (sleeper, begun) = (Arc::clone(&nap), Arc::clone(&sleeps));
+            let (parker, sleeps) = (Arc::new(Parker::default()), Arc::new(AtomicBool::new(false)));
+            let (sleeper, begun) = (Arc::clone(&parker), Arc::clone(&sleeps));
             let sleeper = thread::spawn(move || {
                 begun.store(true, Ordering::SeqCst);
-                sleeper.until(lock::now() + FOREVER);
+                sleeper.park_until(lock::now() + FOREVER);
             });
             if sleeps.load(Ordering::SeqCst) {
-                nap.end();
+                parker.unpark();
             }
             sleeper.join().unwrap();
         },

@@ -1,6 +1,6 @@
 //! Runs that wait for a thread, and threads that wait for a run.
 //!
-//! Nothing else of the server is named here, for the reason that `turns` gives.
+//! Nothing else of the server is named here, for the reason that `drive_loop` gives.
 
 use std::time::Instant;
 

@@ -1,41 +1,41 @@
-//! Who drives a claimed instance: the network thread itself for quick models, else a thread of the pool.
+//! Threads for claimed instances: the network thread itself for quick models, else a thread of the pool.
 
 pub mod alarm;
+mod drive_loop;
 mod exchange;
 mod lock;
-pub mod nap;
+pub mod park;
 pub mod pool;
 pub mod record;
 pub mod reshape;
 pub mod run_queue;
-mod turns;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 pub use crate::request::{mailbox, order, responder as answer};
 use crate::runtime::model::ModelVersion;
-pub use turns::Step;
-use turns::Turns;
+use drive_loop::Claimed;
+pub use drive_loop::Step;
 
-/// An instance that was claimed and has to be driven until it is idle again.
+/// A claimed instance, to be driven until it is idle.
 pub struct Run {
-    /// Whose instance.
+    /// Its model version.
     pub model: Arc<ModelVersion>,
-    /// Which one.
+    /// Its number in the version's queue.
     pub instance: usize,
 }
 
-impl Turns for Run {
+impl Claimed for Run {
     fn step(&self) -> Step {
         self.model.driver.step(&self.model, self.instance)
     }
 
-    fn sleep(&self, until: Instant) {
+    fn park(&self, until: Instant) {
         self.model.driver.park(self.instance, until);
     }
 
-    fn give_back(&self) {
+    fn release(&self) {
         self.model.release(self.instance);
     }
 }

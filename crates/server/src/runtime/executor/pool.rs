@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::exchange::Exchange;
-use super::{Run, turns};
+use super::{Run, drive_loop};
 use crate::priority::{self, Priority};
 
 /// How long an idle thread waits for work before it ends: long enough to bridge pauses between requests, short enough
@@ -29,6 +29,6 @@ pub fn drive(run: Run) {
 fn work() {
     priority::set(Priority::Engine);
     while let Some(run) = POOL.next(Instant::now() + IDLE_LIFETIME) {
-        turns::drive(&run);
+        drive_loop::drive(&run);
     }
 }

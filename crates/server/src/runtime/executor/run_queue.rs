@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::{Run, pool, turns};
+use super::{Run, drive_loop, pool};
 use crate::request::completion::CompletionQueue;
 use crate::request::responder::Delivery;
 
@@ -89,7 +89,7 @@ fn is_empty() -> bool {
 
 /// One batch at a time, so that the network waits for no more than one execution of a quick model.
 fn step(run: Run) {
-    if let Some(waiting) = turns::drive_once(run) {
+    if let Some(waiting) = drive_loop::drive_once(run) {
         pool::drive(waiting);
     }
 }

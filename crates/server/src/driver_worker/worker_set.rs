@@ -1,4 +1,4 @@
-//! The workers of a model version at one moment, and whose turn each number stands for.
+//! The workers of a model version at one moment, and the worker that each turn number belongs to.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Numbers {
 }
 
 /// The workers of a version. Replaced as a whole when some come or go.
-pub struct Crew {
+pub struct WorkerSet {
     /// Those in service, one per instance.
     pub list: Vec<Arc<Worker>>,
     /// Those that finish what they hold, and then go.
@@ -42,16 +42,16 @@ pub struct Crew {
     by_turn: Vec<Option<Arc<Worker>>>,
 }
 
-impl Crew {
+impl WorkerSet {
     /// These workers, each with a turn at every level.
-    pub fn new(list: Vec<Arc<Worker>>, leaving: Vec<Arc<Worker>>, levels: usize) -> Crew {
+    pub fn new(list: Vec<Arc<Worker>>, leaving: Vec<Arc<Worker>>, levels: usize) -> WorkerSet {
         let turns = |worker: &Arc<Worker>| (0..levels).map(|level| worker.numbers.turn(level)).collect::<Vec<_>>();
         let known = list.iter().chain(&leaving).flat_map(turns).max().map_or(0, |last| last + 1);
         let mut by_turn = vec![None; known];
         for worker in list.iter().chain(&leaving) {
             turns(worker).into_iter().for_each(|turn| by_turn[turn] = Some(Arc::clone(worker)));
         }
-        Crew { list, leaving, by_turn }
+        WorkerSet { list, leaving, by_turn }
     }
 
     /// The turns in the order in which they are to be claimed: level by level, so that the worker with the least to do
@@ -70,7 +70,7 @@ impl Crew {
         (worker, worker.numbers.level(turn))
     }
 
-    /// Everybody.
+    /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Worker>> {
         self.list.iter().chain(&self.leaving)
     }

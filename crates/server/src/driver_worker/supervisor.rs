@@ -1,4 +1,4 @@
-//! Every worker of the server, so that none is left behind.
+//! The supervisor of all worker processes of a server: starts them, and waits for their ends.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -12,14 +12,14 @@ use super::worker::Worker;
 use crate::runtime::model::ModelVersion;
 use crate::runtime::reactors::Reactors;
 
-/// The workers that are supervised now.
+/// Supervises the worker processes of a server.
 #[derive(Default)]
-pub struct Fleet {
+pub struct Supervisor {
     workers: Mutex<Vec<Arc<Worker>>>,
     left: Condvar,
 }
 
-impl Fleet {
+impl Supervisor {
     /// Starts workers of a model version, side by side, and waits until each has loaded the model.
     ///
     /// # Errors
@@ -49,19 +49,19 @@ impl Fleet {
         outcome
     }
 
-    /// Has every worker send verbose lines, or not, as the log wants it now.
+    /// Passes the log's verbosity on to every worker.
     pub fn pass_on_verbosity(&self) {
         let workers = self.workers.lock().clone();
         workers.iter().for_each(|worker| worker.pass_on_verbosity());
     }
 
-    /// Takes a worker off the list: its process has ended.
+    /// Removes a worker whose process has ended.
     pub fn leave(&self, worker: &Arc<Worker>) {
         self.workers.lock().retain(|other| !Arc::ptr_eq(other, worker));
         self.left.notify_all();
     }
 
-    /// Asks every worker to finalize, and waits for their ends; false where the deadline came first.
+    /// Asks every worker to finalize, and waits until all have ended; false where the deadline came first.
     pub fn stop(&self, deadline: Instant) -> bool {
         let mut workers = self.workers.lock();
         workers.iter().for_each(|worker| worker.stopping.ask());

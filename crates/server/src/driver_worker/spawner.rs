@@ -9,12 +9,12 @@ use std::{io, thread};
 
 use tokio::sync::oneshot;
 
-type Birth = (Command, oneshot::Sender<io::Result<Child>>);
+type Spawn = (Command, oneshot::Sender<io::Result<Child>>);
 
-static NURSERY: LazyLock<io::Result<mpsc::Sender<Birth>>> = LazyLock::new(|| {
-    let (sender, births) = mpsc::channel::<Birth>();
-    thread::Builder::new().name("alipes-nursery".into()).spawn(move || {
-        for (mut command, parent) in births {
+static SPAWNER: LazyLock<io::Result<mpsc::Sender<Spawn>>> = LazyLock::new(|| {
+    let (sender, spawns) = mpsc::channel::<Spawn>();
+    thread::Builder::new().name("alipes-spawner".into()).spawn(move || {
+        for (mut command, parent) in spawns {
             if let Err(Ok(mut child)) = parent.send(command.spawn()) {
                 // Nobody waits for it any more.
                 let _ = child.kill();
@@ -31,9 +31,9 @@ static NURSERY: LazyLock<io::Result<mpsc::Sender<Birth>>> = LazyLock::new(|| {
 ///
 /// The system refuses the thread or the process.
 pub async fn spawn(command: Command) -> io::Result<Child> {
-    let nursery = NURSERY.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+    let spawner = SPAWNER.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let (parent, child) = oneshot::channel();
     let gone = || io::Error::other("the thread that starts workers has ended");
-    nursery.send((command, parent)).map_err(|_| gone())?;
+    spawner.send((command, parent)).map_err(|_| gone())?;
     child.await.map_err(|_| gone())?
 }
