@@ -7,16 +7,16 @@
 //! through all of them at once.
 //!
 //! - `fused`: such batches.
-//! - `run`: the mailbox of one request's run, which sees to it that one thread at a time takes it on.
-//! - `conductor`: what is done when a step has answered.
-//! - `gate`: how many calls of a step may be under way at a time.
+//! - `run`: the mailbox of one request's run, which lets one thread at a time drive it.
+//! - `run_driver`: calls the next steps when a step has answered, or answers the caller.
+//! - `semaphore`: limits the calls of a step that are in flight at a time.
 //! - `step`: from tensors to a request for a step, and from its response to tensors.
 
-mod conductor;
 mod driver;
 mod fused;
-mod gate;
 mod run;
+mod run_driver;
+mod semaphore;
 mod step;
 
 use std::collections::HashMap;
@@ -29,9 +29,9 @@ use alipes_scheduler::ensemble::{Graph, GraphError, StepShape, Ticket, Turns};
 use compact_str::CompactString;
 pub use driver::EnsembleFactory;
 use fused::Fusing;
-use gate::{Gate, Overdue};
 use parking_lot::Mutex;
 use run::Run;
+use semaphore::{Overdue, Semaphore};
 use smallvec::SmallVec;
 
 use crate::events::Event;
@@ -72,8 +72,8 @@ struct Member {
 struct Step {
     member: usize,
     decoupled: bool,
-    /// None where any number of calls may be under way.
-    gate: Option<Arc<Gate>>,
+    /// None where the number of calls is not limited.
+    semaphore: Option<Arc<Semaphore>>,
     /// The model's inputs, in the order of the step's tensors.
     inputs: Vec<CompactString>,
     /// Its outputs, likewise, and as they are asked for.
@@ -133,14 +133,14 @@ impl Ensemble {
 
     /// Calls that wait for room at their step.
     fn held_back(&self) -> usize {
-        self.steps.iter().filter_map(|step| step.gate.as_ref()).map(|gate| gate.waiting()).sum()
+        self.steps.iter().filter_map(|step| step.semaphore.as_ref()).map(|semaphore| semaphore.waiting()).sum()
     }
 
     /// Lets calls go on that have waited too long for room at their step. Source: Triton waits as long, and says so.
     fn expire(&self, model: &Arc<ModelVersion>, now: Instant) {
         for step in &self.steps {
-            let Some(gate) = &step.gate else { continue };
-            let Overdue { calls, next } = gate.admit_overdue(now);
+            let Some(semaphore) = &step.semaphore else { continue };
+            let Overdue { calls, next } = semaphore.admit_overdue(now);
             if let (1.., Some(context)) = (calls, self.context.upgrade()) {
                 let (name, member, waited) = (&model.name, &self.members[step.member].name, ENSEMBLE_STEP_PATIENCE);
                 let text = format!(
@@ -209,7 +209,7 @@ impl Step {
         Step {
             member: number,
             decoupled: spec.decoupled,
-            gate: (most > 0).then(|| Gate::new(most as usize)),
+            semaphore: (most > 0).then(|| Semaphore::new(most as usize)),
             inputs: spec.inputs.keys().map(|name| name.as_str().into()).collect(),
             requested: outputs.iter().map(asked).collect(),
             outputs,

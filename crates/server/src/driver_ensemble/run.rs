@@ -12,8 +12,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::Ensemble;
-use super::conductor::Conductor;
-use super::gate::Pass;
+use super::run_driver::RunDriver;
+use super::semaphore::Permit;
 use crate::request::mailbox::{Reader, Response};
 use crate::request::responder::Observer;
 use crate::runtime::model::{ModelVersion, Pending};
@@ -25,7 +25,7 @@ pub enum Event {
     /// The caller has taken so many responses.
     Taken(u32),
     /// There is room for a call that waited for it.
-    Admitted { call: usize, pass: Pass },
+    Admitted { call: usize, permit: Permit },
     /// The caller has gone.
     Cancelled,
     /// Requests before it in its sequence have called the step that it waits for.
@@ -42,11 +42,11 @@ pub struct Run(Mutex<State>);
 
 struct State {
     left: Vec<Event>,
-    stage: Stage,
+    phase: Phase,
 }
 
-enum Stage {
-    Resting(Box<Conductor>),
+enum Phase {
+    Resting(Box<RunDriver>),
     /// Some thread has it and looks here before it rests.
     TakenOn,
     Over,
@@ -54,10 +54,10 @@ enum Stage {
 
 /// Takes a request on.
 pub fn begin(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, mut pending: Pending) {
-    let run = Arc::new(Run(Mutex::new(State { left: Vec::new(), stage: Stage::TakenOn })));
+    let run = Arc::new(Run(Mutex::new(State { left: Vec::new(), phase: Phase::TakenOn })));
     pending.responder.observe(Watch(Arc::downgrade(&run)));
-    let conductor = Conductor::start(ensemble, model, pending, &run);
-    run.take_on(Box::new(conductor));
+    let driver = RunDriver::start(ensemble, model, pending, &run);
+    run.take_on(Box::new(driver));
 }
 
 /// Tells runs that it is their turn. One that is woken may wake the next, and a stream may have a thousand that wait: they
@@ -73,7 +73,7 @@ pub fn wake(runs: impl IntoIterator<Item = Arc<Run>>) {
         is_within
     });
     while let Some(run) = (!is_within).then(|| WOKEN.with_borrow_mut(next)).flatten() {
-        run.tell(Event::Turn);
+        run.send(Event::Turn);
     }
 }
 
@@ -87,48 +87,48 @@ fn next(woken: &mut Option<VecDeque<Arc<Run>>>) -> Option<Arc<Run>> {
 
 impl Run {
     /// Leaves something with the run, and takes it on if nobody does.
-    pub fn tell(&self, event: Event) {
+    pub fn send(&self, event: Event) {
         let mut state = self.0.lock();
-        match mem::replace(&mut state.stage, Stage::TakenOn) {
-            Stage::Resting(mut conductor) => {
+        match mem::replace(&mut state.phase, Phase::TakenOn) {
+            Phase::Resting(mut driver) => {
                 drop(state);
-                conductor.hear(event);
-                self.take_on(conductor);
+                driver.handle(event);
+                self.take_on(driver);
             }
-            Stage::TakenOn => state.left.push(event),
-            Stage::Over => {
-                state.stage = Stage::Over;
+            Phase::TakenOn => state.left.push(event),
+            Phase::Over => {
+                state.phase = Phase::Over;
                 // An answer that nobody wants is dropped without the lock.
                 drop(state);
             }
         }
     }
 
-    fn take_on(&self, mut conductor: Box<Conductor>) {
+    fn take_on(&self, mut driver: Box<RunDriver>) {
         let mut left = Vec::new();
         loop {
-            conductor.act();
+            driver.advance();
             let mut state = self.0.lock();
             mem::swap(&mut state.left, &mut left);
-            if conductor.is_over() {
-                state.stage = Stage::Over;
+            if driver.is_over() {
+                state.phase = Phase::Over;
                 drop(state);
                 // With it go the calls that are still open: their models are told that nobody waits any more.
-                return drop((conductor, left));
+                return drop((driver, left));
             }
             if left.is_empty() {
-                state.stage = Stage::Resting(conductor);
+                state.phase = Phase::Resting(driver);
                 return;
             }
             drop(state);
-            left.drain(..).for_each(|event| conductor.hear(event));
+            left.drain(..).for_each(|event| driver.handle(event));
         }
     }
 }
 
 impl Reader for Run {
     fn take(&self, response: Response) {
-        self.tell(Event::Response(response));
+        self.send(Event::Response(response));
     }
 }
 
@@ -138,13 +138,13 @@ struct Watch(Weak<Run>);
 impl Observer for Watch {
     fn cancelled(&self) {
         if let Some(run) = self.0.upgrade() {
-            run.tell(Event::Cancelled);
+            run.send(Event::Cancelled);
         }
     }
 
     fn consumed(&self, responses: u32, _bytes: u64) {
         if let Some(run) = self.0.upgrade() {
-            run.tell(Event::Taken(responses));
+            run.send(Event::Taken(responses));
         }
     }
 }

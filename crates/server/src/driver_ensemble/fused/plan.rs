@@ -43,7 +43,7 @@ impl Plan {
     /// The way; none where something asks for requests to be taken one by one, or to wait.
     pub fn of(ensemble: &Ensemble, spec: &ModelSpec, members: &[Arc<ModelVersion>]) -> Option<Plan> {
         let graph = &*ensemble.graph;
-        let has_room = ensemble.steps.iter().all(|step| step.gate.is_none());
+        let has_room = ensemble.steps.iter().all(|step| step.semaphore.is_none());
         let fit = !graph.is_decoupled()
             && has_room
             && !spec.inputs.is_empty()

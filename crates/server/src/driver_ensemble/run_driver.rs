@@ -1,4 +1,4 @@
-//! What is done when a step has answered: the next steps are called, or the caller is.
+//! Drives one run of an ensemble: when a step has answered, calls the next steps or answers the caller.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,8 +10,8 @@ use alipes_protocol::{Code, InferError, Origin, SequenceInfo, Tensor};
 use alipes_scheduler::ensemble::{Action, EnsembleRun, Ticket};
 use smallvec::SmallVec;
 
-use super::gate::Pass;
 use super::run::{self, Event, Run};
+use super::semaphore::Permit;
 use super::step::{self, Prepared, Value};
 use super::{Ensemble, Members};
 use crate::books::statistics::{Execution, FailureReason, Shares};
@@ -25,8 +25,8 @@ use crate::runtime::model::{ModelVersion, Pending};
 use crate::trace::underway::Underway;
 use crate::workers::clock;
 
-/// One request's way through an ensemble, as the thread sees it that takes it on.
-pub struct Conductor {
+/// One request's run through an ensemble; one thread at a time has it.
+pub struct RunDriver {
     ensemble: Arc<Ensemble>,
     members: Members,
     request: Request,
@@ -34,7 +34,7 @@ pub struct Conductor {
     actions: Vec<Action<Value>>,
     /// By the number of the call.
     calls: Vec<Option<Ongoing>>,
-    /// Calls that wait for room at their step.
+    /// Calls that wait for a permit of their step.
     held_back: Vec<HeldBack>,
     /// Where it is found when there is.
     itself: Weak<Run>,
@@ -89,22 +89,22 @@ struct Ongoing {
     first: Option<Answer>,
     answers: u32,
     /// Its room, where the step has not room for any number of calls.
-    _pass: Option<Pass>,
+    _permit: Option<Permit>,
 }
 
-impl Conductor {
-    /// Takes a request on; `act` begins.
+impl RunDriver {
+    /// Takes a request on; `advance` begins.
     pub fn start(
         ensemble: &Arc<Ensemble>,
         model: &Arc<ModelVersion>,
         pending: Pending,
         itself: &Arc<Run>,
-    ) -> Conductor {
+    ) -> RunDriver {
         let (request, inputs) = Request::new(model, pending);
         let members = ensemble.members();
         let mut actions = Vec::new();
         let run = EnsembleRun::start(&ensemble.graph, &request.outputs, inputs, &mut actions);
-        let mut conductor = Conductor {
+        let mut driver = RunDriver {
             ensemble: Arc::clone(ensemble),
             members: Members::new(),
             request,
@@ -124,12 +124,12 @@ impl Conductor {
         match members {
             Ok(members) => {
                 ensemble.fusing.look(ensemble, model, &members);
-                conductor.ticket = ensemble.join(&members, &conductor.request.context.sequence);
-                conductor.members = members;
+                driver.ticket = ensemble.join(&members, &driver.request.context.sequence);
+                driver.members = members;
             }
-            Err(error) => conductor.fail(error),
+            Err(error) => driver.fail(error),
         }
-        conductor
+        driver
     }
 
     /// Whether the caller has been told all.
@@ -137,8 +137,8 @@ impl Conductor {
         self.request.responder.is_none()
     }
 
-    /// Takes note of what happened; `act` does what follows from it.
-    pub fn hear(&mut self, event: Event) {
+    /// Takes note of what happened; `advance` does what follows from it.
+    pub fn handle(&mut self, event: Event) {
         if self.is_over() {
             return;
         }
@@ -150,10 +150,10 @@ impl Conductor {
                     self.run.taken(response, &mut self.actions);
                 }
             }
-            Event::Admitted { call, pass } => {
+            Event::Admitted { call, permit } => {
                 let Some(place) = self.held_back.iter().position(|held| held.call == call) else { return };
                 let HeldBack { call, step, inputs } = self.held_back.swap_remove(place);
-                self.begin(call, step, inputs, Some(pass));
+                self.begin(call, step, inputs, Some(permit));
             }
             Event::Cancelled => self.withdraw(),
             Event::Turn => self.actions.append(&mut self.parked),
@@ -161,7 +161,7 @@ impl Conductor {
     }
 
     /// Does what is to be done.
-    pub fn act(&mut self) {
+    pub fn advance(&mut self) {
         let mut actions = mem::take(&mut self.actions);
         for action in actions.drain(..) {
             if self.is_over() {
@@ -191,21 +191,21 @@ impl Conductor {
         if !self.may_call(step) {
             return self.parked.push(Action::Call { call, step, inputs });
         }
-        let pass = match &self.ensemble.steps[step].gate {
+        let permit = match &self.ensemble.steps[step].semaphore {
             None => None,
-            Some(gate) => match gate.enter(&self.itself, call, Instant::now()) {
-                Ok(pass) => Some(pass),
+            Some(semaphore) => match semaphore.acquire(&self.itself, call, Instant::now()) {
+                Ok(permit) => Some(permit),
                 Err(deadline) => {
                     self.held_back.push(HeldBack { call, step, inputs });
                     return alarm::set(&self.request.model, deadline);
                 }
             },
         };
-        self.begin(call, step, inputs, pass);
+        self.begin(call, step, inputs, permit);
     }
 
-    fn begin(&mut self, call: usize, step: usize, inputs: Vec<Option<Value>>, pass: Option<Pass>) {
-        let submitted = self.submit(call, step, inputs, pass);
+    fn begin(&mut self, call: usize, step: usize, inputs: Vec<Option<Value>>, permit: Option<Permit>) {
+        let submitted = self.submit(call, step, inputs, permit);
         self.pass_turn(step);
         match submitted {
             Ok(ongoing) => {
@@ -251,7 +251,7 @@ impl Conductor {
         call: usize,
         number: usize,
         inputs: Vec<Option<Value>>,
-        pass: Option<Pass>,
+        permit: Option<Permit>,
     ) -> Result<Ongoing, InferError> {
         let step = &self.ensemble.steps[number];
         let member = &self.members[step.member];
@@ -266,7 +266,7 @@ impl Conductor {
         request.trace = self.request.trace.as_ref().map(|trace| trace.child());
         let (chain, shares) = (self.request.chain.clone(), Arc::clone(&self.shares));
         let caller = member.submit_step(request, &self.mailbox, call as u64, chain, shares)?;
-        Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0, _pass: pass })
+        Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0, _permit: permit })
     }
 
     /// A step has given an answer, or ended.

@@ -1,8 +1,8 @@
-//! How many calls of a step may be under way at a time, over all requests of an ensemble.
+//! Limits the calls of a step that are in flight at a time, over all requests of an ensemble.
 //!
-//! No thread waits here: a call that finds no room leaves a word where its run is to be found, and goes on when another
-//! call has ended. First come, first served. Calls that never end would hold up all others for ever: after a while a call
-//! goes on without room.
+//! No thread blocks here: a call without a permit leaves a weak reference to its run, which is resumed when another call
+//! ends. First come, first served. Calls that never end would block all others for ever, so a call that has waited too
+//! long is admitted without a free permit.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,76 +22,76 @@ thread_local! {
     static HANDING_ON: RefCell<Option<News>> = const { RefCell::new(None) };
 }
 
-/// The room at one step.
-pub struct Gate(Mutex<Line<Turn>>);
+/// The permits of one step.
+pub struct Semaphore(Mutex<Fifo<Waiter>>);
 
-/// A call that waits for room.
-struct Turn {
+/// A call that waits for a permit.
+struct Waiter {
     run: Weak<Run>,
     call: usize,
 }
 
-impl Turn {
+impl Waiter {
     /// None where its request is over.
     fn alive(self) -> Option<(Arc<Run>, usize)> {
         Some((self.run.upgrade()?, self.call))
     }
 }
 
-/// Room for one call. It is handed on when it is dropped.
-pub struct Pass(Arc<Gate>);
+/// Allows one call. Dropping it admits the next waiter.
+pub struct Permit(Arc<Semaphore>);
 
-/// What has come of those who waited too long.
+/// The outcome for waiters past their deadline.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Overdue {
-    /// Calls that went on without room.
+    /// Calls that were admitted without a free permit.
     pub calls: usize,
-    /// When to look again; none where nobody waits.
+    /// The next deadline; none where no call waits.
     pub next: Option<Instant>,
 }
 
-impl Gate {
-    /// A step with room for so many calls.
-    pub fn new(most: usize) -> Arc<Gate> {
-        Arc::new(Gate(Mutex::new(Line { most, under_way: 0, waiting: VecDeque::new() })))
+impl Semaphore {
+    /// A semaphore with a number of permits.
+    pub fn new(most: usize) -> Arc<Semaphore> {
+        Arc::new(Semaphore(Mutex::new(Fifo { most, under_way: 0, waiting: VecDeque::new() })))
     }
 
     /// Room for a call, if there is some. Else its run is told of it later: by `admit_overdue` at the moment that is given, if
     /// not before.
-    pub fn enter(self: &Arc<Self>, run: &Weak<Run>, call: usize, now: Instant) -> Result<Pass, Instant> {
-        let turn = Turn { run: Weak::clone(run), call };
-        self.0.lock().enter(turn, now).map(|()| Pass(Arc::clone(self)))
+    pub fn acquire(self: &Arc<Self>, run: &Weak<Run>, call: usize, now: Instant) -> Result<Permit, Instant> {
+        let waiter = Waiter { run: Weak::clone(run), call };
+        self.0.lock().acquire(waiter, now).map(|()| Permit(Arc::clone(self)))
     }
 
-    /// Lets those go on who have waited too long, whatever is under way.
+    /// Admits the waiters past their deadline, whatever is in flight.
     pub fn admit_overdue(self: &Arc<Self>, now: Instant) -> Overdue {
         let mut calls = 0;
         // The lock is released before a run is told.
-        let next = || self.0.lock().next_overdue(now, Turn::alive);
+        let next = || self.0.lock().next_overdue(now, Waiter::alive);
         while let Some((run, call)) = next() {
             calls += 1;
-            hand_on(run, Event::Admitted { call, pass: Pass(Arc::clone(self)) });
+            hand_on(run, Event::Admitted { call, permit: Permit(Arc::clone(self)) });
         }
         Overdue { calls, next: self.0.lock().first_deadline() }
     }
 
-    /// Calls that wait for room.
+    /// Calls that wait for a permit.
     pub fn waiting(&self) -> usize {
         self.0.lock().waiting.iter().filter(|(turn, _)| turn.run.strong_count() > 0).count()
     }
 }
 
-/// Who is under way and who waits, in the order in which they came.
-struct Line<T> {
+/// The number of calls in flight, and the waiters in the order of arrival.
+struct Fifo<T> {
     most: usize,
-    /// More than there is room for where some have waited too long.
+    /// Above the limit after waiters were admitted without a free permit.
     under_way: usize,
     /// With the moment at which each has waited too long.
     waiting: VecDeque<(T, Instant)>,
 }
 
-impl<T> Line<T> {
-    fn enter(&mut self, turn: T, now: Instant) -> Result<(), Instant> {
+impl<T> Fifo<T> {
+    fn acquire(&mut self, turn: T, now: Instant) -> Result<(), Instant> {
         if self.under_way < self.most {
             self.under_way += 1;
             return Ok(());
@@ -131,11 +131,11 @@ impl<T> Line<T> {
     }
 }
 
-impl Drop for Pass {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let next = self.0.0.lock().next(Turn::alive);
+        let next = self.0.0.lock().next(Waiter::alive);
         if let Some((run, call)) = next {
-            hand_on(run, Event::Admitted { call, pass: Pass(Arc::clone(&self.0)) });
+            hand_on(run, Event::Admitted { call, permit: Permit(Arc::clone(&self.0)) });
         }
     }
 }
@@ -152,7 +152,7 @@ fn hand_on(run: Arc<Run>, event: Event) {
         return;
     }
     while let Some((run, event)) = next {
-        run.tell(event);
+        run.send(event);
         next = HANDING_ON.with_borrow_mut(|waiting| waiting.as_mut().and_then(VecDeque::pop_front));
     }
     HANDING_ON.set(None);
@@ -166,50 +166,50 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn line(most: usize) -> Line<u32> {
-        Line { most, under_way: 0, waiting: VecDeque::new() }
+    fn fifo(most: usize) -> Fifo<u32> {
+        Fifo { most, under_way: 0, waiting: VecDeque::new() }
     }
 
     #[test]
-    fn who_finds_no_room_goes_on_when_another_ends() {
-        let (mut line, now) = (line(1), Instant::now());
-        assert_eq!(line.enter(1, now), Ok(()));
-        assert_eq!([2, 3].map(|turn| line.enter(turn, now).is_ok()), [false, false]);
-        assert_eq!([(); 3].map(|()| line.next(Some)), [Some(2), Some(3), None]);
-        assert_eq!(line.enter(4, now), Ok(()));
+    fn a_waiter_is_admitted_when_a_call_ends() {
+        let (mut fifo, now) = (fifo(1), Instant::now());
+        assert_eq!(fifo.acquire(1, now), Ok(()));
+        assert_eq!([2, 3].map(|turn| fifo.acquire(turn, now).is_ok()), [false, false]);
+        assert_eq!([(); 3].map(|()| fifo.next(Some)), [Some(2), Some(3), None]);
+        assert_eq!(fifo.acquire(4, now), Ok(()));
     }
 
     #[test]
-    fn who_has_waited_too_long_goes_on_without_room_and_nobody_before() {
-        let (mut line, now) = (line(1), Instant::now());
-        assert_eq!(line.enter(1, now), Ok(()));
-        let late = line.enter(2, now).unwrap_err();
-        let later = line.enter(3, now + SECOND).unwrap_err();
+    fn a_waiter_is_admitted_without_a_permit_after_the_time_out_and_not_before() {
+        let (mut fifo, now) = (fifo(1), Instant::now());
+        assert_eq!(fifo.acquire(1, now), Ok(()));
+        let late = fifo.acquire(2, now).unwrap_err();
+        let later = fifo.acquire(3, now + SECOND).unwrap_err();
         assert_eq!(late, now + ENSEMBLE_STEP_PATIENCE);
-        assert_eq!(line.next_overdue(late - SECOND, Some), None);
-        assert_eq!(line.next_overdue(late, Some), Some(2));
-        assert_eq!((line.next_overdue(late, Some), line.first_deadline()), (None, Some(later)));
+        assert_eq!(fifo.next_overdue(late - SECOND, Some), None);
+        assert_eq!(fifo.next_overdue(late, Some), Some(2));
+        assert_eq!((fifo.next_overdue(late, Some), fifo.first_deadline()), (None, Some(later)));
     }
 
     #[test]
-    fn while_more_are_under_way_than_there_is_room_for_nobody_takes_the_place_of_one_that_ends() {
-        let (mut line, now) = (line(1), Instant::now());
-        assert_eq!(line.enter(1, now), Ok(()));
-        let deadline = line.enter(2, now).unwrap_err();
-        assert!(line.enter(3, now + SECOND).is_err());
-        assert_eq!(line.next_overdue(deadline, Some), Some(2));
-        assert_eq!(line.next(Some), None);
-        assert_eq!(line.next(Some), Some(3));
+    fn no_waiter_is_admitted_over_capacity() {
+        let (mut fifo, now) = (fifo(1), Instant::now());
+        assert_eq!(fifo.acquire(1, now), Ok(()));
+        let deadline = fifo.acquire(2, now).unwrap_err();
+        assert!(fifo.acquire(3, now + SECOND).is_err());
+        assert_eq!(fifo.next_overdue(deadline, Some), Some(2));
+        assert_eq!(fifo.next(Some), None);
+        assert_eq!(fifo.next(Some), Some(3));
     }
 
     #[test]
-    fn a_request_that_is_over_takes_no_room() {
-        let (mut line, now) = (line(1), Instant::now());
-        assert_eq!(line.enter(1, now), Ok(()));
-        let deadline = line.enter(2, now).unwrap_err();
-        assert!(line.enter(3, now).is_err());
+    fn a_finished_request_takes_no_permit() {
+        let (mut fifo, now) = (fifo(1), Instant::now());
+        assert_eq!(fifo.acquire(1, now), Ok(()));
+        let deadline = fifo.acquire(2, now).unwrap_err();
+        assert!(fifo.acquire(3, now).is_err());
         let gone = |turn: u32| (turn != 2).then_some(turn);
-        assert_eq!(line.next_overdue(deadline, gone), Some(3));
-        assert_eq!((line.under_way, line.next(gone)), (2, None));
+        assert_eq!(fifo.next_overdue(deadline, gone), Some(3));
+        assert_eq!((fifo.under_way, fifo.next(gone)), (2, None));
     }
 }
