@@ -47,7 +47,18 @@ CRATES = {
     "shared-memory": {"protocol"},
     "spec": {"protocol"},
     "stats": {"protocol", "spec"},
-    "server": {"protocol", "scheduler", "engine", "link", "tls", "shared-memory", "spec", "stats"},
+    "trace-export": {"protocol", "spec", "stats", "tls"},
+    "server": {
+        "protocol",
+        "scheduler",
+        "engine",
+        "link",
+        "tls",
+        "shared-memory",
+        "spec",
+        "stats",
+        "trace-export",
+    },
     "client": {"protocol", "tls"},
     "python": {"protocol", "scheduler", "engine", "link", "tls", "server", "client"},
 }
@@ -156,8 +167,8 @@ def test_the_search_for_a_crate_finds_its_paths_and_no_others(code: str, expecte
 @pytest.mark.parametrize(
     ("crate_name", "homes"),
     [
-        ("hyper", ("server/src/net/", "server/src/http/", "server/src/grpc/", "server/src/wire/")),
-        ("hyper_util", ("server/src/net/", "server/src/http/", "server/src/grpc/", "server/src/wire/")),
+        ("hyper", ("server/src/net/", "server/src/http/", "server/src/grpc/", "trace-export/src/post.rs")),
+        ("hyper_util", ("server/src/net/", "server/src/http/", "server/src/grpc/", "trace-export/src/post.rs")),
         ("tonic", ()),
         ("pyo3", ("python/src/",)),
         ("ort", ("engine/src/onnxruntime",)),

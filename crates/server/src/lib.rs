@@ -13,8 +13,6 @@ pub mod request;
 pub mod runtime;
 pub mod server;
 pub mod service;
-pub mod trace;
-pub mod wire;
 
 // The old paths, until their users name the crates.
 pub use alipes_shared_memory as regions;
@@ -32,6 +30,13 @@ pub use runtime::{cache, context, control, executor, limiter, model, reactors, r
 pub mod log {
     pub use alipes_spec::log::*;
     pub use alipes_stats::Log;
+}
+
+/// Trace settings, those in force, contexts and guards.
+pub mod trace {
+    pub use alipes_spec::trace as settings;
+    pub use alipes_stats::trace::{context, sent, underway};
+    pub use alipes_trace_export::Traces;
 }
 
 pub use server::Server;

@@ -14,6 +14,6 @@ pub mod metrics;
 pub mod priority;
 pub mod statistics;
 pub mod summary;
-pub mod trace_context;
+pub mod trace;
 
 pub use log::Log;

@@ -1,6 +1,5 @@
 //! Encrypted connections: the server's certificate, the clients' certificates, and their reload.
 
-pub mod client;
 mod files;
 
 use std::io;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alipes_protocol::trace::{Collector, Context, Record, Trace};
+use alipes_spec::trace::{Destination, Values};
+use alipes_stats::trace::context;
 use parking_lot::Mutex;
 
-use super::context;
-use super::settings::{Destination, Values};
-use super::writer::{Finished, Job, Outbox};
+use crate::writer::{Finished, Job, Outbox};
 
 /// Numbers of records, and of settings.
 static LAST_RECORD: AtomicU64 = AtomicU64::new(0);

@@ -7,13 +7,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use alipes_protocol::trace::{Context, Record};
+use alipes_spec::trace::Destination;
+use alipes_stats::events::{Event, EventQueue};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::file::TraceFile;
-use super::otlp;
-use super::settings::Destination;
-use crate::events::{Event, EventQueue};
+use crate::file::{self, TraceFile};
+use crate::otlp;
 
 /// Traces that wait for the writer at most; what comes on top is dropped, and told.
 const MAX_WAITING: usize = 1024;
@@ -211,7 +211,7 @@ impl Kept {
         if self.traces > 0 {
             self.text.push(',');
         }
-        super::file::render(&mut self.text, records);
+        file::render(&mut self.text, records);
         self.traces += 1;
         self.numbered = log_frequency > 0;
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alipes_protocol::trace::{Moment, Trace};
 
-use crate::workers::clock::now_ns;
+use crate::clock::now_ns;
 
 /// Goes with an answer; notes, once dropped, that it has left.
 #[derive(Debug)]

@@ -6,15 +6,15 @@ mod spans;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alipes_spec::trace::CollectorConfig;
+use alipes_stats::events::{Event, EventQueue};
 use prost::Message;
 use tokio::runtime;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, timeout_at};
 
-use super::settings::CollectorConfig;
-use super::writer::{ERROR, Finished, INFO, Job, WARNING};
-use crate::events::{Event, EventQueue};
-use crate::wire::post::Target;
+use crate::post::Target;
+use crate::writer::{ERROR, Finished, INFO, Job, WARNING};
 use message::{ExportTraceServiceRequest, KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, Span};
 use spans::Calendar;
 

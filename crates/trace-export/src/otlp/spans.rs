@@ -5,10 +5,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alipes_protocol::trace::{Context, Moment, Record};
+use alipes_stats::clock;
+use alipes_stats::trace::context;
 
 use super::message::{Event, KeyValue, Span};
-use crate::trace::context;
-use crate::workers::clock;
 
 /// Kind of a span that answers a caller. Source: OTLP's `SPAN_KIND_SERVER`.
 const SERVER: i32 = 2;

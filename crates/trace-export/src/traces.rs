@@ -1,18 +1,4 @@
-//! Traces of requests: which are traced, and where their records go.
-//!
-//! - `settings`: what is set, for all models and for each, as clients read and change it.
-//! - `live`: the settings in force, which draw requests and number their records.
-//! - `context`: the caller's trace, in and out of headers.
-//! - `writer`: the thread that writes records, so that no request waits for a file or a collector.
-//! - `file`: records as Triton's trace file has them.
-//! - `otlp`: records as spans, for an OpenTelemetry collector.
-
-mod file;
-mod live;
-mod otlp;
-pub mod sent;
-pub mod underway;
-mod writer;
+//! The trace settings in force: the general ones, and those of each model.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,15 +7,12 @@ use std::time::Instant;
 
 use alipes_protocol::InferError;
 use alipes_protocol::trace::{Context, Trace};
+use alipes_spec::trace::{Change, Chosen, Destination, TraceConfig, Values};
+use alipes_stats::events::EventQueue;
 use parking_lot::Mutex;
 
-pub use alipes_spec::trace as settings;
-pub use alipes_stats::trace_context as context;
-
-use crate::events::EventQueue;
-use live::Live;
-use settings::{Change, Chosen, Destination, TraceConfig, Values};
-use writer::Outbox;
+use crate::live::Live;
+use crate::writer::Outbox;
 
 /// Who is traced.
 pub struct Traces {

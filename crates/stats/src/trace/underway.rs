@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alipes_protocol::trace::{Moment, Trace};
 
-use crate::workers::clock::now_ns;
+use crate::clock::now_ns;
 
 /// The record of a request that a model has. Whatever becomes of the request (it is answered, withdrawn, or lost with a
 /// worker), its end is noted: at the latest when this is dropped.

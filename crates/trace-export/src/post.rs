@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::tls::client::connector;
+use crate::connector::connector;
 
 /// Where spans are sent.
 pub struct Target {
