@@ -68,6 +68,11 @@ impl AlignedBytes {
         self.room.filled().len() - self.skip
     }
 
+    /// Whether nothing has arrived.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Bytes that are set aside, alignment included.
     pub fn capacity(&self) -> usize {
         self.room.capacity()
