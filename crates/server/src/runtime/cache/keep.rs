@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::asked::{Asked, Key};
-use super::flight::{Flight, Flights};
+use super::coalescing::{Coalescing, InFlight};
+use super::key::{Key, StoredRequest};
 use super::{ResponseCache, book_hit, copy};
 use crate::books::statistics::FailureReason;
 use crate::request::responder::{self, Reply, Responder};
@@ -16,10 +16,10 @@ pub struct Keep {
     cache: Arc<ResponseCache>,
     model: Weak<ModelVersion>,
     key: Key,
-    asked: Asked,
+    request: StoredRequest,
     /// How long it took to find that there was no answer.
     looked: Duration,
-    leading: Option<Leading>,
+    leader: Option<Leader>,
 }
 
 impl Keep {
@@ -28,25 +28,25 @@ impl Keep {
         cache: &Arc<ResponseCache>,
         model: &Arc<ModelVersion>,
         key: Key,
-        asked: Asked,
+        request: StoredRequest,
         looked: Duration,
     ) -> Keep {
         let (cache, model) = (Arc::clone(cache), Arc::downgrade(model));
-        Keep { cache, model, key, asked, looked, leading: None }
+        Keep { cache, model, key, request, looked, leader: None }
     }
 
     /// Lets equal requests wait for this one; not where they wait for another already.
-    pub fn lead(&mut self, flights: &Arc<Flights>) -> bool {
-        let flight = flights.begin(&self.key, &self.asked);
-        let (flights, model) = (Arc::clone(flights), Weak::clone(&self.model));
-        self.leading = flight.map(|flight| Leading { flights, flight, model });
-        self.leading.is_some()
+    pub fn lead(&mut self, coalescing: &Arc<Coalescing>) -> bool {
+        let in_flight = coalescing.lead(&self.key, &self.request);
+        let (coalescing, model) = (Arc::clone(coalescing), Weak::clone(&self.model));
+        self.leader = in_flight.map(|in_flight| Leader { coalescing, in_flight, model });
+        self.leader.is_some()
     }
 }
 
 impl responder::Keep for Keep {
     fn keep(self: Box<Self>, reply: &Reply) -> Vec<(Responder, Reply)> {
-        let Keep { cache, model, key, asked, looked, leading } = *self;
+        let Keep { cache, model, key, request, looked, leader } = *self;
         // Every caller who waits holds the version.
         let Some(model) = model.upgrade() else { return Vec::new() };
         let began = Instant::now();
@@ -54,11 +54,11 @@ impl responder::Keep for Keep {
         for output in &mut kept.outputs {
             output.data = copy(&output.data);
         }
-        cache.insert(key, asked, kept.clone());
+        cache.insert(key, request, kept.clone());
         model.statistics.cache_miss(looked + began.elapsed());
         // Once it is there: whoever comes from now on finds it.
-        let passengers = leading.map(|leading| leading.flights.end(&leading.flight)).unwrap_or_default();
-        passengers.into_iter().filter_map(|pending| arrive(&model, pending, &kept)).collect()
+        let followers = leader.map(|leader| leader.coalescing.end(&leader.in_flight)).unwrap_or_default();
+        followers.into_iter().filter_map(|pending| arrive(&model, pending, &kept)).collect()
     }
 }
 
@@ -72,28 +72,28 @@ fn arrive(model: &ModelVersion, pending: Pending, reply: &Reply) -> Option<(Resp
     Some((book_hit(model, pending, reply, Instant::now()), reply.clone()))
 }
 
-/// Held for a request that others wait for.
-struct Leading {
-    flights: Arc<Flights>,
-    flight: Arc<Flight>,
+/// Held for a leader; its followers are computed when it is dropped without an answer.
+struct Leader {
+    coalescing: Arc<Coalescing>,
+    in_flight: Arc<InFlight>,
     model: Weak<ModelVersion>,
 }
 
-impl Drop for Leading {
+impl Drop for Leader {
     fn drop(&mut self) {
-        let passengers = self.flights.end(&self.flight);
-        if !passengers.is_empty() {
-            compute(Weak::clone(&self.model), passengers);
+        let followers = self.coalescing.end(&self.in_flight);
+        if !followers.is_empty() {
+            compute(Weak::clone(&self.model), followers);
         }
     }
 }
 
 /// Has requests computed after all. On a thread of their own, since nobody knows what the one holds that lets go of the
 /// request they waited for; that one failed or was withdrawn, which is rare.
-fn compute(model: Weak<ModelVersion>, passengers: Vec<Pending>) {
+fn compute(model: Weak<ModelVersion>, followers: Vec<Pending>) {
     let submit = move || {
         let Some(model) = model.upgrade() else { return };
-        passengers.into_iter().for_each(|pending| model.compute(pending));
+        followers.into_iter().for_each(|pending| model.compute(pending));
     };
     let spawned = thread::Builder::new().name("alipes-cache".into()).spawn(submit);
     if let Err(error) = spawned {

@@ -1,9 +1,9 @@
 //! Answers that are kept: a request that equals an earlier one is answered without its model.
 //!
-//! - `asked`: what makes two requests equal, and the key that stands for it.
+//! - `key`: what makes two requests equal, and the key that stands for it.
 //! - `posted`: answers as they left, under the bodies that asked for them; for those who ask again in the same words.
 //! - `store`: what is kept, within a bound on its bytes; what was not asked for longest goes first.
-//! - `flight`: equal requests that come while the first of them is computed.
+//! - `coalescing`: equal requests in flight: a leader that is computed, and its followers.
 //! - `keep`: the way of an answer into the store, and to those who wait for it.
 //! - here: the way of a request past the store.
 //!
@@ -11,9 +11,9 @@
 //! clients may write to, or in that of a worker. A model executes the very copy that its answer is kept under, so that
 //! nobody who changes shared memory meanwhile can have a wrong answer kept for others.
 
-mod asked;
-mod flight;
+mod coalescing;
 mod keep;
+mod key;
 mod posted;
 mod store;
 
@@ -30,9 +30,9 @@ use crate::request::responder::{Parcels, Reply, Responder};
 use crate::runtime::model::{ModelVersion, Pending, policy};
 use crate::spec::ModelSpec;
 use crate::workers::clock;
-use asked::{Asked, Key};
-use flight::Flights;
+use coalescing::Coalescing;
 pub use keep::Keep;
+use key::{Key, StoredRequest};
 pub use posted::{Encoded, Posted};
 pub use store::ResponseCache;
 
@@ -41,21 +41,21 @@ pub struct Cached {
     cache: Arc<ResponseCache>,
     /// Tells its answers from those of every other version, also of the one that had its number before a reload.
     load: u64,
-    /// Requests that are computed now, and those who wait for the same; none where requests have an order to keep, or
-    /// times and numbers that limit their waiting, which they would escape.
-    flights: Option<Arc<Flights>>,
+    /// Leaders and their followers; none where requests have an order to keep, or limits on their time in the queue or
+    /// their number, which followers would escape.
+    coalescing: Option<Arc<Coalescing>>,
 }
 
 impl Cached {
     /// A use of the cache by a version that has just been loaded.
     pub fn new(cache: &Arc<ResponseCache>, spec: &ModelSpec) -> Cached {
-        let flights = policy::waits_freely(&spec.scheduling).then(Arc::default);
-        Cached { cache: Arc::clone(cache), load: cache.next_load(), flights }
+        let coalescing = policy::waits_freely(&spec.scheduling).then(Arc::default);
+        Cached { cache: Arc::clone(cache), load: cache.next_load(), coalescing }
     }
 
-    /// Requests that wait for the answer to one like them.
+    /// Number of followers.
     pub fn waiting(&self) -> usize {
-        self.flights.as_ref().map_or(0, |flights| flights.waiting())
+        self.coalescing.as_ref().map_or(0, |coalescing| coalescing.waiting())
     }
 
     /// Answers a request whose answer is known, or has it wait for one like it that is computed now. Any other comes back,
@@ -65,13 +65,13 @@ impl Cached {
         let key = self.cache.key(self.load, &pending.checked);
         let pending = self.give(&key, model, pending, began)?;
         // What a model sent never waits for another request, which might wait for that model in turn.
-        let flights = self.flights.as_ref().filter(|_| pending.chain.is_none());
-        let mut pending = match flights {
-            Some(flights) => flights.board(&key, self.load, pending)?,
+        let coalescing = self.coalescing.as_ref().filter(|_| pending.chain.is_none());
+        let mut pending = match coalescing {
+            Some(coalescing) => coalescing.follow(&key, self.load, pending)?,
             None => pending,
         };
         let Some(mut keep) = self.keep(model, &mut pending, key.clone(), began) else { return Some(pending) };
-        if flights.is_some_and(|flights| keep.lead(flights)) {
+        if coalescing.is_some_and(|coalescing| keep.lead(coalescing)) {
             // One like it may have ended since it was looked for.
             pending = self.give(&key, model, pending, began)?;
         }
@@ -137,9 +137,9 @@ impl Cached {
         for input in &mut pending.checked.inputs {
             input.data = copy(&input.data);
         }
-        let asked = Asked::new(self.load, &pending.checked);
+        let request = StoredRequest::new(self.load, &pending.checked);
         self.cache.charge(&mut pending.checked.inputs);
-        Some(Keep::new(&self.cache, model, key, asked, began.elapsed()))
+        Some(Keep::new(&self.cache, model, key, request, began.elapsed()))
     }
 }
 

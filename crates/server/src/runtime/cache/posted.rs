@@ -7,7 +7,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use super::asked::Key;
+use super::key::Key;
 
 /// How many bodies are remembered as having come once. Bodies share a place by chance, so this is no promise: it keeps
 /// those that come once out of the cache, where they would take the room of answers that are asked for again.

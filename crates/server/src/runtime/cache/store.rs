@@ -10,7 +10,7 @@ use bytes::Bytes;
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use super::asked::{Asked, Key, input_bytes, parameter_bytes};
+use super::key::{Key, StoredRequest, input_bytes, parameter_bytes};
 use super::posted::{Encoded, Posted, Seen};
 use crate::request::budget::{Budget, Charge};
 use crate::request::check::{Checked, CheckedInput};
@@ -46,21 +46,21 @@ struct Entry {
 
 /// What is kept, with what it answers.
 enum Kept {
-    Reply(Asked, Reply),
+    Reply(StoredRequest, Reply),
     Encoded(Posted, Encoded),
 }
 
 impl Kept {
     fn load(&self) -> u64 {
         match self {
-            Kept::Reply(asked, _) => asked.load,
+            Kept::Reply(request, _) => request.load,
             Kept::Encoded(posted, _) => posted.load,
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Kept::Reply(asked, reply) => asked.bytes() + reply_bytes(reply),
+            Kept::Reply(request, reply) => request.bytes() + reply_bytes(reply),
             Kept::Encoded(posted, encoded) => posted.body.len() + encoded.bytes(),
         }
     }
@@ -96,7 +96,7 @@ impl ResponseCache {
     pub fn find(&self, key: &Key, load: u64, checked: &Checked) -> Option<Reply> {
         let found = self.get(key)?;
         match &found.kept {
-            Kept::Reply(asked, reply) => asked.is(load, checked).then(|| reply.clone()),
+            Kept::Reply(request, reply) => request.is(load, checked).then(|| reply.clone()),
             Kept::Encoded(..) => None,
         }
     }
@@ -141,8 +141,8 @@ impl ResponseCache {
     }
 
     /// Keeps an answer, unless it alone is larger than all that may be kept. Others make room for it.
-    pub fn insert(&self, key: Key, asked: Asked, reply: Reply) {
-        self.put(key, Kept::Reply(asked, reply));
+    pub fn insert(&self, key: Key, request: StoredRequest, reply: Reply) {
+        self.put(key, Kept::Reply(request, reply));
     }
 
     /// Keeps an answer as it was encoded, likewise.
@@ -209,7 +209,7 @@ fn reply_bytes(reply: &Reply) -> usize {
 pub mod tests {
     use alipes_protocol::{Datatype, Tensor};
 
-    use super::super::asked::tests::checked;
+    use super::super::key::tests::checked;
     use super::*;
 
     const REQUESTS: [&[u8]; 4] = [&[1; 100], &[2; 100], &[3; 100], &[4; 100]];
@@ -226,7 +226,7 @@ pub mod tests {
 
     fn insert(cache: &ResponseCache, load: u64, request: usize, bytes: usize) {
         let checked = checked(REQUESTS[request], &[100]);
-        cache.insert(cache.key(load, &checked), Asked::new(load, &checked), reply(bytes));
+        cache.insert(cache.key(load, &checked), StoredRequest::new(load, &checked), reply(bytes));
     }
 
     fn holds(cache: &ResponseCache, load: u64, request: usize) -> bool {
@@ -285,7 +285,7 @@ pub mod tests {
         let cache = cache_of(1 << 20);
         let (one, other) = (checked(REQUESTS[0], &[100]), checked(REQUESTS[1], &[100]));
         let key = cache.key(0, &one);
-        cache.insert(key.clone(), Asked::new(0, &one), reply(10));
+        cache.insert(key.clone(), StoredRequest::new(0, &one), reply(10));
         assert!(cache.find(&key, 0, &one).is_some());
         assert!(cache.find(&key, 0, &other).is_none());
     }

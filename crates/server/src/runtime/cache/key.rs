@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::request::check::{Checked, CheckedInput, RequestContext};
 
 /// 128 bits over the version and all that its model sees of a request but the request's id, and the outputs that are
-/// wanted. Two requests with one key are almost always equal, which [`Asked`] then makes sure of.
+/// wanted. Two requests with one key are almost always equal, which [`StoredRequest`] then makes sure of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// All else.
@@ -74,7 +74,7 @@ impl Hasher {
 
 /// A request as an answer to it is kept: enough to tell it from any other that has the same key.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct StoredRequest {
     /// Under which number its version was loaded.
     pub load: u64,
     inputs: SmallVec<[CheckedInput; 2]>,
@@ -82,11 +82,11 @@ pub struct Asked {
     sequence: SequenceInfo,
 }
 
-impl Asked {
+impl StoredRequest {
     /// What is kept of a request. Its bytes are kept as they are, so they must be nobody else's to change.
-    pub fn new(load: u64, checked: &Checked) -> Asked {
+    pub fn new(load: u64, checked: &Checked) -> StoredRequest {
         let context = checked.context.as_deref();
-        Asked {
+        StoredRequest {
             load,
             inputs: checked.inputs.clone(),
             parameters: context.map(|context| context.parameters.clone()).unwrap_or_default(),
@@ -160,10 +160,10 @@ pub mod tests {
             for (other_at, other) in requests.iter().enumerate() {
                 let same = at == other_at;
                 assert_eq!(Key::new(7, 1, one) == Key::new(7, 1, other), same, "{at} {other_at}");
-                assert_eq!(Asked::new(1, one).is(1, other), same, "{at} {other_at}");
+                assert_eq!(StoredRequest::new(1, one).is(1, other), same, "{at} {other_at}");
             }
             assert_ne!(Key::new(7, 1, one), Key::new(7, 2, one));
-            assert!(!Asked::new(1, one).is(2, one));
+            assert!(!StoredRequest::new(1, one).is(2, one));
         }
     }
 
