@@ -62,7 +62,7 @@ impl Connection {
                     // How it ended is told to the calls that were open.
                     let _ = connection.await;
                 });
-                Ok(Connection::Grpc { requests, used: Instant::now() })
+                Ok(Connection::Grpc { requests, used: alipes_clock::now() })
             }
         }
     }
@@ -73,7 +73,7 @@ impl Connection {
             Connection::Solo(connection) => connection.is_alive().await,
             Connection::Http(connection) => connection.is_alive(),
             Connection::Grpc { requests, used } => {
-                if used.elapsed() > REST {
+                if alipes_clock::elapsed(*used) > REST {
                     sleep(LOOK).await;
                 }
                 requests.clone().ready().await.is_ok()
@@ -103,7 +103,7 @@ impl Connection {
             Connection::Grpc { requests, used } => {
                 let infer = request.infer;
                 let outcome = unary::call(requests, target, request, limit).await;
-                *used = Instant::now();
+                *used = alipes_clock::now();
                 let intact = !matches!(&outcome, Err(error) if matches!(error.kind, Kind::Broken | Kind::Tls));
                 (outcome.and_then(|message| read(message, infer)), intact)
             }

@@ -54,7 +54,7 @@ impl Pool {
         let idle = self.idle.lock().pop();
         let lane = idle.map_or_else(Lane::new, Ok)?;
         let target = self.target.clone();
-        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let end = limit.and_then(|limit| alipes_clock::now().checked_add(limit));
         let work = Box::pin(async move { exchange(&target, Driver::Caller, lane.connection, request, limit).await });
         Ok(Call { work, end, runtime: Some(lane.runtime), pool: self.clone() })
     }
@@ -86,7 +86,7 @@ impl Call {
     pub fn wait(&mut self, slice: Duration) -> Option<Result<Incoming, ClientError>> {
         let runtime = self.runtime.take()?;
         let work = &mut self.work;
-        let now = Instant::now();
+        let now = alipes_clock::now();
         let end = now.checked_add(slice).unwrap_or(now);
         let end = self.end.map_or(end, |last| last.min(end));
         let outcome = until(end, || runtime.block_on(async { timeout(slice, work).await.ok() }));

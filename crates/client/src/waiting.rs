@@ -49,7 +49,7 @@ fn with<T>(until: Option<Instant>, work: impl FnOnce() -> T) -> T {
 }
 
 fn left() -> Option<Duration> {
-    UNTIL.get().and_then(|end| end.checked_duration_since(Instant::now())).filter(|left| !left.is_zero())
+    UNTIL.get().and_then(|end| end.checked_duration_since(alipes_clock::now())).filter(|left| !left.is_zero())
 }
 
 /// A connected socket.
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_sleep_ends_with_what_comes_and_when_its_time_is_up() {
         let (mut own, mut other) = pair();
-        let waited = until(Instant::now() + Duration::from_millis(10), || {
+        let waited = until(alipes_clock::now() + Duration::from_millis(10), || {
             block_on(async { tokio::time::timeout(Duration::from_millis(10), own.read_u8()).await })
         });
         assert!(waited.is_err());
@@ -200,7 +200,7 @@ mod tests {
             other.write_all(&[7]).unwrap();
             other
         });
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = alipes_clock::now() + Duration::from_secs(30);
         assert_eq!(until(end, || block_on(own.read_u8())).unwrap(), 7);
         drop(writer.join().unwrap());
         assert!(until(end, || block_on(own.read_u8())).is_err());
@@ -215,7 +215,7 @@ mod tests {
             other.read_to_end(&mut all).unwrap();
             all
         });
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = alipes_clock::now() + Duration::from_secs(30);
         until(end, || {
             block_on(async {
                 own.write_all(&[1; 300_000]).await.unwrap();

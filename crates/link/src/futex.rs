@@ -50,7 +50,7 @@ impl Bell {
     }
 
     fn sleep<T>(&self, seen: u32, deadline: Option<Instant>) -> Outcome<T> {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(alipes_clock::now()));
         if left == Some(Duration::ZERO) {
             return Outcome::Late;
         }
@@ -105,11 +105,11 @@ impl Spin {
         if longest == 0 {
             return bell.wait(deadline, ready);
         }
-        let began = Instant::now();
+        let began = alipes_clock::now();
         let worth = self.average_ns.load(Ordering::Relaxed) <= longest;
         let found = if worth { spin(began, Duration::from_nanos(longest), &mut ready) } else { None };
         let outcome = found.or_else(|| bell.wait(deadline, ready));
-        self.learn(began.elapsed().min(Spin::COUNTED).as_nanos() as u64);
+        self.learn(alipes_clock::elapsed(began).min(Spin::COUNTED).as_nanos() as u64);
         outcome
     }
 
@@ -128,7 +128,7 @@ fn spin<T>(began: Instant, longest: Duration, ready: &mut impl FnMut() -> Option
             }
             std::hint::spin_loop();
         }
-        if began.elapsed() >= longest {
+        if alipes_clock::elapsed(began) >= longest {
             return None;
         }
     }
@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn a_wait_ends_at_its_deadline() {
         let bell = Bell::default();
-        let deadline = Instant::now() + Duration::from_millis(2);
+        let deadline = alipes_clock::now() + Duration::from_millis(2);
         assert_eq!(bell.wait(Some(deadline), || None::<()>), None);
-        assert!(Instant::now() >= deadline);
+        assert!(alipes_clock::now() >= deadline);
         assert_eq!(bell.sleepers.load(Ordering::Relaxed), 0);
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -135,10 +135,10 @@ impl WorkerEnd {
             return claimed;
         }
         let bell = &header.request_bell;
-        let mut soon = self.request_spin.wait(bell, Some(Instant::now() + IDLE), ready);
+        let mut soon = self.request_spin.wait(bell, Some(alipes_clock::now() + IDLE), ready);
         // A caller who reads slowly keeps a large answer in use long after the model has become idle.
         while soon.is_none() && !self.sender.trim() {
-            soon = bell.wait(Some(Instant::now() + IDLE), ready);
+            soon = bell.wait(Some(alipes_clock::now() + IDLE), ready);
         }
         soon.unwrap_or_else(|| bell.wait(None, ready).expect("without a deadline a wait ends with what it waits for"))
     }
@@ -319,7 +319,7 @@ impl WorkerEnd {
     ///
     /// If a model has scribbled over the mail: its call could not be told any more.
     pub fn next_mail(&self, timeout: Option<Duration>) -> Option<ReceivedMail> {
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = timeout.map(|timeout| alipes_clock::now() + timeout);
         let pop = || self.mail.lock().pop().expect(SOUND);
         let [offset, len] = self.mail_spin.wait(&self.link.header().mail_bell, deadline, pop)?;
         let read = self.read_frame(offset, len, mail::read);

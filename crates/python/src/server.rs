@@ -20,7 +20,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The moment `timeout_s` from now.
 fn deadline(timeout_s: f64) -> PyResult<Instant> {
     let wait = Duration::try_from_secs_f64(timeout_s).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(Instant::now() + wait.min(LONGEST_WAIT))
+    Ok(alipes_clock::now() + wait.min(LONGEST_WAIT))
 }
 
 /// A server: bound when made, serving when started.

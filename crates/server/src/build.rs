@@ -1,7 +1,6 @@
 //! From a model's specification to a version that can run: the one long step of a load.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use alipes_protocol::InferError;
 
@@ -25,7 +24,7 @@ pub fn build(context: &Arc<Context>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     if context.limiter.is_none() {
         spec.limits.clear();
     }
-    let began = Instant::now();
+    let began = alipes_clock::now();
     let extras = extras(context, &spec);
     let driver = context.make_driver(&spec)?;
     let mut model = ModelVersion::new(spec, driver)?;
@@ -37,7 +36,7 @@ pub fn build(context: &Arc<Context>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     model.cache = cached(context, &model.spec);
     let model = Arc::new(model);
     model.driver.prepare(&model)?;
-    let _ = model.load_time.set(began.elapsed());
+    let _ = model.load_time.set(alipes_clock::elapsed(began));
     Ok(model)
 }
 

@@ -184,12 +184,12 @@ impl Server {
     /// Ends everything.
     pub fn stop(&self) {
         self.service.control.close();
-        self.service.stop_drivers(Instant::now());
+        self.service.stop_drivers(alipes_clock::now());
         let state = std::mem::replace(&mut *self.state.lock(), State::Stopped);
         if let State::Bound(_, network) | State::Running(network) = state {
             network.close();
         }
-        self.service.traces.close(Instant::now() + TRACES_TIMEOUT);
+        self.service.traces.close(alipes_clock::now() + TRACES_TIMEOUT);
         self.service.events.close();
     }
 }

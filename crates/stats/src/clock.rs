@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 const READINGS: u32 = 5;
 
 /// One moment on both clocks.
-static ORIGIN: LazyLock<(Instant, u64)> = LazyLock::new(|| at_once(Instant::now));
+static ORIGIN: LazyLock<(Instant, u64)> = LazyLock::new(|| at_once(alipes_clock::system));
 
 /// What another clock shows, and this one at the same moment. They are read one after the other, and the thread may lose
 /// its turn in between, for seconds: the reading that took least time counts.
@@ -54,7 +54,7 @@ pub fn instant(ns: u64) -> Instant {
         Some(later) => origin.checked_add(Duration::from_nanos(later)),
         None => origin.checked_sub(Duration::from_nanos(origin_ns - ns)),
     };
-    moment.unwrap_or_else(Instant::now)
+    moment.unwrap_or_else(alipes_clock::now)
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_moment_is_the_same_there_and_back() {
-        let moment = Instant::now();
+        let moment = alipes_clock::now();
         assert_eq!(instant(ns(moment)), moment);
     }
 }

@@ -1,5 +1,7 @@
 //! Processor and memory use of the machine, for the `nv_cpu_*` gauges.
 
+#![allow(clippy::disallowed_methods, reason = "/proc is read when metrics are scraped")]
+
 use std::fs;
 
 use parking_lot::Mutex;

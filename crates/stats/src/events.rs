@@ -167,9 +167,9 @@ mod tests {
     fn events_come_in_order_and_lost_lines_are_told() {
         let queue = EventQueue::default();
         (0..=MAX_WAITING).for_each(|number| queue.tell(line(&number.to_string())));
-        assert_eq!(queue.next(Instant::now()), Some(Event::Lost { lines: 1 }));
-        assert_eq!(queue.next(Instant::now()), Some(line("0")));
-        assert_eq!(queue.next(Instant::now()), Some(line("1")));
+        assert_eq!(queue.next(alipes_clock::now()), Some(Event::Lost { lines: 1 }));
+        assert_eq!(queue.next(alipes_clock::now()), Some(line("0")));
+        assert_eq!(queue.next(alipes_clock::now()), Some(line("1")));
     }
 
     #[test]
@@ -178,8 +178,8 @@ mod tests {
         queue.tell(line("last"));
         queue.close();
         queue.tell(line("too late"));
-        assert_eq!(queue.next(Instant::now()), Some(line("last")));
-        assert_eq!(queue.next(Instant::now() + std::time::Duration::from_secs(3600)), None);
+        assert_eq!(queue.next(alipes_clock::now()), Some(line("last")));
+        assert_eq!(queue.next(alipes_clock::now() + std::time::Duration::from_secs(3600)), None);
     }
 
     #[test]

@@ -239,7 +239,7 @@ pub struct Statistics {
 impl Statistics {
     /// Empty statistics.
     pub fn new(extras: Extras) -> Statistics {
-        let summaries = extras.summaries.then(|| Box::new(Mutex::new(Summaries::new(Instant::now()))));
+        let summaries = extras.summaries.then(|| Box::new(Mutex::new(Summaries::new(alipes_clock::now()))));
         let first_responses = extras.first_response_edges.map(|edges| Box::new(Mutex::new(Histogram::new(edges))));
         Statistics { summaries, first_responses, ..Statistics::default() }
     }
@@ -252,7 +252,7 @@ impl Statistics {
         waited: impl IntoIterator<Item = Duration>,
         answered: impl IntoIterator<Item = Duration>,
     ) {
-        let mut summaries = self.summaries.as_ref().map(|summaries| (summaries.lock(), Instant::now()));
+        let mut summaries = self.summaries.as_ref().map(|summaries| (summaries.lock(), alipes_clock::now()));
         if let Some((summaries, now)) = &mut summaries {
             summaries.executed(*now, execution);
         }
@@ -296,7 +296,7 @@ impl Statistics {
     /// the time from its arrival to its answer.
     pub fn cache_hit(&self, waited: Duration, looked: Duration, spent: Duration) {
         if let Some(summaries) = &self.summaries {
-            let (mut summaries, now) = (summaries.lock(), Instant::now());
+            let (mut summaries, now) = (summaries.lock(), alipes_clock::now());
             summaries.queue.observe(now, waited);
             summaries.cache_hit.observe(now, looked);
         }
@@ -311,7 +311,7 @@ impl Statistics {
     /// Books that the response cache keeps an answer, and what that took.
     pub fn cache_miss(&self, took: Duration) {
         if let Some(summaries) = &self.summaries {
-            summaries.lock().cache_miss.observe(Instant::now(), took);
+            summaries.lock().cache_miss.observe(alipes_clock::now(), took);
         }
         self.inner.lock().cache_miss.add(1, took);
     }
@@ -319,7 +319,7 @@ impl Statistics {
     /// Books a request that was answered at another time than its execution ended.
     pub fn succeeded(&self, spent: Duration) {
         if let Some(summaries) = &self.summaries {
-            summaries.lock().request.observe(Instant::now(), spent);
+            summaries.lock().request.observe(alipes_clock::now(), spent);
         }
         let mut books = self.inner.lock();
         books.success.add(1, spent);
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn quantiles_and_first_responses_are_kept_where_they_are_asked_for() {
-        let now = Instant::now();
+        let now = alipes_clock::now();
         let plain = Statistics::default();
         assert!(plain.summaries(now, &[0.5]).is_none() && plain.first_responses().is_none());
         let edges = Some(FIRST_RESPONSE_EDGES.to_vec());
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn hits_and_misses_have_quantiles_of_their_own() {
-        let now = Instant::now();
+        let now = alipes_clock::now();
         let statistics = Statistics::new(Extras { summaries: true, ..Extras::default() });
         let micros = Duration::from_micros;
         statistics.cache_miss(micros(9));

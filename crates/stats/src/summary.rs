@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_what_was_seen_within_one_per_cent() {
-        let now = Instant::now();
+        let now = alipes_clock::now();
         let mut summary = Summary::new(now);
         (1..=10_000).for_each(|value| summary.observe(now, micros(value)));
         let Shown { quantiles, sum, count } = summary.show(now, &[0.5, 0.9, 0.999]);
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_is_older_than_a_minute_is_forgotten_by_quantiles_alone() {
-        let began = Instant::now();
+        let began = alipes_clock::now();
         let mut summary = Summary::new(began);
         summary.observe(began, micros(1_000_000));
         summary.observe(began + SLICE * 4, micros(10));

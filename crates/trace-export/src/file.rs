@@ -1,5 +1,7 @@
 //! Triton's trace file: a JSON list, whose form its own tools read. Source: Triton's user guide, "JSON Trace Output".
 
+#![allow(clippy::disallowed_methods, reason = "the trace writer has a thread of its own")]
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};

@@ -144,7 +144,7 @@ mod tests {
         let traces = traces("unused.json");
         assert!(!traces.is_on());
         assert!(traces.draw("m", None).is_none());
-        traces.close(Instant::now());
+        traces.close(alipes_clock::now());
     }
 
     #[test]

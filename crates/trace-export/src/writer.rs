@@ -113,11 +113,12 @@ impl Outbox {
     }
 
     /// Takes no more jobs and waits until what is left is written, or the deadline comes.
+    #[allow(clippy::disallowed_methods, reason = "a thread cannot be joined with a deadline; only a stop waits here")]
     pub fn close(&self, deadline: Instant) {
         let state = std::mem::replace(&mut *self.state.lock(), State::Closed);
         if let State::Open(sender, thread) = state {
             drop(sender);
-            while !thread.is_finished() && Instant::now() < deadline {
+            while !thread.is_finished() && alipes_clock::now() < deadline {
                 thread::sleep(LOOK);
             }
             if thread.is_finished() {

@@ -1,7 +1,7 @@
 //! What has arrived on a stream and was not received yet.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alipes_protocol::codec::proto::StreamReply;
 use alipes_protocol::limits::CLIENT_INBOX_BYTES;
@@ -64,10 +64,10 @@ impl Inbox {
 
     /// Up to `most` responses, after a wait for the first. Empty when the time is up; `None` at the end.
     pub fn take(&self, most: usize, limit: Duration) -> Option<Vec<StreamReply>> {
-        let deadline = Instant::now().checked_add(limit);
+        let deadline = alipes_clock::now().checked_add(limit);
         let mut arrived = self.arrived.lock();
         while arrived.replies.is_empty() && arrived.status.is_none() {
-            let left = deadline.map_or(limit, |deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = deadline.map_or(limit, |deadline| deadline.saturating_duration_since(alipes_clock::now()));
             if left.is_zero() {
                 return Some(Vec::new());
             }

@@ -14,17 +14,17 @@ impl Deadline {
     /// After so many seconds; `None` is never.
     pub fn after(seconds: Option<f64>) -> Deadline {
         let span = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
-        Deadline(span.and_then(|span| Instant::now().checked_add(span)))
+        Deadline(span.and_then(|span| alipes_clock::now().checked_add(span)))
     }
 
     /// How long to wait before the next look.
     pub fn slice(&self) -> Duration {
-        self.0.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()).min(SLICE))
+        self.0.map_or(SLICE, |end| end.saturating_duration_since(alipes_clock::now()).min(SLICE))
     }
 
     /// Whether the time is up.
     pub fn is_over(&self) -> bool {
-        self.0.is_some_and(|end| end <= Instant::now())
+        self.0.is_some_and(|end| end <= alipes_clock::now())
     }
 }
 

@@ -3,7 +3,6 @@
 //! The version's queue holds only the requests that go through all steps at once; all others go step by step, unqueued.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use alipes_protocol::InferError;
 use alipes_scheduler::{DynamicPolicy, Scheduler};
@@ -64,7 +63,7 @@ impl Driver for EnsembleDriver {
     }
 
     fn expire(&self, model: &Arc<ModelVersion>) {
-        self.0.expire(model, Instant::now());
+        self.0.expire(model, alipes_clock::now());
     }
 
     fn is_ready(&self) -> bool {

@@ -193,7 +193,7 @@ impl RunDriver {
         }
         let permit = match &self.ensemble.steps[step].semaphore {
             None => None,
-            Some(semaphore) => match semaphore.acquire(&self.itself, call, Instant::now()) {
+            Some(semaphore) => match semaphore.acquire(&self.itself, call, alipes_clock::now()) {
                 Ok(permit) => Some(permit),
                 Err(deadline) => {
                     self.held_back.push(HeldBack { call, step, inputs });
@@ -342,7 +342,7 @@ impl RunDriver {
         let Some(responder) = self.request.responder.take() else { return };
         self.let_go();
         let Request { model, arrived, .. } = &self.request;
-        model.statistics.failed(FailureReason::Other, arrived.elapsed());
+        model.statistics.failed(FailureReason::Other, alipes_clock::elapsed(*arrived));
         let message = format!("in ensemble '{}', {}", model.name, error.message);
         self.request.note_end(None);
         self.parcels.add(responder, Err(InferError { message, ..error }.at(Origin::Model)));
@@ -366,7 +366,7 @@ impl RunDriver {
         responder.dismiss();
         drop(self.request.trace.take());
         let Request { model, arrived, .. } = &self.request;
-        model.statistics.failed(FailureReason::Canceled, arrived.elapsed());
+        model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(*arrived));
     }
 }
 
@@ -388,7 +388,7 @@ impl Request {
             outputs,
             rows,
             arrived,
-            started: Instant::now(),
+            started: alipes_clock::now(),
             chain,
             outer: shares,
             responder: Some(responder),
@@ -427,7 +427,7 @@ impl Request {
         let rows = self.rows.unwrap_or(1).max(1);
         let queued = self.started.saturating_duration_since(self.arrived);
         let execution = Execution { batch_size: rows, rows, requests: 1, times };
-        self.model.statistics.executed(&execution, [queued], [self.arrived.elapsed()]);
+        self.model.statistics.executed(&execution, [queued], [alipes_clock::elapsed(self.arrived)]);
         if let Some(outer) = &self.outer {
             outer.add(&times);
         }

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_waiter_is_admitted_when_a_call_ends() {
-        let (mut fifo, now) = (fifo(1), Instant::now());
+        let (mut fifo, now) = (fifo(1), alipes_clock::now());
         assert_eq!(fifo.acquire(1, now), Ok(()));
         assert_eq!([2, 3].map(|turn| fifo.acquire(turn, now).is_ok()), [false, false]);
         assert_eq!([(); 3].map(|()| fifo.next(Some)), [Some(2), Some(3), None]);
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_waiter_is_admitted_without_a_permit_after_the_time_out_and_not_before() {
-        let (mut fifo, now) = (fifo(1), Instant::now());
+        let (mut fifo, now) = (fifo(1), alipes_clock::now());
         assert_eq!(fifo.acquire(1, now), Ok(()));
         let late = fifo.acquire(2, now).unwrap_err();
         let later = fifo.acquire(3, now + SECOND).unwrap_err();
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn no_waiter_is_admitted_over_capacity() {
-        let (mut fifo, now) = (fifo(1), Instant::now());
+        let (mut fifo, now) = (fifo(1), alipes_clock::now());
         assert_eq!(fifo.acquire(1, now), Ok(()));
         let deadline = fifo.acquire(2, now).unwrap_err();
         assert!(fifo.acquire(3, now + SECOND).is_err());
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_finished_request_takes_no_permit() {
-        let (mut fifo, now) = (fifo(1), Instant::now());
+        let (mut fifo, now) = (fifo(1), alipes_clock::now());
         assert_eq!(fifo.acquire(1, now), Ok(()));
         let deadline = fifo.acquire(2, now).unwrap_err();
         assert!(fifo.acquire(3, now).is_err());

@@ -55,18 +55,18 @@ impl InstanceState {
         wanted: &[usize],
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<ExecutionTimes, EngineError> {
-        let began = Instant::now();
+        let began = alipes_clock::now();
         // Copies nothing, but what is not aligned.
         let inputs = self.gather.gather([inputs.iter().copied()])?;
-        let gathered = Instant::now();
+        let gathered = alipes_clock::now();
         self.engine.run(&inputs, wanted, outputs)?;
-        Ok(ExecutionTimes { input: gathered - began, infer: gathered.elapsed(), output: Duration::ZERO })
+        Ok(ExecutionTimes { input: gathered - began, infer: alipes_clock::elapsed(gathered), output: Duration::ZERO })
     }
 }
 
 /// Executes the batch of an instance and answers each of its requests, whatever happens.
 pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
-    let taken = Instant::now();
+    let taken = alipes_clock::now();
     match &model.sequences {
         // In a sequence what comes next would be wrong without it; the queue looks before each batch.
         None => withdraw_cancelled(model, &mut state.batch, taken),
@@ -88,13 +88,13 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
         }
     }
     // Without what readers do with the answers, such as the next steps of an ensemble: the model is no slower for it.
-    model.pace.note(taken.elapsed());
+    model.pace.note(alipes_clock::elapsed(taken));
     state.parcels.send();
 }
 
 /// Gathers the inputs and runs the engine; the outputs are left in the state.
 fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes, EngineError> {
-    let began = Instant::now();
+    let began = alipes_clock::now();
     union_of_wanted(model, &state.batch, &mut state.wanted);
     let datatypes = |index: usize| model.spec.inputs[index].datatype;
     let members = state.batch.iter().map(|pending| {
@@ -119,9 +119,9 @@ fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes
             joined.map_err(|error| rows.differing_states(sequences, &state.batch).unwrap_or(error))?
         }
     };
-    let gathered = Instant::now();
+    let gathered = alipes_clock::now();
     state.engine.run(&inputs, &state.wanted, &mut state.outputs)?;
-    Ok(ExecutionTimes { input: gathered - began, infer: gathered.elapsed(), output: Duration::ZERO })
+    Ok(ExecutionTimes { input: gathered - began, infer: alipes_clock::elapsed(gathered), output: Duration::ZERO })
 }
 
 /// Outputs that any request of the batch wants, by name: the order in which Triton answers the outputs of ONNX models,
@@ -138,7 +138,7 @@ fn union_of_wanted(model: &ModelVersion, batch: &[Pending], wanted: &mut Vec<usi
 }
 
 fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut times: ExecutionTimes) {
-    let began = Instant::now();
+    let began = alipes_clock::now();
     let batches = model.spec.max_batch_size > 0;
     let rows: u32 = state.batch.iter().map(|pending| pending.checked.rows).sum();
     let laid_out = state.rows.as_mut().zip(model.sequences.as_ref());
@@ -158,9 +158,9 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
             answers.push(outputs_of(model, pending, pieces.into_iter()));
         }),
     }
-    times.output = began.elapsed();
+    times.output = alipes_clock::elapsed(began);
     drop(split);
-    let answered = Instant::now();
+    let answered = alipes_clock::now();
     // Booked before the answers leave: who asks for statistics after an answer finds it in them.
     let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
     let waited = state.batch.iter().map(|pending| taken.duration_since(pending.arrived));
@@ -220,7 +220,7 @@ fn outputs_of(model: &ModelVersion, pending: &Pending, pieces: impl Iterator<Ite
 fn fail(model: &ModelVersion, state: &mut InstanceState, error: InferError) {
     let error = error.at(Origin::Model);
     model.statistics.execution_failed();
-    let now = Instant::now();
+    let now = alipes_clock::now();
     first_responses(model, state, now);
     for pending in state.batch.drain(..) {
         if let Some(trace) = &pending.trace {

@@ -1,7 +1,6 @@
 //! The state of a live sequence, taken out between its requests and put in elsewhere.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use alipes_engine::streaming::State;
 use alipes_protocol::{Code, CorrelationId, InferError};
@@ -22,7 +21,7 @@ impl SequenceStates for Streaming {
     }
 
     fn checkpoint(&self, model: &ModelVersion, id: &CorrelationId) -> Result<Bytes, InferError> {
-        let state: State = match self.sequences.lock().streams.find(Instant::now(), id) {
+        let state: State = match self.sequences.lock().streams.find(alipes_clock::now(), id) {
             // Windows are shared, sums are copied: the bytes are written without the lock.
             Found::State(state) => state.clone(),
             Found::Busy => return Err(busy(model, id)),
@@ -36,7 +35,7 @@ impl SequenceStates for Streaming {
         if !self.reaping.load(Ordering::Relaxed) {
             reaper::start(self);
         }
-        let outcome = self.sequences.lock().streams.put(Instant::now(), id.clone(), state);
+        let outcome = self.sequences.lock().streams.put(alipes_clock::now(), id.clone(), state);
         // What was replaced is given back without the lock.
         match outcome.map_err(|(why, _)| why) {
             Ok(_replaced) => {

@@ -144,7 +144,7 @@ impl Streaming {
     fn enter(&self, model: &Arc<ModelVersion>, id: CorrelationId, flags: Flags, pending: Pending) -> Entered {
         let mut sequences = self.sequences.lock();
         let before = sequences.streams.live();
-        let place = match sequences.streams.enter(Instant::now(), id, flags, pending) {
+        let place = match sequences.streams.enter(alipes_clock::now(), id, flags, pending) {
             Ok(place) => place,
             Err((refusal, refused)) => return Entered::Refused(refusal, refused),
         };
@@ -173,7 +173,7 @@ impl Streaming {
         while let Some(turn) = next {
             let (state, done) = self.run(model, turn);
             let mut sequences = self.sequences.lock();
-            sequences.streams.give_back(Instant::now(), place, state);
+            sequences.streams.give_back(alipes_clock::now(), place, state);
             next = sequences.streams.take(place);
             drop(sequences);
             done.tell();
@@ -191,7 +191,7 @@ impl Streaming {
         drop(sequences);
         let (state, done) = self.run(model, turn);
         let mut sequences = self.sequences.lock();
-        sequences.streams.give_back(Instant::now(), place, state);
+        sequences.streams.give_back(alipes_clock::now(), place, state);
         // Behind the others, so that a sequence in a hurry does not hold up the rest.
         sequences.ready.push_back(place);
         drop(sequences);
@@ -202,14 +202,14 @@ impl Streaming {
     /// Carries a request out and books it; the answer is to be told once no lock is held.
     fn run(&self, model: &ModelVersion, turn: Turn<State, Pending>) -> (State, Done) {
         let Turn { mut state, work } = turn;
-        let taken = Instant::now();
+        let taken = alipes_clock::now();
         // The update counts even if its caller has gone: those that follow it in its sequence build on it.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.update(&mut state, &work)));
         let outcome = outcome.unwrap_or_else(|_| {
             state = State::default();
             Err(InferError::internal(format!("model '{}' panicked, please report it", model.name)))
         });
-        let answered = Instant::now();
+        let answered = alipes_clock::now();
         let answer = outcome.map(|outputs| outputs_of(model, &work, outputs));
         if work.responder.is_cancelled() {
             model.statistics.failed(FailureReason::Canceled, answered.duration_since(work.arrived));

@@ -30,7 +30,7 @@ async fn reap(streaming: Weak<Streaming>, changed: Arc<Notify>) {
         match next {
             None => changed.notified().await,
             Some(moment) => {
-                let moment = moment.max(Instant::now() + REST);
+                let moment = moment.max(alipes_clock::now() + REST);
                 let _ = time::timeout_at(moment.into(), changed.notified()).await;
             }
         }
@@ -41,7 +41,7 @@ async fn reap(streaming: Weak<Streaming>, changed: Arc<Notify>) {
 fn look(streaming: &Weak<Streaming>) -> Option<Option<Instant>> {
     let streaming = streaming.upgrade()?;
     let mut gone = Vec::new();
-    let next = streaming.sequences.lock().streams.reap(Instant::now(), &mut gone);
+    let next = streaming.sequences.lock().streams.reap(alipes_clock::now(), &mut gone);
     // Without the lock: the states of ten thousand sequences take a while to be given back.
     drop(gone);
     Some(next)

@@ -84,13 +84,13 @@ impl Checks {
         if let Some(open) = &mut state.open {
             let until = open.asked + PATIENCE;
             // Whoever comes later than that need not wait for what others have waited for in vain.
-            if Instant::now() >= until {
+            if alipes_clock::now() >= until {
                 return (Answer::Known(false), None);
             }
             open.waiting.push(sender);
             return (Answer::Coming { until, answer }, None);
         }
-        let asked = Instant::now();
+        let asked = alipes_clock::now();
         state.number += 1;
         state.open = Some(Open { asked, waiting: vec![sender], told: false });
         (Answer::Coming { until: asked + PATIENCE, answer }, Some(state.number))
@@ -204,7 +204,7 @@ mod tests {
     fn a_late_answer_is_waited_for_once_and_told_once() {
         let checks = Checks::default();
         let _ = checks.join();
-        let long_ago = Instant::now().checked_sub(PATIENCE).unwrap();
+        let long_ago = alipes_clock::now().checked_sub(PATIENCE).unwrap();
         checks.state.lock().open.as_mut().unwrap().asked = long_ago;
         assert!(matches!(checks.join(), (Answer::Known(false), None)));
         assert!(checks.is_news() && !checks.is_news());

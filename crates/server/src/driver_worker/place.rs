@@ -322,12 +322,12 @@ fn withdraw_if_cancelled(model: &ModelVersion, pending: Pending) -> Option<Pendi
     if model.sequences.is_some() || !pending.responder.is_cancelled() {
         return Some(pending);
     }
-    model.statistics.failed(FailureReason::Canceled, pending.arrived.elapsed());
+    model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(pending.arrived));
     None
 }
 
 fn refuse(model: &ModelVersion, parcels: &mut Parcels, pending: Pending, error: InferError) {
-    model.statistics.failed(FailureReason::Rejected, pending.arrived.elapsed());
+    model.statistics.failed(FailureReason::Rejected, alipes_clock::elapsed(pending.arrived));
     parcels.add(pending.responder, Err(error.at(Origin::Request)));
 }
 

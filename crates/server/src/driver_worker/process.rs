@@ -1,5 +1,7 @@
 //! The process of a worker: how it is started, watched and ended.
 
+#![allow(clippy::disallowed_methods, reason = "a process is looked at when it starts or has ended")]
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -202,7 +202,7 @@ fn answered(
     if reply.is_some() && !request.responded {
         request.responded = true;
         if model.statistics.wants_first_responses() && !request.is_filler {
-            received.first_responses.push(request.arrived.elapsed());
+            received.first_responses.push(alipes_clock::elapsed(request.arrived));
         }
     }
     if !last {
@@ -211,7 +211,7 @@ fn answered(
         }
         return Ok(());
     }
-    let spent = request.arrived.elapsed();
+    let spent = alipes_clock::elapsed(request.arrived);
     match (request.is_filler, request.failed) {
         (true, _) => {}
         (false, true) => received.failed.push(spent),
@@ -409,7 +409,7 @@ fn run_again(model: &Arc<ModelVersion>, requests: Vec<Pending>) {
         .filter(|request| !request.is_filler())
         .partition(|request| request.responder.is_cancelled());
     for request in gone {
-        model.statistics.failed(FailureReason::Canceled, request.arrived.elapsed());
+        model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(request.arrived));
         request.responder.dismiss();
     }
     for context in again.iter_mut().filter_map(|request| request.checked.context.as_mut()) {
@@ -458,7 +458,7 @@ pub fn withdraw(worker: &Arc<Worker>, lane: u32, ticket: u64) {
     let Some(request) = state.lanes.take(lane, ticket) else { return };
     let freed = end_of_turn(state, worker, request.turn);
     drop(guard);
-    model.statistics.failed(FailureReason::Canceled, request.arrived.elapsed());
+    model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(request.arrived));
     // Without the lock: others may have waited for their turn behind it, and be told now.
     drop(request);
     if let Some(turn) = freed {

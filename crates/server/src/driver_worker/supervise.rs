@@ -47,7 +47,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
     let mut first = Some(first);
     let mut backoff = Backoff::default();
     loop {
-        let began = Instant::now();
+        let began = alipes_clock::now();
         let end = live(&worker, &mut first).await.unwrap_or_else(|error| End::Fault(Fault::Start(error.to_string())));
         let fault = match end {
             End::Left => Fault::Start("it was stopped".into()),
@@ -96,7 +96,7 @@ fn lived(worker: &Worker, began: Instant) -> Lived {
     let useful = worker.useful.swap(false, Ordering::Relaxed);
     match (worker.is_up(), useful) {
         (false, _) => Lived::Never,
-        (true, _) if began.elapsed() > HEALTHY_AFTER => Lived::Long,
+        (true, _) if alipes_clock::elapsed(began) > HEALTHY_AFTER => Lived::Long,
         (true, true) => Lived::Usefully,
         (true, false) => Lived::InVain,
     }
@@ -120,7 +120,8 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
     worker.state.lock().link = Some(link);
     // The log's wish may have changed while nobody could reach the link.
     worker.pass_on_verbosity();
-    let mut life = Life { worker, process, first, warming: None, fault: None, started: Instant::now(), leaving: None };
+    let mut life =
+        Life { worker, process, first, warming: None, fault: None, started: alipes_clock::now(), leaving: None };
     let mut ticks = time::interval(TICK);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     let mut tidy = true;
@@ -254,11 +255,11 @@ impl Life<'_> {
 
     fn check_limits(&mut self) {
         let limits = self.worker.limits;
-        if self.leaving.is_some_and(|since| since.elapsed() >= limits.stop_timeout) {
+        if self.leaving.is_some_and(|since| alipes_clock::elapsed(since) >= limits.stop_timeout) {
             self.process.kill();
         }
         if let Some(limit) =
-            limits.start_timeout.filter(|limit| !self.worker.is_up() && self.started.elapsed() > *limit)
+            limits.start_timeout.filter(|limit| !self.worker.is_up() && alipes_clock::elapsed(self.started) > *limit)
         {
             self.fail(Fault::Start(format!("its model was not loaded within {} s", limit.as_secs_f64())));
         }
@@ -280,11 +281,11 @@ impl Life<'_> {
         let running = state.lanes.all().filter(|(_, request)| !request.executed);
         let since = running.filter_map(|(lane, request)| {
             if request.claimed.is_none() && link.is_claimed(lane, request.ticket) {
-                request.claimed = Some(Instant::now());
+                request.claimed = Some(alipes_clock::now());
             }
             request.claimed
         });
-        since.min().map_or(Duration::ZERO, |oldest| oldest.elapsed())
+        since.min().map_or(Duration::ZERO, |oldest| alipes_clock::elapsed(oldest))
     }
 
     /// Ends the process; its end is seen like any other.
@@ -294,7 +295,7 @@ impl Life<'_> {
     }
 
     fn ask_to_leave(&mut self) {
-        self.leaving.get_or_insert_with(Instant::now);
+        self.leaving.get_or_insert_with(alipes_clock::now);
         let mut state = self.worker.state.lock();
         state.open = false;
         if let Some(link) = &state.link {
@@ -369,7 +370,7 @@ fn end_sequences(model: &Arc<ModelVersion>, worker: &Worker, fault: &Fault) {
 fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
     let mut parcels = Parcels::default();
     for pending in requests {
-        model.statistics.failed(FailureReason::Backend, pending.arrived.elapsed());
+        model.statistics.failed(FailureReason::Backend, alipes_clock::elapsed(pending.arrived));
         parcels.add(pending.responder, Err(error.clone().at(Origin::Model)));
     }
     parcels.send();

@@ -20,7 +20,7 @@ pub(super) fn of(headers: &HeaderMap) -> Result<Option<Instant>, InferError> {
     let Some(value) = headers.get(GRPC_TIMEOUT) else { return Ok(None) };
     match timeout(value.as_bytes()) {
         // A moment that the clock cannot name never comes.
-        Some(timeout) => Ok(Instant::now().checked_add(timeout)),
+        Some(timeout) => Ok(alipes_clock::now().checked_add(timeout)),
         None => Err(InferError::internal(format!(
             "malformed grpc-timeout {value:?}, expected one to {MAX_DIGITS} digits and a unit: H, M, S, m, u or n"
         ))),

@@ -100,10 +100,10 @@ impl Acceptor {
 
     /// Logs that connections are rejected, at most once in an interval.
     fn log_rejection(&self) {
-        if self.last_notice.get().is_some_and(|last| last.elapsed() < NOTICE_INTERVAL) {
+        if self.last_notice.get().is_some_and(|last| alipes_clock::elapsed(last) < NOTICE_INTERVAL) {
             return;
         }
-        self.last_notice.set(Some(Instant::now()));
+        self.last_notice.set(Some(alipes_clock::now()));
         let (listener, most) = (self.policy().kind.name(), self.capacity.most());
         let text = format!("{listener} connections are refused: {most} are open, see --max-connections");
         self.events.tell(Event::Notice { level: 1, text });

@@ -1,5 +1,7 @@
 //! Binds sockets before any model is loaded, so that an address in use is reported at once.
 
+#![allow(clippy::disallowed_methods, reason = "sockets are bound before a request comes")]
+
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};

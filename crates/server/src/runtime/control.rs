@@ -121,11 +121,11 @@ mod tests {
         let queue = ControlQueue::default();
         let request = ControlRequest { kind: ControlKind::Load, model: "m".into(), parameters: Vec::new() };
         let mut outcome = queue.ask(request.clone(), Charge::default()).unwrap();
-        let call = queue.next(Instant::now()).unwrap();
+        let call = queue.next(alipes_clock::now()).unwrap();
         assert_eq!(call.request, request);
         call.reply(Ok(()));
         assert_eq!(outcome.try_recv(), Ok(Ok(())));
-        assert!(queue.next(Instant::now()).is_none());
+        assert!(queue.next(alipes_clock::now()).is_none());
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
         charge.grow(&budget, 50_000).unwrap();
         let request = ControlRequest { kind: ControlKind::Load, model: "m".into(), parameters: Vec::new() };
         drop(queue.ask(request, charge).unwrap());
-        let call = queue.next(Instant::now()).unwrap();
+        let call = queue.next(alipes_clock::now()).unwrap();
         assert_eq!(budget.used(), 50_000);
         call.reply(Ok(()));
         assert_eq!(budget.used(), 0);
@@ -148,7 +148,7 @@ mod tests {
         let mut outcome = queue.ask(request.clone(), Charge::default()).unwrap();
         queue.close();
         assert!(outcome.try_recv().is_err());
-        assert!(queue.next(Instant::now() + std::time::Duration::from_secs(3600)).is_none());
+        assert!(queue.next(alipes_clock::now() + std::time::Duration::from_secs(3600)).is_none());
         assert_eq!(queue.ask(request, Charge::default()).unwrap_err().code, Code::Unavailable);
     }
 }

@@ -3,7 +3,6 @@
 use std::future;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use alipes_protocol::codec::json::DeclaredInput;
 use alipes_protocol::{InferError, InferRequest, InferResponse};
@@ -23,12 +22,12 @@ impl Service {
     ///
     /// What the request's checks refuse, and `Unavailable` while the server drains.
     pub fn generate(&self, model: &Arc<ModelVersion>, request: InferRequest) -> Result<Generation, InferError> {
-        let arrived = Instant::now();
+        let arrived = alipes_clock::now();
         let inside = self.inflight.enter_owned()?;
         let id = request.id.clone();
         let submitted = model.submit_stream(request, arrived, Mailbox::counted(Arc::clone(&self.budget)));
         if let Err(error) = &submitted {
-            self.log_request(model, &id, arrived.elapsed(), Some(error));
+            self.log_request(model, &id, alipes_clock::elapsed(arrived), Some(error));
         }
         let record = self.log.is_verbose().then(|| RequestRecord::new(&self.events, model, &id, arrived));
         Ok(Generation { model: Arc::clone(model), id, responses: submitted?, record, _inside: inside })

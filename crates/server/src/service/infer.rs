@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, RequestedOutput, Tensor};
 
@@ -32,7 +32,7 @@ impl Service {
         request: InferRequest,
         held: Held,
     ) -> Result<InferResponse, InferError> {
-        let arrived = Instant::now();
+        let arrived = alipes_clock::now();
         let _inflight = self.inflight.enter()?;
         let (id, classified) = (request.id.clone(), classified(&request));
         let mut waiting = Waiting { model, answered: false };
@@ -42,7 +42,7 @@ impl Service {
         };
         waiting.answered = true;
         if self.log.is_verbose() {
-            self.log_request(model, &id, arrived.elapsed(), outcome.as_ref().err());
+            self.log_request(model, &id, alipes_clock::elapsed(arrived), outcome.as_ref().err());
         }
         let Reply { mut outputs, parameters } = outcome?;
         for tensor in &mut outputs {
@@ -64,11 +64,11 @@ impl Service {
     /// None where there is none, and where the server stops or too much is in flight: the ordinary path then reports
     /// it.
     pub fn repeat(&self, model: &ModelVersion, cache: &Cached, posted: &Posted) -> Option<Encoded> {
-        let arrived = Instant::now();
+        let arrived = alipes_clock::now();
         let found = cache.find_encoded(posted)?;
         let _inflight = self.inflight.enter().ok()?;
         let counted = counted(&self.budget, found)?;
-        let spent = arrived.elapsed();
+        let spent = alipes_clock::elapsed(arrived);
         model.statistics.cache_hit(Duration::ZERO, spent, spent);
         self.log_request(model, "", spent, None);
         Some(counted)

@@ -96,7 +96,7 @@ impl Drop for RequestRecord {
         if !self.ended && self.failure.is_none() {
             self.failure = Some("its caller has gone".to_owned());
         }
-        let spent = self.arrived.elapsed();
+        let spent = alipes_clock::elapsed(self.arrived);
         self.events.tell(request(&self.model, &self.id, spent, self.failure.take()));
     }
 }

@@ -1,7 +1,5 @@
 //! Statistics for clients and Prometheus.
 
-use std::time::Instant;
-
 use alipes_protocol::InferError;
 
 use super::Service;
@@ -59,7 +57,7 @@ impl Service {
         let models = self.registry.models();
         let mut versions: Vec<_> = models.values().flat_map(|served| served.versions()).collect();
         versions.sort_unstable_by(|a, b| (&a.spec.name, a.spec.version).cmp(&(&b.spec.name, b.spec.version)));
-        let (now, quantiles) = (Instant::now(), &self.config.summary_quantiles);
+        let (now, quantiles) = (alipes_clock::now(), &self.config.summary_quantiles);
         let rows: Vec<ModelRow> = versions
             .iter()
             .map(|version| ModelRow {

@@ -104,7 +104,7 @@ impl Session {
 
     /// Submits a request. A refusal is its only response.
     pub fn submit(&mut self, model: Arc<ModelVersion>, request: InferRequest, held: Held) {
-        let arrived = Instant::now();
+        let arrived = alipes_clock::now();
         let key = self.requests.vacant_key();
         let open = OpenRequest {
             empty_final_response: request.empty_final_response,
@@ -215,7 +215,7 @@ impl Session {
             let OpenRequest { id, model, .. } = &self.requests[key];
             if let Some(Submitted { version, arrived, .. }) = model {
                 let failure = last.and_then(|answer| answer.as_ref().err());
-                self.service.log_request(version, id, arrived.elapsed(), failure);
+                self.service.log_request(version, id, alipes_clock::elapsed(*arrived), failure);
             }
         }
     }

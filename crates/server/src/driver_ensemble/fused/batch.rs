@@ -84,7 +84,7 @@ impl Batch {
             Ok(split) => split,
             Err(error) => return self.fail(model, vec![error.into(); self.requests.len()]),
         };
-        let now = Instant::now();
+        let now = alipes_clock::now();
         let spent = |request: &Pending| (request.checked.rows, now.duration_since(request.arrived));
         // Booked before the answers leave: who asks for statistics after an answer finds it in them.
         model.statistics.executed_each(times, self.requests.iter().map(spent));
@@ -104,7 +104,7 @@ impl Batch {
     }
 
     fn fail(&mut self, model: &ModelVersion, errors: Vec<InferError>) {
-        let now = Instant::now();
+        let now = alipes_clock::now();
         for (request, error) in self.requests.drain(..).zip(errors) {
             model.statistics.failed(FailureReason::Other, now.duration_since(request.arrived));
             let message = format!("in ensemble '{}', {}", model.name, error.message);
@@ -129,7 +129,7 @@ impl Way<'_> {
             total.input += times.input;
             total.infer += times.infer;
             total.output += times.output;
-            began = Instant::now();
+            began = alipes_clock::now();
         }
         Ok(total)
     }
@@ -154,7 +154,7 @@ impl Way<'_> {
         let Some(computed) = self.compute(step, given, made, outputs) else {
             return Err(Failure::Refused(refusals(model, step, self.requests, made)));
         };
-        let ended = Instant::now();
+        let ended = alipes_clock::now();
         // With the request itself to the first step, to the others when those before had run.
         let came = |request: &Pending| if began == self.taken { request.arrived } else { began };
         let waited = self.requests.iter().map(|request| began.duration_since(came(request)));

@@ -155,7 +155,7 @@ pub fn drive(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, turn: usize) -
 
 /// Takes a batch through all steps, now or soon, or each of its requests step by step.
 fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
-    let taken = Instant::now();
+    let taken = alipes_clock::now();
     withdraw_cancelled(model, &mut batch.requests, taken);
     if batch.requests.is_empty() {
         return;

@@ -72,7 +72,7 @@ impl FrameGuard {
             outgoing: Frames::after(0),
             activity,
             pings: rules.map(|rules| Pings { rules, last: None, strikes: 0 }),
-            budget: (frames_per_s > 0).then(|| Budget::new(frames_per_s, Instant::now())),
+            budget: (frames_per_s > 0).then(|| Budget::new(frames_per_s, alipes_clock::now())),
             small_data: SmallData::default(),
             last_stream: 0,
             in_quantum: 0,
@@ -155,11 +155,11 @@ fn carries_nothing(frame: &Frame, small_data: &mut SmallData) -> bool {
 fn check(frame: &Frame, activity: &Activity, pings: Option<&mut Pings>, budget: Option<&mut Budget>) -> Option<Flood> {
     if frame.kind == frames::PING
         && let Some(pings) = pings
-        && pings.is_too_many(Instant::now(), activity.sample().is_busy())
+        && pings.is_too_many(alipes_clock::now(), activity.sample().is_busy())
     {
         return Some(Flood::Pings);
     }
-    budget.is_some_and(|budget| budget.is_spent(Instant::now)).then_some(Flood::Control)
+    budget.is_some_and(|budget| budget.is_spent(alipes_clock::now)).then_some(Flood::Control)
 }
 
 /// Counts data in very small frames.
@@ -242,7 +242,7 @@ mod tests {
     const RULES: PingRules = PingRules { interval: Duration::from_secs(300), strikes: 2, without_calls: false };
 
     fn pings() -> (Pings, Instant) {
-        (Pings { rules: RULES, last: None, strikes: 0 }, Instant::now())
+        (Pings { rules: RULES, last: None, strikes: 0 }, alipes_clock::now())
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_spent_by_a_flood_and_not_by_a_habit() {
-        let begin = Instant::now();
+        let begin = alipes_clock::now();
         let mut budget = Budget::new(10, begin);
         let spent = (0..1000).position(|_| budget.is_spent(|| begin)).unwrap();
         assert_eq!(spent, 10 * HTTP2_CONTROL_BURST_SECONDS as usize);

@@ -1,5 +1,7 @@
 //! The certificate files of a listener, and the detection of their changes.
 
+#![allow(clippy::disallowed_methods, reason = "certificates are read at start and by the reload task")]
+
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::coalescing::{Coalescing, InFlight};
 use super::key::{Key, StoredRequest};
@@ -49,13 +49,13 @@ impl responder::Keep for Keep {
         let Keep { cache, model, key, request, looked, leader } = *self;
         // Every caller who waits holds the version.
         let Some(model) = model.upgrade() else { return Vec::new() };
-        let began = Instant::now();
+        let began = alipes_clock::now();
         let mut kept = reply.clone();
         for output in &mut kept.outputs {
             output.data = copy(&output.data);
         }
         cache.insert(key, request, kept.clone());
-        model.statistics.cache_miss(looked + began.elapsed());
+        model.statistics.cache_miss(looked + alipes_clock::elapsed(began));
         // Once it is there: whoever comes from now on finds it.
         let followers = leader.map(|leader| leader.coalescing.end(&leader.in_flight)).unwrap_or_default();
         followers.into_iter().filter_map(|pending| arrive(&model, pending, &kept)).collect()
@@ -65,11 +65,11 @@ impl responder::Keep for Keep {
 /// A request that waited, and its answer; none where its caller has gone.
 fn arrive(model: &ModelVersion, pending: Pending, reply: &Reply) -> Option<(Responder, Reply)> {
     if pending.responder.is_cancelled() {
-        model.statistics.failed(FailureReason::Canceled, pending.arrived.elapsed());
+        model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(pending.arrived));
         pending.responder.dismiss();
         return None;
     }
-    Some((book_hit(model, pending, reply, Instant::now()), reply.clone()))
+    Some((book_hit(model, pending, reply, alipes_clock::now()), reply.clone()))
 }
 
 /// Held for a leader; its followers are computed when it is dropped without an answer.

@@ -61,7 +61,7 @@ impl Cached {
     /// Answers a request whose answer is known, or has it wait for one like it that is computed now. Any other comes back,
     /// its answer to be kept.
     pub fn answer(&self, model: &Arc<ModelVersion>, pending: Pending) -> Option<Pending> {
-        let began = Instant::now();
+        let began = alipes_clock::now();
         let key = self.cache.key(self.load, &pending.checked);
         let pending = self.give(&key, model, pending, began)?;
         // What a model sent never waits for another request, which might wait for that model in turn.
@@ -81,7 +81,7 @@ impl Cached {
 
     /// Answers a request whose answer is known. Any other comes back, its answer to be kept; it waits for nobody.
     pub fn answer_alone(&self, model: &Arc<ModelVersion>, pending: Pending) -> Option<Pending> {
-        let began = Instant::now();
+        let began = alipes_clock::now();
         let key = self.cache.key(self.load, &pending.checked);
         let mut pending = self.give(&key, model, pending, began)?;
         if let Some(keep) = self.keep(model, &mut pending, key, began) {
@@ -139,7 +139,7 @@ impl Cached {
         }
         let request = StoredRequest::new(self.load, &pending.checked);
         self.cache.charge(&mut pending.checked.inputs);
-        Some(Keep::new(&self.cache, model, key, request, began.elapsed()))
+        Some(Keep::new(&self.cache, model, key, request, alipes_clock::elapsed(began)))
     }
 }
 
@@ -153,7 +153,7 @@ impl Drop for Cached {
 /// leaves: who asks for statistics after it finds it in them.
 fn book_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Instant) -> Responder {
     let Pending { responder, arrived, trace, .. } = pending;
-    let now = Instant::now();
+    let now = alipes_clock::now();
     model.statistics.cache_hit(began.duration_since(arrived), now.duration_since(began), now.duration_since(arrived));
     if let Some(trace) = trace {
         trace.note_tensors(Side::BackendOutput, &reply.outputs);

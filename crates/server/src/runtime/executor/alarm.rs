@@ -90,9 +90,9 @@ fn watch() {
 /// Waits for the next alarm; none where there has been none for a while, and with it the thread's end.
 fn next_due() -> Option<Weak<ModelVersion>> {
     let mut state = CLOCK.state.lock();
-    let patience = Instant::now() + IDLE_LIFETIME;
+    let patience = alipes_clock::now() + IDLE_LIFETIME;
     loop {
-        let now = Instant::now();
+        let now = alipes_clock::now();
         if let Some(model) = state.take_due(now) {
             return Some(model);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::exchange::Exchange;
 use super::{Run, drive_loop};
@@ -28,7 +28,7 @@ pub fn drive(run: Run) {
 
 fn work() {
     priority::set(Priority::Engine);
-    while let Some(run) = POOL.next(Instant::now() + IDLE_LIFETIME) {
+    while let Some(run) = POOL.next(alipes_clock::now() + IDLE_LIFETIME) {
         drive_loop::drive(&run);
     }
 }

@@ -233,9 +233,9 @@ impl ModelVersion {
         chain: Arc<Chain>,
         reader: Arc<dyn Reader>,
     ) -> Result<Caller, InferError> {
-        let (trace, checked) = self.check(request, Instant::now())?;
+        let (trace, checked) = self.check(request, alipes_clock::now())?;
         let (responder, caller) = Responder::into_mailbox(&Mailbox::read_by(reader), 0);
-        let arrived = Instant::now();
+        let arrived = alipes_clock::now();
         self.enqueue(Pending { checked, arrived, responder, chain: Some(chain), shares: None, trace, deadline: None })?;
         Ok(caller)
     }
@@ -272,7 +272,7 @@ impl ModelVersion {
         chain: Option<Arc<Chain>>,
         shares: Arc<Shares>,
     ) -> Result<Caller, InferError> {
-        let arrived = Instant::now();
+        let arrived = alipes_clock::now();
         let (trace, checked) = self.check(request, arrived)?;
         let (responder, caller) = Responder::into_mailbox(mailbox, tag);
         self.enqueue(Pending { checked, arrived, responder, chain, shares: Some(shares), trace, deadline: None })?;

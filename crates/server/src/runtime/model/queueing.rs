@@ -98,7 +98,7 @@ impl ModelVersion {
     /// not be executed are answered, and the alarm is set. The effect is the caller's.
     pub fn with_queue<T>(self: &Arc<Self>, change: impl FnOnce(&mut Queue<Pending>, Instant) -> T) -> T {
         let mut queue = self.queue.lock();
-        let now = Instant::now();
+        let now = alipes_clock::now();
         let outcome = change(&mut queue, now);
         let aftermath = queue.aftermath(now);
         drop(queue);
@@ -147,7 +147,7 @@ impl ModelVersion {
 
     /// Answers a request that was taken in and will not be executed.
     fn give_back(&self, Refused { work, reason }: Refused<Pending>, parcels: &mut Parcels) {
-        self.statistics.failed(counted_as(reason), work.arrived.elapsed());
+        self.statistics.failed(counted_as(reason), alipes_clock::elapsed(work.arrived));
         if let Some(trace) = &work.trace {
             trace.note(Moment::RequestEnd, clock::now_ns());
         }

@@ -1,7 +1,6 @@
 //! Visits to the sequences of a model whose states are kept beside its instances.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use alipes_protocol::{Code, CorrelationId, InferError, SequenceInfo};
 use bytes::Bytes;
@@ -70,7 +69,7 @@ impl ModelVersion {
             context: Some(Box::new(context)),
         };
         let (responder, answer) = Responder::unary();
-        let arrived = Instant::now();
+        let arrived = alipes_clock::now();
         let pending = Pending { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None };
         self.schedule(pending).map_err(|(error, responder)| {
             responder.dismiss();

@@ -3,9 +3,10 @@
 //! The first executions of a model are often its slowest: memory is set up, kernels are chosen, files are read. A sample
 //! takes that time before the first caller comes. It is executed like any batch and counted like one.
 
+#![allow(clippy::disallowed_methods, reason = "files of samples are read while a model loads")]
+
 use std::fs::File;
 use std::io::Read;
-use std::time::Instant;
 
 use alipes_protocol::limits::{WARMUP_MAX_BATCH, WARMUP_MAX_COUNT, WARMUP_MAX_TENSOR_BYTES};
 use alipes_protocol::{Code, CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Shape, Tensor, shape};
@@ -28,7 +29,7 @@ pub struct Sample {
 impl Sample {
     /// One of its requests.
     pub fn pending(&self, number: u32, responder: Responder) -> Pending {
-        let (mut checked, arrived) = (self.request.clone(), Instant::now());
+        let (mut checked, arrived) = (self.request.clone(), alipes_clock::now());
         if let Some(context) = &mut checked.context {
             // Where requests come in sequences, each is one of its own.
             context.seat.slot = number;

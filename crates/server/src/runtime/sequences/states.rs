@@ -1,5 +1,7 @@
 //! Tensors that the server keeps for a model from one request of a sequence to the next.
 
+#![allow(clippy::disallowed_methods, reason = "initial states are read while a model loads")]
+
 use std::fs;
 use std::path::Path;
 
