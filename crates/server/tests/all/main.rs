@@ -1,6 +1,10 @@
 //! The integration tests of this crate, as one program: it links once.
 
+#![allow(clippy::disallowed_methods, reason = "tests may wait and read files")]
+
 mod common;
+#[cfg(debug_assertions)]
+mod memory;
 
 mod calls;
 #[cfg(debug_assertions)]
@@ -11,6 +15,10 @@ mod executor;
 mod fused;
 mod grpc;
 mod handover;
+#[cfg(debug_assertions)]
+mod http1_timeouts;
+#[cfg(debug_assertions)]
+mod http2_timeouts;
 mod limiter;
 mod queue_policy;
 mod registry;

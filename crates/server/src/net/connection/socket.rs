@@ -40,6 +40,9 @@ pub enum Carrier {
     Tcp(TcpStream),
     /// Over a Unix socket.
     Unix(UnixStream),
+    /// Between two tasks of one event loop, for tests: no descriptor, so that a paused clock jumps only when both rest.
+    #[cfg(debug_assertions)]
+    Memory(tokio::io::DuplexStream),
 }
 
 /// A byte stream.
@@ -53,24 +56,24 @@ pub enum Socket {
 
 /// Does the same with whatever stream there is.
 macro_rules! on {
-    ($self:expr, $kind:ident { $($variant:ident),* }, $stream:ident => $do:expr) => {
-        match $self { $($kind::$variant($stream) => { let $stream = Pin::new($stream); $do })* }
+    ($self:expr, $kind:ident { $($(#[$cfg:meta])? $variant:ident),* }, $stream:ident => $do:expr) => {
+        match $self { $($(#[$cfg])? $kind::$variant($stream) => { let $stream = Pin::new($stream); $do })* }
     };
 }
 
 macro_rules! byte_stream {
-    ($kind:ident { $($variant:ident),* }) => {
+    ($kind:ident { $($(#[$cfg:meta])? $variant:ident),* }) => {
         impl AsyncRead for $kind {
             #[inline]
             fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-                on!(self.get_mut(), $kind { $($variant),* }, stream => stream.poll_read(cx, into))
+                on!(self.get_mut(), $kind { $($(#[$cfg])? $variant),* }, stream => stream.poll_read(cx, into))
             }
         }
 
         impl AsyncWrite for $kind {
             #[inline]
             fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-                on!(self.get_mut(), $kind { $($variant),* }, stream => stream.poll_write(cx, bytes))
+                on!(self.get_mut(), $kind { $($(#[$cfg])? $variant),* }, stream => stream.poll_write(cx, bytes))
             }
 
             #[inline]
@@ -79,24 +82,29 @@ macro_rules! byte_stream {
                 cx: &mut Context<'_>,
                 slices: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                on!(self.get_mut(), $kind { $($variant),* }, stream => stream.poll_write_vectored(cx, slices))
+                on!(self.get_mut(), $kind { $($(#[$cfg])? $variant),* }, stream => stream.poll_write_vectored(cx, slices))
             }
 
             fn is_write_vectored(&self) -> bool {
-                match self { $($kind::$variant(stream) => stream.is_write_vectored()),* }
+                match self { $($(#[$cfg])? $kind::$variant(stream) => stream.is_write_vectored()),* }
             }
 
             #[inline]
             fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                on!(self.get_mut(), $kind { $($variant),* }, stream => stream.poll_flush(cx))
+                on!(self.get_mut(), $kind { $($(#[$cfg])? $variant),* }, stream => stream.poll_flush(cx))
             }
 
             fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                on!(self.get_mut(), $kind { $($variant),* }, stream => stream.poll_shutdown(cx))
+                on!(self.get_mut(), $kind { $($(#[$cfg])? $variant),* }, stream => stream.poll_shutdown(cx))
             }
         }
     };
 }
 
-byte_stream!(Carrier { Tcp, Unix });
+byte_stream!(Carrier {
+    Tcp,
+    Unix,
+    #[cfg(debug_assertions)]
+    Memory
+});
 byte_stream!(Socket { Plain, Tls });

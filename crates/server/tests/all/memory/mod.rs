@@ -1,0 +1,136 @@
+//! Connections in memory on a clock that jumps: no socket, no thread, and no second that anybody waits for.
+//!
+//! Server and client are tasks of one paused event loop. Its clock stands still while either has something to do, and jumps
+//! to the next timer when both wait.
+
+pub mod http2;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alipes_clock::Entered;
+use alipes_server::spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
+use alipes_server::wire::connection::{Carrier, Line, Socket};
+use alipes_server::wire::door::{Door, Kind};
+use alipes_server::wire::{grpc, http};
+use alipes_server::{ModelVersion, Service};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::time::{Instant, sleep};
+
+use crate::common::{Echo, model};
+
+/// Bytes on their way in one direction, as a socket's buffers hold them.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// An endpoint whose connections are in memory.
+pub struct Endpoint {
+    door: Arc<Door>,
+    _clock: Entered,
+}
+
+impl Endpoint {
+    /// An endpoint with limits on connections and keep-alive settings beside the defaults, and models behind it.
+    pub fn open(
+        kind: Kind,
+        connections: ConnectionSpec,
+        keepalive: KeepaliveSpec,
+        models: impl IntoIterator<Item = Arc<ModelVersion>>,
+    ) -> Endpoint {
+        let clock = alipes_clock::follow(|| Instant::now().into_std());
+        let endpoint = json!({"enabled": true, "address": "127.0.0.1", "port": 0});
+        let config = json!({
+            "schema": 1, "id": "alipes-test", "http": endpoint, "grpc": endpoint, "metrics": endpoint,
+            "control_mode": "none", "counter_latencies": true, "cpu_metrics": false,
+        });
+        let mut config: ServerConfig = serde_json::from_value(config).unwrap();
+        (config.connections, config.keepalive) = (connections, keepalive);
+        let service = Service::new(config);
+        for model in models {
+            let name = model.spec.name.clone();
+            service.registry.publish(&name, "", vec![model]);
+        }
+        service.registry.set_index(Vec::new(), true);
+        Endpoint { door: Arc::new(Door::new(kind, Arc::new(service))), _clock: clock }
+    }
+
+    /// An endpoint that waits four seconds for a head, five for a stalled body or answer, and a minute between requests.
+    pub fn impatient(kind: Kind) -> Endpoint {
+        let limits = ConnectionSpec {
+            header_timeout_s: 4.0,
+            stall_timeout_s: 5.0,
+            idle_timeout_s: 60.0,
+            ..ConnectionSpec::default()
+        };
+        Endpoint::open(kind, limits, KeepaliveSpec::default(), [model("echo", false, Echo)])
+    }
+
+    /// A new connection, served on this event loop.
+    pub fn connect(&self) -> Connection {
+        self.connect_with_buffer(BUFFER_BYTES)
+    }
+
+    /// A connection on which at most `buffer_bytes` wait in each direction.
+    pub fn connect_with_buffer(&self, buffer_bytes: usize) -> Connection {
+        let (stream, accepted) = tokio::io::duplex(buffer_bytes);
+        let line = Line::new(Socket::Plain(Carrier::Memory(accepted)), self.door.patience.stall);
+        let door = Arc::clone(&self.door);
+        match door.kind {
+            Kind::Http => drop(tokio::spawn(http::serve_connection(line, door, std::future::pending()))),
+            Kind::Grpc => drop(tokio::spawn(grpc::serve_connection(line, door, std::future::pending()))),
+            Kind::Metrics => unreachable!("no test opens metrics in memory"),
+        }
+        Connection { stream, opened: Instant::now() }
+    }
+}
+
+/// The client's end of a connection.
+pub struct Connection {
+    stream: DuplexStream,
+    opened: Instant,
+}
+
+impl Connection {
+    /// How long the connection has been open.
+    pub fn age(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
+    /// Sends bytes; false if the server has closed.
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).await.is_ok()
+    }
+
+    /// Reads exactly so many bytes; none if the server closes before they have come.
+    pub async fn read(&mut self, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes).await.ok().map(|_| bytes)
+    }
+
+    /// Reads the head of an answer of HTTP/1.
+    pub async fn head(&mut self) -> String {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(self.stream.read_u8().await.expect("the head of an answer"));
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    /// Everything that comes until the server closes.
+    pub async fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        let _ = self.stream.read_to_end(&mut rest).await;
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+
+    /// Sends a byte every `pause` until the server closes; what it says until then.
+    pub async fn drip(&mut self, bytes: &[u8], pause: Duration) -> String {
+        for &byte in bytes {
+            if !self.send([byte]).await {
+                return self.rest().await;
+            }
+            sleep(pause).await;
+        }
+        panic!("the server waited for the last byte");
+    }
+}
