@@ -1,5 +1,7 @@
 //! Builds the message types of `proto/` without protoc.
 
+#![allow(clippy::disallowed_methods, reason = "a build script reads what Cargo gives it")]
+
 use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {

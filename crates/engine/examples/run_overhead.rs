@@ -7,6 +7,8 @@
 //!
 //! The model takes and gives one FP32 tensor of shape [-1, ...]. Prints nanoseconds per run, the median of 15 rounds.
 
+#![allow(clippy::disallowed_methods, reason = "figures are taken on the clock of the system")]
+
 use std::error::Error;
 use std::ffi::CString;
 use std::path::Path;

@@ -3,6 +3,8 @@
 //! Prints, for each kind of request and response, the best and the median of many rounds on one core, in microseconds
 //! and in nanoseconds per number. The best round is the codec; the rest is what else the machine did.
 
+#![allow(clippy::disallowed_methods, reason = "figures are taken on the clock of the system")]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -3,6 +3,8 @@
 //!
 //! `cargo bench -p alipes-scheduler`
 
+#![allow(clippy::disallowed_methods, reason = "figures are taken on the clock of the system")]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

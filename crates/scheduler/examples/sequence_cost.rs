@@ -4,6 +4,8 @@
 //! All sequences live throughout, and each pass sends a request to sixteen of them, as a server does that hears from few of
 //! many at a time.
 
+#![allow(clippy::disallowed_methods, reason = "figures are taken on the clock of the system")]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! The integration tests of this crate, as one program: it links once.
 
+#![allow(clippy::disallowed_methods, reason = "tests may wait and read files")]
+
 mod common;
 
 mod link;

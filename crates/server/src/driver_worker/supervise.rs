@@ -285,7 +285,7 @@ impl Life<'_> {
             }
             request.claimed
         });
-        since.min().map_or(Duration::ZERO, |oldest| alipes_clock::elapsed(oldest))
+        since.min().map_or(Duration::ZERO, alipes_clock::elapsed)
     }
 
     /// Ends the process; its end is seen like any other.
