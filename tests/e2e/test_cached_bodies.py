@@ -74,13 +74,13 @@ def hits(endpoint: HttpEndpoint, model: str = "counts") -> int:
     return int(endpoint.statistics(model)["inference_stats"]["cache_hit"]["count"])
 
 
-def test_a_body_that_comes_again_is_answered_to_the_byte_and_counted_like_any_hit(endpoint: HttpEndpoint) -> None:
+def test_a_repeated_body_gets_identical_bytes_and_counts_as_hit(endpoint: HttpEndpoint) -> None:
     answers = {post(endpoint, body(1, 2)) for _ in range(5)}
     assert len(answers) == 1
-    books = endpoint.statistics("counts")
-    tallies = books["inference_stats"]
-    assert (tallies["cache_hit"]["count"], tallies["cache_miss"]["count"], books["execution_count"]) == (4, 1, 1)
-    assert (tallies["success"]["count"], books["inference_count"]) == (5, 1)
+    statistics = endpoint.statistics("counts")
+    tallies = statistics["inference_stats"]
+    assert (tallies["cache_hit"]["count"], tallies["cache_miss"]["count"], statistics["execution_count"]) == (4, 1, 1)
+    assert (tallies["success"]["count"], statistics["inference_count"]) == (5, 1)
 
 
 def test_the_same_bytes_with_another_header_are_another_request(endpoint: HttpEndpoint) -> None:
@@ -96,8 +96,8 @@ def test_the_same_bytes_with_another_header_are_another_request(endpoint: HttpEn
 
 
 def test_binary_outputs_come_again_behind_the_same_header(endpoint: HttpEndpoint) -> None:
-    asked = body(5, 6, outputs=[{"name": name, "parameters": {"binary_data": True}} for name in ("Y", "N")])
-    answers = [endpoint.call("POST", INFER, asked) for _ in range(4)]
+    request_body = body(5, 6, outputs=[{"name": name, "parameters": {"binary_data": True}} for name in ("Y", "N")])
+    answers = [endpoint.call("POST", INFER, request_body) for _ in range(4)]
     lengths = {response.getheader("Inference-Header-Content-Length") for response, _ in answers}
     assert len(lengths) == len({content for _, content in answers}) == 1
     assert answers[3][1].endswith(np.array([5, 6, 1], np.int32).tobytes())
@@ -134,15 +134,15 @@ def test_a_region_is_read_again_though_the_body_is_the_same(endpoint: HttpEndpoi
     region = json.dumps({"key": key, "offset": 0, "byte_size": 8}).encode()
     where = {"shared_memory_region": "x", "shared_memory_byte_size": 8}
     x = {"name": "X", "datatype": "INT32", "shape": [2], "parameters": where}
-    asked = json.dumps({"inputs": [x]}).encode()
+    request_body = json.dumps({"inputs": [x]}).encode()
     try:
         assert endpoint.call("POST", "/v2/systemsharedmemory/region/x/register", region)[0].status == 200
         for values in ([1, 2], [1, 2], [1, 2], [3, 4], [1, 2]):
             shared_memory.set_shared_memory_region(handle, [np.array(values, np.int32)])
-            outputs = {output["name"]: output for output in json.loads(post(endpoint, asked))["outputs"]}
+            outputs = {output["name"]: output for output in json.loads(post(endpoint, request_body))["outputs"]}
             assert outputs["Y"]["data"] == values
         endpoint.call("POST", "/v2/systemsharedmemory/region/x/unregister")
-        assert endpoint.call("POST", INFER, asked)[0].status == 404, "and without its region it is refused"
+        assert endpoint.call("POST", INFER, request_body)[0].status == 404, "and without its region it is refused"
     finally:
         shared_memory.destroy_shared_memory_region(handle)
 
@@ -152,12 +152,12 @@ def test_an_output_is_written_into_its_region_every_time(endpoint: HttpEndpoint)
     handle = shared_memory.create_shared_memory_region("y", key, 8)
     region = json.dumps({"key": key, "offset": 0, "byte_size": 8}).encode()
     where = {"shared_memory_region": "y", "shared_memory_byte_size": 8}
-    asked = body(7, 9, outputs=[{"name": "Y", "parameters": where}])
+    request_body = body(7, 9, outputs=[{"name": "Y", "parameters": where}])
     try:
         assert endpoint.call("POST", "/v2/systemsharedmemory/region/y/register", region)[0].status == 200
         for _ in range(4):
             shared_memory.set_shared_memory_region(handle, [np.zeros(2, np.int32)])
-            post(endpoint, asked)
+            post(endpoint, request_body)
             assert shared_memory.get_contents_as_numpy(handle, np.int32, [2]).tolist() == [7, 9]
         endpoint.call("POST", "/v2/systemsharedmemory/region/y/unregister")
     finally:
@@ -178,12 +178,12 @@ def test_versions_and_loads_answer_for_themselves(repository: Path, serve: Serve
     (folder / "2").mkdir()
     (folder / "2" / "model.onnx").write_bytes(times(3.0).SerializeToString())
     x = {"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 1]}
-    asked = json.dumps({"inputs": [x]}).encode()
+    request_body = json.dumps({"inputs": [x]}).encode()
     server = serve(repository, LOCAL, "--model-control-mode=explicit", "--load-model=m")
 
     def values(endpoint: HttpEndpoint, version: int) -> list[list[float]]:
         path = f"/v2/models/m/versions/{version}/infer"
-        return [json.loads(post(endpoint, asked, path))["outputs"][0]["data"] for _ in range(4)]
+        return [json.loads(post(endpoint, request_body, path))["outputs"][0]["data"] for _ in range(4)]
 
     with HttpEndpoint(server) as endpoint:
         assert (values(endpoint, 1), values(endpoint, 2)) == ([[2, 2]] * 4, [[3, 3]] * 4)
@@ -191,7 +191,7 @@ def test_versions_and_loads_answer_for_themselves(repository: Path, serve: Serve
         endpoint.load("m")
         assert (values(endpoint, 1), values(endpoint, 2)) == ([[5, 5]] * 4, [[3, 3]] * 4)
         endpoint.unload("m")
-        assert endpoint.call("POST", "/v2/models/m/infer", asked)[0].status == 404
+        assert endpoint.call("POST", "/v2/models/m/infer", request_body)[0].status == 404
 
 
 def test_a_verbose_log_tells_of_every_answer(server: ServerProcess, endpoint: HttpEndpoint) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 from support.models import add_model, busy
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
@@ -54,7 +54,7 @@ class Call:
         self._connection.close()
 
     def answer(self) -> tuple[int, list[int]] | None:
-        self._thread.join(PATIENCE_S)
+        self._thread.join(TIMEOUT_S)
         return self._answer
 
 
@@ -64,7 +64,7 @@ def body(steps: int) -> str:
 
 def connect(server: ServerProcess) -> http.client.HTTPConnection:
     host, port = server.http.split(":")
-    return http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S)
+    return http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
 
 
 def is_at_work(server: ServerProcess) -> bool:
@@ -78,7 +78,7 @@ def is_at_work(server: ServerProcess) -> bool:
 def is_refused(address: str) -> bool:
     host, port = address.split(":")
     try:
-        socket.create_connection((host, int(port)), timeout=PATIENCE_S).close()
+        socket.create_connection((host, int(port)), timeout=TIMEOUT_S).close()
     except ConnectionError:
         return True
     return False
@@ -108,21 +108,21 @@ def test_a_running_grpc_call_is_answered(start: Callable[..., ServerProcess]) ->
         client.async_infer("busy", [tensor], keep)
         until(lambda: is_at_work(server) or answered.is_set())
         server.signal()
-        assert answered.wait(PATIENCE_S)
+        assert answered.wait(TIMEOUT_S)
         assert answers == [[STEPS]]
         assert server.wait() == 0
 
 
 def test_a_connection_from_before_gets_no_new_work_done(start: Callable[..., ServerProcess]) -> None:
     server = start("--exit-timeout-secs=600")
-    with closing(connect(server)) as kept:
-        kept.request("GET", "/v2/health/ready")
-        assert kept.getresponse().read() == b""
+    with closing(connect(server)) as idle:
+        idle.request("GET", "/v2/health/ready")
+        assert idle.getresponse().read() == b""
         Call(server, ENDLESS)
         server.signal()
         server.wait_for_output("Waiting for in-flight requests to complete.")
         until(lambda: is_refused(server.http))
-        assert status_of(kept) in (None, 503)
+        assert status_of(idle) in (None, 503)
     server.kill()
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
-from support import asking
-from support.asking import ask, stream
+from support import text_models
 from support.models import add_model, times
 from support.server import ServerProcess
 from support.streams import Stream
+from support.text_models import ask, stream
 from support.traffic import Traffic
 from support.waiting import until
 from tritonclient.utils import InferenceServerException
@@ -125,31 +125,31 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, notes: Path) -> ServerProcess:
     repository: Path = tmp_path_factory.mktemp("models")
-    asking.add_model(repository, "upper", UPPER)
-    asking.add_model(repository, "quote", QUOTE)
-    asking.add_model(repository, "counter", COUNTER, decoupled=True)
-    asking.add_model(repository, "caller", CALLER)
+    text_models.add_model(repository, "upper", UPPER)
+    text_models.add_model(repository, "quote", QUOTE)
+    text_models.add_model(repository, "counter", COUNTER, decoupled=True)
+    text_models.add_model(repository, "caller", CALLER)
     add_ensemble(repository, "both", "upper", "quote")
     add_ensemble(repository, "nested", "both", "both", "quote")
     add_ensemble(repository, "counted", "counter", "both")
     add_ensemble(repository, "calls", "caller", "quote")
-    asking.add_model(repository, "shaped", SHAPED, more="max_batch_size: 4")
+    text_models.add_model(repository, "shaped", SHAPED, more="max_batch_size: 4")
     add_ensemble(repository, "mixed", "upper", "shaped", "quote")
-    asking.add_model(repository, "whose", WHOSE)
+    text_models.add_model(repository, "whose", WHOSE)
     add_ensemble(repository, "theirs", "whose", "whose")
     return serve_module(repository, environment={"NOTES": str(notes)})
 
 
 @pytest.mark.parametrize(
-    ("model", "said"), [("both", "<A B>"), ("nested", "<<<A B>>>"), ("caller", "<A B>"), ("calls", "<<A B>>")]
+    ("model", "message"), [("both", "<A B>"), ("nested", "<<<A B>>>"), ("caller", "<A B>"), ("calls", "<<A B>>")]
 )
-def test_each_endpoint_brings_what_the_last_step_said(server: ServerProcess, model: str, said: str) -> None:
+def test_each_endpoint_brings_what_the_last_step_said(server: ServerProcess, model: str, message: str) -> None:
     how = "both a b" if model in ("caller", "calls") else "a b"
-    assert ask(server, model, how) == (200, said)
-    assert stream(server, model, how) == [said, "end"]
+    assert ask(server, model, how) == (200, message)
+    assert stream(server, model, how) == [message, "end"]
 
 
-def test_a_text_gains_a_batch_dimension_for_the_step_that_batches_and_loses_it_behind_it(server: ServerProcess) -> None:
+def test_a_batch_dimension_exists_only_inside_a_batching_step(server: ServerProcess) -> None:
     assert ask(server, "mixed", "a") == (200, "<[1, 1]A>")
     assert stream(server, "mixed", "a") == ["<[1, 1]A>", "end"]
 
@@ -237,9 +237,7 @@ def test_models_are_reloaded_under_load_and_each_request_keeps_its_versions(repo
 
 
 @pytest.mark.timeout(BUSY_S + 120)
-def test_each_request_is_counted_once_by_each_model_however_they_are_brought_together(
-    repository: Path, serve: Serve
-) -> None:
+def test_batching_counts_each_request_once_per_model(repository: Path, serve: Serve) -> None:
     """Quick models are run on whole batches, at once, while others ask them too."""
     for name, factor in (("two", 2.0), ("three", 3.0), ("five", 5.0)):
         config = (
@@ -250,14 +248,14 @@ def test_each_request_is_counted_once_by_each_model_however_they_are_brought_tog
     add_ensemble(repository, "thirty", "two", "three", "five", kind="TYPE_FP32", dims=2)
     add_ensemble(repository, "sixty", "thirty", "two", kind="TYPE_FP32", dims=2)
     server = serve(repository)
-    asked = {"thirty": 30.0, "sixty": 60.0, "three": 3.0}
-    traffic = {model: Traffic(server, model, callers=8) for model in asked}
+    expected = {"thirty": 30.0, "sixty": 60.0, "three": 3.0}
+    traffic = {model: Traffic(server, model, callers=8) for model in expected}
     with ExitStack() as stack:
         for one in traffic.values():
             stack.enter_context(one)
         until(lambda: len(traffic["sixty"].answers) > 1000, "a thousand answers came", BUSY_S)
     counts = {}
-    for model, answer in asked.items():
+    for model, answer in expected.items():
         assert traffic[model].failures == []
         assert set(traffic[model].answers) == {answer}
         counts[model] = len(traffic[model].answers)
@@ -271,12 +269,18 @@ def test_each_request_is_counted_once_by_each_model_however_they_are_brought_tog
     }
     with http_client.InferenceServerClient(server.http) as client:
         for model, count in expected.items():
-            [books] = client.get_inference_statistics(model)["model_stats"]
-            told = books["inference_stats"]
-            assert (books["inference_count"], told["success"]["count"], told["fail"]["count"]) == (count, count, 0)
-            assert (told["queue"]["count"], told["compute_infer"]["count"]) == (count, count)
+            [statistics] = client.get_inference_statistics(model)["model_stats"]
+            counts = statistics["inference_stats"]
+            assert (statistics["inference_count"], counts["success"]["count"], counts["fail"]["count"]) == (
+                count,
+                count,
+                0,
+            )
+            assert (counts["queue"]["count"], counts["compute_infer"]["count"]) == (count, count)
             # An ensemble counts each of its requests as one execution.
-            rows = sum(int(batch["batch_size"]) * batch["compute_infer"]["count"] for batch in books["batch_stats"])
+            rows = sum(
+                int(batch["batch_size"]) * batch["compute_infer"]["count"] for batch in statistics["batch_stats"]
+            )
             assert rows == count
 
 

@@ -84,7 +84,7 @@ def later(
     return pool.submit(ask)
 
 
-def books(server: ServerProcess, model: str) -> dict[str, int]:
+def counters(server: ServerProcess, model: str) -> dict[str, int]:
     with HttpEndpoint(server) as endpoint:
         found = endpoint.statistics(model)
     counts = {name: int(tally["count"]) for name, tally in found["inference_stats"].items()}
@@ -101,7 +101,7 @@ def test_one_execution_answers_all_that_ask_the_same_meanwhile(
     until(lambda: pending(server) == 7)
     notes.write("go 1")
     assert [one.result()["N"].tolist() for one in [first, *others]] == [[1]] * 8
-    counts = books(server, "held")
+    counts = counters(server, "held")
     assert (counts["executions"], counts["success"], counts["cache_hit"], counts["cache_miss"]) == (1, 8, 7, 1)
     assert pending(server) == 0
 
@@ -117,7 +117,7 @@ def test_the_failure_of_the_first_is_not_that_of_the_others(
     with pytest.raises(Refusal, match="the first fails"):
         first.result()
     assert [one.result()["Y"].tolist() for one in others] == [[-1]] * 3
-    counts = books(server, "held")
+    counts = counters(server, "held")
     assert (counts["success"], counts["fail"]) == (3, 1)
 
 
@@ -150,10 +150,10 @@ def test_a_request_that_leaves_the_queue_has_those_computed_that_waited_for_it(
     second = pool.submit(ask, 1)
     until(lambda: pending(server) == 2)
     first.close()
-    until(lambda: books(server, "pairs")["fail"] == 1 and pending(server) == 1)
+    until(lambda: counters(server, "pairs")["fail"] == 1 and pending(server) == 1)
     third = pool.submit(ask, 3)
     assert (second.result(), third.result()) == ([[2, 2]], [[6, 6]])
-    assert books(server, "pairs")["success"] == 2
+    assert counters(server, "pairs")["success"] == 2
 
 
 def test_others_do_not_wait_for_it(repository: Path, notes: Notes, serve: Serve, pool: ThreadPoolExecutor) -> None:

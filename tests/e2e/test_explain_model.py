@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.http as http_client
-from support import asking
+from support import text_models
 from support.models import add_model, times
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
 
 # Waits for company far longer than a test lasts, unless enough comes.
-_PATIENT = """
+_LONG_DELAY = """
 max_batch_size: 4
 dynamic_batching {
   preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 60000000
@@ -59,16 +59,16 @@ def go_on(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, go_on: Path) -> ServerProcess:
     repository = tmp_path_factory.mktemp("models")
-    add_model(repository, "patient", times(2.0), config=_PATIENT)
+    add_model(repository, "patient", times(2.0), config=_LONG_DELAY)
     add_model(repository, "eager", times(2.0), config="max_batch_size: 4")
-    asking.add_model(repository, "held", _HELD)
+    text_models.add_model(repository, "held", _HELD)
     (repository / "around" / "1").mkdir(parents=True)
     (repository / "around" / "config.pbtxt").write_text(_ENSEMBLE)
     return serve_module(repository, environment={"GO_ON": str(go_on)})
 
 
 def get(server: ServerProcess, path: str, headers: dict[str, str] | None = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     try:
         connection.request("GET", path, headers=headers or {})
         answer = connection.getresponse()
@@ -77,7 +77,7 @@ def get(server: ServerProcess, path: str, headers: dict[str, str] | None = None)
         connection.close()
 
 
-def told(server: ServerProcess, model: str) -> dict[str, Any]:
+def explanation(server: ServerProcess, model: str) -> dict[str, Any]:
     """What is told of a model itself."""
     status, document = get(server, f"/v2/models/{model}/explain")
     assert status == 200, document
@@ -86,22 +86,22 @@ def told(server: ServerProcess, model: str) -> dict[str, Any]:
 
 
 def infer(server: ServerProcess, model: str, rows: int) -> None:
-    given = http_client.InferInput("X", [rows, 2], "FP32")
-    given.set_data_from_numpy(np.ones((rows, 2), np.float32))
-    with http_client.InferenceServerClient(server.http, network_timeout=PATIENCE_S) as client:
-        client.infer(model, [given])
+    tensor = http_client.InferInput("X", [rows, 2], "FP32")
+    tensor.set_data_from_numpy(np.ones((rows, 2), np.float32))
+    with http_client.InferenceServerClient(server.http, network_timeout=TIMEOUT_S) as client:
+        client.infer(model, [tensor])
 
 
 def command(server: ServerProcess, *arguments: str) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "alipes", "explain", *arguments, f"--url=http://{server.http}"]
-    return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
 
 
 def test_requests_that_wait_for_company_are_told_with_what_they_wait_for(server: ServerProcess) -> None:
     with ThreadPoolExecutor() as pool:
         waiting = [pool.submit(infer, server, "patient", 1) for _ in range(2)]
-        until(lambda: told(server, "patient")["queue"]["waiting"] == 2)
-        model = told(server, "patient")
+        until(lambda: explanation(server, "patient")["queue"]["waiting"] == 2)
+        model = explanation(server, "patient")
         printed = command(server, "patient").stdout
         waiting.append(pool.submit(infer, server, "patient", 1))
         [one.result() for one in waiting]
@@ -120,7 +120,7 @@ def test_requests_that_wait_for_company_are_told_with_what_they_wait_for(server:
     assert queue["decisions"][0]["decision"] == "waits"
     assert "the requests wait for company" in printed
     assert "2 priority levels, no more than 9 may wait" in printed
-    after = told(server, "patient")["queue"]
+    after = explanation(server, "patient")["queue"]
     assert (after["waiting"], after["hold"]) == (0, "nothing_waits")
     newest = after["decisions"][0]
     assert (newest["decision"], newest["requests"], newest["rows"], newest["why"]) == ("took", 3, 3, "preferred")
@@ -129,7 +129,7 @@ def test_requests_that_wait_for_company_are_told_with_what_they_wait_for(server:
 def test_the_last_hundred_decisions_are_told(server: ServerProcess) -> None:
     for _ in range(110):
         infer(server, "eager", 2)
-    decisions = told(server, "eager")["queue"]["decisions"]
+    decisions = explanation(server, "eager")["queue"]["decisions"]
     assert len(decisions) == 100
     assert {(decision["decision"], decision["rows"], decision["why"]) for decision in decisions} == {
         ("took", 2, "no_delay")
@@ -140,11 +140,11 @@ def test_the_last_hundred_decisions_are_told(server: ServerProcess) -> None:
 
 def test_an_ensemble_leads_to_the_model_that_holds_it_up(server: ServerProcess, go_on: Path) -> None:
     with ThreadPoolExecutor() as pool:
-        answers = [pool.submit(asking.ask, server, "around", str(number)) for number in range(3)]
+        answers = [pool.submit(text_models.ask, server, "around", str(number)) for number in range(3)]
         try:
-            until(lambda: told(server, "around")["ensemble"]["requests"] == 3)
-            until(lambda: told(server, "around")["ensemble"]["held_back"] == 1)
-            until(lambda: told(server, "held")["workers"][0]["requests"] == 2)
+            until(lambda: explanation(server, "around")["ensemble"]["requests"] == 3)
+            until(lambda: explanation(server, "around")["ensemble"]["held_back"] == 1)
+            until(lambda: explanation(server, "held")["workers"][0]["requests"] == 2)
             models = get(server, "/v2/models/around/explain")[1]["models"]
             printed = command(server, "around").stdout
         finally:
@@ -155,7 +155,7 @@ def test_an_ensemble_leads_to_the_model_that_holds_it_up(server: ServerProcess, 
     assert "queue" not in models[0]
     assert models[1]["workers"] == [{"instance": "held_0_0", "up": True, "requests": 2}]
     assert "held_0_0 (2 in hand)" in printed
-    until(lambda: told(server, "around")["ensemble"]["requests"] == 0)
+    until(lambda: explanation(server, "around")["ensemble"]["requests"] == 0)
 
 
 def test_the_command_prints_what_the_route_answers(server: ServerProcess) -> None:
@@ -167,7 +167,7 @@ def test_the_command_prints_what_the_route_answers(server: ServerProcess) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nobody"], "the server answers 404: Request for unknown model: 'nobody' is not found"),
         (
@@ -176,10 +176,10 @@ def test_the_command_prints_what_the_route_answers(server: ServerProcess) -> Non
         ),
     ],
 )
-def test_the_command_says_what_the_server_refuses(server: ServerProcess, arguments: list[str], said: str) -> None:
+def test_the_command_says_what_the_server_refuses(server: ServerProcess, arguments: list[str], message: str) -> None:
     refused = command(server, *arguments)
     assert refused.returncode == 1
-    assert said in refused.stderr
+    assert message in refused.stderr
 
 
 def test_explaining_is_restricted_with_the_statistics(repository: Path, serve: Serve) -> None:

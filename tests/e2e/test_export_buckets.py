@@ -11,7 +11,7 @@ import pytest
 from alipes import repository as qv
 from alipes.errors import ExportError, RepositoryError, RepositoryUseError
 from alipes.repository.mirror import Mirror
-from alipes.repository.store.base import NoFilesFoundError, Taken
+from alipes.repository.store.base import NoFilesFoundError, PathExists
 from alipes.repository.store.open import open_store
 from support.buckets import EMULATORS, Missing, Place, fresh
 from support.exported import scaled
@@ -134,7 +134,7 @@ def test_a_configuration_is_replaced_only_while_it_is_the_one_that_was_read(plac
     store = opened(place).fs
     store.swap("one", "m/config.pbtxt", None)
     for expected in (None, "two"):
-        with pytest.raises(Taken):
+        with pytest.raises(PathExists):
             store.swap("three", "m/config.pbtxt", expected)
     store.swap("two", "m/config.pbtxt", "one")
     store.swap("two", "m/config.pbtxt", "something else, though it says the same")

@@ -97,7 +97,7 @@ def test_a_function_is_served_with_all_that_it_uses(
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         (opens, "'opens' uses 'OPENED', a object: only modules"),
         (misspelt, "uses 'no_such_name', which is not defined"),
@@ -105,8 +105,8 @@ def test_a_function_is_served_with_all_that_it_uses(
         (lambda x: x, "is no plain function"),
     ],
 )
-def test_what_cannot_be_written_down_is_named(model: qv.Model, function: Any, told: str) -> None:
-    with pytest.raises(ExportError, match=told):
+def test_what_cannot_be_written_down_is_named(model: qv.Model, function: Any, message: str) -> None:
+    with pytest.raises(ExportError, match=message):
         model.export_version(function, input_shapes={"x": (None, 1)})
     assert (model.versions, model.inputs) == ([], {})
 
@@ -159,10 +159,10 @@ def test_a_file_is_served_as_it_is(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("def (", "is no Python"), ("class Model: ...", "defines no class TritonPythonModel")]
+    ("text", "message"), [("def (", "is no Python"), ("class Model: ...", "defines no class TritonPythonModel")]
 )
-def test_a_file_that_no_server_could_run_is_refused(model: qv.Model, tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_no_server_could_run_is_refused(model: qv.Model, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "wrong.py").write_text(text)
-    with pytest.raises(ExportError, match=told):
+    with pytest.raises(ExportError, match=message):
         model.export_version(tmp_path / "wrong.py")
     assert model.versions == []

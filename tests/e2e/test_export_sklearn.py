@@ -70,13 +70,13 @@ def test_doubles_stay_doubles(model: qv.Model) -> None:
 
 
 def test_what_does_not_fit_is_refused(model: qv.Model) -> None:
-    for options, told in (
+    for options, message in (
         ({"output_names": ["label"]}, "1 output names, 'label', for the 2 outputs"),
         ({"input_shapes": {"x": (None, 5)}}, "failed|cannot|differs|ONNX"),
         ({"input_dtypes": ["uint8"]}, "input 'input' is UINT8"),
         ({"examples": {"y": data()[0]}}, "there is no example of input 'input'"),
     ):
-        with pytest.raises(ExportError, match=told):
+        with pytest.raises(ExportError, match=message):
             model.export_version(fitted("classifier"), **options)
     with pytest.raises(ExportError, match="failed"):
         model.export_version(sklearn_linear.LogisticRegression(), input_shapes={"x": (None, 4)})

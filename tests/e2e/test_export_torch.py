@@ -103,9 +103,7 @@ def test_a_notebooks_model_is_exported_and_answers_like_the_module(
 
 
 @pytest.mark.parametrize("dynamo", EXPORTERS)
-def test_inputs_reach_the_arguments_of_their_names_in_whatever_order_they_are_declared(
-    model: qv.Model, dynamo: bool
-) -> None:
+def test_inputs_are_passed_by_name(model: qv.Model, dynamo: bool) -> None:
     model.export_version(Weighted(), input_shapes={"right": (None, 3), "left": (None, 3)}, dynamo=dynamo)
     assert list(model.inputs) == ["right", "left"]
     assert [tensor.datatype for tensor in model.outputs.values()] == ["FP32", "BOOL"]
@@ -234,7 +232,7 @@ def test_a_script_module_is_exported_by_its_own_names(model: qv.Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({}, "Must specify input shapes"),
         ({"input_shapes": {"a": (None, 3), "b": (None, 3), "c": (None, 3)}}, "has 3 inputs, .* its forward takes 2"),
@@ -244,8 +242,10 @@ def test_a_script_module_is_exported_by_its_own_names(model: qv.Model) -> None:
         ({"input_shapes": {"left": (None, "3"), "right": (None, 3)}}, "size '3'"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_leaves_nothing(model: qv.Model, options: dict[str, Any], told: str) -> None:
-    with pytest.raises((ExportError, ConfigError), match=told):
+def test_what_does_not_fit_is_refused_and_leaves_nothing(
+    model: qv.Model, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((ExportError, ConfigError), match=message):
         model.export_version(Weighted(), dynamo=False, **options)
     assert (model.versions, model.inputs, model.outputs) == ([], {}, {})
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.asking import add_model, ask
 from support.server import ServerProcess
+from support.text_models import add_model, ask
 
 CALLEE = """
 class TritonPythonModel:
@@ -112,7 +112,7 @@ def server(serve_module: Callable[..., ServerProcess], tmp_path_factory: pytest.
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "returned"),
     [
         ("threads", [f"<{index}>" for index in range(20)]),
         ("tasks", [f"<{index}>" for index in range(50)]),
@@ -124,10 +124,10 @@ def server(serve_module: Callable[..., ServerProcess], tmp_path_factory: pytest.
         ("in_initialize", "BLS is only supported during the 'execute' function."),
     ],
 )
-def test_a_call_brings_what_the_callee_said(server: ServerProcess, how: str, said: object) -> None:
+def test_a_call_brings_what_the_callee_said(server: ServerProcess, how: str, returned: object) -> None:
     status, text = ask(server, "caller", how)
     assert status == 200, text
-    assert json.loads(text) == said
+    assert json.loads(text) == returned
 
 
 def test_a_response_can_be_passed_on(server: ServerProcess) -> None:

@@ -67,10 +67,10 @@ def add_model(repository: Path, name: str, *, environment: str = "", code: str =
 
 def facts(server: ServerProcess, model: str) -> dict[str, Any]:
     """What a model tells of the place where it runs."""
-    given = http_client.InferInput("X", [1, 1], "INT32")
-    given.set_data_from_numpy(np.array([[1]], np.int32))
+    tensor = http_client.InferInput("X", [1, 1], "INT32")
+    tensor.set_data_from_numpy(np.array([[1]], np.int32))
     with http_client.InferenceServerClient(server.http) as client:
-        answer = client.infer(model, [given]).as_numpy("FACTS")
+        answer = client.infer(model, [tensor]).as_numpy("FACTS")
     assert answer is not None
     return dict(json.loads(answer[0, 0]))
 
@@ -92,11 +92,11 @@ def test_models_of_several_environments_serve_side_by_side(
     pack(venv, packed / "environment.tar.gz")
     server = serve(repository, environment={"TMPDIR": str(tmp_path)})
     assert (facts(server, "plain")["only_here"], facts(server, "plain")["home"]) == (None, None)
-    told = facts(server, "folder")
-    assert (told["only_here"], told["home"], told["python"]) == (7, str(venv), str(venv / "bin" / "python"))
-    told = facts(server, "packed")
-    assert told["only_here"] == 7
-    assert tmp_path in Path(told["python"]).parents
+    found = facts(server, "folder")
+    assert (found["only_here"], found["home"], found["python"]) == (7, str(venv), str(venv / "bin" / "python"))
+    found = facts(server, "packed")
+    assert found["only_here"] == 7
+    assert tmp_path in Path(found["python"]).parents
     assert server.stop() == 0
 
 
@@ -156,7 +156,7 @@ def test_completion_can_be_turned_off(repository: Path, serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("raise ValueError('no')", "Internal: ValueError: no\n\nAt:\n  {file}(4): auto_complete_config\n"),
         (
@@ -170,9 +170,9 @@ def test_completion_can_be_turned_off(repository: Path, serve: Serve) -> None:
         ),
     ],
 )
-def test_a_completion_that_fails_is_the_reason(repository: Path, serve: Serve, body: str, said: str) -> None:
+def test_a_completion_that_fails_is_the_reason(repository: Path, serve: Serve, body: str, message: str) -> None:
     folder = add_model(repository, "m", code=COMPLETING + body)
-    assert reason(serve(repository), "m") == said.format(file=folder / "1" / "model.py")
+    assert reason(serve(repository), "m") == message.format(file=folder / "1" / "model.py")
 
 
 def test_a_completion_that_takes_too_long_is_given_up(repository: Path, serve: Serve) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.asking import add_model, ask, stream
 from support.server import ServerProcess
+from support.text_models import add_model, ask, stream
 
 FAILED = "Failed to process the request(s) for model '{}_0_0', message: "
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-PATIENCE_S = 100.0
+TIMEOUT_S = 100.0
 COMMAND = [sys.executable, "-m", "alipes", "quickstart"]
 
 
@@ -50,7 +50,7 @@ class Tour:
 
     def finish(self) -> int:
         """Reads the rest and returns the exit code."""
-        rest, _ = self.process.communicate(timeout=PATIENCE_S)
+        rest, _ = self.process.communicate(timeout=TIMEOUT_S)
         self.printed += rest
         return self.process.returncode
 
@@ -133,7 +133,7 @@ def test_a_killed_tour_takes_its_server_along(tmp_path: Path, tours: list[Tour])
     server = tour.server()
     tour.process.kill()
     tour.finish()
-    server.wait(PATIENCE_S)
+    server.wait(TIMEOUT_S)
 
 
 def test_a_model_that_cannot_load_is_explained(tmp_path: Path, tours: list[Tour]) -> None:

@@ -49,11 +49,11 @@ def endpoint(server: ServerProcess) -> Iterator[HttpEndpoint]:
         yield opened
 
 
-def cache_books(endpoint: HttpEndpoint, model: str) -> tuple[int, int, int]:
+def cache_counts(endpoint: HttpEndpoint, model: str) -> tuple[int, int, int]:
     """Hits, misses, executions."""
-    books = endpoint.statistics(model)
-    tallies = books["inference_stats"]
-    return tallies["cache_hit"]["count"], tallies["cache_miss"]["count"], books["execution_count"]
+    statistics = endpoint.statistics(model)
+    tallies = statistics["inference_stats"]
+    return tallies["cache_hit"]["count"], tallies["cache_miss"]["count"], statistics["execution_count"]
 
 
 def exposition(server: ServerProcess) -> str:
@@ -76,13 +76,13 @@ def test_what_one_endpoint_has_answered_the_other_answers_again(server: ServerPr
     with GrpcEndpoint(server) as other:
         again = other.ask("counts", {"X": [1, 2]}, request_id="another")
     assert (first["N"].tolist(), again["N"].tolist(), again["Y"].tolist()) == ([1], [1], [1, 2])
-    assert cache_books(endpoint, "counts") == (1, 1, 1)
+    assert cache_counts(endpoint, "counts") == (1, 1, 1)
     assert metric(server, "nv_cache_num_hits_per_model") == metric(server, "nv_cache_num_misses_per_model") == 1
     assert metric(server, "alipes_response_cache_entries") == 1
 
 
 def test_a_request_that_differs_in_anything_is_another_one(endpoint: HttpEndpoint) -> None:
-    asked = [
+    bodies = [
         endpoint.ask("counts", {"X": [1, 2]}),
         endpoint.ask("counts", {"X": [1, 3]}),
         endpoint.ask("counts", {"X": [1, 2, 0]}),
@@ -91,8 +91,8 @@ def test_a_request_that_differs_in_anything_is_another_one(endpoint: HttpEndpoin
         endpoint.ask("counts", {"X": [7]}, outputs=["N"]),
         endpoint.ask("counts", {"X": [7]}, outputs=["Y", "N"]),
     ]
-    assert [reply["N"].tolist() for reply in asked] == [[number] for number in range(1, 8)]
-    assert cache_books(endpoint, "counts")[0] == 0
+    assert [reply["N"].tolist() for reply in bodies] == [[number] for number in range(1, 8)]
+    assert cache_counts(endpoint, "counts")[0] == 0
 
 
 def test_an_error_is_not_kept(repository: Path, serve: Serve) -> None:
@@ -113,7 +113,7 @@ def test_an_error_is_not_kept(repository: Path, serve: Serve) -> None:
             endpoint.ask("m", {"X": [1]})
         assert endpoint.ask("m", {"X": [1]})["Y"].tolist() == [1]
         assert endpoint.ask("m", {"X": [1]})["Y"].tolist() == [1]
-        assert cache_books(endpoint, "m") == (1, 1, 2)
+        assert cache_counts(endpoint, "m") == (1, 1, 2)
 
 
 def test_a_reload_forgets_what_the_old_model_answered(repository: Path, serve: Serve) -> None:
@@ -144,7 +144,7 @@ def test_batches_are_kept_request_by_request(repository: Path, serve: Serve) -> 
         for _ in range(2):
             assert list(pool.map(ask, range(8))) == [[[2 * value] * 2] for value in range(8)]
     with HttpEndpoint(server) as endpoint:
-        hits, misses, executions = cache_books(endpoint, "m")
+        hits, misses, executions = cache_counts(endpoint, "m")
     assert (hits, misses, executions) == (8, 8, 1)
 
 
@@ -180,8 +180,8 @@ def test_an_ensemble_and_its_step_keep_answers_each(repository: Path, serve: Ser
     with HttpEndpoint(serve(repository, LOCAL)) as endpoint:
         assert [endpoint.ask("chain", {"A": [5]})["C"].tolist() for _ in range(3)] == [[1]] * 3
         assert endpoint.ask("counts", {"X": [5]})["N"].tolist() == [1]
-        assert cache_books(endpoint, "chain")[:2] == (2, 1)
-        assert cache_books(endpoint, "counts") == (1, 1, 1)
+        assert cache_counts(endpoint, "chain")[:2] == (2, 1)
+        assert cache_counts(endpoint, "counts") == (1, 1, 1)
 
 
 def test_an_ensemble_around_state_is_asked_every_time(repository: Path, serve: Serve) -> None:
@@ -204,7 +204,7 @@ def test_an_ensemble_around_state_is_asked_every_time(repository: Path, serve: S
         body = json.dumps({"inputs": [a], "parameters": {"sequence_id": 5, "sequence_start": True}}).encode()
         answers = [json.loads(endpoint.call("POST", "/v2/models/chain/infer", body)[1]) for _ in range(3)]
         assert [answer["outputs"][0]["data"] for answer in answers] == [[1], [2], [3]]
-        assert cache_books(endpoint, "chain")[:2] == (0, 0)
+        assert cache_counts(endpoint, "chain")[:2] == (0, 0)
 
 
 def test_quantiles_of_searches_stand_where_triton_has_them(repository: Path, serve: Serve) -> None:
@@ -245,5 +245,5 @@ def test_without_a_cache_a_model_that_wants_one_runs_and_the_log_says_so(reposit
     server = serve(repository)
     with HttpEndpoint(server) as endpoint:
         assert [endpoint.ask("counts", {"X": [1]})["N"].tolist() for _ in range(2)] == [[1], [2]]
-        assert cache_books(endpoint, "counts")[:2] == (0, 0)
+        assert cache_counts(endpoint, "counts")[:2] == (0, 0)
     assert "response_cache of model 'counts' does nothing" in server.output

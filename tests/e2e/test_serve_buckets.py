@@ -12,7 +12,7 @@ from alipes import repository as qv
 from support.buckets import EMULATORS, Missing, Place, fresh
 from support.endpoints import ENDPOINTS
 from support.exported import scaled
-from support.server import PATIENCE_S, ServerDidNotStart, ServerProcess
+from support.server import TIMEOUT_S, ServerDidNotStart, ServerProcess
 
 pytest.importorskip("fsspec", reason="buckets need a client: pip install 'alipes[s3]'")
 pytestmark = [
@@ -72,7 +72,7 @@ def test_what_is_exported_to_a_bucket_is_served_from_it_and_followed(
     with ENDPOINTS["http"](server) as client:
         assert client.ask("m", {"x": ones})["y"].tolist() == [[2, 2, 2, 2]]
         model.export_version(scaled(factor=5.0), version=2)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while (reply := client.ask("m", {"x": ones})).version == "1":
             assert time.monotonic() < deadline, server.output
             time.sleep(0.1)  # the server looks once a second

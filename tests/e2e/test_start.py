@@ -39,8 +39,8 @@ def refused(repository: Path | str, *flags: str) -> ServerDidNotStart:
 @pytest.mark.parametrize("endpoint", ["http", "grpc", "metrics"])
 def test_a_port_in_use_is_one_line_before_anything_is_loaded(repository: Path, endpoint: str) -> None:
     add_model(repository, "double")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
         output = refused(repository, f"--{endpoint}-port={port}").output
     (line,) = output.splitlines()
     assert line.startswith("error: ")

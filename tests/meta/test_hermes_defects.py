@@ -59,7 +59,7 @@ TABLE: dict[str, list[tuple[str, str]]] = {
         (TORCH, "test_a_module_in_training_is_exported_for_inference_and_left_as_it_was"),
     ],
     "inputs reach arguments by their order in the configuration": [
-        (TORCH, "test_inputs_reach_the_arguments_of_their_names_in_whatever_order_they_are_declared"),
+        (TORCH, "test_inputs_are_passed_by_name"),
     ],
     "a script cannot be exported again without shapes": [
         (TORCH, "test_a_script_is_written_with_the_names_that_servers_find"),
@@ -86,14 +86,14 @@ TABLE: dict[str, list[tuple[str, str]]] = {
         ("unit/repository/test_streaming_models.py", "test_a_streaming_model_asks_for_no_gpu"),
     ],
     "the client's sixty seconds are sixty microseconds to the server": [
-        (ORDER, "test_a_sequence_carries_no_time_out_so_that_none_of_its_updates_is_lost_in_a_queue"),
+        (ORDER, "test_updates_of_a_sequence_carry_no_queue_timeout"),
         (ORDER, "test_a_deadline_in_seconds_reaches_the_queue_of_the_server_in_microseconds"),
     ],
     "updates reach an aggregator out of order": [
         (ENSEMBLE, "test_state_behind_several_instances_is_warned_of"),
         (
             "e2e/streaming/test_streaming_ensembles.py",
-            "test_a_stream_of_requests_comes_back_in_order_through_a_model_with_several_instances",
+            "test_order_is_kept_across_instances",
         ),
     ],
     "a model that is not loaded is never loaded by the client": [
@@ -123,7 +123,7 @@ TABLE: dict[str, list[tuple[str, str]]] = {
         (MONITOR, "test_servers_that_serve_something_else_are_refused_with_what_each_has"),
         (
             "unit/monitor/test_servers_agree.py",
-            "test_servers_that_differ_in_models_or_versions_are_a_value_error_that_names_both",
+            "test_servers_with_different_models_are_a_value_error",
         ),
     ],
     "counters with a decimal point, or labels in another order, end the monitor": [
@@ -166,7 +166,7 @@ TABLE: dict[str, list[tuple[str, str]]] = {
     "a name is taken for a pattern": [(REPOSITORY, "test_a_name_is_taken_once_unless_forced")],
     "who reads a configuration meanwhile sees half of it": [
         (EXPORT, "test_who_reads_a_configuration_while_it_is_written_sees_it_before_or_after"),
-        (EXPORT, "test_what_a_killed_exporter_left_is_swept_and_what_a_living_one_holds_is_not"),
+        (EXPORT, "test_only_abandoned_staging_folders_are_swept"),
         (BUCKETS, "test_a_configuration_is_replaced_only_while_it_is_the_one_that_was_read"),
     ],
     "whoever reaches the endpoint that builds plans runs code there": [

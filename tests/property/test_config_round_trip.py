@@ -55,13 +55,13 @@ def singles(field: Any) -> st.SearchStrategy[Any]:
 def one_of_each_choice(value: dict[str, Any], message: Any) -> dict[str, Any]:
     """Keep the first member of each oneof."""
     seen: set[str] = set()
-    kept = {}
+    remaining = {}
     for name, content in value.items():
         oneof = message.fields_by_name[name].containing_oneof
         if oneof is None or oneof.name not in seen:
-            kept[name] = content
+            remaining[name] = content
             seen.add(oneof.name if oneof is not None else "")
-    return kept
+    return remaining
 
 
 @cache

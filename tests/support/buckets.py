@@ -20,7 +20,7 @@ from typing import Any
 
 from support.ports import free_ports
 
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 _FETCHED = Path(__file__).parents[1] / ".envs/azurite"
 _AZURE_ACCOUNT = "devstoreaccount1"
 # The key that the emulator's documentation gives everybody.
@@ -52,7 +52,7 @@ def _running(command: list[str], port: int) -> Iterator[None]:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         while True:
             assert process.poll() is None, f"{command[0]} ended with {process.returncode}"
             assert time.monotonic() < deadline, f"{command[0]} does not answer"

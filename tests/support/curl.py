@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.server import PATIENCE_S
+from support.server import TIMEOUT_S
 
 
 def curl(*arguments: str | Path) -> bytes:
@@ -16,5 +16,5 @@ def curl(*arguments: str | Path) -> bytes:
     program = shutil.which("curl")
     if program is None:
         pytest.skip("curl is not installed")
-    command = [program, "-sS", "--max-time", str(PATIENCE_S), *arguments]
+    command = [program, "-sS", "--max-time", str(TIMEOUT_S), *arguments]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout

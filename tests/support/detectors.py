@@ -28,11 +28,11 @@ def write_repository(folder: Path, batch: int = BATCH) -> None:
     ensemble = repo.add("detectors", platform=qv.Platform.ENSEMBLE)
     ensemble.add_streaming_inputs(network.inputs["strain"], stream_size=STRIDE, batch_size=batch)
     ensemble.add_streaming_output(network.outputs["cleaned"], STRIDE, UPDATES, batch_size=batch)
-    be_patient(repo)
+    wait_long(repo)
     ensemble.export_version(None)
 
 
-def be_patient(repo: qv.ModelRepository) -> None:
+def wait_long(repo: qv.ModelRepository) -> None:
     """Sequences are not forgotten while a busy machine has no time for their clients."""
     for model in repo.models.values():
         if model.platform in (qv.Platform.SNAPSHOTTER, qv.Platform.AVERAGER):

@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from support.server import PATIENCE_S
+from support.server import TIMEOUT_S
 
 # Messages of opentelemetry-proto, as far as they are read: name -> fields by number, each a name with its type. A name
 # of a message stands for a list of them, with `?` for one.
@@ -96,7 +96,7 @@ class Collector:
         """
         self.spans: list[Span] = []
         self.resource: dict[str, Any] = {}
-        self.asked = 0
+        self.received = 0
         self._statuses = list(statuses)
         self._changed = threading.Condition()
         collector = self
@@ -141,12 +141,12 @@ class Collector:
             AssertionError: If they do not come.
         """
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.spans) >= count, PATIENCE_S), self.spans
+            assert self._changed.wait_for(lambda: len(self.spans) >= count, TIMEOUT_S), self.spans
             return list(self.spans)
 
     def _take(self, path: str, kind: str, body: bytes) -> int:
         with self._changed:
-            self.asked += 1
+            self.received += 1
             if self._statuses:
                 return self._statuses.pop(0)
             if (path, kind) != ("/v1/traces", "application/x-protobuf"):

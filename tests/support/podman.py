@@ -19,7 +19,7 @@ import alipes
 from alipes.serve.recipe import TRITONSERVER
 
 IMAGE = "localhost/alipes-test:latest"
-_PATIENCE_S = 120.0
+_TIMEOUT_S = 120.0
 # More than a server needs. An engine must not ask for more than its own limits, which podman lowers.
 _PROCESSES = 4096
 
@@ -49,7 +49,7 @@ class Podman:
             input=stdin,
             capture_output=True,
             env=os.environ | self.environment,
-            timeout=_PATIENCE_S,
+            timeout=_TIMEOUT_S,
             check=False,
         )
         if done.returncode != 0:

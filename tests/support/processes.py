@@ -99,8 +99,8 @@ def metric(server: ServerProcess, name: str, **labels: str) -> float:
 def under_way(server: ServerProcess, model: str) -> int:
     """Requests that wait for a model in Python, and those that its workers hold."""
     with urlopen(f"http://{server.http}/v2/models/{model}/explain", timeout=60) as response:
-        (told,) = json.load(response)["models"]
-    return int(told["queue"]["waiting"]) + sum(int(worker["requests"]) for worker in told["workers"])
+        (explanation,) = json.load(response)["models"]
+    return int(explanation["queue"]["waiting"]) + sum(int(worker["requests"]) for worker in explanation["workers"])
 
 
 def shared_bytes(pid: int) -> int:

@@ -111,7 +111,7 @@ def instances(count: int) -> str:
 DECOUPLED = "model_transaction_policy { decoupled: true }\n"
 
 # Gives each value of X as a response of its own.
-TELLS = """
+REPORTS = """
 class TritonPythonModel:
     def execute(self, requests):
         for request in requests:

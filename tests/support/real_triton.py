@@ -24,7 +24,7 @@ ENVIRONMENT = Path(
 MISSING = "the real Triton is not there: `make clients` brings it"
 
 _ATTEMPTS = 3
-_PATIENCE_S = 120.0
+_TIMEOUT_S = 120.0
 _LOOK_S = 0.1
 
 
@@ -85,7 +85,7 @@ class RealTriton:
         """Ends it, and what it has started."""
         self.process.terminate()
         try:
-            self.process.wait(_PATIENCE_S)
+            self.process.wait(_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -100,7 +100,7 @@ class RealTriton:
 
     def _wait(self) -> bool:
         """Whether it became ready; it has no other way to say so than to be asked."""
-        deadline_s = time.monotonic() + _PATIENCE_S
+        deadline_s = time.monotonic() + _TIMEOUT_S
         while time.monotonic() < deadline_s and self.process.poll() is None:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{self._http}/v2/health/ready", timeout=5):

@@ -26,10 +26,10 @@ _TIMEOUT_S = 100.0
 
 
 # Sequences are not forgotten while a busy machine has no time for their clients.
-PATIENT = "sequence_batching { direct {} max_sequence_idle_microseconds: 600000000 }"
+LONG_IDLE = "sequence_batching { direct {} max_sequence_idle_microseconds: 600000000 }"
 
 
-def add_streaming(repository: Path, name: str, backend: str, *, more: str = PATIENT, **parameters: int | str) -> None:
+def add_streaming(repository: Path, name: str, backend: str, *, more: str = LONG_IDLE, **parameters: int | str) -> None:
     """Adds a snapshotter or an averager that its parameters describe."""
     (repository / name / "1").mkdir(parents=True)
     rows = [f'parameters {{ key: "{key}" value: {{ string_value: "{one}" }} }}' for key, one in parameters.items()]
@@ -42,7 +42,7 @@ def add_chain(
     """Adds an ensemble of models, each with its one input and its one output, one behind the other."""
     steps = list(steps)
     tensors = ["IN", *(f"t{number}" for number in range(1, len(steps))), "OUT"]
-    told = [
+    fields = [
         f'{{ model_name: "{model}" model_version: -1 input_map {{ key: "{x}" value: "{before}" }} '
         f'output_map {{ key: "{y}" value: "{after}" }} }}'
         for (model, x, y), before, after in zip(steps, tensors[:-1], tensors[1:], strict=True)
@@ -51,7 +51,7 @@ def add_chain(
     (repository / name / "config.pbtxt").write_text(
         f'platform: "ensemble" input {{ name: "IN" data_type: TYPE_FP32 dims: {dims_in} }} '
         f'output {{ name: "OUT" data_type: TYPE_FP32 dims: {dims_out} }} '
-        f"ensemble_scheduling {{ step [ {', '.join(told)} ] }}"
+        f"ensemble_scheduling {{ step [ {', '.join(fields)} ] }}"
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 # Longest wait for anything that a healthy server does at once; a loaded machine may be slow.
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 _SERVICES = {"http": "HTTPService", "grpc": "GRPCInferenceService", "metrics": "Metrics Service"}
 _PORTS = ("--http-port=0", "--grpc-port=0", "--metrics-port=0")
@@ -94,7 +94,7 @@ class ServerProcess:
         self.wait_for_output(r"Started (Metrics Service|HTTPService|GRPCInferenceService) at ")
         return self
 
-    def wait_for_output(self, pattern: str, timeout_s: float = PATIENCE_S) -> re.Match[str]:
+    def wait_for_output(self, pattern: str, timeout_s: float = TIMEOUT_S) -> re.Match[str]:
         """The first match of a regular expression in the output, as soon as it is there.
 
         Raises:
@@ -116,7 +116,7 @@ class ServerProcess:
         """Sends a signal."""
         self.process.send_signal(number)
 
-    def wait(self, timeout_s: float = PATIENCE_S) -> int:
+    def wait(self, timeout_s: float = TIMEOUT_S) -> int:
         """The exit code, once the process has ended and its output is read."""
         code = self.process.wait(timeout_s)
         self._reader.join(timeout_s)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from support.waiting import PATIENCE_S
+from support.waiting import TIMEOUT_S
 
 # Wide enough that nothing is cut off.
 _ROWS, _COLUMNS = 40, 200
@@ -67,16 +67,16 @@ class TerminalScript:
 
     def read_until(self, words: str) -> None:
         """Reads the terminal until it has shown these words."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while words not in self.text:
             assert self._read(deadline), f"the script ended without {words!r}, it showed:\n{self.text}"
 
     def finish(self) -> str:
         """Reads the rest, and returns what the script has printed; it must have succeeded."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while self._read(deadline):
             pass
-        assert self.process.wait(PATIENCE_S) == 0, self.text
+        assert self.process.wait(TIMEOUT_S) == 0, self.text
         self._printed.seek(0)
         return self._printed.read().decode()
 

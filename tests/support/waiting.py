@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 
 # Longest wait for anything that a healthy server does soon; a loaded machine may be slow.
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
-def until(fact: Callable[[], object], what: str = "", patience_s: float = PATIENCE_S) -> None:
+def until(fact: Callable[[], object], what: str = "", timeout_s: float = TIMEOUT_S) -> None:
     """Returns once the fact holds.
 
     Raises:
         AssertionError: If it does not in time.
     """
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + timeout_s
     while not fact():
         assert time.monotonic() < deadline, what or "it did not happen in time"
         time.sleep(0.005)

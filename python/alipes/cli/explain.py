@@ -70,9 +70,9 @@ def _is_model(folder: Path) -> bool:
 
 def _explain_options(arguments: Sequence[str], console: Console) -> None:
     table = _table("flag")
-    options, repository_given = _options(arguments)
+    options, repository_argument = _options(arguments)
     for flag in FLAGS:
-        if flag.name == REPOSITORY and not repository_given:
+        if flag.name == REPOSITORY and not repository_argument:
             table.add_row(f"--{flag.name}", "", "default")
         elif flag.status == "works" and not flag.alias:
             origin = options.origins.get(flag.name, "default")
@@ -112,8 +112,8 @@ def _explain_model(path: Path, flags: Sequence[str], console: Console) -> None:
     if not versions:
         raise ConfigError(f"at least one version must be available under the version policy of model '{folder.name}'")
     plan = planner.plan(folder, polled, versions[-1])
-    given = read_config(path, options.model.config_name)
-    written = {place for place, _ in leaves(given)} if given is not None else set()
+    config = read_config(path, options.model.config_name)
+    written = {place for place, _ in leaves(config)} if config is not None else set()
     table = _table("field")
     for place, value in leaves(plan.config):
         table.add_row(escape(place), escape(value), _origin(place, written))

@@ -50,14 +50,14 @@ def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
         wanted = chosen("all" if columns == "all" else [name for name in columns.split(",") if name])
         board, tally = Board(time.time()), Tally()
 
-        def tell(rows: Sequence[Row]) -> None:
+        def record_rows(rows: Sequence[Row]) -> None:
             board.add(rows)
             for row in rows:
                 tally.add(row)
 
-        listener = Listener(rows=tell, trouble=_complain)
+        listener = Listener(rows=record_rows, trouble=_complain)
         record = output.open("w", encoding="utf-8", newline="") if output else contextlib.nullcontext()
-        with _until_told(seconds) as stop, record as file:
+        with _until_stopped(seconds) as stop, record as file:
             recorder = Recorder(places, keys, wanted, file, 1 / rate, listener)
             recorder.begin()
             with Screen(board, tally.verdict):
@@ -76,7 +76,7 @@ def _complain(where: Place, reason: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _until_told(seconds: float | None) -> Iterator[threading.Event]:
+def _until_stopped(seconds: float | None) -> Iterator[threading.Event]:
     """An event that comes with Ctrl-C, with SIGTERM, or when the time is up."""
     stop = threading.Event()
     numbers = (signal.SIGINT, signal.SIGTERM)

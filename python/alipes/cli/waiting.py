@@ -21,13 +21,13 @@ from alipes.cli.waiting_view import view
 Document = dict[str, Any]
 
 # Longest wait for the server's word: it answers without looking at a model, so in no time.
-_PATIENCE_S: Final = 5.0
+_TIMEOUT_S: Final = 5.0
 
 # Wider than any line that is told.
 _UNFOLDED: Final = 200
 
 
-class NotTold(Exception):
+class ExplainFailed(Exception):
     """The server could not be asked, or said no; the text says what to do."""
 
 
@@ -54,7 +54,7 @@ def explain_model(
             print(json.dumps(ask(place, headers), indent=2))
         else:
             _print(ask(place, headers), console)
-    except NotTold as error:
+    except ExplainFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
@@ -64,20 +64,20 @@ def ask(place: str, headers: Mapping[str, str]) -> Document:
     """What the server says.
 
     Raises:
-        NotTold: It cannot be reached, or answers with an error.
+        ExplainFailed: It cannot be reached, or answers with an error.
     """
     try:
-        with urlopen(Request(place, headers=dict(headers)), timeout=_PATIENCE_S) as answer:
+        with urlopen(Request(place, headers=dict(headers)), timeout=_TIMEOUT_S) as answer:
             document = json.loads(answer.read())
     except HTTPError as error:
-        raise NotTold(_refusal(error)) from error
+        raise ExplainFailed(_refusal(error)) from error
     except (OSError, URLError) as error:
         reason = getattr(error, "reason", error)
-        raise NotTold(f"no server answers at {place} ({reason}); --url says where it is") from error
+        raise ExplainFailed(f"no server answers at {place} ({reason}); --url says where it is") from error
     except ValueError as error:
-        raise NotTold(f"what answers at {place} is not alipes; --url says where it is") from error
+        raise ExplainFailed(f"what answers at {place} is not alipes; --url says where it is") from error
     if not isinstance(document, dict) or "models" not in document:
-        raise NotTold(f"what answers at {place} is not alipes; --url says where it is")
+        raise ExplainFailed(f"what answers at {place} is not alipes; --url says where it is")
     return document
 
 
@@ -85,25 +85,25 @@ def _refusal(error: HTTPError) -> str:
     with error:
         body = error.read()
     try:
-        said = json.loads(body)["error"]
+        message = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError):
-        said = error.reason
-    return f"the server answers {error.code}: {said}"
+        message = error.reason
+    return f"the server answers {error.code}: {message}"
 
 
 def _place(url: str, model: str, version: str) -> str:
     if not url.startswith(("http://", "https://")):
-        raise NotTold(f"--url {url!r} does not begin with http:// or https://")
+        raise ExplainFailed(f"--url {url!r} does not begin with http:// or https://")
     named = f"/versions/{quote(version, safe='')}" if version else ""
     return f"{url.rstrip('/')}/v2/models/{quote(model, safe='')}{named}/explain"
 
 
-def _headers(given: Sequence[str]) -> dict[str, str]:
+def _headers(lines: Sequence[str]) -> dict[str, str]:
     headers = {}
-    for header in given:
+    for header in lines:
         name, colon, value = header.partition(":")
         if not colon or not name.strip():
-            raise NotTold(f"--header {header!r} is not of the form NAME:VALUE")
+            raise ExplainFailed(f"--header {header!r} is not of the form NAME:VALUE")
         headers[name.strip()] = value.strip()
     return headers
 

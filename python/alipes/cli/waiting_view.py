@@ -118,15 +118,15 @@ def _facts(model: Document) -> Iterator[tuple[str, str]]:
 
 
 def _limits(limits: Document) -> str:
-    said = []
+    limits_text = []
     if limits["priority_levels"]:
-        said.append(count(limits["priority_levels"], "priority level"))
+        limits_text.append(count(limits["priority_levels"], "priority level"))
     if limits["timeout_us"]:
         fate = "stands behind the others" if limits["delayed"] else "is given back"
-        said.append(f"what has waited {span(limits['timeout_us'])} {fate}")
+        limits_text.append(f"what has waited {span(limits['timeout_us'])} {fate}")
     if limits["max_queue_size"]:
-        said.append(f"no more than {limits['max_queue_size']} may wait")
-    return ", ".join(said) or "those that requests bring"
+        limits_text.append(f"no more than {limits['max_queue_size']} may wait")
+    return ", ".join(limits_text) or "those that requests bring"
 
 
 def _waiting(queue: Document) -> str:
@@ -137,8 +137,8 @@ def _waiting(queue: Document) -> str:
         text += f", the first for {span(queue['oldest'][0]['waited_us'])}"
         levels = Counter(waiting["priority"] for waiting in queue["oldest"])
         if len(levels) > 1:
-            told = ", ".join(f"{priority} ({number})" for priority, number in sorted(levels.items()))
-            text += f", at priorities {told}"
+            by_priority = ", ".join(f"{priority} ({number})" for priority, number in sorted(levels.items()))
+            text += f", at priorities {by_priority}"
     gone = sum(waiting["cancelled"] for waiting in queue["oldest"])
     return f"{text}; {gone} of the first {len(queue['oldest'])} have no caller any more" if gone else text
 
@@ -151,12 +151,12 @@ def _next(queue: Document, workers: bool) -> str:
     coming = queue.get("next")
     if coming is None:
         return text
-    asked = count(coming["requests"], "request")
+    batch = count(coming["requests"], "request")
     if hold == "company":
-        return f"{asked}; {text}, for {span(coming['due_in_us'])} at most"
+        return f"{batch}; {text}, for {span(coming['due_in_us'])} at most"
     if hold == "coming":
-        return f"{asked}; {text}"
-    return f"{asked} ({_REASONS.get(coming['why'], coming['why'])}); {text}"
+        return f"{batch}; {text}"
+    return f"{batch} ({_REASONS.get(coming['why'], coming['why'])}); {text}"
 
 
 def _worker(worker: Document) -> str:
@@ -182,8 +182,8 @@ def _decisions(decisions: list[Document]) -> Table:
 
 def decided(decision: Document) -> str:
     """One decision as a sentence."""
-    tell = _SENTENCES.get(decision["decision"])
-    return tell(decision) if tell else str(decision["decision"])
+    sentence = _SENTENCES.get(decision["decision"])
+    return sentence(decision) if sentence else str(decision["decision"])
 
 
 def _took(decision: Document) -> str:

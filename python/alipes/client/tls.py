@@ -36,8 +36,8 @@ class Tls:
             ConfigError: If one of them is missing.
         """
         if (self.certificate is None) != (self.key is None):
-            given, missing = ("certificate", "key") if self.key is None else ("key", "certificate")
-            raise ConfigError(f"Tls has a {given} without its {missing}", key=missing, hint=f"give the {missing} too")
+            present, missing = ("certificate", "key") if self.key is None else ("key", "certificate")
+            raise ConfigError(f"Tls has a {present} without its {missing}", key=missing, hint=f"give the {missing} too")
 
     def read(self) -> ClientTls:
         """The files' content.

@@ -15,25 +15,25 @@ _OLDER: Final = "response-cache-byte-size"
 _LOCAL: Final = "local"
 
 
-def read_cache(given: Sequence[str], older_bytes: int, *, older_given: bool) -> int:
+def read_cache(values: Sequence[str], older_bytes: int, *, older_set: bool) -> int:
     """The bytes of answers that the server keeps; 0 where it keeps none.
 
     Args:
-        given: The values of `--cache-config`, in the order given.
+        values: The values of `--cache-config`, in the order given.
         older_bytes: The value of `--response-cache-byte-size`.
-        older_given: Whether somebody gave it.
+        older_set: Whether that flag was set.
 
     Raises:
         ConfigError: If a value has another form, names another cache, or both flags are given.
     """
-    if not given:
+    if not values:
         return older_bytes
-    if older_given:
+    if older_set:
         raise ConfigError(
             f"Error: Incompatible flags --{_OLDER} and --{_FLAG} both provided. Please provide one or the other.",
             key=_FLAG,
         )
-    for text in given:
+    for text in values:
         cache, comma, _ = text.partition(",")
         if not comma or not cache:
             raise ConfigError(
@@ -45,5 +45,5 @@ def read_cache(given: Sequence[str], older_bytes: int, *, older_given: bool) -> 
                 key=_FLAG,
                 hint=f"'{_LOCAL}' keeps answers in the server's memory",
             )
-    values, _ = read_settings(_FLAG, given)
-    return int(str(values["response_cache_bytes"]))
+    settings, _ = read_settings(_FLAG, values)
+    return int(str(settings["response_cache_bytes"]))

@@ -35,7 +35,7 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
     Raises:
         ConfigError: If a flag is unknown or lacks its value.
     """
-    given: list[tuple[Flag, str]] = []
+    pairs: list[tuple[Flag, str]] = []
     positional: list[str] = []
     rest = list(reversed(argv))
     while rest:
@@ -48,8 +48,8 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
             continue
         name, equals, text = word.partition("=")
         flag = _known(name)
-        given.append((flag, text if equals else _following(flag, rest)))
-    return given, positional
+        pairs.append((flag, text if equals else _following(flag, rest)))
+    return pairs, positional
 
 
 def _known(name: str) -> Flag:

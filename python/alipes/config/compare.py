@@ -25,10 +25,10 @@ def check_signature(config: ModelConfig, signature: Signature) -> None:
     """
     made = sum(len(made.target_name) for made in config.batch_input)
     further = len(control_names(config)) + len(config.sequence_batching.state) + made
-    expected, given = len(config.input) + further, len(signature.inputs)
-    if expected != given:
+    expected, found = len(config.input) + further, len(signature.inputs)
+    if expected != found:
         raise ConfigError(
-            f"unable to load model '{config.name}', configuration expects {expected} inputs, model provides {given}",
+            f"unable to load model '{config.name}', configuration expects {expected} inputs, model provides {found}",
             key="input",
         )
     for side in ("input", "output"):

@@ -69,11 +69,11 @@ def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOption
         ConfigError: If a flag is unknown, refused, badly formed, or contradicts another. The text is what to
             print after the usage; the exit code is 1.
     """
-    given, positional = split_arguments(argv)
+    pairs, positional = split_arguments(argv)
     repositories = [(_row("model-repository"), text) for text in positional]
     sources: list[tuple[Origin, list[tuple[Flag, str]]]] = [
         ("environment", _from_environment(environ)),
-        ("flag", [*repositories, *given]),
+        ("flag", [*repositories, *pairs]),
     ]
     texts: dict[str, list[str]] = {}
     origins: dict[str, Origin] = {}
@@ -98,8 +98,8 @@ def _row(name: str) -> Flag:
 
 
 def _from_environment(environ: Mapping[str, str]) -> list[tuple[Flag, str]]:
-    given = [(flag, environ[environment_name(flag)]) for flag in FLAGS if environment_name(flag) in environ]
-    return [(flag, word) for flag, text in given for word in (text.split() if flag.kind == "list" else [text])]
+    pairs = [(flag, environ[environment_name(flag)]) for flag in FLAGS if environment_name(flag) in environ]
+    return [(flag, word) for flag, text in pairs for word in (text.split() if flag.kind == "list" else [text])]
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
@@ -139,7 +139,7 @@ def _options(
     fields["response_cache_bytes"] = read_cache(
         _words(values["cache-config"]),
         fields["response_cache_bytes"],
-        older_given=origins["response-cache-byte-size"] != "default",
+        older_set=origins["response-cache-byte-size"] != "default",
     )
     traced, more = read_trace(_words(values["trace-config"]), fields, environ)
     fields |= traced

@@ -69,10 +69,10 @@ def to_pbtxt(config: ModelConfig) -> str:
 
 def _explained(error: Exception, path: Path | None) -> ConfigError:
     line, column = getattr(error, "GetLine", int)(), getattr(error, "GetColumn", int)()
-    said = re.sub(r"^\d+:\d+ : ", "", str(error)).strip()
+    message = re.sub(r"^\d+:\d+ : ", "", str(error)).strip()
     # The parser quotes the line first; what is wrong stands after the last colon that follows the quotation.
-    quoted = re.match(r"'.*?': (.*)", said, re.DOTALL)
-    what = (quoted[1] if quoted else said).rstrip(".")
+    quoted = re.match(r"'.*?': (.*)", message, re.DOTALL)
+    what = (quoted[1] if quoted else message).rstrip(".")
     key, hint = _hint(what)
     place = f" {path}" if path else ""
     return ConfigError(

@@ -36,14 +36,14 @@ def poll_model(folder: Path, name: str, options: ServerOptions, override: ModelC
         ConfigError: If the model cannot be taken up; the message is what Triton logs after "Poll failed for model
             directory '<name>': ".
     """
-    given = override if override is not None else read_config(folder, options.model.config_name)
-    if given is None and options.model.strict_config:
+    loaded = override if override is not None else read_config(folder, options.model.config_name)
+    if loaded is None and options.model.strict_config:
         raise ConfigError(
             f"failed to open text file for read {folder / 'config.pbtxt'}: No such file or directory",
             path=folder / "config.pbtxt",
             code="NOT_FOUND",
         )
-    config = copy_config(given) if given is not None else new_config()
+    config = copy_config(loaded) if loaded is not None else new_config()
     complete_backend(config, folder, name)
     normalize(config)
     check_poll(config, name, strict=options.model.strict_config)

@@ -29,20 +29,20 @@ GROUPS: Final = (
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-def read_restrictions(flag: str, word: str, given: Sequence[str]) -> tuple[Restriction, ...]:
+def read_restrictions(flag: str, word: str, texts: Sequence[str]) -> tuple[Restriction, ...]:
     """Take the values of a flag apart.
 
     Args:
         flag: The flag without its dashes.
         word: What Triton calls a group there: `api` or `protocol`.
-        given: The values, each `<group,...>:<header>=<value>`.
+        texts: The values, each `<group,...>:<header>=<value>`.
 
     Raises:
         ConfigError: If a value has another form, names no group, or names one that stands elsewhere already.
     """
     restrictions: list[Restriction] = []
     seen: set[str] = set()
-    for text in given:
+    for text in texts:
         names, colon, rest = text.partition(":")
         header, equals, value = rest.partition("=")
         if not (colon and equals and _HEADER.fullmatch(header) and value.isprintable()):

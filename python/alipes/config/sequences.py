@@ -84,12 +84,12 @@ def _strategy(sequences: ModelConfig) -> dict[str, Any]:
 
 def _control(tensor: ModelConfig) -> dict[str, Any]:
     control = tensor.control[0]
-    given = next((name for name in _VALUES if getattr(control, name)), None)
+    field = next((name for name in _VALUES if getattr(control, name)), None)
     return {
         "name": tensor.name,
         "kind": _KINDS[enum_word(control, "kind")],
-        "datatype": v2_name(control.data_type) if given is None else _VALUES[given],
-        "false_true": None if given is None else [float(value) for value in getattr(control, given)],
+        "datatype": v2_name(control.data_type) if field is None else _VALUES[field],
+        "false_true": None if field is None else [float(value) for value in getattr(control, field)],
     }
 
 

@@ -176,13 +176,13 @@ def _sample(sample: ModelConfig, folder: Path) -> dict[str, Any]:
     return {"name": sample.name, "batch_size": sample.batch_size, "count": sample.count, "inputs": inputs}
 
 
-def _sample_input(name: str, given: ModelConfig, folder: Path) -> dict[str, Any]:
-    source = given.WhichOneof("input_data_type")
+def _sample_input(name: str, sample: ModelConfig, folder: Path) -> dict[str, Any]:
+    source = sample.WhichOneof("input_data_type")
     data: dict[str, Any] = {"kind": "random" if source == "random_data" else "zero"}
     if source == "input_data_file":
-        path = confined(folder / "warmup", given.input_data_file, "model_warmup.inputs.input_data_file")
+        path = confined(folder / "warmup", sample.input_data_file, "model_warmup.inputs.input_data_file")
         data = {"kind": "file", "path": str(path.absolute())}
-    return {"name": name, "datatype": v2_name(given.data_type), "dims": list(given.dims), "data": data}
+    return {"name": name, "datatype": v2_name(sample.data_type), "dims": list(sample.dims), "data": data}
 
 
 def _input(tensor: ModelConfig) -> dict[str, Any]:

@@ -40,12 +40,12 @@ _SERVICE: Final = "triton-inference-server"
 
 
 def read_trace(
-    given: Sequence[str], older: Mapping[str, Any], environ: Mapping[str, str]
+    texts: Sequence[str], older: Mapping[str, Any], environ: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[str]]:
     """Take the settings of tracing together.
 
     Args:
-        given: The values of `--trace-config`.
+        texts: The values of `--trace-config`.
         older: The values of the older flags, by option, among others.
         environ: The environment.
 
@@ -55,7 +55,7 @@ def read_trace(
     Raises:
         ConfigError: If a value has another form, or settings contradict each other.
     """
-    settings, notices = read_settings(_FLAG, given)
+    settings, notices = read_settings(_FLAG, texts)
     values: dict[str, Any] = dict(settings)
     defaults = {row.option: row.default for row in SETTINGS if row.flag == _FLAG}
     for option, default in defaults.items():
@@ -87,13 +87,13 @@ def _level(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _resource(given: Sequence[str], variable: str) -> tuple[tuple[str, str], ...]:
+def _resource(texts: Sequence[str], variable: str) -> tuple[tuple[str, str], ...]:
     """Attributes by their key, those of the command line last and so in force."""
     found = {"service.name": _SERVICE}
     for pair in filter(None, variable.split(",")):
         key, _, value = pair.partition("=")
         found[unquote(key.strip())] = unquote(value.strip())
-    for pair in given:
+    for pair in texts:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise _bad(f"expected {_FLAG}=opentelemetry,resource=<key>=<value>, got '{pair}'")

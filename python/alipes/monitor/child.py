@@ -30,7 +30,7 @@ def main() -> int:
     except Exception as error:
         import traceback
 
-        _say(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        _print_event(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
         return 1
     return 0
 
@@ -46,12 +46,12 @@ def _watch(job: dict[str, Any]) -> None:
             [EXTRAS[name] for name in job["columns"]],
             file,
             job["interval_s"],
-            Listener(rows=_tell, trouble=lambda place, reason: _say(trouble=reason, ip=place.ip)),
+            Listener(rows=_print_rows, trouble=lambda place, reason: _print_event(trouble=reason, ip=place.ip)),
         )
         recorder.begin()
-        _say(begun=[column.name for column in recorder.columns])
+        _print_event(begun=[column.name for column in recorder.columns])
         recorder.run(stop)
-        _say(ended=[place.ip for place in recorder.silent])
+        _print_event(ended=[place.ip for place in recorder.silent])
 
 
 def _place(document: dict[str, Any]) -> Place:
@@ -67,8 +67,8 @@ def _stop_at_a_word(stop: threading.Event) -> None:
     stop.set()
 
 
-def _tell(rows: Sequence[Row]) -> None:
-    _say(
+def _print_rows(rows: Sequence[Row]) -> None:
+    _print_event(
         rows=[[row.timestamp, row.ip, row.model, row.version, row.count, row.durations_us, row.extras] for row in rows]
     )
 
@@ -76,7 +76,7 @@ def _tell(rows: Sequence[Row]) -> None:
 _speaking = threading.Lock()
 
 
-def _say(**what: object) -> None:
+def _print_event(**what: object) -> None:
     with _speaking:
         print(json.dumps(what), flush=True)
 

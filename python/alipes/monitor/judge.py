@@ -17,7 +17,7 @@ WAITS: Final = 1.0
 GROWS: Final = 1.5
 """A queue grows where the mean time in it is that many times longer in the second half of the record."""
 
-_KEPT: Final = 10_000
+_MAX_ROWS: Final = 10_000
 """Rows of each model that the verdict looks back at."""
 
 Kind = Literal["idle", "model", "clients"]
@@ -44,13 +44,13 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Intervals:
-    rows: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    rows: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=_MAX_ROWS))
 
     def mean(self, column: int, rows: Iterable[tuple[int, int, int]] | None = None) -> float:
         """Microseconds for each execution."""
-        taken = list(self.rows if rows is None else rows)
-        executions = sum(row[0] for row in taken)
-        return sum(row[column] for row in taken) / executions if executions else 0.0
+        selected = list(self.rows if rows is None else rows)
+        executions = sum(row[0] for row in selected)
+        return sum(row[column] for row in selected) / executions if executions else 0.0
 
     def growth(self) -> float:
         """How much longer requests wait in the second half than in the first."""

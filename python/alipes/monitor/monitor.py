@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerMonitor"]
 
-KEPT_ROWS: Final = 100_000
+MAX_WAITING_ROWS: Final = 100_000
 """Rows that wait for somebody who iterates; the oldest go first, for most scripts read the file instead."""
 
 _log = logging.getLogger("alipes.monitor")
@@ -93,7 +93,7 @@ class ServerMonitor(PipelineProcess):
         if not named:
             raise MonitorError("there is no server to watch: ips is empty")
         self.filename = Path(filename)
-        self.out_q = queue.Queue(KEPT_ROWS)
+        self.out_q = queue.Queue(MAX_WAITING_ROWS)
         self.tally = Tally()
         self._places = [place(ip, http_port, metrics_port, grpc_port, tls) for ip in named]
         self._columns = chosen(columns)
@@ -211,31 +211,31 @@ class ServerMonitor(PipelineProcess):
         """Takes what the process says, until it says no more."""
         ended = False
         for line in self._process.lines():
-            said = json.loads(line)
-            ended = ended or "ended" in said or "error" in said
-            self._hear(said)
+            event = json.loads(line)
+            ended = ended or "ended" in event or "error" in event
+            self._handle(event)
         if not ended:
             self._error = "its process has ended before it was told to"
         self._begun.set()
         self._put(None)
 
-    def _hear(self, said: dict[str, Any]) -> None:
-        if "rows" in said:
-            rows = [Row(*fields) for fields in said["rows"]]
+    def _handle(self, event: dict[str, Any]) -> None:
+        if "rows" in event:
+            rows = [Row(*fields) for fields in event["rows"]]
             self._board.add(rows)
             for row in rows:
                 self.tally.add(row)
                 self._put(row)
-        elif "trouble" in said:
-            if said["trouble"] is None:
-                _log.warning("the monitor %s: %s answers again", self.name, said["ip"])
+        elif "trouble" in event:
+            if event["trouble"] is None:
+                _log.warning("the monitor %s: %s answers again", self.name, event["ip"])
             else:
-                _log.warning("the monitor %s: %s; it is asked on", self.name, said["trouble"])
-        elif "error" in said:
-            self._error, self._trace = said["error"], said["trace"]
+                _log.warning("the monitor %s: %s; it is asked on", self.name, event["trouble"])
+        elif "error" in event:
+            self._error, self._trace = event["error"], event["trace"]
             _log.error("the monitor %s has failed: %s", self.name, self._error)
-        elif "ended" in said:
-            self._silent = said["ended"]
+        elif "ended" in event:
+            self._silent = event["ended"]
         else:
             self._begun.set()
 

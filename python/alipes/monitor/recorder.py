@@ -79,9 +79,9 @@ class Recorder:
         """Looks for the first time, which is what later looks are compared with, and writes the header."""
         with ThreadPoolExecutor(len(self._places)) as pool:
             pages = list(pool.map(_try, self._places))
-        told = {sample.name for found in pages if not isinstance(found, str) for sample in found}
+        reported = {sample.name for found in pages if not isinstance(found, str) for sample in found}
         # A column of GPUs is there only where somebody has one.
-        self.columns = tuple(column for column in self._wanted if column.of != "gpu" or column.metric in told)
+        self.columns = tuple(column for column in self._wanted if column.of != "gpu" or column.metric in reported)
         for place, found in zip(self._places, pages, strict=True):
             watched = _Watched(place, Ledger(place.ip, self._keys, self.columns))
             self._watched.append(watched)

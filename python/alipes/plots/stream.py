@@ -54,11 +54,11 @@ def plot_stream(
     axes = figure.add_subplot()
     axes.set(title=title, xlabel="Time from start [s]", ylabel=ylabel)
     for number, (name, values) in enumerate(named.items()):
-        given = np.asarray(values)
-        line = np.squeeze(given)
+        array = np.asarray(values)
+        line = np.squeeze(array)
         if line.ndim != 1 or not line.size:
             raise InvalidArgument(
-                f"output {name!r} has shape {list(given.shape)}: one value for each moment can be drawn"
+                f"output {name!r} has shape {list(array.shape)}: one value for each moment can be drawn"
             )
         at, shown = thinned(line, POINTS)
         colour = COLOURS[number % len(COLOURS)]

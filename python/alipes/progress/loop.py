@@ -31,12 +31,12 @@ def track(items: Iterable[_Item], title: str, total: int | None = None, *, show:
         if not shown.shown:
             yield from items
             return
-        told = time.monotonic()
+        shown_s = time.monotonic()
         uncounted = 0
         for item in items:
             yield item
             uncounted += 1
-            if (now := time.monotonic()) - told >= _APART_S:
+            if (now := time.monotonic()) - shown_s >= _APART_S:
                 shown.advance(uncounted)
-                told, uncounted = now, 0
+                shown_s, uncounted = now, 0
         shown.advance(uncounted)

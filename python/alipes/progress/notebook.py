@@ -22,7 +22,7 @@ class NotebookLine:
         """Shows nothing yet."""
         self._title, self._step = title, ""
         self._total, self._done = total, 0.0
-        self._begun = self._told = time.monotonic()
+        self._begun = self._updated_s = time.monotonic()
         self._display: Any = None
 
     def __enter__(self) -> Self:
@@ -40,20 +40,20 @@ class NotebookLine:
     def step(self, what: str, total: float | None = None) -> None:
         """Say what is done now, and of how much where that is known."""
         self._step, self._total, self._done = what, total, 0.0
-        self._tell()
+        self._update()
 
     def advance(self, amount: float = 1) -> None:
         """Say that so much more of the step is done."""
         self._done += amount
-        if time.monotonic() - self._told >= _APART_S:
-            self._tell()
+        if time.monotonic() - self._updated_s >= _APART_S:
+            self._update()
 
-    def _tell(self) -> None:
-        self._told = time.monotonic()
+    def _update(self) -> None:
+        self._updated_s = time.monotonic()
         self._display.update(self._content(), raw=True)
 
     def _content(self) -> dict[str, str]:
         share = f"{min(self._done / self._total, 1.0):.0%}" if self._total else ""
-        said = " ".join(part for part in (share, self._step) if part)
+        status = " ".join(part for part in (share, self._step) if part)
         passed_s = time.monotonic() - self._begun
-        return {"text/plain": f"{self._title}{': ' if said else ''}{said} ({passed_s:.0f} s)"}
+        return {"text/plain": f"{self._title}{': ' if status else ''}{status} ({passed_s:.0f} s)"}

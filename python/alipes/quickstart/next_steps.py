@@ -17,17 +17,17 @@ _FOLDER: Final = Path("digits-demo")
 _DEFAULT_HTTP: Final = "localhost:8000"
 
 
-def commands(kept: Addresses | None) -> list[tuple[str, str]]:
+def commands(running: Addresses | None) -> list[tuple[str, str]]:
     """Commands, each with the reason to type it.
 
     Args:
-        kept: Where the server stays reachable; `None` if it is stopped, and then the commands start one.
+        running: Where the server stays reachable; `None` if it is stopped, and then the commands start one.
     """
-    if kept is not None:
+    if running is not None:
         return [
-            ("ask the running server", _curl(kept.http, REQUEST)),
-            ("what it has done so far", f"curl -s {kept.http}/v2/models/{MODEL}/stats"),
-            ("the same for Prometheus", f"curl -s {kept.metrics}/metrics"),
+            ("ask the running server", _curl(running.http, REQUEST)),
+            ("what it has done so far", f"curl -s {running.http}/v2/models/{MODEL}/stats"),
+            ("the same for Prometheus", f"curl -s {running.metrics}/metrics"),
         ]
     return [
         ("this tour, with the server left running", f"{tool()} quickstart --keep"),
@@ -37,9 +37,9 @@ def commands(kept: Addresses | None) -> list[tuple[str, str]]:
     ]
 
 
-def program(kept: Addresses | None) -> str:
-    """A Python program that reads a scan's digit through Triton's own client; `kept` as for `commands`."""
-    address, request = (kept.http, REQUEST) if kept is not None else (_DEFAULT_HTTP, _FOLDER / REQUEST.name)
+def program(running: Addresses | None) -> str:
+    """A Python program that reads a scan's digit through Triton's own client; `running` as for `commands`."""
+    address, request = (running.http, REQUEST) if running is not None else (_DEFAULT_HTTP, _FOLDER / REQUEST.name)
     return f"""\
 import json
 import numpy as np

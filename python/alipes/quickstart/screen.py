@@ -72,9 +72,9 @@ class Screen:
         self._console.print()
         answers, truths = Text(), Text()
         for index in shown:
-            said, truth = int(probabilities[index].argmax()), int(digits.labels[index])
-            style = "green" if said == truth else "red"
-            answers.append(f"{f'says {said} ({probabilities[index].max():.0%})':<19}", style)
+            predicted, truth = int(probabilities[index].argmax()), int(digits.labels[index])
+            style = "green" if predicted == truth else "red"
+            answers.append(f"{f'says {predicted} ({probabilities[index].max():.0%})':<19}", style)
             truths.append(f"{f'truth {truth}':<19}")
         answers.rstrip()
         truths.rstrip()
@@ -139,18 +139,18 @@ class Screen:
             )
         self._console.print(table)
 
-    def next_steps(self, kept: Addresses | None) -> None:
+    def next_steps(self, running: Addresses | None) -> None:
         """What to type next."""
         self._heading("What to type next")
-        for reason, command in next_steps.commands(kept):
+        for reason, command in next_steps.commands(running):
             self._remark(reason)
             self._command(command)
         self._remark("Triton's client, and a program for it")
         self._command(next_steps.install("tritonclient[http]"))
-        self._command(next_steps.program(kept))
+        self._command(next_steps.program(running))
         self._remark(f"your own models, every option, the reasons: {next_steps.DOCS}")
 
-    def kept(self, pid: int) -> None:
+    def running(self, pid: int) -> None:
         """The server stays until the user has seen enough."""
         self._console.print(f"\n[green]The server keeps running[/] (process {pid}). Ctrl-C stops it.")
 

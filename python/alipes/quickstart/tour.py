@@ -72,10 +72,10 @@ def _load(addresses: Addresses, scans: digits.Digits, seconds: float, tick: Call
     return load.run(addresses.http, requests, seconds, tick=tick)
 
 
-def _end(screen: Screen, server: ServerProcess, kept: Addresses | None) -> int:
-    screen.next_steps(kept)
-    if kept is not None:
-        screen.kept(server.pid)
+def _end(screen: Screen, server: ServerProcess, running: Addresses | None) -> int:
+    screen.next_steps(running)
+    if running is not None:
+        screen.running(server.pid)
         _wait_for_interrupt(server)
     status = server.stop()
     screen.stopped(status)

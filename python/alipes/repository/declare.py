@@ -90,24 +90,24 @@ def add_tensor(config: Message, side: Side, name: str, shape: Sizes, datatype: o
     return tensor
 
 
-def declare(config: Message, side: Side, given: Shapes, datatypes: Mapping[str, object] | Sequence[object]) -> None:
+def declare(config: Message, side: Side, exported: Shapes, datatypes: Mapping[str, object] | Sequence[object]) -> None:
     """Declare the inputs or outputs of an export, or check that they are those declared before.
 
     Args:
         config: The configuration, changed in place.
         side: `input` or `output`.
-        given: Shapes by name or in order; None for those of the configuration.
+        exported: Shapes by name or in order; None for those of the configuration.
         datatypes: Element types by name or in order; FP32 for those left out.
 
     Raises:
         ExportError: If there is nothing to go by, or what is given differs from what was declared.
     """
     declared = list(getattr(config, side))
-    if given is None:
+    if exported is None:
         if not declared:
             raise ExportError(f"Must specify {side} shapes: model '{config.name}' has no {side}s yet")
         return
-    shapes = _by_name(config, side, given, declared)
+    shapes = _by_name(config, side, exported, declared)
     types = datatypes if isinstance(datatypes, Mapping) else dict(zip(shapes, datatypes, strict=False))
     if not declared:
         for name, shape in shapes.items():
@@ -117,17 +117,17 @@ def declare(config: Message, side: Side, given: Shapes, datatypes: Mapping[str, 
         _check_same(config, side, tensor, shapes[tensor.name], types.get(tensor.name))
 
 
-def _by_name(config: Message, side: Side, given: Shapes, declared: Sequence[Message]) -> dict[str, Sizes]:
+def _by_name(config: Message, side: Side, exported: Shapes, declared: Sequence[Message]) -> dict[str, Sizes]:
     names = [tensor.name for tensor in declared]
-    if isinstance(given, Mapping):
-        if names and set(given) != set(names):
+    if isinstance(exported, Mapping):
+        if names and set(exported) != set(names):
             raise ExportError(
-                f"model '{config.name}' has the {side}s {_listed(names)}, the export gives {_listed(given)}; "
+                f"model '{config.name}' has the {side}s {_listed(names)}, the export gives {_listed(exported)}; "
                 f"a model's {side}s stay the same from version to version"
             )
-        return dict(given)
-    assert given is not None
-    shapes = list(given)
+        return dict(exported)
+    assert exported is not None
+    shapes = list(exported)
     if names and len(shapes) != len(names):
         raise ExportError(
             f"model '{config.name}' has {len(names)} {side}s, {_listed(names)}, the export gives {len(shapes)}"

@@ -222,7 +222,7 @@ class EnsembleModel(Model):
         """
         self._check_not_fed(self._find(tensor.model, None), tensor, "", "a snapshot")
 
-    def is_taken(self, name: str) -> bool:
+    def has_tensor(self, name: str) -> bool:
         """Whether a tensor of the ensemble is called so."""
         return self._producer(name) is not None or self._declared("input", name) is not None
 
@@ -276,7 +276,7 @@ class EnsembleModel(Model):
         return None
 
     def _free_name(self, tensor: ExposedTensor) -> str:
-        return str(tensor) if self.is_taken(tensor.name) else tensor.name
+        return str(tensor) if self.has_tensor(tensor.name) else tensor.name
 
     def _check_free(self, name: str, tensor: ExposedTensor) -> None:
         other = self._producer(name)

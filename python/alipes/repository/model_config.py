@@ -19,7 +19,7 @@ from alipes.errors import ConfigError, RepositoryUseError
 from alipes.repository.declare import add_tensor
 from alipes.repository.instance_groups import add_group, find_group
 from alipes.repository.platform import Platform, declare_platform, platform_of
-from alipes.repository.store.base import NoFilesFoundError, Taken
+from alipes.repository.store.base import NoFilesFoundError, PathExists
 from alipes.repository.tensors import describe_shape, model_shape, put_shape
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class ModelConfig:
         now, text = self._check_unchanged(), to_pbtxt(self._proto)
         try:
             self._model.fs.swap(text, f"{self._model.name}/{CONFIG_FILE}", now)
-        except Taken as error:
+        except PathExists as error:
             raise self._changed() from error
         object.__setattr__(self, "_seen", text)
 
@@ -288,11 +288,11 @@ def _parsed_file(model: Model, text: str) -> Message:
             path=path,
             key="name",
         )
-    said = platform_of(config)
-    if said is None and not (config.platform or config.backend):
+    declared = platform_of(config)
+    if declared is None and not (config.platform or config.backend):
         declare_platform(config, model.platform)
-    elif said is not model.platform:
-        called = said.name if isinstance(said, Platform) else config.platform or config.backend
+    elif declared is not model.platform:
+        called = declared.name if isinstance(declared, Platform) else config.platform or config.backend
         raise ConfigError(
             f"model '{model.name}' is {called} in its configuration, not {model.platform.name}",
             path=path,

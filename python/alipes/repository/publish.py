@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from alipes.config.pbtxt import to_pbtxt
 from alipes.progress.work import current
 from alipes.repository.model_config import CONFIG_FILE, ModelConfig
-from alipes.repository.store.base import Taken
+from alipes.repository.store.base import PathExists
 
 if TYPE_CHECKING:
     from alipes.repository.model import Model
@@ -43,16 +43,16 @@ def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: i
     with store.lock():
         for attempt in range(_ATTEMPTS):
             config = _merged(model, draft)
-            taken = model.versions if store.isdir(model.name) else []
-            number = version or max(taken, default=0) + 1 + attempt
+            existing = model.versions if store.isdir(model.name) else []
+            number = version or max(existing, default=0) + 1 + attempt
             try:
-                _publish(model, config, prepared, number, taken)
-            except Taken:
+                _publish(model, config, prepared, number, existing)
+            except PathExists:
                 # Where there are no locks, somebody may be quicker; or has been, and was killed.
                 continue
             model.config._adopt(config._proto, config._seen)
             return number
-    raise Taken(f"version {number} of model '{model.name}' is being exported by somebody else", model=model.name)
+    raise PathExists(f"version {number} of model '{model.name}' is being exported by somebody else", model=model.name)
 
 
 def _merged(model: Model, draft: ModelConfig) -> ModelConfig:
@@ -66,9 +66,9 @@ def _merged(model: Model, draft: ModelConfig) -> ModelConfig:
     return draft
 
 
-def _publish(model: Model, config: ModelConfig, prepared: Path, number: int, taken: list[int]) -> None:
+def _publish(model: Model, config: ModelConfig, prepared: Path, number: int, existing: list[int]) -> None:
     store, path = model.fs, f"{model.name}/{number}"
-    if number in taken:
+    if number in existing:
         _log.warning("version %d of model '%s' is replaced", number, model.name)
         store.replace(prepared, path)
         config._write_locked()
@@ -92,7 +92,7 @@ def _publish_whole(model: Model, config: ModelConfig, prepared: Path, number: in
     (whole / CONFIG_FILE).write_text(text, encoding="utf-8")
     try:
         model.fs.publish(whole, model.name)
-    except Taken:
+    except PathExists:
         inside.rename(prepared)
         shutil.rmtree(whole)
         raise

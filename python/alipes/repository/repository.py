@@ -57,10 +57,10 @@ class Repository:
         Raises:
             RepositoryError: If a path is absent or no folder.
         """
-        given = list(dict.fromkeys(paths))
+        wanted = list(dict.fromkeys(paths))
         # Path -> the bucket that it is a copy of.
-        self._mirrors = {mirror.folder: mirror for mirror in _mirrors(given)}
-        folders = (Path(path).absolute() for path in given if not _is_address(path))
+        self._mirrors = {mirror.folder: mirror for mirror in _mirrors(wanted)}
+        folders = (Path(path).absolute() for path in wanted if not _is_address(path))
         self.paths = (*dict.fromkeys(folders), *self._mirrors)
         self._namespacing = namespacing
         for path in self.paths:

@@ -15,7 +15,7 @@ __all__ = ["VISIBLE", "has_gpu", "visible_devices"]
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 
 _log = logging.getLogger("alipes.serve")
-_said = False
+_warned = False
 
 
 def visible_devices(gpus: int | Sequence[int] | None, environment: Mapping[str, str]) -> str | None:
@@ -48,8 +48,8 @@ def has_gpu(devices: Path = Path("/dev")) -> bool:
 
 def say_without_gpu(gpus: object) -> None:
     """Says once in this process that there is no GPU and the CPU is used."""
-    global _said  # noqa: PLW0603
-    if _said or gpus is None or (isinstance(gpus, Sequence) and not gpus) or has_gpu():
+    global _warned  # noqa: PLW0603
+    if _warned or gpus is None or (isinstance(gpus, Sequence) and not gpus) or has_gpu():
         return
-    _said = True
+    _warned = True
     _log.warning("gpus=%s asks for a GPU and this machine has none: models run on the CPU (pid %d)", gpus, os.getpid())

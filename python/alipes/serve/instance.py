@@ -19,7 +19,7 @@ __all__ = ["Instance", "Source"]
 
 _FIRST_LOOK_S: Final = 0.02
 _LATER_LOOKS_S: Final = 0.25
-_PATIENCE_S: Final = 0.5
+_PROGRESS_AFTER_S: Final = 0.5
 """Before a wait is shown: most are over by then, and a line that flashes tells nobody anything."""
 _NAMED: Final = 3
 """Models that a line names; it counts the others."""
@@ -150,10 +150,10 @@ class Instance:
                 if log_interval and now - noted >= log_interval:
                     noted = now
                     _log.debug("waiting for the server %s since %.0f seconds", self.name, now - begun)
-                if line is None and now - begun >= _PATIENCE_S:
+                if line is None and now - begun >= _PROGRESS_AFTER_S:
                     line = shown.enter_context(task(f"waiting for the server {self.name}", show=progress))
                 if line is not None and line.shown:
-                    line.step(_told(loading(self.log_path)))
+                    line.step(_loading_text(loading(self.log_path)))
                 self._source.wait_for_end(pause if deadline is None else min(pause, max(0.0, deadline - now)))
                 pause = min(pause * 1.5, _LATER_LOOKS_S)
 
@@ -191,7 +191,7 @@ class Instance:
         return endpoint.address if endpoint is not None else "no door"
 
 
-def _told(models: Sequence[str]) -> str:
+def _loading_text(models: Sequence[str]) -> str:
     """What a line says of models that are being loaded."""
     if not models:
         return ""

@@ -109,20 +109,20 @@ class Builder:
                 failures[version] = _reason(request.folder.name, version, error)
         return built, failures
 
-    def adapt_all(self, request: Request, kept: dict[int, Loaded]) -> dict[int, str]:
+    def adapt_all(self, request: Request, reused: dict[int, Loaded]) -> dict[int, str]:
         """Has versions that stay take over what has changed, in place.
 
         Args:
             request: What is to be.
-            kept: The versions, by number; those that have taken it over stand in their places.
+            reused: The versions, by number; those that have taken it over stand in their places.
 
         Returns:
             Why others could not.
         """
         failures: dict[int, str] = {}
-        for version, loaded in list(kept.items()):
+        for version, loaded in list(reused.items()):
             try:
-                kept[version] = self.adapt(request, loaded)
+                reused[version] = self.adapt(request, loaded)
             except Exception as error:
                 failures[version] = _reason(request.folder.name, version, error)
         return failures

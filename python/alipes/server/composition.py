@@ -58,16 +58,16 @@ class Composition:
         """Knows no ensemble."""
         self.lock = threading.RLock()
         # Changed under the lock and read without it, so each change replaces the whole.
-        self._asked: Mapping[ModelKey, Request] = {}
+        self._requests: Mapping[ModelKey, Request] = {}
         self._under_way: list[ModelKey] = []
 
     def ensembles_of(self, model: str) -> tuple[ModelKey, ...]:
         """The ensembles that a model of this name is part of, in the order of their names."""
-        return tuple(sorted(key for key, request in self._asked.items() if model in member_names(request.config)))
+        return tuple(sorted(key for key, request in self._requests.items() if model in member_names(request.config)))
 
     def request(self, key: ModelKey) -> Request | None:
         """What an ensemble was last asked for with; none of a model that is no ensemble."""
-        return self._asked.get(key)
+        return self._requests.get(key)
 
     def is_under_way(self, key: ModelKey) -> bool:
         """Whether an ensemble is being composed now."""
@@ -75,19 +75,19 @@ class Composition:
 
     def members_of(self, key: ModelKey) -> tuple[str, ...]:
         """The names of the models that an ensemble is made of; none of a model that is no ensemble."""
-        request = self._asked.get(key)
+        request = self._requests.get(key)
         return member_names(request.config) if request is not None else ()
 
     def forget(self, key: ModelKey) -> None:
         """The ensemble is not asked for any more, or is none."""
-        if key in self._asked:
+        if key in self._requests:
             self.restore(key, None)
 
     def restore(self, key: ModelKey, request: Request | None) -> None:
         """The ensemble is what it was asked for as before, or none."""
         with self.lock:
-            others = {other: asked for other, asked in self._asked.items() if other != key}
-            self._asked = others if request is None else {**others, key: request}
+            others = {other: ensemble for other, ensemble in self._requests.items() if other != key}
+            self._requests = others if request is None else {**others, key: request}
 
     def compose(self, request: Request, member: Member) -> Request:
         """Has an ensemble's models loaded, and holds it against them. For one thread at a time.
@@ -104,7 +104,7 @@ class Composition:
         """
         key = request.folder.key
         with self._going_on(key):
-            self._asked = {**self._asked, key: request}
+            self._requests = {**self._requests, key: request}
             loaded = self._load(request, member)
         _check_versions(request, loaded)
         configs = {name: _newest(versions).plan.config for name, versions in loaded.items()}
@@ -154,7 +154,7 @@ class Composition:
 
     def _broken(self, key: ModelKey, name: str, failure: LoadFailed) -> str:
         depends = f"ensemble '{key.name}' depends on '{name}' which"
-        if any(other.name == name for other in self._asked):
+        if any(other.name == name for other in self._requests):
             return f"{depends} is not valid. Model '{name}' failed with error: {failure.reason}"
         return f"{depends} has no loaded version. Model '{name}' loading failed with error: {failure.reason}"
 

@@ -52,9 +52,9 @@ class Follower:
 
         threading.Thread(target=wait, name="alipes-unload", daemon=True).start()
 
-    def _end(self, key: ModelKey, version: _core.ModelVersion, patience_s: float) -> bool:
+    def _end(self, key: ModelKey, version: _core.ModelVersion, timeout_s: float) -> bool:
         """Whether a version has ended, which the index is told then."""
-        if not version.drain(patience_s):
+        if not version.drain(timeout_s):
             return False
         if self._index.end_unloading(key, version.version):
             log.info("successfully unloaded '%s' version %d", version.name, version.version)

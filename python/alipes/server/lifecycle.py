@@ -58,7 +58,7 @@ class Lifecycle:
         self._composition = Composition()
         self._locks = tuple(threading.Lock() for _ in range(LOCKS))
         # Those that were asked for by name, rather than as a part of an ensemble.
-        self._asked: set[ModelKey] = set()
+        self._requested: set[ModelKey] = set()
         # What failed as it was then: it is not worth another attempt until it changes, or somebody asks for it.
         self._failed: dict[ModelKey, tuple[Origin, LoadFailed]] = {}
         # Ensembles that wait until what they may be made of is loaded, with what was read of them.
@@ -156,14 +156,14 @@ class Lifecycle:
             model: Its name.
             dependents: Whether the models of an ensemble go with it, as far as nobody asked for them otherwise.
         """
-        keys = [key for key in (*self._published.keys(), *self._asked) if key.name == model]
+        keys = [key for key in (*self._published.keys(), *self._requested) if key.name == model]
         for key in dict.fromkeys(keys or [ModelKey(model)]):
             self.unload_key(key, dependents=dependents)
 
     def unload_key(self, key: ModelKey, *, dependents: bool = False) -> None:
         """Takes a model out of service, as `unload`, but in one namespace alone."""
         members = self._composition.members_of(key) if dependents else ()
-        self._asked.discard(key)
+        self._requested.discard(key)
         self._failed.pop(key, None)
         self._put_off.pop(key, None)
         self._composition.forget(key)
@@ -171,7 +171,7 @@ class Lifecycle:
         self._reconsider(key.name)
         for name in members:
             member = self._published.find(name, key.namespace)
-            if member is not None and member not in self._asked and not self._composition.ensembles_of(name):
+            if member is not None and member not in self._requested and not self._composition.ensembles_of(name):
                 self.unload_key(member, dependents=True)
 
     def _withdraw(self, key: ModelKey) -> None:
@@ -187,7 +187,7 @@ class Lifecycle:
         except BaseException:
             self._failed.pop(folder.key, None)
             if folder.key not in self._published:  # clients choose such names, and choose new ones without end
-                self._asked.discard(folder.key)
+                self._requested.discard(folder.key)
                 self._composition.forget(folder.key)
             self._overrides.remove(folder.path)
             self._published.forget(folder.key)
@@ -197,7 +197,7 @@ class Lifecycle:
         self, folder: ModelFolder, override: Override | None, *, retry: bool, compose: bool = True
     ) -> LoadFailed | None:
         """Loads a model that is asked for by name, and looks again at the ensembles that it is part of."""
-        self._asked.add(folder.key)
+        self._requested.add(folder.key)
         before = self._published.get(folder.key)
         failure = self._try_folder(folder, override, retry=retry, compose=compose)
         if self._published.get(folder.key) is not before:
@@ -335,15 +335,15 @@ class Lifecycle:
         key = request.folder.key
         versions = self._choose(request)
         loaded = self._published.versions(key)
-        kept = {v: one for v, one in loaded.items() if v in versions and one.source == request.source(v)}
-        missing = [version for version in versions if version not in kept]
+        reused = {v: one for v, one in loaded.items() if v in versions and one.source == request.source(v)}
+        missing = [version for version in versions if version not in reused]
         self._published.mark(key, missing, Status(ModelState.LOADING))
         built, failures = self._builder.build_all(request, missing)
         if not failures:
-            failures = self._builder.adapt_all(request, kept)
+            failures = self._builder.adapt_all(request, reused)
         if failures:
             raise self._published.fail(key, built, failures)
-        all_of_them = {version: (kept | built)[version] for version in versions}
+        all_of_them = {version: (reused | built)[version] for version in versions}
         self._published.publish(key, Served(all_of_them, request.origin))
 
     def _choose(self, request: Request) -> tuple[int, ...]:

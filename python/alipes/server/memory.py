@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-__all__ = ["bound_kept_memory", "give_back"]
+__all__ = ["bound_heaps", "give_back"]
 
 # Blocks of this size are mapped each for itself, and unmapped when they are freed. Weights are; what an execution needs
 # comes out of the engine's own arena. Measured with a model of 4 MiB of weights, 100 loads and unloads, 2 cores: 64 MB
@@ -20,7 +20,7 @@ MAPPED_BYTES: Final = 4 << 20
 _M_MMAP_THRESHOLD: Final = -3
 
 
-def bound_kept_memory() -> None:
+def bound_heaps() -> None:
     """Has large blocks go back to the system at once when they are freed. For before the first engine is opened."""
     if (tune := _function("mallopt")) is not None:
         tune(_M_MMAP_THRESHOLD, MAPPED_BYTES)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from alipes.config.options import ServerOptions
 from alipes.errors import AlipesError
 from alipes.server.log import configure, log
-from alipes.server.memory import bound_kept_memory
+from alipes.server.memory import bound_heaps
 from alipes.server.server import Server
 from alipes.server.signals import Event, Wakeup
 
@@ -32,7 +32,7 @@ def run(options: ServerOptions) -> int:
         configure(options.log)
     except OSError as error:
         return _refuse(f"failed to open log file '{options.log.file}': {error.strerror}")
-    bound_kept_memory()
+    bound_heaps()
     for notice in options.notices:
         log.warning("%s", notice)
     with Wakeup() as wakeup:

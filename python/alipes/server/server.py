@@ -165,9 +165,9 @@ class Server:
         return failed
 
     def _names_at_start(self) -> tuple[str, ...]:
-        asked = self._options.repository.load_models
-        if self._options.repository.control_mode == "explicit" and asked != (ALL_MODELS,):
-            return asked
+        requested = self._options.repository.load_models
+        if self._options.repository.control_mode == "explicit" and requested != (ALL_MODELS,):
+            return requested
         return self._lifecycle.names()
 
     def _show_models(self) -> None:

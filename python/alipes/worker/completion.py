@@ -18,21 +18,21 @@ __all__ = ["answer"]
 
 def answer(question: str) -> str:
     """What the model makes of its configuration."""
-    asked: dict[str, str] = json.loads(question)
+    request: dict[str, str] = json.loads(question)
     try:
-        return json.dumps({"config": _completed(asked)})
+        return json.dumps({"config": _completed(request)})
     except LoadError as error:
         return json.dumps({"error": str(error)})
 
 
-def _completed(asked: dict[str, str]) -> dict[str, Any]:
-    require_numpy(asked["model_name"])
+def _completed(request: dict[str, str]) -> dict[str, Any]:
+    require_numpy(request["model_name"])
     from alipes.worker.triton.install import install
     from alipes.worker.triton.model_config import ModelConfig
 
-    install(asked["version_directory"])
-    model_class = load_class(Path(asked["model_file"]), Path(asked["version_directory"]))
-    config = ModelConfig(asked["model_config"])
+    install(request["version_directory"])
+    model_class = load_class(Path(request["model_file"]), Path(request["version_directory"]))
+    config = ModelConfig(request["model_config"])
     if not hasattr(model_class, "auto_complete_config"):
         return config.as_dict()
     try:
@@ -44,5 +44,5 @@ def _completed(asked: dict[str, str]) -> dict[str, Any]:
     except BaseException as error:
         raise LoadError(describe(error)) from error
     raise LoadError(
-        f"auto_complete_config function in model '{asked['model_name']}' must return a valid pb.ModelConfig object."
+        f"auto_complete_config function in model '{request['model_name']}' must return a valid pb.ModelConfig object."
     )

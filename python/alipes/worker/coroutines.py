@@ -44,7 +44,7 @@ class Coroutines:
     def start(self, coroutine: Coroutine[Any, Any, Any], end: Callable[[Any, BaseException | None], None]) -> None:
         """Starts a coroutine; ``end`` is told what it returned or raised."""
         self.go_on()
-        future = asyncio.run_coroutine_threadsafe(_tell(coroutine, end), self._loop)
+        future = asyncio.run_coroutine_threadsafe(_finish(coroutine, end), self._loop)
         self._started.add(future)
         future.add_done_callback(self._started.discard)
 
@@ -81,7 +81,7 @@ async def _outcome(coroutine: Coroutine[Any, Any, Any]) -> tuple[Any, BaseExcept
         return None, error
 
 
-async def _tell(coroutine: Coroutine[Any, Any, Any], end: Callable[[Any, BaseException | None], None]) -> None:
+async def _finish(coroutine: Coroutine[Any, Any, Any], end: Callable[[Any, BaseException | None], None]) -> None:
     returned, error = await _outcome(coroutine)
     end(returned, error)
 

@@ -35,7 +35,7 @@ class Readiness:
         self._file = file
         # A coroutine belongs on the loop on which the model's others run, which then has to run without `execute`.
         self._coroutines = executor.coroutines() if inspect.iscoroutinefunction(check) else None
-        self._said = ""
+        self._logged = ""
         self._thread = threading.Thread(target=self._run, name="alipes-readiness", daemon=True)
 
     @classmethod
@@ -69,7 +69,7 @@ class Readiness:
             return self._refuse(text)
         if not isinstance(ready, bool):
             return self._refuse(f"is_ready() must return a boolean value, found type '{type(ready)}'.")
-        self._said = ""
+        self._logged = ""
         return ready
 
     def _wait(self, coroutine: Coroutine[Any, Any, object]) -> object:
@@ -81,7 +81,7 @@ class Readiness:
 
     def _refuse(self, text: str) -> bool:
         """Says why the model counts as not ready: once, not with every probe."""
-        if text != self._said:
-            self._said = text
+        if text != self._logged:
+            self._logged = text
             self._link.log(_WARNING, self._file, 0, f"the model is not ready: {text}")
         return False

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from support.ports import free_ports
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 from support.waiting import until
 
 from .exchange import grpc, http, metrics, shared_memory, stream
@@ -52,13 +52,13 @@ def replay(group: Group, folder: Path) -> Differences:
     All of them are played, in order, because some look at what earlier ones counted.
     """
     if group.repository is None:
-        stage = Stage(folder, folder, None)
-        return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
+        harness = Harness(folder, folder, None)
+        return {scenario.id: harness.play(scenario) for scenario in group.scenarios}
     repository = copy_repository(group.repository, folder)
     args = [arg.replace("{tmp}", str(folder)) for arg in group.args]
     with running(repository, args, group.awaited) as server:
-        stage = Stage(folder, repository, server)
-        return {scenario.id: stage.play(scenario) for scenario in group.scenarios}
+        harness = Harness(folder, repository, server)
+        return {scenario.id: harness.play(scenario) for scenario in group.scenarios}
 
 
 @dataclass
@@ -81,7 +81,7 @@ class _Progress:
 
 
 @dataclass(frozen=True)
-class Stage:
+class Harness:
     """Where steps are played: a folder for what they leave behind, the live repository and its server, if any."""
 
     folder: Path
@@ -205,7 +205,7 @@ def _only_looks(step: Step) -> bool:
 
 def _awaited(step: Step, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What is seen once it is as expected, or when the patience is over."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while True:
         seen = look()
         if not _compare(step, seen, "") or time.monotonic() > deadline:

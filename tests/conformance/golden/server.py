@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 
 from .exchange import http
 from .scenarios import MODELS
@@ -48,9 +48,9 @@ def under_way(server: ServerProcess, repository: Path, model: str) -> int:
     status, _, body = http.send(server.http, {"method": "GET", "path": f"/v2/models/{model}/explain"})
     if status != 200:
         return begun
-    (told,) = json.loads(body)["models"]
-    running = sum(worker["requests"] for worker in told.get("workers", []))
-    return begun + told["queue"]["waiting"] + running
+    (explanation,) = json.loads(body)["models"]
+    running = sum(worker["requests"] for worker in explanation.get("workers", []))
+    return begun + explanation["queue"]["waiting"] + running
 
 
 def _hold(repository: Path) -> Path:
@@ -76,7 +76,7 @@ def running(repository: Path, args: Sequence[str], awaited: str) -> Iterator[Ser
 def _wait_until(awaited: str, server: ServerProcess) -> None:
     if awaited == "port":  # health itself may be restricted
         return
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while http.send(server.http, {"method": "GET", "path": f"/v2/health/{awaited}"})[0] != 200:
         if time.monotonic() > deadline:
             raise TimeoutError(f"not {awaited}:\n{server.output}")

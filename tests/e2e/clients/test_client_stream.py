@@ -16,8 +16,8 @@ from alipes._core import ClientStream
 from alipes.errors import TransportError
 from support.models import add_model, times
 from support.ports import nobody
-from support.python_models import DECOUPLED, TELLS, add_python_model
-from support.server import PATIENCE_S, ServerProcess
+from support.python_models import DECOUPLED, REPORTS, add_python_model
+from support.server import TIMEOUT_S, ServerProcess
 
 Serve = Callable[..., ServerProcess]
 Array = npt.NDArray[np.float32]
@@ -60,7 +60,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
     repository = tmp_path_factory.mktemp("models")
     add_model(repository, "double", times(columns="columns"))
     add_python_model(repository, "words", signature="X: BYTES[-1] -> Y: BYTES[-1]")
-    add_python_model(repository, "tells", TELLS, config=DECOUPLED)
+    add_python_model(repository, "tells", REPORTS, config=DECOUPLED)
     return serve_module(repository)
 
 
@@ -78,12 +78,12 @@ def send(stream: ClientStream, value: float, request_id: str, columns: int = 2) 
 
 def receive(stream: ClientStream, count: int) -> list[tuple[str, dict[str, Array] | None, str | None, bool]]:
     """So many responses."""
-    taken: list[tuple[str, dict[str, Array] | None, str | None, bool]] = []
-    while len(taken) < count:
-        batch = stream.receive(count - len(taken), PATIENCE_S)
+    received: list[tuple[str, dict[str, Array] | None, str | None, bool]] = []
+    while len(received) < count:
+        batch = stream.receive(count - len(received), TIMEOUT_S)
         assert batch, stream.status()
-        taken += batch
-    return taken
+        received += batch
+    return received
 
 
 def test_responses_come_in_the_order_of_the_requests_with_their_outputs(stream: ClientStream) -> None:
@@ -164,7 +164,7 @@ def test_a_half_closed_stream_answers_all_that_was_sent_and_ends(stream: ClientS
     with pytest.raises(TransportError, match="half-closed"):
         send(stream, 0, "late")
     assert len(receive(stream, 100)) == 100
-    assert stream.receive(1, PATIENCE_S) is None
+    assert stream.receive(1, TIMEOUT_S) is None
     assert stream.status() == ("OK", "")
 
 
@@ -178,7 +178,7 @@ def test_cancelling_wakes_who_waits(stream: ClientStream) -> None:
     waiter = threading.Thread(target=lambda: outcome.append(stream.receive(1)))
     waiter.start()
     stream.cancel()
-    waiter.join(PATIENCE_S)
+    waiter.join(TIMEOUT_S)
     assert outcome == [None]
     assert stream.status() == ("CANCELLED", "Locally cancelled by application!")
     with pytest.raises(TransportError, match="ended"):
@@ -221,7 +221,7 @@ def test_a_server_that_dies_ends_the_stream_with_a_status(repository: Path, serv
     send(stream, 1, "a")
     receive(stream, 1)
     server.kill()
-    assert stream.receive(1, PATIENCE_S) is None
+    assert stream.receive(1, TIMEOUT_S) is None
     status = stream.status()
     assert status is not None
     assert status[0] == "UNAVAILABLE"
@@ -237,7 +237,7 @@ def test_an_address_without_a_server_is_a_transport_error() -> None:
 
 def test_a_forked_process_opens_streams_of_its_own(server: ServerProcess) -> None:
     command = [sys.executable, "-c", FORKED, server.grpc]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert run.returncode == 0, run.stderr
 
 

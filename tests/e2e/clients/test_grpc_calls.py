@@ -55,8 +55,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Serv
 
 def infer(address: str, array: np.ndarray[Any, Any], algorithm: str | None = None) -> Any:
     with grpc_client.InferenceServerClient(address) as client:
-        given = tensors(grpc_client, {"X": array})
-        return client.infer("double", given, compression_algorithm=algorithm, client_timeout=60).as_numpy("Y")
+        inputs = tensors(grpc_client, {"X": array})
+        return client.infer("double", inputs, compression_algorithm=algorithm, client_timeout=60).as_numpy("Y")
 
 
 def stream(address: str, arrays: list[np.ndarray[Any, Any]], algorithm: str | None = None) -> list[Any]:
@@ -119,9 +119,9 @@ def test_a_control_message_beyond_its_own_limit_is_refused(plain: ServerProcess)
             ),
         }
         for length, (code, text) in answers.items():
-            asked = service_pb2.ModelMetadataRequest(name="x" * (length - 4))  # four more say what it is and how long
+            request = service_pb2.ModelMetadataRequest(name="x" * (length - 4))  # four more say what it is and how long
             with pytest.raises(grpc.RpcError) as error:
-                endpoint.ModelMetadata(asked, timeout=60)
+                endpoint.ModelMetadata(request, timeout=60)
             assert (error.value.code(), error.value.details()[: len(text)]) == (code, text)
         assert endpoint.ServerLive(service_pb2.ServerLiveRequest(), timeout=60).live
 
@@ -140,9 +140,9 @@ def test_a_request_whose_deadline_passes_never_reaches_its_model(
     add_python_model(repository, "waits", waits)
     server = serve(repository, environment=notes.environment)
     request = service_pb2.ModelInferRequest(model_name="waits")
-    (given,) = tensors(grpc_client, {"X": [1]})
-    request.inputs.append(given._get_tensor())
-    request.raw_input_contents.append(given._get_content())
+    (inputs,) = tensors(grpc_client, {"X": [1]})
+    request.inputs.append(inputs._get_tensor())
+    request.raw_input_contents.append(inputs._get_content())
     with GrpcEndpoint(server) as endpoint, ThreadPoolExecutor(1) as pool, grpc.insecure_channel(server.grpc) as channel:
         first = pool.submit(endpoint.ask, "waits", {"X": [1]})
         notes.read("executing")

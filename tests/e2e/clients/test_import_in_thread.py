@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from support.server import PATIENCE_S
+from support.server import TIMEOUT_S
 
 PROGRAM = """
 from concurrent.futures import ThreadPoolExecutor
@@ -26,5 +26,5 @@ print(sum(map(len, made)))
 def test_the_thread_that_imports_the_extension_may_end_before_others_use_it() -> None:
     environment = os.environ | {"PYTHONFAULTHANDLER": "1"}
     command = [sys.executable, "-c", PROGRAM]
-    ended = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+    ended = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert (ended.returncode, ended.stdout) == (0, "796\n"), ended.stderr

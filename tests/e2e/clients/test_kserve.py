@@ -75,5 +75,5 @@ def test_both_clients_find_the_model_ready_and_get_its_answer(
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert told == [{"ready": True, "model": "double", "Y": [2, 4, 6, 8]}] * 4
+    reports = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert reports == [{"ready": True, "model": "double", "Y": [2, 4, 6, 8]}] * 4

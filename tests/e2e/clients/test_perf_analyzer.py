@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 from support.models import add_model
-from support.python_models import DECOUPLED, TELLS, add_python_model
+from support.python_models import DECOUPLED, REPORTS, add_python_model
 from support.regions import ALLOWED
 from support.server import ServerProcess
 
@@ -36,7 +36,7 @@ QUICK = ("--measurement-mode=count_windows", "--measurement-request-count=20", "
 def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> ServerProcess:
     repository = tmp_path_factory.mktemp("models")
     add_model(repository, "double")
-    add_python_model(repository, "tells", TELLS, signature="X: INT32[3] -> Y: INT32[1]", config=DECOUPLED)
+    add_python_model(repository, "tells", REPORTS, signature="X: INT32[3] -> Y: INT32[1]", config=DECOUPLED)
     return serve_module(repository, ALLOWED)
 
 

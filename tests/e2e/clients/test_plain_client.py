@@ -18,7 +18,7 @@ from alipes.types import ModelState
 from support.models import add_model, counts_up, times
 from support.ports import nobody
 from support.python_models import add_python_model
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 from support.switch import Switch
 
 Serve = Callable[..., ServerProcess]
@@ -239,14 +239,14 @@ def test_a_model_is_loaded_with_other_files_and_asked_with_its_new_inputs(client
 
 def test_arrays_in_shared_memory_are_read_and_written_there(client: Client) -> None:
     with client.share(1 << 20) as region:
-        given, wanted = region.empty((1, 1000)), region.empty((1, 1000))
-        given[:] = 4
-        outputs = client.infer("double", {"X": given}, outputs={"Y": wanted})
+        buffer, wanted = region.empty((1, 1000)), region.empty((1, 1000))
+        buffer[:] = 4
+        outputs = client.infer("double", {"X": buffer}, outputs={"Y": wanted})
         assert np.all(wanted == 8)
         assert np.shares_memory(outputs["Y"], wanted)
-        assert client.infer("double", given)[0, 0] == 8  # in by memory, out by wire
+        assert client.infer("double", buffer)[0, 0] == 8  # in by memory, out by wire
         with pytest.raises(InvalidArgument, match=r"SharedMemory\.empty"):
-            client.infer("double", {"X": given}, outputs={"Y": np.empty((1, 1000), np.float32)})
+            client.infer("double", {"X": buffer}, outputs={"Y": np.empty((1, 1000), np.float32)})
         path = Path("/dev/shm") / region.name
         assert path.exists()
     assert not path.exists()
@@ -272,7 +272,7 @@ def test_many_threads_share_a_client(client: Client) -> None:
 
 def test_a_forked_process_goes_on_with_connections_of_its_own(address: str) -> None:
     command = [sys.executable, "-c", FORKED, address]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert run.returncode == 0, run.stderr
 
 
@@ -291,9 +291,7 @@ def test_coroutines_ask_many_things_at_a_time(address: str) -> None:
         assert asyncio.run(ask()) == [2.0 * value for value in range(200)]
 
 
-def test_a_model_that_takes_too_long_is_given_up_and_a_cancelled_question_withdrawn(
-    repository: Path, tmp_path: Path, serve: Serve
-) -> None:
+def test_late_and_cancelled_calls_are_withdrawn(repository: Path, tmp_path: Path, serve: Serve) -> None:
     add_python_model(repository, "waits", WAITS)
     add_model(repository, "double")
     server = serve(repository, environment={"NOTES": str(tmp_path)})

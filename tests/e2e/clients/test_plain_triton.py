@@ -94,9 +94,9 @@ def test_errors_of_models_and_of_the_server_are_typed(client: Client) -> None:
 
 def test_arrays_in_shared_memory_are_read_and_written_there(client: Client) -> None:
     with client.share(1 << 16) as region:
-        given, wanted = region.empty((100,)), region.empty((100,))
-        given[:] = 4
-        outputs = client.infer("twice", {"X": given, "W": WORDS}, outputs={"Y": wanted, "V": None})
+        buffer, wanted = region.empty((100,)), region.empty((100,))
+        buffer[:] = 4
+        outputs = client.infer("twice", {"X": buffer, "W": WORDS}, outputs={"Y": wanted, "V": None})
         assert np.all(wanted == 8)
         assert np.shares_memory(outputs["Y"], wanted)
         assert outputs["V"].tolist() == [b"one", "zwölf".encode()]

@@ -16,7 +16,7 @@ import tritonclient.http as http_client
 import tritonclient.http.aio as http_aio_client
 from support.endpoints import tensors
 from support.models import add_model
-from support.python_models import DECOUPLED, TELLS, add_python_model
+from support.python_models import DECOUPLED, REPORTS, add_python_model
 from support.server import ServerProcess
 from tritonclient.utils import InferenceServerException
 
@@ -29,7 +29,7 @@ ROWS = np.array([[1, 2], [3, 4]], np.float32)
 def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> ServerProcess:
     repository = tmp_path_factory.mktemp("models")
     add_model(repository, "double")
-    add_python_model(repository, "tells", TELLS, config=DECOUPLED)
+    add_python_model(repository, "tells", REPORTS, config=DECOUPLED)
     return serve_module(repository, "--model-control-mode=explicit", "--load-model=*")
 
 
@@ -65,8 +65,8 @@ def test_http_asks_everything_and_compresses_both_ways(server: ServerProcess) ->
 
 def test_http_asks_in_the_background(server: ServerProcess) -> None:
     with http_client.InferenceServerClient(server.http, concurrency=4) as client:
-        asked = [client.async_infer("double", tensors(http_client, {"X": ROWS * factor})) for factor in range(20)]
-        for factor, answer in enumerate(asked):
+        pending = [client.async_infer("double", tensors(http_client, {"X": ROWS * factor})) for factor in range(20)]
+        for factor, answer in enumerate(pending):
             np.testing.assert_array_equal(answer.get_result().as_numpy("Y"), ROWS * factor * 2)
 
 
@@ -96,12 +96,12 @@ def test_grpc_asks_everything_and_is_told_errors(server: ServerProcess) -> None:
 def test_grpc_asks_in_the_background_and_withdraws(server: ServerProcess) -> None:
     answers: Queue[Any] = Queue()
     with grpc_client.InferenceServerClient(server.grpc) as client:
-        given = tensors(grpc_client, {"X": ROWS})
+        inputs = tensors(grpc_client, {"X": ROWS})
         for _ in range(20):
-            client.async_infer("double", given, callback=lambda result, error: answers.put(error or result))
+            client.async_infer("double", inputs, callback=lambda result, error: answers.put(error or result))
         for _ in range(20):
             np.testing.assert_array_equal(answers.get(timeout=60).as_numpy("Y"), ROWS * 2)
-        call = client.async_infer("double", given, callback=lambda result, error: answers.put(error or result))
+        call = client.async_infer("double", inputs, callback=lambda result, error: answers.put(error or result))
         call.cancel()
         assert answers.get(timeout=60) is not None  # an answer that was quicker, or that it was cancelled
         assert client.is_server_ready()
@@ -112,9 +112,9 @@ def test_grpc_streams_many_responses(server: ServerProcess) -> None:
     with grpc_client.InferenceServerClient(server.grpc) as client:
         client.start_stream(lambda result, error: answers.put(error or result))
         client.async_stream_infer("tells", tensors(grpc_client, {"X": [5, 6, 7]}), enable_empty_final_response=True)
-        told = [answers.get(timeout=60) for _ in range(4)]
-        assert [int(result.as_numpy("Y")[0]) for result in told[:3]] == [5, 6, 7]
-        assert told[3].get_response().parameters["triton_final_response"].bool_param
+        results = [answers.get(timeout=60) for _ in range(4)]
+        assert [int(result.as_numpy("Y")[0]) for result in results[:3]] == [5, 6, 7]
+        assert results[3].get_response().parameters["triton_final_response"].bool_param
         client.stop_stream()
 
 

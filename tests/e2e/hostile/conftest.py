@@ -1,4 +1,4 @@
-"""A server with little patience, and a friend who must not notice the others."""
+"""A server with little patience, and a steady_client who must not notice the others."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import psutil
 import pytest
 import tritonclient.http as http_client
-from support.friend import NOISE_S, Friend, p99_s
 from support.models import add_model, times
 from support.server import ServerProcess
+from support.steady_client import NOISE_S, SteadyClient, p99_s
 from support.waiting import until
 
 # What a server may hold on to after an attack, in bytes: buffers of the allocator, not of connections.
-KEPT_BYTES = 48 << 20
+MAX_GROWTH_BYTES = 48 << 20
 
 # Longer than a busy machine keeps a client from sending what it has begun to send.
-LITTLE_PATIENCE = (
+SHORT_TIMEOUTS = (
     "--header-timeout-secs=4",
     "--stall-timeout-secs=4",
     "--http2-max-control-frames=2000",
@@ -30,20 +30,20 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[...,
     add_model(repository, "double")
     # A row is a megabyte: an answer that no socket's buffer takes in.
     add_model(repository, "wide", times(columns=1 << 18))
-    server = serve_module(repository, *LITTLE_PATIENCE)
+    server = serve_module(repository, *SHORT_TIMEOUTS)
     _warm_up(server)
     return server
 
 
 @pytest.fixture(scope="module")
-def companion(server: ServerProcess) -> Iterator[Friend]:
+def companion(server: ServerProcess) -> Iterator[SteadyClient]:
     """Asks the server as long as the tests of a module last."""
-    with Friend(server.http, server.grpc) as friend:
-        yield friend
+    with SteadyClient(server.http, server.grpc) as steady_client:
+        yield steady_client
 
 
 @pytest.fixture
-def friend(server: ServerProcess, companion: Friend) -> Iterator[None]:
+def steady_client(server: ServerProcess, companion: SteadyClient) -> Iterator[None]:
     """Is answered well before, during and after what a test does; then the server is as it was."""
     process = psutil.Process(server.process.pid)
     companion.latencies_s(at_least=0)
@@ -53,7 +53,7 @@ def friend(server: ServerProcess, companion: Friend) -> Iterator[None]:
     loud_s = p99_s(companion.latencies_s(at_least=100))
     companion.latencies_s(at_least=50)
     until(lambda: len(process.net_connections()) <= connections + 2, "connections are left")
-    until(lambda: process.memory_info().rss < memory + KEPT_BYTES, "memory is left")
+    until(lambda: process.memory_info().rss < memory + MAX_GROWTH_BYTES, "memory is left")
     assert loud_s < max(3 * quiet_s, NOISE_S), f"{loud_s} s, {quiet_s} s when it was quiet"
 
 
@@ -63,5 +63,5 @@ def _warm_up(server: ServerProcess) -> None:
     tensor.set_data_from_numpy(np.ones((4, 1 << 18), np.float32))
     with http_client.InferenceServerClient(server.http, concurrency=8, network_timeout=60.0) as client:
         for _ in range(3):
-            for asked in [client.async_infer("wide", [tensor]) for _ in range(8)]:
-                asked.get_result()
+            for pending in [client.async_infer("wide", [tensor]) for _ in range(8)]:
+                pending.get_result()

@@ -24,7 +24,7 @@ def server(tmp_path: Path, serve: Callable[..., ServerProcess]) -> ServerProcess
 
 
 @pytest.fixture
-def crowd(server: ServerProcess) -> Iterator[None]:
+def idlers(server: ServerProcess) -> Iterator[None]:
     """As many connections as there are places, each of which was answered."""
     with links(server.http, PLACES) as opened:
         for link in opened:

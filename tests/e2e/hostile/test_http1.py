@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.attack import connect, drip, links, rest
-from support.friend import BODY, INFER
 from support.server import ServerProcess
+from support.steady_client import BODY, INFER
 
-pytestmark = pytest.mark.usefixtures("friend")
+pytestmark = pytest.mark.usefixtures("steady_client")
 
 
 # Chunks of less than a kibibyte on average that a body may come in.
@@ -90,7 +90,7 @@ def chunked(body: bytes, size: int) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
-def test_a_body_in_as_many_small_chunks_as_are_allowed_is_taken_and_one_in_more_is_not(server: ServerProcess) -> None:
+def test_a_body_may_have_only_so_many_chunks(server: ServerProcess) -> None:
     for chunks, status in [(MOST_CHUNKS, b"HTTP/1.1 200 "), (MOST_CHUNKS + 1, b"HTTP/1.1 400 ")]:
         with connect(server.http) as link:
             link.sendall(head(None, "Connection: close") + chunked(BODY.encode().ljust(chunks), 1))

@@ -35,7 +35,7 @@ from support.http2 import (
 from support.server import ServerProcess
 from tritonclient.grpc import service_pb2
 
-pytestmark = pytest.mark.usefixtures("friend")
+pytestmark = pytest.mark.usefixtures("steady_client")
 
 INFER = "/inference.GRPCInferenceService/ModelInfer"
 STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
@@ -212,9 +212,7 @@ def test_answers_for_which_a_client_gives_no_room_are_thrown_away(server: Server
 
 
 @pytest.mark.parametrize("endpoint", ["http", "grpc"])
-def test_one_answer_without_room_is_thrown_away_while_others_on_the_connection_move(
-    server: ServerProcess, endpoint: str
-) -> None:
+def test_one_stalled_answer_is_reset_alone(server: ServerProcess, endpoint: str) -> None:
     with Connection(getattr(server, endpoint), settings=NO_WINDOW) as connection:
         # Some of the others come with the first, so that they move however little time is left to this side.
         others = range(3, 25, 2)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from support.models import add_model
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +21,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[...,
 @pytest.fixture
 def connection(server: ServerProcess) -> Iterator[http.client.HTTPConnection]:
     """A connection to it."""
-    opened = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    opened = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     yield opened
     opened.close()

@@ -26,14 +26,14 @@ def test_the_real_client_understands_every_combination(
     server: ServerProcess, outgoing: str | None, incoming: str | None, binary: bool
 ) -> None:
     array = np.arange(8, dtype=np.float32).reshape(4, 2)
-    given = http_client.InferInput("X", [4, 2], "FP32")
-    given.set_data_from_numpy(array, binary_data=binary)
-    asked = http_client.InferRequestedOutput("Y", binary_data=binary)
+    tensor = http_client.InferInput("X", [4, 2], "FP32")
+    tensor.set_data_from_numpy(array, binary_data=binary)
+    output = http_client.InferRequestedOutput("Y", binary_data=binary)
     with http_client.InferenceServerClient(server.http) as client:
         answer = client.infer(
             "double",
-            [given],
-            outputs=[asked],
+            [tensor],
+            outputs=[output],
             request_compression_algorithm=outgoing,
             response_compression_algorithm=incoming,
         )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import grpc
 import pytest
-from support.asking import add_model
-from support.server import PATIENCE_S, ServerDidNotStart, ServerProcess
+from support.server import TIMEOUT_S, ServerDidNotStart, ServerProcess
+from support.text_models import add_model
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 SHOWS = """
@@ -36,7 +36,7 @@ def post(connection: http.client.HTTPConnection, headers: dict[str, str]) -> tup
 
 
 def test_a_model_sees_headers_under_the_names_that_the_client_spelled(server: ServerProcess) -> None:
-    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     for headers in ({"X-Team": "a", "BackColor": "b", "Other": "c"}, {"x-TEAM": "d"}, {}):
         status, text = post(connection, headers)
         seen = {name: value for name, value in headers.items() if name != "Other"}
@@ -48,7 +48,7 @@ def test_headers_of_pipelined_requests_do_not_mix(server: ServerProcess) -> None
     body = json.dumps(BODY)
     begin = f"POST /v2/models/shows/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
     heads = [f"{begin}{header}\r\n\r\n{body}" for header in ("X-One: 1", "x-TWO: 2")]
-    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     connection.connect()
     connection.sock.sendall("".join(heads).encode())
     seen = []
@@ -65,7 +65,7 @@ def test_headers_of_pipelined_requests_do_not_mix(server: ServerProcess) -> None
 def test_a_name_of_the_protocol_is_refused(repository: Path, serve: Callable[..., ServerProcess]) -> None:
     add_model(repository, "shows", SHOWS)
     server = serve(repository, "--http-header-forward-pattern=.*")
-    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     status, text = post(connection, {"Triton_Key": "v"})
     assert (status, text) == (400, "Header 'Triton_Key' is reserved for Triton usage and cannot be forwarded.")
     connection.close()
@@ -74,16 +74,16 @@ def test_a_name_of_the_protocol_is_refused(repository: Path, serve: Callable[...
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_model_sees_metadata(server: ServerProcess, streamed: bool) -> None:
     request = service_pb2.ModelInferRequest(model_name="shows")
-    given = request.inputs.add(name="HOW", datatype="BYTES", shape=[1])
-    given.contents.bytes_contents.append(b"x")
+    tensor = request.inputs.add(name="HOW", datatype="BYTES", shape=[1])
+    tensor.contents.bytes_contents.append(b"x")
     metadata = (("x-team", "golden"), ("other", "no"))
     with grpc.insecure_channel(server.grpc) as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         if streamed:
-            calls = stub.ModelStreamInfer(iter([request, request]), metadata=metadata, timeout=PATIENCE_S)
+            calls = stub.ModelStreamInfer(iter([request, request]), metadata=metadata, timeout=TIMEOUT_S)
             answers = [reply.infer_response for reply in calls]
         else:
-            answers = [stub.ModelInfer(request, metadata=metadata, timeout=PATIENCE_S)]
+            answers = [stub.ModelInfer(request, metadata=metadata, timeout=TIMEOUT_S)]
     assert len(answers) == 1 + streamed
     for answer in answers:
         assert json.loads(answer.raw_output_contents[0][4:]) == {"x-team": "golden"}

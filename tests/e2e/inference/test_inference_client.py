@@ -15,7 +15,7 @@ from alipes.client import InferenceClient
 from alipes.errors import DeadlineExceeded, InferError, InvalidArgument, NotReady, TransportError
 from support.models import add_model, counts_up, times
 from support.sequences import Samples, add_chain, add_streaming, halves, means, windows
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 from support.switch import Switch
 
 Serve = Callable[..., ServerProcess]
@@ -173,7 +173,7 @@ def test_several_streams_and_a_plain_input_are_given_together(server: ServerProc
         for number, (a, b) in enumerate(zip(np.split(strain, 4, axis=1), np.split(witness, 4, axis=1), strict=True)):
             x = {"net/X": a, "thin/X": b, "GAIN": np.full((1, 2), number, np.float32)}
             client.infer(x, number, 7, number == 0, number == 3)
-        answers = [client.get(timeout_s=PATIENCE_S)[0] for _ in range(4)]
+        answers = [client.get(timeout_s=TIMEOUT_S)[0] for _ in range(4)]
     whole = windows(strain, STRIDE, LENGTH) / np.float32(2)
     assert np.concatenate([y["A"] for y in answers]).tobytes() == whole.tobytes()
     assert np.concatenate([y["C"] for y in answers]).tobytes() == whole.tobytes()
@@ -259,7 +259,7 @@ def test_a_callback_may_send_while_the_window_is_full(server: ServerProcess) -> 
 def test_futures_have_their_own_answers_and_the_queue_none(server: ServerProcess) -> None:
     with InferenceClient(server.grpc, "twice", max_in_flight=4) as client:
         futures = [client.submit(np.full((1, 2), number, np.float32), number) for number in range(20)]
-        done = {future.request_id: future.result()[0, 0] for future in client.as_completed(futures, PATIENCE_S)}  # type: ignore[attr-defined]
+        done = {future.request_id: future.result()[0, 0] for future in client.as_completed(futures, TIMEOUT_S)}  # type: ignore[attr-defined]
         assert client.get() is None
     assert done == {number: 2 * number for number in range(20)}
 
@@ -269,13 +269,13 @@ def test_an_error_of_the_server_is_raised_in_its_place_and_names_its_request(ser
         client.infer(noise(1, 1), 5, 77)
         future = client.submit(noise(1, 1), 6, 77)
         with pytest.raises(RuntimeError, match="must specify the START flag") as caught:
-            client.get(timeout_s=PATIENCE_S)
-        assert isinstance(future.exception(PATIENCE_S), InvalidArgument)
+            client.get(timeout_s=TIMEOUT_S)
+        assert isinstance(future.exception(TIMEOUT_S), InvalidArgument)
     assert isinstance(caught.value, InferError)
     assert (caught.value.request_id, caught.value.sequence_id) == ("5", 77)
 
 
-def test_sequences_are_asked_for_where_the_model_keeps_states_and_refused_where_it_keeps_none(
+def test_sequence_ids_are_required_exactly_for_stateful_models(
     server: ServerProcess,
 ) -> None:
     with InferenceClient(server.grpc, "chain") as client, pytest.raises(ValueError, match="give the sequence_id"):
@@ -313,7 +313,7 @@ def test_latencies_are_counted_by_sequence(server: ServerProcess) -> None:
     with InferenceClient(server.grpc, "chain", profile=True) as client:
         stream(client, noise(1, 5), 4)
         client.infer(noise(1, 1), 0, 5)
-        client.drain(PATIENCE_S)
+        client.drain(TIMEOUT_S)
     assert client.clock is not None
     assert {one: len(latencies) for one, latencies in client.clock.latencies.items()} == {4: 5}
 
@@ -322,7 +322,7 @@ def test_a_request_that_takes_too_long_fails(server: ServerProcess) -> None:
     client = InferenceClient(server.grpc, "waits")
     client.infer(np.array([True]), 7, timeout_s=0.05)
     with pytest.raises(DeadlineExceeded, match=r"no answer within 0.05 s") as caught:
-        client.get(timeout_s=PATIENCE_S)
+        client.get(timeout_s=TIMEOUT_S)
     assert caught.value.request_id == "7"
     client.cancel()
     assert client.in_flight == 0
@@ -381,13 +381,13 @@ def test_a_child_process_uses_a_connection_of_its_own(server: ServerProcess) -> 
         if child == 0:  # nothing of the test may run on here
             try:
                 stream(client, samples, 4002)
-                mine = [client.get(timeout_s=PATIENCE_S) for _ in range(6)]
+                mine = [client.get(timeout_s=TIMEOUT_S) for _ in range(6)]
                 right = np.concatenate([y[0] for y, _, _ in mine], axis=1).tobytes() == expected(samples)
                 os._exit(0 if right else 1)
             except BaseException:
                 os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
-        assert client.get(timeout_s=PATIENCE_S)[1:] == (0, 4001)
+        assert client.get(timeout_s=TIMEOUT_S)[1:] == (0, 4001)
 
 
 def test_a_checkpoint_of_a_state_that_nobody_knows_needs_a_number(serve: Serve, tmp_path: Path) -> None:
@@ -404,9 +404,7 @@ def test_a_checkpoint_of_a_state_that_nobody_knows_needs_a_number(serve: Serve, 
 
 @pytest.mark.parametrize("sequences", [1, 3])
 @pytest.mark.parametrize(("model", "batch"), [("chain", 1), ("chain_four", 4)])
-def test_a_whole_stream_is_answered_alike_by_one_sequence_and_by_several_side_by_side(
-    server: ServerProcess, model: str, batch: int, sequences: int
-) -> None:
+def test_parallel_sequences_answer_like_one(server: ServerProcess, model: str, batch: int, sequences: int) -> None:
     samples = noise(8, 61)  # the last update of four is short
     with InferenceClient(server.grpc, model, max_in_flight=16) as client:
         answers = list(client.stream(samples, 5001, sequences=sequences, ahead=8))
@@ -417,7 +415,7 @@ def test_a_whole_stream_is_answered_alike_by_one_sequence_and_by_several_side_by
 def test_a_first_request_of_zeros_leaves_no_trace_in_the_streams_behind_it(server: ServerProcess) -> None:
     samples = noise(9, 10)
     with InferenceClient(server.grpc, "chain") as client:
-        client.warm_up(PATIENCE_S)
+        client.warm_up(TIMEOUT_S)
         stream(client, samples)
     answers = client.get(until_empty=True)
     assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(samples)
@@ -426,7 +424,7 @@ def test_a_first_request_of_zeros_leaves_no_trace_in_the_streams_behind_it(serve
 def test_a_script_may_use_its_array_again_at_once_though_the_request_is_repeated(server: ServerProcess) -> None:
     x = np.zeros((1, 2), np.float32)
     with Switch(server.grpc) as switch:
-        with InferenceClient(switch.address, "twice", retries=8, reconnect_s=PATIENCE_S) as client:
+        with InferenceClient(switch.address, "twice", retries=8, reconnect_s=TIMEOUT_S) as client:
             for number in range(60):
                 if number == 30:
                     switch.cut()
@@ -436,7 +434,7 @@ def test_a_script_may_use_its_array_again_at_once_though_the_request_is_repeated
     assert [(y[0, 0], request_id) for y, request_id, _ in answers] == [(2 * number, number) for number in range(60)]
 
 
-def test_what_scripts_say_to_tritonclient_is_taken_with_a_word_and_anything_else_is_not(server: ServerProcess) -> None:
+def test_tritonclient_options_warn_and_others_raise(server: ServerProcess) -> None:
     with pytest.warns(UserWarning, match="verbose: options of tritonclient, without effect here"):
         InferenceClient(server.grpc, "twice", verbose=True, channel_args=None)
     with pytest.raises(TypeError, match="takes no argument verbos"):
@@ -454,7 +452,7 @@ def test_every_response_of_a_decoupled_model_is_given_in_order(server: ServerPro
     with InferenceClient(server.grpc, "counts") as client:
         for count in (3, 0, 2):
             client.infer(np.array([count], np.int32), count)
-        several = client.submit(np.array([4], np.int32)).result(PATIENCE_S)
+        several = client.submit(np.array([4], np.int32)).result(TIMEOUT_S)
     assert [(int(y[0]), request_id) for y, request_id, _ in client.get(until_empty=True)] == [
         (0, 3),
         (1, 3),

@@ -15,7 +15,7 @@ from alipes.client import InferenceClient
 from alipes.client.inference.backoff import Backoff
 from alipes.errors import DeadlineExceeded, InferError, Overloaded, TransportError
 from support.scripted import ScriptedServer, each, refused, twice
-from support.server import PATIENCE_S
+from support.server import TIMEOUT_S
 from support.waiting import until
 
 SOON = Backoff(0.01, 0.05)
@@ -35,7 +35,7 @@ def parameters(request: Any) -> dict[str, Any]:
     return {key: getattr(one, one.WhichOneof("parameter_choice")) for key, one in request.parameters.items()}
 
 
-def test_answers_are_given_in_the_order_of_the_requests_though_they_come_backwards() -> None:
+def test_reversed_answers_are_delivered_in_order() -> None:
     with ScriptedServer(backwards) as server:
         with InferenceClient(server.address, "m") as client:
             for n in range(20):
@@ -73,18 +73,18 @@ def test_an_error_that_names_no_request_is_the_oldest_ones() -> None:
     with ScriptedServer(script) as server, InferenceClient(server.address, "m") as client:
         futures = [client.submit(number(n)) for n in range(3)]
         with pytest.raises(InferError, match="this one broke"):
-            futures[0].result(PATIENCE_S)
-        assert [future.result(PATIENCE_S)[0, 0] for future in futures[1:]] == [2, 4]
+            futures[0].result(TIMEOUT_S)
+        assert [future.result(TIMEOUT_S)[0, 0] for future in futures[1:]] == [2, 4]
 
 
-def test_a_sequence_carries_no_time_out_so_that_none_of_its_updates_is_lost_in_a_queue() -> None:
+def test_updates_of_a_sequence_carry_no_queue_timeout() -> None:
     with (
         ScriptedServer(each, stateful=True) as server,
         InferenceClient(server.address, "m", timeout_s=60) as client,
     ):
         client.infer(number(1), 5, 7, sequence_start=True)
         client.infer(number(1), 6, 7, sequence_end=True)
-        client.drain(PATIENCE_S)
+        client.drain(TIMEOUT_S)
     first, second = server.requests
     assert parameters(first)["sequence_start"]
     assert parameters(second)["sequence_end"]
@@ -96,7 +96,7 @@ def test_a_deadline_in_seconds_reaches_the_queue_of_the_server_in_microseconds()
     with ScriptedServer(each) as server, InferenceClient(server.address, "m") as client:
         client.infer(number(1), timeout_s=60)
         client.infer(number(1))
-        client.drain(PATIENCE_S)
+        client.drain(TIMEOUT_S)
     assert [parameters(request).get("timeout") for request in server.requests] == [60_000_000, None]
 
 
@@ -141,15 +141,15 @@ def test_requests_of_no_sequence_are_sent_again_when_the_stream_breaks() -> None
     assert [(y[0, 0], request_id) for y, request_id, _ in answers] == [(2 * n, n) for n in range(10)]
 
 
-def test_requests_that_may_not_be_repeated_fail_when_the_stream_breaks_and_the_next_ones_do_not() -> None:
+def test_a_broken_stream_fails_only_its_own_requests() -> None:
     with ScriptedServer(breaks_once(1)) as server, InferenceClient(server.address, "m") as client:
         client.infer(number(1))
-        assert client.get(timeout_s=PATIENCE_S)[0][0, 0] == 2
+        assert client.get(timeout_s=TIMEOUT_S)[0][0, 0] == 2
         future = client.submit(number(2))
         with pytest.raises(TransportError, match=r"ended \(.*goes down\) before this request was answered"):
-            future.result(PATIENCE_S)
+            future.result(TIMEOUT_S)
         client.infer(number(3))
-        assert client.get(timeout_s=PATIENCE_S)[0][0, 0] == 6
+        assert client.get(timeout_s=TIMEOUT_S)[0][0, 0] == 6
 
 
 def test_a_busy_server_is_asked_again_after_a_while() -> None:
@@ -160,27 +160,27 @@ def test_a_busy_server_is_asked_again_after_a_while() -> None:
             yield refused(request, "Exceeds maximum queue size") if next(busy) < 3 else twice(request)
 
     with ScriptedServer(script) as server, InferenceClient(server.address, "m", retries=3, backoff=SOON) as client:
-        assert client.submit(number(4)).result(PATIENCE_S)[0, 0] == 8
+        assert client.submit(number(4)).result(TIMEOUT_S)[0, 0] == 8
     with ScriptedServer(script) as server, InferenceClient(server.address, "m", backoff=SOON) as client:
         busy = itertools.count()
         with pytest.raises(Overloaded):
-            client.submit(number(4)).result(PATIENCE_S)
+            client.submit(number(4)).result(TIMEOUT_S)
 
 
 def test_a_sequence_whose_state_is_lost_says_what_happened_and_can_be_begun_anew() -> None:
     with ScriptedServer(breaks_once(2), stateful=True) as server, InferenceClient(server.address, "m") as client:
         for n in range(2):
             client.infer(number(n), n, 5, sequence_start=n == 0)
-            client.get(timeout_s=PATIENCE_S)
+            client.get(timeout_s=TIMEOUT_S)
         lost = client.submit(number(2), 2, 5)
         with pytest.raises(TransportError, match="of sequence 5, 2 updates were answered and 1 were on their way"):
-            lost.result(PATIENCE_S)
+            lost.result(TIMEOUT_S)
         with pytest.raises(
             TransportError, match=r"begin a new sequence with sequence_start=True, or .*checkpoint=True"
         ):
             client.infer(number(3), 3, 5)
         client.infer(number(4), 4, 5, sequence_start=True)
-        assert client.get(timeout_s=PATIENCE_S)[0][0, 0] == 8
+        assert client.get(timeout_s=TIMEOUT_S)[0][0, 0] == 8
 
 
 def test_a_sequence_with_a_checkpoint_is_brought_back_with_its_last_updates() -> None:
@@ -188,7 +188,7 @@ def test_a_sequence_with_a_checkpoint_is_brought_back_with_its_last_updates() ->
         with InferenceClient(server.address, "m", checkpoint=2, backoff=SOON) as client:
             for n in range(4):
                 client.infer(number(n), n, 5, sequence_start=n == 0)
-                assert client.get(timeout_s=PATIENCE_S)[1] == n
+                assert client.get(timeout_s=TIMEOUT_S)[1] == n
             for n in range(4, 8):
                 client.infer(number(n), n, 5, sequence_end=n == 7)
         answers = client.get(until_empty=True)
@@ -218,18 +218,18 @@ def test_a_server_that_does_not_come_back_fails_what_waits_for_it() -> None:
     with ScriptedServer(breaks_once(1), stateful=True) as server:
         client = InferenceClient(server.address, "m", checkpoint=2, reconnect_s=0.2, backoff=SOON, connect_timeout_s=5)
         client.infer(number(0), 0, 5, sequence_start=True)
-        assert client.get(timeout_s=PATIENCE_S) is not None
+        assert client.get(timeout_s=TIMEOUT_S) is not None
     future = None
     with contextlib.suppress(TransportError):  # raised here where the client has noticed already
         future = client.submit(number(1), 1, 5)
     if future is not None:
-        assert isinstance(future.exception(PATIENCE_S), TransportError)
+        assert isinstance(future.exception(TIMEOUT_S), TransportError)
     with pytest.raises(TransportError):
         client.infer(number(2), 2, 5)
     client.close()
 
 
-def test_what_is_sent_while_a_lost_sequence_is_coming_back_stays_behind_what_was_sent_before() -> None:
+def test_requests_sent_during_a_recovery_keep_their_order() -> None:
     sent = threading.Event()
 
     def script(requests: Iterator[Any]) -> Iterator[Any]:
@@ -238,7 +238,7 @@ def test_what_is_sent_while_a_lost_sequence_is_coming_back_stays_behind_what_was
         for count, request in enumerate(lost):
             yield refused(request, "m must specify the START flag on the first request")
             if not count:
-                sent.wait(PATIENCE_S)
+                sent.wait(TIMEOUT_S)
         yield from each(requests)
 
     with ScriptedServer(script, stateful=True) as server:
@@ -259,13 +259,13 @@ def test_what_is_sent_while_a_lost_sequence_is_coming_back_stays_behind_what_was
     ]
 
 
-def test_those_behind_a_request_that_is_late_are_answered_and_the_late_answer_is_dropped() -> None:
+def test_a_late_answer_is_dropped_and_blocks_no_other() -> None:
     over = threading.Event()
 
     def script(requests: Iterator[Any]) -> Iterator[Any]:
         late = next(requests)
         yield from map(twice, itertools.islice(requests, 3))
-        over.wait(PATIENCE_S)
+        over.wait(TIMEOUT_S)
         yield twice(late)
         yield from each(requests)
 
@@ -274,11 +274,11 @@ def test_those_behind_a_request_that_is_late_are_answered_and_the_late_answer_is
         for n in range(3):
             client.infer(number(n), n)
         with pytest.raises(DeadlineExceeded):
-            client.get(timeout_s=PATIENCE_S)
-        assert [client.get(timeout_s=PATIENCE_S)[1] for _ in range(3)] == [0, 1, 2]
+            client.get(timeout_s=TIMEOUT_S)
+        assert [client.get(timeout_s=TIMEOUT_S)[1] for _ in range(3)] == [0, 1, 2]
         over.set()
         client.infer(number(4), 4)
-        assert client.get(timeout_s=PATIENCE_S)[1] == 4
+        assert client.get(timeout_s=TIMEOUT_S)[1] == 4
 
 
 def test_requests_are_sent_no_faster_than_was_asked_for() -> None:

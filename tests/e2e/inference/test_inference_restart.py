@@ -12,8 +12,8 @@ from alipes.client import InferenceClient
 from alipes.errors import TransportError
 from support.models import add_model
 from support.processes import metric
-from support.sequences import PATIENT, Samples, add_chain, add_streaming, halves, means, windows
-from support.server import PATIENCE_S, ServerProcess
+from support.sequences import LONG_IDLE, Samples, add_chain, add_streaming, halves, means, windows
+from support.server import TIMEOUT_S, ServerProcess
 from support.switch import Switch
 from support.waiting import until
 
@@ -48,13 +48,11 @@ def expected(updates: list[Samples]) -> bytes:
 
 
 @pytest.mark.parametrize(("size", "batch"), [("one", 1), ("four", 4)])
-def test_streams_go_on_bit_for_bit_when_the_server_is_killed_and_another_takes_its_place(
-    serve: Serve, models: Path, size: str, batch: int
-) -> None:
+def test_streams_survive_a_server_restart_bit_for_bit(serve: Serve, models: Path, size: str, batch: int) -> None:
     data = {11: noise(1, COUNT, batch), 12: noise(2, COUNT, batch)}
     first = serve(models)
     with Switch(first.grpc) as switch:
-        with InferenceClient(switch.address, f"chain_{size}", checkpoint=True, reconnect_s=PATIENCE_S) as client:
+        with InferenceClient(switch.address, f"chain_{size}", checkpoint=True, reconnect_s=TIMEOUT_S) as client:
             for number in range(COUNT):
                 if number == COUNT // 2:
                     first.kill()
@@ -62,7 +60,7 @@ def test_streams_go_on_bit_for_bit_when_the_server_is_killed_and_another_takes_i
                 for sequence, updates in data.items():
                     client.infer(updates[number], number, sequence, number == 0, number == COUNT - 1)
                 if number == 3:  # some of the first are answered before the server dies
-                    client.drain(PATIENCE_S)
+                    client.drain(TIMEOUT_S)
         answers = client.get(until_empty=True)
     for sequence, updates in data.items():
         own = [(request_id, y[0]) for y, request_id, one in answers if one == sequence]
@@ -73,7 +71,7 @@ def test_streams_go_on_bit_for_bit_when_the_server_is_killed_and_another_takes_i
 def test_streams_go_on_bit_for_bit_when_the_connection_breaks_again_and_again(serve: Serve, models: Path) -> None:
     updates = noise(3, COUNT, 1)
     with Switch(serve(models).grpc) as switch:
-        with InferenceClient(switch.address, "chain_one", checkpoint=True, reconnect_s=PATIENCE_S) as client:
+        with InferenceClient(switch.address, "chain_one", checkpoint=True, reconnect_s=TIMEOUT_S) as client:
             for number, update in enumerate(updates):
                 if number % 20 == 10:
                     switch.cut()
@@ -83,15 +81,13 @@ def test_streams_go_on_bit_for_bit_when_the_connection_breaks_again_and_again(se
     assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(updates)
 
 
-def test_without_a_checkpoint_the_client_says_what_happened_and_begins_anew_when_told(
-    serve: Serve, models: Path
-) -> None:
+def test_a_lost_sequence_without_checkpoint_needs_a_new_start(serve: Serve, models: Path) -> None:
     updates = noise(4, 8, 1)
     first = serve(models)
     with Switch(first.grpc) as switch, InferenceClient(switch.address, "chain_one") as client:
         for number in range(4):
             client.infer(updates[number], number, 5, number == 0)
-        client.drain(PATIENCE_S)
+        client.drain(TIMEOUT_S)
         first.kill()
         switch.lead(serve(models).grpc)
         # The update may be refused by the new server, which knows nothing of the sequence, or be lost on its way.
@@ -99,12 +95,12 @@ def test_without_a_checkpoint_the_client_says_what_happened_and_begins_anew_when
             (TransportError, RuntimeError),
             match=r"(START flag.* after 4 answered|of sequence 5, 4 updates were answered)",
         ) as lost:
-            client.submit(updates[4], 4, 5).result(PATIENCE_S)
+            client.submit(updates[4], 4, 5).result(TIMEOUT_S)
         assert "create the client with checkpoint=True" in str(lost.value)
         client.get(until_empty=True)
         for number, update in enumerate(updates):
             client.infer(update, number, 5, number == 0)
-        got = [client.get(timeout_s=PATIENCE_S)[0][0] for _ in updates]
+        got = [client.get(timeout_s=TIMEOUT_S)[0][0] for _ in updates]
     assert np.concatenate(got, axis=1).tobytes() == expected(updates)
 
 
@@ -112,12 +108,12 @@ def test_a_stream_that_was_idle_for_too_long_goes_on_bit_for_bit(serve: Serve, m
     idle = "sequence_batching { max_sequence_idle_microseconds: 250000 }"
     for name in ("windows_one", "mean_one"):
         config = models / name / "config.pbtxt"
-        config.write_text(config.read_text().replace(PATIENT, idle))
+        config.write_text(config.read_text().replace(LONG_IDLE, idle))
     server, updates = serve(models), noise(5, 30, 1)
     with InferenceClient(server.grpc, "chain_one", checkpoint=True) as client:
         for number, update in enumerate(updates):
             if number in {3, 20}:
-                client.drain(PATIENCE_S)
+                client.drain(TIMEOUT_S)
                 until(lambda: metric(server, "alipes_live_sequences") == 0)
             client.infer(update, number, 5, number == 0, number == 29)
     answers = client.get(until_empty=True)
@@ -125,9 +121,7 @@ def test_a_stream_that_was_idle_for_too_long_goes_on_bit_for_bit(serve: Serve, m
     assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(updates)
 
 
-def test_many_streams_of_many_threads_survive_a_connection_that_breaks_at_every_turn(
-    serve: Serve, models: Path
-) -> None:
+def test_threaded_streams_survive_broken_connections(serve: Serve, models: Path) -> None:
     data = {100 + number: noise(number, 80, 1) for number in range(8)}
     answers: dict[int, list[tuple[int, Samples]]] = {sequence: [] for sequence in data}
     breaks = iter(range(50, 640, 70))
@@ -147,7 +141,7 @@ def test_many_streams_of_many_threads_survive_a_connection_that_breaks_at_every_
                     client.infer(data[sequence][number], number, sequence, number == 0, number == 79)
 
         with InferenceClient(
-            switch.address, "chain_one", callback=note, checkpoint=True, reconnect_s=PATIENCE_S, max_in_flight=100
+            switch.address, "chain_one", callback=note, checkpoint=True, reconnect_s=TIMEOUT_S, max_in_flight=100
         ) as client:
             threads = [threading.Thread(target=feed, args=([*data][start::4],)) for start in range(4)]
             for thread in threads:

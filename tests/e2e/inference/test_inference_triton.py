@@ -10,7 +10,7 @@ import pytest
 from alipes.client import InferenceClient
 from alipes.errors import InferError, NotReady
 from support.real_triton import MISSING, RealTriton, is_there
-from support.server import PATIENCE_S
+from support.server import TIMEOUT_S
 from support.switch import Switch
 
 pytestmark = [
@@ -135,12 +135,12 @@ def test_requests_of_no_sequence_are_answered_with_their_ids(triton: RealTriton)
 def test_an_error_is_that_of_its_request(triton: RealTriton) -> None:
     with InferenceClient(triton.grpc, "twice") as client:
         futures = [client.submit(np.full((1, 2, 32), number, np.float32)) for number in (1, -1, 2)]
-        assert futures[0].result(PATIENCE_S)[0, 0, 0] == 2
+        assert futures[0].result(TIMEOUT_S)[0, 0, 0] == 2
         with pytest.raises(InferError, match="negative"):
-            futures[1].result(PATIENCE_S)
-        assert futures[2].result(PATIENCE_S)[0, 0, 0] == 4
+            futures[1].result(TIMEOUT_S)
+        assert futures[2].result(TIMEOUT_S)[0, 0, 0] == 4
     with pytest.raises(RuntimeError, match="START flag"), InferenceClient(triton.grpc, "chain") as client:
-        client.submit(noise(1), sequence_id=5).result(PATIENCE_S)
+        client.submit(noise(1), sequence_id=5).result(TIMEOUT_S)
 
 
 def test_a_model_or_a_version_that_is_not_there_is_said_so(triton: RealTriton) -> None:
@@ -153,7 +153,7 @@ def test_a_model_or_a_version_that_is_not_there_is_said_so(triton: RealTriton) -
 def test_a_stream_goes_on_where_it_was_behind_a_connection_that_breaks(triton: RealTriton) -> None:
     samples = noise(60)
     with Switch(triton.grpc) as switch:
-        with InferenceClient(switch.address, "chain", checkpoint=4, reconnect_s=PATIENCE_S) as client:
+        with InferenceClient(switch.address, "chain", checkpoint=4, reconnect_s=TIMEOUT_S) as client:
             for number, update in enumerate(np.split(samples, 60, axis=1)):
                 if number in {20, 40}:
                     switch.cut()

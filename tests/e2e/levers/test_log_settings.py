@@ -86,8 +86,8 @@ def test_lines_become_documents(server: ServerProcess) -> None:
     line = server.wait_for_output(r'(?m)^\{.*"\[request id: seven\].*$')[0]
     document = json.loads(line)
     assert (document["level"], document["model"], document["request_id"]) == ("verbose", "talker", "seven")
-    said = json.loads(server.wait_for_output(r"(?m)^\{.*end of seven.*$")[0])
-    assert (said["level"], said["file"], said["instance"]) == ("info", "model.py", "talker_0_0")
+    record = json.loads(server.wait_for_output(r"(?m)^\{.*end of seven.*$")[0])
+    assert (record["level"], record["file"], record["instance"]) == ("info", "model.py", "talker_0_0")
 
 
 def test_a_log_that_starts_in_json_holds_nothing_but_documents(repository: Path, serve: Serve) -> None:

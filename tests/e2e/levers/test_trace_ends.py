@@ -13,8 +13,8 @@ import pytest
 from support.endpoints import ENDPOINTS, HttpEndpoint
 from support.notes import Notes
 from support.processes import workers_of
-from support.python_models import DECOUPLED, TELLS, add_python_model
-from support.server import PATIENCE_S, ServerProcess
+from support.python_models import DECOUPLED, REPORTS, add_python_model
+from support.server import TIMEOUT_S, ServerProcess
 from support.trace_files import heads, moments, read, summarize
 
 Serve = Callable[..., ServerProcess]
@@ -48,7 +48,7 @@ def notes(tmp_path: Path) -> Notes:
 def start(repository: Path, tmp_path: Path, notes: Notes, serve: Serve) -> Serve:
     """Serves some models, and traces all requests until so many were drawn."""
     add_python_model(repository, "echo")
-    add_python_model(repository, "tells", TELLS, config=DECOUPLED)
+    add_python_model(repository, "tells", REPORTS, config=DECOUPLED)
     add_python_model(repository, "holds", HOLDS)
     (repository / "chain" / "1").mkdir(parents=True)
     (repository / "chain" / "config.pbtxt").write_text(CHAIN)
@@ -62,7 +62,7 @@ def start(repository: Path, tmp_path: Path, notes: Notes, serve: Serve) -> Serve
 
 
 def post(server: ServerProcess, path: str, body: bytes | str) -> tuple[int, str]:
-    connection = HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = HTTPConnection(server.http, timeout=TIMEOUT_S)
     connection.request("POST", f"/v2/models/{path}", body)
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -96,7 +96,7 @@ def test_plain_json_that_fails_has_its_line(start: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "told"),
+    ("path", "body", "message"),
     [
         ("nobody/infer", b"{}", "a request for model 'nobody' was refused: Request for unknown model: "),
         ("nobody/versions/3/infer", b"{}", "a request for model 'nobody' version 3 was refused: Request for unknown"),
@@ -105,10 +105,10 @@ def test_plain_json_that_fails_has_its_line(start: Serve) -> None:
         ("nobody/generate", b"{}", "a request for model 'nobody' was refused: Request for unknown model: "),
     ],
 )
-def test_what_no_model_had_has_its_line(start: Serve, path: str, body: bytes, told: str) -> None:
+def test_what_no_model_had_has_its_line(start: Serve, path: str, body: bytes, message: str) -> None:
     server = start(1)
     assert post(server, path, body)[0] >= 400
-    server.wait_for_output(rf"\[request id: <id_unknown>\] {told}")
+    server.wait_for_output(rf"\[request id: <id_unknown>\] {message}")
 
 
 def test_what_no_model_had_over_grpc_has_its_line(start: Serve) -> None:
@@ -124,7 +124,7 @@ def test_a_request_whose_caller_has_gone_has_an_end(
     start: Serve, tmp_path: Path, notes: Notes, model: str, way: str
 ) -> None:
     server = start(1)
-    connection = HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = HTTPConnection(server.http, timeout=TIMEOUT_S)
     tensor = {"name": "X", "shape": [1], "datatype": "INT32", "data": [1]}
     connection.request(
         "POST", f"/v2/models/{model}/{way}", json.dumps({"inputs": [tensor]} if way == "infer" else {"X": [1]})
@@ -146,7 +146,7 @@ def test_a_request_that_is_lost_with_its_worker_has_an_end(
     start: Serve, tmp_path: Path, notes: Notes, model: str
 ) -> None:
     server = start(1)
-    connection = HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = HTTPConnection(server.http, timeout=TIMEOUT_S)
     tensor = {"name": "X", "shape": [1], "datatype": "INT32", "data": [1]}
     connection.request("POST", f"/v2/models/{model}/infer", json.dumps({"inputs": [tensor]}))
     victim = int(notes.read("begun"))

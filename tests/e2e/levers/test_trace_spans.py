@@ -156,7 +156,7 @@ def test_a_collector_that_is_busy_is_asked_again(start: Serve) -> None:
         server = start(collector, "rate=1", SOON)
         ask(server, "echo", {})
         assert len(collector.wait(3)) == 3
-        assert collector.asked == 3
+        assert collector.received == 3
         assert server.stop() == 0
         assert "spans were not taken" not in server.output
 
@@ -175,9 +175,7 @@ def test_a_collector_that_refuses_or_is_away_hurts_no_request(start: Serve) -> N
     assert away.stop() == 0
 
 
-def test_an_encrypted_collector_gets_spans_where_its_certificate_leads_to_a_known_root(
-    start: Serve, tmp_path: Path
-) -> None:
+def test_spans_reach_an_encrypted_collector_with_a_trusted_root(start: Serve, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     with Collector(tls=authority.server_context()) as collector:
         server = start(collector, "rate=1", SOON, f"opentelemetry,certificate={authority.root}")

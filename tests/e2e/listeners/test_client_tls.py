@@ -17,7 +17,7 @@ from alipes.client import AsyncClient, Client, InferenceClient, Tls
 from alipes.errors import ConfigError, TlsError, TransportError
 from support.certificates import Authority, Files, encrypted, self_signed
 from support.models import add_model, times
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 from support.switch import Switch
 
 Serve = Callable[..., ServerProcess]
@@ -80,9 +80,7 @@ def test_both_plain_clients_ask_over_encrypted_connections(models: Path, authori
     assert doubled(server.grpc, tls) == [[2, 2]], "without a scheme, what is said of encryption tells"
 
 
-def test_the_client_of_streams_takes_encryption_as_its_own_argument_or_in_the_words_of_tritonclient(
-    models: Path, authority: Authority, serve: Serve
-) -> None:
+def test_stream_client_accepts_tls_and_tritonclient_options(models: Path, authority: Authority, serve: Serve) -> None:
     server = serve(models, *both(authority.files("server"), authority.root))
     known = authority.files("client")
     own = Tls(authority.root, known.certificate, known.key)
@@ -112,7 +110,7 @@ def test_an_encrypted_stream_is_taken_up_again_where_the_connection_broke(
     server = serve(models, *both(authority.files("server")))
     with Switch(server.grpc) as switch:
         tls = Tls(authority.root)
-        with InferenceClient(switch.address, "double", tls=tls, retries=8, reconnect_s=PATIENCE_S) as client:
+        with InferenceClient(switch.address, "double", tls=tls, retries=8, reconnect_s=TIMEOUT_S) as client:
             for number in range(20):
                 if number == 10:
                     switch.cut()
@@ -122,7 +120,7 @@ def test_an_encrypted_stream_is_taken_up_again_where_the_connection_broke(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_server_that_nobody_vouches_for_is_refused_and_so_is_one_with_another_name(
+def test_untrusted_or_misnamed_servers_are_refused(
     models: Path, authority: Authority, serve: Serve, scheme: str
 ) -> None:
     server = serve(models, *both(authority.files("server", authority.issue("elsewhere.example"))))
@@ -214,7 +212,7 @@ def test_what_the_system_trusts_is_trusted_by_default(models: Path, authority: A
     server = serve(models, *both(authority.files("server")))
     command = [sys.executable, "-c", BY_THE_SYSTEM, address(server, "https")]
     environment = os.environ | {"SSL_CERT_FILE": str(authority.root)}
-    ended = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+    ended = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert ended.returncode == 0, ended.stderr
 
 

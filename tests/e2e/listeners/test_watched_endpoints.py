@@ -14,7 +14,7 @@ from alipes.errors import TlsError
 from alipes.monitor import ServerMonitor, read_rows
 from support.certificates import Authority, encrypted
 from support.models import add_model, times
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 
 Serve = Callable[..., ServerProcess]
 
@@ -57,11 +57,11 @@ def test_the_command_line_watches_encrypted_endpoints(
     command = [sys.executable, "-m", "alipes", "monitor", "127.0.0.1", "--model=double", "--seconds=0.1", *ports]
     trusted = [f"--tls-roots={authority.root}"]
     done = subprocess.run(
-        [*command, *trusted], capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=tmp_path
+        [*command, *trusted], capture_output=True, text=True, timeout=TIMEOUT_S, check=False, cwd=tmp_path
     )
     assert (done.returncode, done.stderr) == (0, "")
     foreign = subprocess.run(
-        [*command, "--tls"], capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=tmp_path
+        [*command, "--tls"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False, cwd=tmp_path
     )
     assert foreign.returncode == 1
     assert foreign.stderr.startswith("error: ")

@@ -100,7 +100,7 @@ def test_what_is_no_process_cannot_be_joined() -> None:
         Pipeline([Numbers()]) >> "x"  # type: ignore[operator]
 
 
-def test_what_a_process_raises_is_raised_where_its_packages_are_taken_with_where_it_was() -> None:
+def test_an_exception_of_a_process_keeps_its_traceback() -> None:
     with Numbers() >> Fails("fails") >> Doubles() as pipeline:
         packages = iter(pipeline)
         assert [next(packages), next(packages)] == [2, 4]

@@ -17,11 +17,11 @@ from alipes.errors import MonitorError, TransportError
 from alipes.monitor import ServerMonitor, read_rows
 from alipes.serve import Instance, serve
 from support.containers import LOOPBACK
+from support.fake_monitored import FakeMonitored, counters
 from support.models import add_model, times
 from support.ports import nobody
 from support.processes import is_gone
-from support.telling import Telling, counters
-from support.waiting import PATIENCE_S, until
+from support.waiting import TIMEOUT_S, until
 
 NINE = "timestamp,ip,model,count,queue,compute_input,compute_infer,compute_output,request"
 PLAIN: dict[str, tuple[list[int], dict[str, object]]] = {"m": ([1, 10, 2], {})}
@@ -36,7 +36,7 @@ ensemble_scheduling { step [
 """
 
 # A busy machine is slow at ending a process too.
-watch = partial(ServerMonitor, join_timeout=PATIENCE_S)
+watch = partial(ServerMonitor, join_timeout=TIMEOUT_S)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def ask(instance: Instance, model: str, times_: int = 1) -> None:
     tensor = {"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
     for _ in range(times_):
         body = json.dumps({"inputs": [tensor]}).encode()
-        with urlopen(Request(f"http://{instance.http}/v2/models/{model}/infer", body), timeout=PATIENCE_S) as answer:
+        with urlopen(Request(f"http://{instance.http}/v2/models/{model}/infer", body), timeout=TIMEOUT_S) as answer:
             assert answer.status == 200
 
 
@@ -92,7 +92,7 @@ def test_an_ensemble_has_rows_of_its_own_where_they_are_wanted(instance: Instanc
 
 
 def test_the_latest_version_is_watched_where_none_is_named(tmp_path: Path) -> None:
-    with Telling(PLAIN) as server:
+    with FakeMonitored(PLAIN) as server:
         monitor = watch("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port)
     assert monitor.models == [("m", 10)]
 
@@ -115,20 +115,20 @@ def step(model: str, version: int) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "message"),
     [
         ([step("m", -1), step("n", 1)], "has m version 10, n version 1"),
         ([step("m", 3)], "has m version 3"),
     ],
 )
 def test_servers_that_serve_something_else_are_refused_with_what_each_has(
-    tmp_path: Path, steps: list[dict[str, object]], told: str
+    tmp_path: Path, steps: list[dict[str, object]], message: str
 ) -> None:
     def models(*of_ensemble: dict[str, object]) -> dict[str, tuple[list[int], dict[str, object]]]:
         return {"m": ([3, 10], {}), "n": ([1], {}), "e": ([1], {"ensemble_scheduling": {"step": list(of_ensemble)}})}
 
-    with Telling(models(step("m", -1))) as one, Telling(models(*steps), "127.0.0.2", one.port) as two:
-        with pytest.raises(ValueError, match=f"127.0.0.1 has m version 10, 127.0.0.2 {told}$"):
+    with FakeMonitored(models(step("m", -1))) as one, FakeMonitored(models(*steps), "127.0.0.2", one.port) as two:
+        with pytest.raises(ValueError, match=f"127.0.0.1 has m version 10, 127.0.0.2 {message}$"):
             watch("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
         two.models = one.models
         monitor = watch("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
@@ -136,13 +136,16 @@ def test_servers_that_serve_something_else_are_refused_with_what_each_has(
 
 
 def test_a_server_that_lacks_the_version_is_refused_with_what_it_has(tmp_path: Path) -> None:
-    with Telling({"m": ([3], {})}) as server, pytest.raises(ValueError, match=r"m has no version 10 .* there is 3"):
+    with (
+        FakeMonitored({"m": ([3], {})}) as server,
+        pytest.raises(ValueError, match=r"m has no version 10 .* there is 3"),
+    ):
         watch("m", "127.0.0.1", tmp_path / "stats.csv", model_version=10, http_port=server.port)
 
 
 def test_several_servers_are_in_one_file(tmp_path: Path) -> None:
     file = tmp_path / "stats.csv"
-    with Telling(PLAIN) as one, Telling(PLAIN) as two:
+    with FakeMonitored(PLAIN) as one, FakeMonitored(PLAIN) as two:
         ips = [f"127.0.0.1:{server.port}" for server in (one, two)]
         one.metrics, two.metrics = counters("m", 1, 1, 10), counters("m", 2, 2, 10)
         with watch("m", ips, file, http_port=one.port, max_request_rate=50):
@@ -153,13 +156,13 @@ def test_several_servers_are_in_one_file(tmp_path: Path) -> None:
 
 def test_a_server_that_began_again_gives_no_negative_row(tmp_path: Path) -> None:
     file = tmp_path / "stats.csv"
-    with Telling(PLAIN) as server:
+    with FakeMonitored(PLAIN) as server:
         server.metrics = counters("m", 100, 1000, 10)
         with watch("m", f"127.0.0.1:{server.port}", file, http_port=server.port, max_request_rate=50) as monitor:
             server.metrics = counters("m", 101, 1010, 10)
             assert next(monitor).count == 1
             server.status = 503
-            server.let_be_asked()
+            server.wait_for_scrape()
             server.metrics, server.status = counters("m", 4, 40, 10), 200
             assert next(monitor).count == 4
     assert [(row.count, row.durations_us["queue"]) for row in read_rows(file)] == [(1, 10), (4, 40)]
@@ -167,7 +170,7 @@ def test_a_server_that_began_again_gives_no_negative_row(tmp_path: Path) -> None
 
 def test_a_server_that_stops_answering_is_told_and_asked_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with (
-        Telling(PLAIN) as server,
+        FakeMonitored(PLAIN) as server,
         watch("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port, max_request_rate=50),
     ):
         server.status = 500
@@ -177,7 +180,7 @@ def test_a_server_that_stops_answering_is_told_and_asked_on(tmp_path: Path, capl
 
 
 def test_a_server_that_never_answered_is_an_error_when_the_block_ends(tmp_path: Path) -> None:
-    with Telling(PLAIN) as server:
+    with FakeMonitored(PLAIN) as server:
         server.status = 500
         with (
             pytest.raises(MonitorError, match="have never answered"),
@@ -213,7 +216,7 @@ def test_an_error_of_the_block_is_the_one_that_is_raised(instance: Instance, tmp
 
 def test_a_column_of_gpus_is_there_only_where_there_is_a_gpu(tmp_path: Path) -> None:
     columns = ["pending", "gpu_utilization"]
-    with Telling(PLAIN) as server:
+    with FakeMonitored(PLAIN) as server:
         for gpu, expected in (("", ",pending"), ('nv_gpu_utilization{gpu_uuid="x"} 0.5\n', ",pending,gpu_utilization")):
             file = tmp_path / f"stats{len(gpu)}.csv"
             server.metrics = gpu + counters("m", 1, 1, 10)
@@ -281,7 +284,7 @@ def test_the_command_line_watches_a_server_and_writes_a_record(instance: Instanc
         until(lambda: file.exists() and file.read_text().startswith(NINE))
         ask(instance, "chain", 2)
         process.send_signal(signal.SIGINT)
-        printed, error = process.communicate(timeout=PATIENCE_S)
+        printed, error = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, error) == (0, "")
     assert "second" in printed
     assert {row.model for row in read_rows(file)} == {"second", "first"}
@@ -290,7 +293,7 @@ def test_the_command_line_watches_a_server_and_writes_a_record(instance: Instanc
 @pytest.mark.parametrize("flags", [["--metrics-port=1"], ["--http-port=1", "--model=m"], ["--columns=speed"]])
 def test_the_command_line_says_what_cannot_be_watched(flags: list[str]) -> None:
     words = [sys.executable, "-m", "alipes", "monitor", "127.0.0.1", "--seconds=0", *flags]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 1
     assert "error: " in done.stderr
     assert "Traceback" not in done.stderr

@@ -23,7 +23,7 @@ class TritonPythonModel:
         return [answer(ROWS=rows) for _ in requests]
 """
 NUMBER = "X: INT32[1] -> ROWS: INT32[1]"
-KEPT = 'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]'
+STATE = 'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]'
 GROWS = (
     'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_FP32 dims: [ -1 ]'
     ' initial_state { name: "empty" data_type: TYPE_FP32 dims: [ 0 ] zero_data: true } } ]'
@@ -114,7 +114,7 @@ def test_ragged_inputs_and_sequences_are_refused_together(repository: Path, serv
         input [ { name: "X" data_type: TYPE_INT32 dims: [ 1 ] allow_ragged_batch: true } ]
         output [ { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] } ]
         """
-    add_model(repository, "ragged", counts_up(), config=ports + config(KEPT, 2))
+    add_model(repository, "ragged", counts_up(), config=ports + config(STATE, 2))
     with ServerProcess(repository) as server:
         server.wait_for_output(
             "model 'ragged' has sequence_batching and input.allow_ragged_batch of 'X', which are not offered together"
@@ -131,7 +131,7 @@ def test_a_warm_up_of_several_requests_fills_rows_and_leaves_no_state(
         """
     warmup = """model_warmup [ { name: "four" batch_size: 4 count: 2
         inputs { key: "X" value { data_type: TYPE_INT32 dims: [ 1 ] random_data: true } } } ]"""
-    add_model(repository, "warm", counts_up(), config=ports + config(KEPT + strategy, 4, warmup))
+    add_model(repository, "warm", counts_up(), config=ports + config(STATE + strategy, 4, warmup))
     server = serve(repository)
     with Caller(server, "http") as caller:
         for sequence in range(1, 6):
@@ -148,9 +148,9 @@ def test_sequences_keep_their_states_while_instances_take_turns(repository: Path
         """
     group = """instance_group [ { kind: KIND_CPU count: 3
         rate_limiter { resources [ { name: "turn" count: 1 } ] } } ]"""
-    add_model(repository, "one", counts_up(), config=ports + config(KEPT, 2, group))
+    add_model(repository, "one", counts_up(), config=ports + config(STATE, 2, group))
     strategy = "oldest { max_candidate_sequences: 2 }"
-    add_model(repository, "two", counts_up(), config=ports + config(KEPT + strategy, 2, group))
+    add_model(repository, "two", counts_up(), config=ports + config(STATE + strategy, 2, group))
     server = serve(repository, "--rate-limit=execution_count", "--rate-limit-resource=turn:1")
 
     def play(sequence: int) -> None:

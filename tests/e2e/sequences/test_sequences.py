@@ -50,7 +50,7 @@ class TritonPythonModel:
         totals = [given(r) + given(r, "OLD") for r in requests]
         return [answer(Y=total * 10, NEW=total) for total in totals]
 """
-KEPT = 'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]'
+STATE = 'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]'
 
 # Ends its process when it is told to.
 DIES = """
@@ -102,7 +102,7 @@ def test_a_row_stays_with_its_sequence_and_is_filled_where_it_has_no_request(rep
 def test_what_the_server_keeps_for_a_python_model_is_each_sequences_own(
     repository: Path, call: Call, strategy: str
 ) -> None:
-    add_python_model(repository, "sums", SUMS, signature=NUMBER, config=sequences(KEPT + strategy))
+    add_python_model(repository, "sums", SUMS, signature=NUMBER, config=sequences(STATE + strategy))
     one = call()
     for sequence in (1, 2):
         assert one.step("sums", sequence, {"X": [[sequence]]}, start=True) == {"Y": [[10 * sequence]]}
@@ -125,16 +125,14 @@ def test_a_state_of_an_onnx_model_may_grow(repository: Path, call: Call) -> None
         """
     add_model(repository, "grows", remembers_all(), config=ports + sequences(state, max_batch_size=0))
     one = call()
-    said: list[float] = []
+    values_seen: list[float] = []
     for number in range(5):
         values = np.arange(number, dtype=np.float32) if number else np.array([9], np.float32)
-        said += values.tolist()
-        assert one.step("grows", "text", {"X": values}, start=number == 0) == {"ALL": said}
+        values_seen += values.tolist()
+        assert one.step("grows", "text", {"X": values}, start=number == 0) == {"ALL": values_seen}
 
 
-def test_a_sequence_that_waits_for_a_slot_has_a_time_out_and_a_running_one_has_none(
-    repository: Path, call: Call
-) -> None:
+def test_only_sequences_without_a_slot_time_out(repository: Path, call: Call) -> None:
     add_python_model(repository, "one", DIES, signature=NUMBER, config=sequences("", max_batch_size=1))
     first, second = call(), call()
     assert first.step("one", 1, {"X": [[1]]}, start=True, timeout_us=1) == {"Y": [[1]]}
@@ -173,8 +171,8 @@ def test_a_request_comes_again_until_the_model_is_done_with_it(repository: Path,
     add_python_model(repository, "rounds", ROUNDS, signature=NUMBER, config=sequences(more))
     callers = [call() for _ in range(6)]
     with ThreadPoolExecutor(len(callers)) as pool:
-        asked = [pool.submit(one.step, "rounds", 0, {"X": [[5 + one_]]}) for one_, one in enumerate(callers)]
-        assert [one.result() for one in asked] == [{"Y": [[5 + rounds]]} for rounds in range(len(callers))]
+        pending = [pool.submit(one.step, "rounds", 0, {"X": [[5 + one_]]}) for one_, one in enumerate(callers)]
+        assert [one.result() for one in pending] == [{"Y": [[5 + rounds]]} for rounds in range(len(callers))]
 
 
 def test_ten_thousand_sequences_live_side_by_side(repository: Path, serve: Serve) -> None:

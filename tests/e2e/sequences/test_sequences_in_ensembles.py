@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.models import add_model, counts_up
-from support.python_models import DECOUPLED, TELLS, add_python_model, instances
+from support.python_models import DECOUPLED, REPORTS, add_python_model, instances
 from support.sequence_callers import Caller
 from support.sequences import Refused, SequenceStream
 from support.server import ServerProcess
 
 Serve = Callable[..., ServerProcess]
 
-KEPT = 'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]'
+STATE = 'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]'
 
 STRATEGIES = {"direct": "direct { }", "oldest": "oldest { max_candidate_sequences: 4 }"}
 
@@ -46,7 +46,7 @@ NUMBER = "X: INT32[1] -> Y: INT32[1]"
 def batching(strategy: str, rows: int = 4) -> str:
     # No sequence is forgotten while a busy machine has no time for its caller.
     idle = "max_sequence_idle_microseconds: 600000000"
-    return f"max_batch_size: {rows}\nsequence_batching {{ {idle} {STRATEGIES[strategy]} {KEPT} }}"
+    return f"max_batch_size: {rows}\nsequence_batching {{ {idle} {STRATEGIES[strategy]} {STATE} }}"
 
 
 def add_chain(repository: Path, name: str, models: list[str], rows: int = 4, dims: int = 1) -> None:
@@ -77,7 +77,7 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ser
         add_model(repository, f"onnx_{strategy}", counts_up(), config=config)
         for kind in ("python", "onnx"):
             add_chain(repository, f"around_{kind}_{strategy}", ["uneven", f"{kind}_{strategy}", "uneven"])
-    add_python_model(repository, "tells", TELLS, config=DECOUPLED)
+    add_python_model(repository, "tells", REPORTS, config=DECOUPLED)
     add_python_model(repository, "alone", SUMS, signature=NUMBER, config=batching("direct", rows=0))
     add_chain(repository, "told_and_summed", ["tells", "alone"], rows=0, dims=-1)
     add_chain(repository, "summed_and_told", ["alone", "tells"], rows=0)
@@ -93,9 +93,7 @@ AROUND = [f"around_{kind}_{strategy}" for kind in ("python", "onnx") for strateg
 
 
 @pytest.mark.parametrize("model", AROUND)
-def test_requests_of_many_sequences_on_one_stream_find_their_states_in_their_order(
-    server: ServerProcess, model: str
-) -> None:
+def test_sequences_on_one_stream_keep_state_and_order(server: ServerProcess, model: str) -> None:
     """Three instances in front answer out of order, and more sequences come than there are slots."""
     sequences, steps = 10, 12
     with SequenceStream(server) as caller:
@@ -120,13 +118,13 @@ def test_a_state_begins_anew_with_start_and_goes_with_end(server: ServerProcess,
 
         def play(sequence: int) -> list[int]:
             with Caller(server, "http") as caller:
-                said = [
+                answers = [
                     caller.step(model, sequence, {"X": [[sequence]]}, start=step in (0, 3), end=step == 4)["Y"][0][0]
                     for step in range(5)
                 ]
                 text = caller.refusal(model, sequence, {"X": [[1]]})
             assert refused in text and "must specify the START flag" in text
-            return said
+            return answers
 
         answers = list(pool.map(play, range(101, 105)))
     factors = [1, 3, 6, 1, 3] if twice else [1, 2, 3, 1, 2]
@@ -148,7 +146,7 @@ def test_each_response_of_a_decoupled_step_meets_the_state_in_its_order(server: 
             caller.receive()
 
 
-def test_a_decoupled_step_behind_a_state_answers_for_each_request_of_the_sequence(server: ServerProcess) -> None:
+def test_a_decoupled_step_follows_a_stateful_one(server: ServerProcess) -> None:
     with SequenceStream(server) as caller:
         for step in range(20):
             caller.send("summed_and_told", "X", numbers(1), 9, start=step == 0, end=step == 19)

@@ -19,7 +19,7 @@ from alipes.serve import attach, launch
 from support.containers import LOOPBACK, stand_in
 from support.models import add_model, times
 from support.processes import is_gone
-from support.waiting import PATIENCE_S, until
+from support.waiting import TIMEOUT_S, until
 
 
 @pytest.fixture
@@ -38,17 +38,17 @@ def handle(tmp_path: Path) -> Iterator[Path]:
 
 
 def ask(address: str, path: str) -> int:
-    with urlopen(f"http://{address}{path}", timeout=PATIENCE_S) as response:
+    with urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as response:
         status: int = response.status
         return status
 
 
-def test_a_server_outlives_the_script_that_launched_it_and_is_found_by_its_handle(models: Path, handle: Path) -> None:
+def test_a_detached_server_is_found_by_its_handle(models: Path, handle: Path) -> None:
     script = "import sys\nfrom alipes.serve import launch\nlaunch(sys.argv[1], sys.argv[2], server_args=sys.argv[3:])"
-    subprocess.run([sys.executable, "-c", script, str(models), str(handle), *LOOPBACK], check=True, timeout=PATIENCE_S)
+    subprocess.run([sys.executable, "-c", script, str(models), str(handle), *LOOPBACK], check=True, timeout=TIMEOUT_S)
     with attach(handle) as server:
         assert server.status() == "ready"
-        server.wait(timeout=PATIENCE_S)
+        server.wait(timeout=TIMEOUT_S)
         assert resolve("localhost:8001") == server.grpc
         assert ask(resolve("localhost:8000"), "/v2/models/times/ready") == 200
         assert "Started HTTPService" in server.log
@@ -100,8 +100,8 @@ def test_a_launch_is_tried_again_where_a_port_was_taken_at_the_last_moment(
     models: Path, handle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = tmp_path / "bin"
-    taken = "echo \"Socket '0.0.0.0:8001' already in use\"; exit 1"
-    stand_in(programs, "apptainer", f"[ -e {programs}/again ] || {{ touch {programs}/again; {taken}; }}")
+    port_in_use = "echo \"Socket '0.0.0.0:8001' already in use\"; exit 1"
+    stand_in(programs, "apptainer", f"[ -e {programs}/again ] || {{ touch {programs}/again; {port_in_use}; }}")
     monkeypatch.setenv("PATH", os.pathsep.join([str(programs), os.environ["PATH"]]))
     (tmp_path / "image.sif").touch()
     with launch(models, handle, tmp_path / "image.sif", server_args=LOOPBACK) as server:
@@ -125,7 +125,7 @@ def test_a_server_of_another_machine_is_stopped_there(models: Path, handle: Path
 def test_the_command_line_launches_tells_and_stops(models: Path, handle: Path) -> None:
     def type_(*words: str) -> tuple[int, str, str]:
         done = subprocess.run(
-            [sys.executable, "-m", "alipes", *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+            [sys.executable, "-m", "alipes", *words], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         )
         return done.returncode, done.stdout, done.stderr
 

@@ -16,7 +16,7 @@ from alipes.serve import serve
 from support.models import add_model, times
 from support.podman import IMAGE, Missing, Podman, podman
 from support.processes import is_gone
-from support.waiting import PATIENCE_S, until
+from support.waiting import TIMEOUT_S, until
 
 pytestmark = pytest.mark.proof
 
@@ -51,7 +51,7 @@ def names(engine: Podman) -> list[str]:
 
 def test_a_container_is_there_for_the_block_and_nothing_of_it_after(engine: Podman, models: Path) -> None:
     with serve(models, image=IMAGE, runtime="podman", name="in-the-block", server_args=LOCAL) as instance:
-        instance.wait(timeout=PATIENCE_S)
+        instance.wait(timeout=TIMEOUT_S)
         assert names(engine) == ["in-the-block"]
         assert "Started GRPCInferenceService" in instance.log
         with Client(instance.grpc) as client:
@@ -67,7 +67,7 @@ def test_a_container_that_is_killed_is_told_as_an_end(engine: Podman, models: Pa
         engine("kill", "killed")
         until(lambda: instance.status() == "ended", "the end was not noticed")
         with pytest.raises(ServeError, match="ended"):
-            instance.wait(timeout=PATIENCE_S)
+            instance.wait(timeout=TIMEOUT_S)
     assert names(engine) == []
 
 
@@ -92,5 +92,5 @@ def test_an_image_that_is_not_there_is_told_in_the_engine_s_words(engine: Podman
         pytest.raises(ServeError, match="localhost/nobody"),
         serve(models, image="localhost/nobody:1", runtime="podman", server_args=LOCAL) as instance,
     ):
-        instance.wait(timeout=PATIENCE_S)
+        instance.wait(timeout=TIMEOUT_S)
     assert names(engine) == []

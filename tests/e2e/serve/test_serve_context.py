@@ -21,7 +21,7 @@ from alipes.serve import Instance, gpus, serve
 from support.containers import LOOPBACK, stand_in
 from support.models import add_model, times
 from support.processes import is_gone
-from support.waiting import PATIENCE_S, until
+from support.waiting import TIMEOUT_S, until
 
 
 @pytest.fixture
@@ -51,14 +51,14 @@ def somebody_at(port: int) -> Iterator[None]:
 
 
 def ask(address: str, path: str) -> int:
-    with urlopen(f"http://{address}{path}", timeout=PATIENCE_S) as response:
+    with urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as response:
         status: int = response.status
         return status
 
 
 def test_a_server_is_there_for_the_block_and_nothing_of_it_after(models: Path) -> None:
     with serve(models, server_args=LOOPBACK) as instance:
-        instance.wait(timeout=PATIENCE_S)
+        instance.wait(timeout=TIMEOUT_S)
         assert ask(instance.http, "/v2/models/times/ready") == 200
         assert ask(instance.metrics, "/metrics") == 200
         assert instance.status() == "ready"
@@ -74,10 +74,10 @@ def test_a_wait_may_come_with_the_start(models: Path) -> None:
         assert ask(instance.http, "/v2/health/ready") == 200
 
 
-def test_a_script_finds_the_server_at_the_usual_ports_even_where_somebody_else_has_them(models: Path) -> None:
+def test_usual_ports_lead_to_the_server_when_in_use_by_others(models: Path) -> None:
     flags = [flag for flag in LOOPBACK if "port" not in flag]
     with somebody_at(8000), somebody_at(8001), somebody_at(8002), serve(models, server_args=flags) as instance:
-        instance.wait(timeout=PATIENCE_S)
+        instance.wait(timeout=TIMEOUT_S)
         assert resolve("localhost:8000") == instance.http
         assert resolve("localhost:8001") == instance.grpc
         assert resolve("http://localhost:8002/metrics") == f"http://{instance.metrics}/metrics"
@@ -104,7 +104,7 @@ def test_where_the_usual_ports_are_free_the_server_has_them(models: Path) -> Non
         [*alone, sys.executable, "-c", up, "-c", script, str(models)],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=TIMEOUT_S,
         check=False,
     )
     assert (done.stdout.split(), done.stderr) == (["127.0.0.1:8000", "127.0.0.1:8001", "127.0.0.1:8002"], "")
@@ -114,35 +114,35 @@ def test_several_servers_run_beside_each_other(models: Path) -> None:
     together = threading.Barrier(3)
 
     def one(found: list[str]) -> None:
-        together.wait(PATIENCE_S)
+        together.wait(TIMEOUT_S)
         with serve(models, server_args=LOOPBACK) as instance:
-            instance.wait_until_ready(PATIENCE_S)
+            instance.wait_until_ready(TIMEOUT_S)
             found.append(instance.grpc)
-            together.wait(PATIENCE_S)
+            together.wait(TIMEOUT_S)
 
     addresses: list[str] = []
     threads = [threading.Thread(target=one, args=(addresses,)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(TIMEOUT_S)
     assert len(set(addresses)) == 3
 
 
 def test_the_older_of_two_servers_can_be_waited_for_by_the_usual_name(models: Path) -> None:
     with serve(models, server_args=LOOPBACK) as older, serve(models, server_args=LOOPBACK) as newer:
-        older.wait(timeout=PATIENCE_S)
-        newer.wait(timeout=PATIENCE_S)
+        older.wait(timeout=TIMEOUT_S)
+        newer.wait(timeout=TIMEOUT_S)
         assert resolve("localhost:8001") == newer.grpc
 
 
 def test_a_server_whose_port_is_taken_at_the_last_moment_is_started_on_another(models: Path, programs: Path) -> None:
-    taken = "echo \"Socket '0.0.0.0:8001' already in use\"; exit 1"
-    calls = stand_in(programs, "apptainer", f"[ -e {programs}/again ] || {{ touch {programs}/again; {taken}; }}")
+    port_in_use = "echo \"Socket '0.0.0.0:8001' already in use\"; exit 1"
+    calls = stand_in(programs, "apptainer", f"[ -e {programs}/again ] || {{ touch {programs}/again; {port_in_use}; }}")
     image = models / ".." / "image.sif"
     image.touch()
     with serve(models, image.resolve(), server_args=LOOPBACK) as instance:
-        instance.wait(timeout=PATIENCE_S)
+        instance.wait(timeout=TIMEOUT_S)
         assert resolve("localhost:8001") == instance.grpc
     assert len(calls.read_text().splitlines()) >= 2
 
@@ -153,7 +153,7 @@ def test_an_image_is_run_by_what_runs_images(runtime: str, models: Path, program
     image = tmp_path / "image.sif"
     image.touch()
     with serve(models, image, server_args=LOOPBACK, runtime=runtime) as instance:  # type: ignore[arg-type]
-        instance.wait(timeout=PATIENCE_S)
+        instance.wait(timeout=TIMEOUT_S)
         assert ask(instance.http, "/v2/models/times/ready") == 200
         pid = instance.pid
     assert is_gone(pid)
@@ -222,7 +222,7 @@ def test_a_server_that_says_little_is_still_waited_for(models: Path) -> None:
 def test_a_missing_gpu_is_said_once_and_the_cpu_is_used(
     models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(gpus, "_said", False)
+    monkeypatch.setattr(gpus, "_warned", False)
     monkeypatch.setattr(gpus, "has_gpu", lambda: False)
     config = models / "times" / "config.pbtxt"
     config.write_text("instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]")
@@ -255,7 +255,7 @@ def test_the_thread_that_started_a_server_may_end_before_it(models: Path) -> Non
     entered: list[Instance] = []
     starter = threading.Thread(target=lambda: entered.append(block.__enter__()))
     starter.start()
-    starter.join(PATIENCE_S)
+    starter.join(TIMEOUT_S)
     try:
         assert ask(entered[0].http, "/v2/health/ready") == 200
         assert not is_gone(entered[0].pid)

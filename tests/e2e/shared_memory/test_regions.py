@@ -23,16 +23,16 @@ ROW = np.array([[1.5, -2.0, 3.25]], np.float32)
 
 
 def test_a_tensor_lies_in_a_region_and_its_answer_goes_into_another(client: RegionClient) -> None:
-    with SharedObject.of(np.zeros(5, np.float32), ROW) as given, SharedObject(64) as taken:
-        client.register("given", given)
-        client.register("taken", taken)
+    with SharedObject.of(np.zeros(5, np.float32), ROW) as source, SharedObject(64) as target:
+        client.register("given", source)
+        client.register("taken", target)
         result = client.infer("times", [client.place("X", ROW, "given", 20)], [client.into("Y", "taken", 16, 8)])
-        assert np.array_equal(taken.read(np.float32, ROW.shape, 8), 2 * ROW)
+        assert np.array_equal(target.read(np.float32, ROW.shape, 8), 2 * ROW)
         output = result.get_output("Y")
         shape = output["shape"] if isinstance(output, dict) else list(output.shape)
         assert shape == [1, 3]
-        assert taken.read(np.uint8, (8,)).tolist() == [0] * 8
-        assert taken.read(np.uint8, (44,), 20).tolist() == [0] * 44
+        assert target.read(np.uint8, (8,)).tolist() == [0] * 8
+        assert target.read(np.uint8, (44,), 20).tolist() == [0] * 44
 
 
 def test_only_the_input_or_only_the_output_may_lie_in_a_region(client: RegionClient) -> None:
@@ -66,11 +66,11 @@ def test_an_input_at_any_offset_reaches_the_model(client: RegionClient) -> None:
 @pytest.mark.parametrize("model", ["floats", "numbers"])
 def test_a_model_in_a_process_of_its_own_gets_the_same(client: RegionClient, model: str) -> None:
     row = np.arange(100_000).astype(np.float32 if model == "floats" else np.int32)
-    with SharedObject.of(row) as given, SharedObject(row.nbytes) as taken:
-        client.register("given", given)
-        client.register("taken", taken)
+    with SharedObject.of(row) as source, SharedObject(row.nbytes) as target:
+        client.register("given", source)
+        client.register("taken", target)
         client.infer(model, [client.place("X", row, "given")], [client.into("Y", "taken", row.nbytes)])
-        assert np.array_equal(taken.read(row.dtype.type, row.shape), row)
+        assert np.array_equal(target.read(row.dtype.type, row.shape), row)
 
 
 def test_texts_lie_in_regions_as_they_travel(client: RegionClient) -> None:
@@ -78,9 +78,9 @@ def test_texts_lie_in_regions_as_they_travel(client: RegionClient) -> None:
     with SharedObject(64) as shared:
         shared.write(texts)
         client.register("r", shared)
-        given = client.module.InferInput("X", [3], "BYTES")
-        given.set_shared_memory("r", len(texts))
-        client.infer("texts", [given], [client.into("Y", "r", 32, 32)])
+        source = client.module.InferInput("X", [3], "BYTES")
+        source.set_shared_memory("r", len(texts))
+        client.infer("texts", [source], [client.into("Y", "r", 32, 32)])
         assert bytes(shared.read(np.uint8, (len(texts),), 32)) == texts
 
 

@@ -34,11 +34,11 @@ def test_regions_are_registered_used_and_taken_away(server: ServerProcess, flavo
 async def play(flavour: str, address: str) -> None:
     module: Any = importlib.import_module(f"tritonclient.{flavour}")
     prefix = f"alipes_{flavour.replace('.', '_')}_{id(module)}"
-    given = shm.create_shared_memory_region("given", f"{prefix}_given", ROW.nbytes)
-    taken = shm.create_shared_memory_region("taken", f"{prefix}_taken", 4096 + ROW.nbytes)
+    source = shm.create_shared_memory_region("given", f"{prefix}_given", ROW.nbytes)
+    target = shm.create_shared_memory_region("taken", f"{prefix}_taken", 4096 + ROW.nbytes)
     client = module.InferenceServerClient(address)
     try:
-        shm.set_shared_memory_region(given, [ROW])
+        shm.set_shared_memory_region(source, [ROW])
         await done(client.register_system_shared_memory("given", f"{prefix}_given", ROW.nbytes))
         await done(client.register_system_shared_memory("taken", f"{prefix}_taken", ROW.nbytes, offset=4096))
         assert names(await done(client.get_system_shared_memory_status())) == ["given", "taken"]
@@ -48,7 +48,7 @@ async def play(flavour: str, address: str) -> None:
         wanted = module.InferRequestedOutput("Y")
         wanted.set_shared_memory("taken", ROW.nbytes)
         await done(client.infer("times", [tensor], outputs=[wanted]))
-        assert np.array_equal(shm.get_contents_as_numpy(taken, np.float32, [1, 3], 4096), 2 * ROW)
+        assert np.array_equal(shm.get_contents_as_numpy(target, np.float32, [1, 3], 4096), 2 * ROW)
         await done(client.unregister_system_shared_memory("given"))
         assert names(await done(client.get_system_shared_memory_status())) == ["taken"]
         await done(client.unregister_system_shared_memory())
@@ -58,5 +58,5 @@ async def play(flavour: str, address: str) -> None:
             await done(client.register_cuda_shared_memory("c", b"AAAA", 0, 16))
     finally:
         await done(client.close())
-        shm.destroy_shared_memory_region(given)
-        shm.destroy_shared_memory_region(taken)
+        shm.destroy_shared_memory_region(source)
+        shm.destroy_shared_memory_region(target)

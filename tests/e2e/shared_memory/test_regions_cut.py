@@ -135,7 +135,7 @@ def test_cutting_again_and_again_under_load_costs_others_nothing(server: ServerP
         return answers
 
     hostile = [Later(press) for _ in range(3)]
-    friend = Later(live_well)
+    good_client = Later(live_well)
     client = RegionClient("http", server)
     with SharedObject.of(LARGE) as shared:
         for size in [0, LARGE.nbytes // 2, LARGE.nbytes - 4096, 4096, 0] * 3:
@@ -149,7 +149,7 @@ def test_cutting_again_and_again_under_load_costs_others_nothing(server: ServerP
     over.set()
     for one in hostile:
         one.result()
-    assert friend.result() > 0
+    assert good_client.result() > 0
     assert {text.partition("'")[0] for text in outcomes} <= {
         "shared memory region ",
         "Unable to find shared memory region: ",

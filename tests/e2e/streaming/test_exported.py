@@ -58,8 +58,8 @@ class Graph:
 def snapshotter() -> onnx.ModelProto:
     """Windows out of the state without its oldest samples, and what is new."""
     graph = Graph()
-    kept = graph.slice("input_state", STRIDE, LENGTH, 2)
-    samples = graph.node("Concat", kept, "IN", axis=2)
+    history = graph.slice("input_state", STRIDE, LENGTH, 2)
+    samples = graph.node("Concat", history, "IN", axis=2)
     windows = [graph.slice(samples, at * STRIDE, at * STRIDE + LENGTH, 2) for at in range(BATCH)]
     graph.node("Concat", *windows, axis=0, name="OUT")
     length = LENGTH - STRIDE + BATCH * STRIDE

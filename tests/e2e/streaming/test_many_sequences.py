@@ -17,7 +17,7 @@ import pytest
 from alipes import repository as qv
 from alipes.client import InferenceClient
 from onnx import TensorProto, helper
-from support.detectors import be_patient
+from support.detectors import wait_long
 from support.processes import metric
 from support.server import ServerProcess
 
@@ -41,7 +41,7 @@ def write_repository(folder: Path) -> None:
     summing.export_version(made)
     ensemble = repo.add("sums", platform=qv.Platform.ENSEMBLE)
     ensemble.add_streaming_inputs(summing.inputs["window"], stream_size=1, batch_size=1)
-    be_patient(repo)
+    wait_long(repo)
     ensemble.add_output(summing.outputs["sum"])
     ensemble.export_version(None)
 

@@ -158,9 +158,7 @@ def test_a_state_that_has_grown_moves_with_its_size(server: ServerProcess, other
         assert there.receive().tolist() == [0, 0, 1, 1, 2, 2, 9]
 
 
-def test_an_ensemble_of_native_and_exported_states_moves_as_a_whole_or_not_at_all(
-    server: ServerProcess, other: ServerProcess
-) -> None:
+def test_states_of_an_ensemble_move_atomically(server: ServerProcess, other: ServerProcess) -> None:
     def update(number: int) -> Samples:
         return np.full((1, 1, 2), number, np.float32)
 
@@ -194,14 +192,14 @@ def test_a_state_that_finds_no_slot_is_refused(server: ServerProcess, stream: Se
 def test_what_is_no_state_of_the_model_changes_nothing(server: ServerProcess, stream: SequenceStream) -> None:
     count(stream, "direct", 61, 3, start=True)
     state = streaming.take_states(server.http, "direct", 61)["direct"]
-    for wrong, told in (
+    for wrong, message in (
         (b"", "0 bytes that do not begin with ALIPSTA1"),
         (state[:-1], "the states end in their midst"),
         (state + b"0", "1 bytes follow the last state"),
         (state.replace(b"INT32", b"INT16"), "state 'OLD' of INT16, expected 'OLD' of INT32"),
         (state.replace(b"OLD", b"NEW"), "there is a state 'NEW' of INT32"),
     ):
-        with pytest.raises(InvalidArgument, match=told):
+        with pytest.raises(InvalidArgument, match=message):
             streaming.put_states(server.http, "direct", 61, {"direct": wrong})
     with pytest.raises(NotFound, match="model 'direct' has no live sequence 'nobody'"):
         streaming.take_states(server.http, "direct", "nobody")

@@ -107,9 +107,7 @@ def send_all(stream: SequenceStream, model: str, samples: Samples, sequence: int
 
 
 @pytest.mark.parametrize(("model", "batch"), [("chain", 1), ("chain_four", 4), ("uneven_chain", 1), ("outer", 1)])
-def test_a_stream_of_requests_comes_back_in_order_through_a_model_with_several_instances(
-    server: ServerProcess, model: str, batch: int
-) -> None:
+def test_order_is_kept_across_instances(server: ServerProcess, model: str, batch: int) -> None:
     samples = noise(1, 40)
     with SequenceStream(server) as stream:
         count = send_all(stream, model, samples, 5, batch)

@@ -128,9 +128,9 @@ def run_script(model: qv.Model, updates: Samples) -> list[Samples]:
     states = [torch.zeros(list(state.dims)) for state in model.config.sequence_batching.state]
     found = []
     for update in updates:
-        given = script(torch.from_numpy(update), *states)
-        states = list(given[len(model.outputs) :])
-        found.append(given[0].numpy())
+        expected = script(torch.from_numpy(update), *states)
+        states = list(expected[len(model.outputs) :])
+        found.append(expected[0].numpy())
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from alipes import repository as qv
 from alipes.client import InferenceClient
-from support.detectors import be_patient
+from support.detectors import wait_long
 from support.sequences import Samples, SequenceStream, halves, means, windows
 from support.server import ServerProcess
 
@@ -67,7 +67,7 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ser
         add_stream(repo, batch)
     add_unbiased(repo)
     add_two_rates(repo)
-    be_patient(repo)
+    wait_long(repo)
     return serve_module(folder)
 
 

@@ -101,7 +101,7 @@ def test_a_start_begins_anew_and_an_end_forgets(stream: SequenceStream) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "sequence", "said"),
+    ("model", "sequence", "values"),
     [
         ("windows", 0, "inference request to model 'windows' must specify a non-zero or non-empty correlation ID"),
         (
@@ -119,15 +119,15 @@ def test_a_start_begins_anew_and_an_end_forgets(stream: SequenceStream) -> None:
     ],
 )
 def test_requests_out_of_place_are_refused_in_tritons_words(
-    server: ServerProcess, stream: SequenceStream, model: str, sequence: int | str, said: str
+    server: ServerProcess, stream: SequenceStream, model: str, sequence: int | str, values: str
 ) -> None:
     name, samples = ("update", 7) if model == "mean" else ("snapshot_update", STRIDE)
     stream.send(model, name, np.zeros((1, 2, samples), np.float32), sequence)
     with pytest.raises(Refused) as caught:
         stream.receive()
-    assert str(caught.value) == said
+    assert str(caught.value) == values
     status, body = post(server, model, name, [1, 2, samples], sequence_id=sequence)
-    assert (status, body["error"]) == (400, said)
+    assert (status, body["error"]) == (400, values)
 
 
 def test_a_silent_sequence_is_forgotten(stream: SequenceStream) -> None:
@@ -199,11 +199,16 @@ def test_each_model_keeps_books_of_its_own(server: ServerProcess, stream: Sequen
     stream.send("hasty", "snapshot_update", np.ones((1, 2, STRIDE), np.float32), 77, start=True, end=True)
     stream.receive()
     with urllib.request.urlopen(f"http://{server.http}/v2/models/hasty/stats") as answer:
-        books = json.load(answer)["model_stats"][0]
-    assert books["inference_count"] == books["execution_count"] == books["inference_stats"]["success"]["count"] > 0
+        statistics = json.load(answer)["model_stats"][0]
+    assert (
+        statistics["inference_count"]
+        == statistics["execution_count"]
+        == statistics["inference_stats"]["success"]["count"]
+        > 0
+    )
     with urllib.request.urlopen(f"http://{server.metrics}/metrics") as answer:
         text = answer.read().decode()
-    assert f'nv_inference_request_success{{model="hasty",version="1"}} {books["execution_count"]}' in text
+    assert f'nv_inference_request_success{{model="hasty",version="1"}} {statistics["execution_count"]}' in text
     assert re.search(r'^alipes_live_sequences\{model="hasty",version="1"\} \d+$', text, re.MULTILINE)
 
 

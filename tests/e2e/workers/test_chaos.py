@@ -30,7 +30,7 @@ SEED = int(os.environ.get("ALIPES_CHAOS_SEED", random.SystemRandom().randrange(1
 # Pauses between restarts grow up to half a minute.
 RECOVERY_S = 120.0
 # What the allocators of server and clients may keep after a flood of large requests.
-KEPT_BYTES = 256 << 20
+MAX_GROWTH_BYTES = 256 << 20
 
 MODELS = (*UNARY, "callee", STREAM)
 
@@ -61,10 +61,10 @@ def test_a_server_survives_everything_that_happens_to_its_workers(
     assert not account.violations, "\n".join([story, *account.violations])
     assert [account.open(model) for model in (*MODELS, NATIVE)] == [0] * (len(MODELS) + 1), story
     for model in (*UNARY, STREAM, NATIVE):
-        compare_books(server, account, model, story)
+        compare_statistics(server, account, model, story)
     until(lambda: process.num_fds() <= descriptors, f"descriptors were left open; {story}")
-    until(lambda: shared_bytes(process.pid) < KEPT_BYTES, f"shared memory was kept; {story}")
-    until(lambda: process.memory_info().rss < resident + KEPT_BYTES, f"memory was kept; {story}")
+    until(lambda: shared_bytes(process.pid) < MAX_GROWTH_BYTES, f"shared memory was kept; {story}")
+    until(lambda: process.memory_info().rss < resident + MAX_GROWTH_BYTES, f"memory was kept; {story}")
     until(lambda: workers_per_model(server) == INSTANCES, story)
     until(lambda: not any(is_gone(child.pid) for child in process.children()), f"a process was left; {story}")
     assert server.stop() == 0
@@ -93,7 +93,7 @@ def answers_to_all(server: ServerProcess, load: Load) -> bool:
         return load.ask_stream(stream, 5)
 
 
-def compare_books(server: ServerProcess, account: Account, model: str, story: str) -> None:
+def compare_statistics(server: ServerProcess, account: Account, model: str, story: str) -> None:
     """The server has counted every request that ended, once; those that we left it may have seen or not."""
     succeeded = metric(server, "nv_inference_request_success", model=model)
     failed = metric(server, "nv_inference_request_failure", model=model)

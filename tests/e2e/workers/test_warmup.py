@@ -65,9 +65,9 @@ def test_every_instance_of_an_onnx_model_runs_every_sample(repository: Path, sta
     folder = add_model(repository, "m", config=f"max_batch_size: 8 {instances(2)} {''.join(samples)}")
     add_file(folder, "two", np.array([1, 2], np.float32))
     with HttpEndpoint(start()) as endpoint:
-        books = endpoint.statistics("m")
-        assert (books["inference_count"], books["execution_count"]) == (2 * (3 + 4 + 1), 2 * (3 + 1 + 1))
-        assert {one["batch_size"]: one["compute_infer"]["count"] for one in books["batch_stats"]} == {1: 8, 4: 2}
+        statistics = endpoint.statistics("m")
+        assert (statistics["inference_count"], statistics["execution_count"]) == (2 * (3 + 4 + 1), 2 * (3 + 1 + 1))
+        assert {one["batch_size"]: one["compute_infer"]["count"] for one in statistics["batch_stats"]} == {1: 8, 4: 2}
         assert endpoint.ask("m", {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
 
 

@@ -18,7 +18,7 @@ from support.http2 import DATA, Connection, frame
 from support.http2 import call as head_of_call
 from support.notes import Notes
 from support.python_models import add_python_model
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 from support.waiting import until
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
@@ -89,7 +89,7 @@ def ask(
         binary = {"inputs": [tensor | {"parameters": {"binary_data_size": array.nbytes}}]}
         head = json.dumps(binary | {"parameters": {"binary_data_output": True}}).encode()
         tail = array.tobytes()
-    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     connection.connect()
     # The system would else take in any answer before it is read.
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
@@ -111,7 +111,7 @@ def outcome(connection: http.client.HTTPConnection) -> tuple[int, str]:
 def has_room(server: ServerProcess, length: int) -> bool:
     """Whether a body of so many bytes would be read; none is sent, so none takes room."""
     host, port = server.http.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as link:
+    with socket.create_connection((host, int(port)), timeout=TIMEOUT_S) as link:
         link.sendall(
             b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nInference-Header-Content-Length: 100\r\n"
             + f"Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n".encode()
@@ -151,7 +151,7 @@ def test_a_caller_who_leaves_does_not_give_back_what_his_request_still_takes(
 def test_an_announcement_takes_no_room(server: ServerProcess) -> None:
     liars = []
     for _ in range(20):
-        liar = socket.create_connection(server.http.rsplit(":", 1), timeout=PATIENCE_S)
+        liar = socket.create_connection(server.http.rsplit(":", 1), timeout=TIMEOUT_S)
         liar.sendall(
             b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nInference-Header-Content-Length: 100\r\n"
             + f"Content-Length: {LIMIT // 2}\r\n\r\n{{".encode()
@@ -210,7 +210,7 @@ def inference(model: str, array: Any) -> service_pb2.ModelInferRequest:
 
 
 def call(stub: service_pb2_grpc.GRPCInferenceServiceStub, array: Any, **more: Any) -> Any:
-    return stub.ModelInfer(inference("echo", array), timeout=PATIENCE_S, **more)
+    return stub.ModelInfer(inference("echo", array), timeout=TIMEOUT_S, **more)
 
 
 @pytest.mark.parametrize("method", [INFER, STREAM])
@@ -257,7 +257,7 @@ def load(server: ServerProcess, model: str, padding: int) -> http.client.HTTPCon
         for kind, name in [("input", "X"), ("output", "Y")]
     }
     config = {"name": model, "backend": "python", "parameters": {"padding": {"string_value": "x" * padding}}, **ports}
-    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     body = json.dumps({"parameters": {"config": json.dumps(config)}})
     connection.request("POST", f"/v2/repository/models/{model}/load", body)
     return connection
@@ -277,7 +277,7 @@ def test_what_comes_with_a_load_takes_room_until_the_model_is_loaded(
     with grpc.insecure_channel(server.grpc) as channel, pytest.raises(grpc.RpcError) as refused:
         request = service_pb2.RepositoryModelLoadRequest(model_name="echo")
         request.parameters["file:1/model.py"].bytes_param = bytes(LIMIT // 4)
-        service_pb2_grpc.GRPCInferenceServiceStub(channel).RepositoryModelLoad(request, timeout=PATIENCE_S)
+        service_pb2_grpc.GRPCInferenceServiceStub(channel).RepositoryModelLoad(request, timeout=TIMEOUT_S)
     assert refused.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     # Who has asked may leave: the control plane still has what it was given.
     loading.close()

@@ -12,12 +12,12 @@ import grpc
 import numpy as np
 import psutil
 import pytest
-from support.friend import NOISE_S, Friend, p99_s
 from support.models import add_model
 from support.notes import Notes
 from support.processes import metric
 from support.python_models import add_python_model
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
+from support.steady_client import NOISE_S, SteadyClient, p99_s
 from support.waiting import until
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
@@ -30,7 +30,7 @@ AHEAD = 50
 ELEMENTS = 1000
 
 # What the allocator may keep of a thousand requests at a time, in bytes.
-KEPT_BYTES = 32 << 20
+MAX_GROWTH_BYTES = 32 << 20
 
 HOLDS = """
 class TritonPythonModel:
@@ -61,7 +61,7 @@ def waiting(server: ServerProcess) -> float:
 def withdraw_over_grpc(server: ServerProcess, count: int) -> None:
     with grpc.insecure_channel(server.grpc) as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
-        calls = [stub.ModelInfer.future(inference(), timeout=PATIENCE_S) for _ in range(count)]
+        calls = [stub.ModelInfer.future(inference(), timeout=TIMEOUT_S) for _ in range(count)]
         until(lambda: waiting(server) >= count - AHEAD)
         for call in calls:
             call.cancel()
@@ -74,7 +74,7 @@ def withdraw_over_http(server: ServerProcess, count: int) -> None:
     wire = f"POST /v2/models/holds/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
     with contextlib.ExitStack() as stack:
         for _ in range(count):
-            link = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE_S))
+            link = stack.enter_context(socket.create_connection((host, int(port)), timeout=TIMEOUT_S))
             link.sendall(wire)
         until(lambda: waiting(server) >= count - AHEAD)
 
@@ -84,7 +84,7 @@ def test_withdrawn_requests_leave_the_queue_and_their_memory(
     server: ServerProcess, notes: Notes, withdraw: Callable[[ServerProcess, int], None], at_a_time: int
 ) -> None:
     process = psutil.Process(server.process.pid)
-    with grpc.insecure_channel(server.grpc) as channel, Friend(server.http, server.grpc) as friend:
+    with grpc.insecure_channel(server.grpc) as channel, SteadyClient(server.http, server.grpc) as steady_client:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         running = stub.ModelInfer.future(inference())  # for as long as the test takes
         notes.read("begun")
@@ -92,14 +92,14 @@ def test_withdrawn_requests_leave_the_queue_and_their_memory(
         withdraw(server, at_a_time)
         until(lambda: waiting(server) <= still, "withdrawn requests still wait")
         memory = process.memory_info().rss
-        friend.latencies_s(at_least=0)
-        quiet_s = p99_s(friend.latencies_s(at_least=500))
+        steady_client.latencies_s(at_least=0)
+        quiet_s = p99_s(steady_client.latencies_s(at_least=500))
         for _ in range(WITHDRAWN // at_a_time):
             withdraw(server, at_a_time)
             until(lambda: waiting(server) <= still, "withdrawn requests still wait")
-        loud_s = p99_s(friend.latencies_s(at_least=100))
-        until(lambda: process.memory_info().rss < memory + KEPT_BYTES, "memory is left")
+        loud_s = p99_s(steady_client.latencies_s(at_least=100))
+        until(lambda: process.memory_info().rss < memory + MAX_GROWTH_BYTES, "memory is left")
         notes.write("release")
         assert running.result().outputs[0].name == "Y"
-        assert stub.ModelInfer(inference(), timeout=PATIENCE_S).outputs[0].name == "Y"
+        assert stub.ModelInfer(inference(), timeout=TIMEOUT_S).outputs[0].name == "Y"
     assert loud_s < max(3 * quiet_s, NOISE_S), f"{loud_s} s, {quiet_s} s when it was quiet"

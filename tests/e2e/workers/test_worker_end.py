@@ -63,13 +63,13 @@ def test_nothing_is_left_of_a_server_that_is_killed(
     assert len(workers) == 3
     assert all(memory_files(pid) for pid in workers)
     with ENDPOINTS["http"](server) as endpoint:
-        asked = ask_later(endpoint, "held", {"X": [1]})
+        pending = ask_later(endpoint, "held", {"X": [1]})
         notes.read("begun")
         server.process.kill()
         for pid in workers:
             until(lambda pid=pid: is_gone(pid))
         with pytest.raises(OSError):
-            asked.result()
+            pending.result()
     assert_none_stays(before)
 
 
@@ -87,12 +87,12 @@ def test_a_busy_worker_ends_with_its_server_too(
     server = start()
     (worker,) = workers_of(server)
     with ENDPOINTS["http"](server) as endpoint:
-        asked = ask_later(endpoint, "busy", {"X": [1]})
+        pending = ask_later(endpoint, "busy", {"X": [1]})
         notes.read("begun")
         server.process.kill()
         until(lambda: is_gone(worker.pid))
         with pytest.raises(OSError):
-            asked.result()
+            pending.result()
 
 
 # The signal, who gets it, and by which endpoint the request came.
@@ -113,7 +113,7 @@ def test_a_signal_lets_the_request_end_that_runs(
     server = start()
     (worker,) = workers_of(server)
     with ENDPOINTS[protocol](server) as endpoint:
-        asked = ask_later(endpoint, "held", {"X": [7]})
+        pending = ask_later(endpoint, "held", {"X": [7]})
         notes.read("begun")
         if whom == "group":  # as a terminal does, and as some service managers do
             os.killpg(server.process.pid, number)
@@ -122,7 +122,7 @@ def test_a_signal_lets_the_request_end_that_runs(
         server.wait_for_output("Waiting for in-flight requests to complete")
         assert not is_gone(worker.pid)
         notes.write("go")
-        assert asked.result()["Y"].tolist() == [7]
+        assert pending.result()["Y"].tolist() == [7]
     assert server.wait() == 0
     notes.read("finalized")
     assert is_gone(worker.pid)
@@ -137,13 +137,13 @@ def test_a_request_that_never_ends_does_not_outlast_the_exit_time_out(
     server = start("--exit-timeout-secs=1")
     (worker,) = workers_of(server)
     with ENDPOINTS["http"](server) as endpoint:
-        asked = ask_later(endpoint, "held", {"X": [7]})
+        pending = ask_later(endpoint, "held", {"X": [7]})
         notes.read("begun")
         server.signal()
         assert server.wait() == 1
         until(lambda: is_gone(worker.pid))
         with pytest.raises((OSError, Refusal)):
-            asked.result()
+            pending.result()
 
 
 def test_programs_that_a_model_starts_hold_nothing_of_the_link(repository: Path, start: Start) -> None:
@@ -154,8 +154,8 @@ def test_programs_that_a_model_starts_hold_nothing_of_the_link(repository: Path,
         program, fork = (int(pid) for pid in endpoint.ask("parent", {"X": [1]})["Y"])
         assert memory_files(worker.pid)
         for child in (program, fork):
-            kept = [what for what in descriptors(child).values() if "memfd" in what or "eventfd" in what]
-            assert kept == []
+            descriptors_left = [what for what in descriptors(child).values() if "memfd" in what or "eventfd" in what]
+            assert descriptors_left == []
         assert memory_files(program) == []
         # They can be stopped like any other program, though their parent leaves signals to the server.
         for child in (program, fork):

@@ -220,9 +220,7 @@ FALLS_BACK = (
 
 
 @pytest.mark.parametrize("protocol", ENDPOINTS)
-def test_a_model_that_cannot_start_again_is_retried_with_longer_and_longer_pauses(
-    repository: Path, start: Start, notes: Notes, protocol: str
-) -> None:
+def test_failing_restarts_back_off(repository: Path, start: Start, notes: Notes, protocol: str) -> None:
     add_python_model(repository, "mortal", FALLS_BACK, signature=SIGNATURE)
     server = start()
     with ENDPOINTS[protocol](server) as endpoint:

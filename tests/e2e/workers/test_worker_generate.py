@@ -15,7 +15,7 @@ import pytest
 from support.notes import Notes
 from support.processes import under_way
 from support.python_models import DECOUPLED, add_python_model
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 from support.waiting import until
 
 Start = Callable[..., ServerProcess]
@@ -76,7 +76,7 @@ def server(repository: Path, start: Start) -> ServerProcess:
 
 def ask(server: ServerProcess, path: str, body: object) -> http.client.HTTPConnection:
     """Sends a request; the answer is still to be read."""
-    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     connection.request("POST", f"/v2/models/{path}", json.dumps(body))
     return connection
 

@@ -83,16 +83,16 @@ def test_each_instance_is_a_process_of_its_own(repository: Path, start: Start, n
     pids = {process.pid for process in workers_of(server)}
     with HttpEndpoint(server) as endpoint, GrpcEndpoint(server) as other:
         answers: list[int] = []
-        asked = [
+        pending = [
             threading.Thread(target=lambda client=client: answers.append(client.ask("who", {"X": [1]})["PID"][0]))
             for client in (endpoint, other)
         ]
-        for thread in asked:
+        for thread in pending:
             thread.start()
         for pid in pids:
             notes.read(f"in {pid}")
         notes.write("go")
-        for thread in asked:
+        for thread in pending:
             thread.join()
     assert sorted(answers) == sorted(pids)
     assert len(pids) == 2

@@ -169,13 +169,13 @@ def test_a_model_may_change_its_inputs(endpoint: Endpoint) -> None:
 
 def test_views_that_a_model_keeps_stay_as_they_were(endpoint: Endpoint) -> None:
     first = int(endpoint.ask("keeps", {"X": [0, 0]})["Y"][0])
-    given = [np.arange(number, number + 5_000 + number, dtype=np.int32) for number in range(40)]
-    for numbers in given:
+    arrays = [np.arange(number, number + 5_000 + number, dtype=np.int32) for number in range(40)]
+    for numbers in arrays:
         endpoint.ask("keeps", {"X": numbers})
     # Others that reuse whatever memory is free.
     for _ in range(20):
         endpoint.ask("in_place", {"X": np.zeros(20_000, np.int32)})
-    for position, numbers in enumerate(given):
+    for position, numbers in enumerate(arrays):
         assert np.array_equal(endpoint.ask("keeps", {"X": [first + position]})["Y"], numbers)
 
 

@@ -17,8 +17,8 @@ Start = Callable[..., ServerProcess]
 
 # 64 KiB that no system call carries by chance: 4,096 numbered lines, and what the model makes of them.
 LINES = 4096
-ASKED = "".join(f"asked-bytes-{number:04}" for number in range(LINES)).encode()
-ANSWERED = ASKED.replace(b"asked", b"ASKED")
+EXPECTED = "".join(f"asked-bytes-{number:04}" for number in range(LINES)).encode()
+ANSWERED = EXPECTED.replace(b"asked", b"ASKED")
 
 SHOUTS = ECHO.replace(
     "answer(Y=given(request))",
@@ -34,9 +34,9 @@ def test_tensors_reach_the_worker_by_no_system_call(
     server = start()
     (worker,) = workers_of(server)
     with ENDPOINTS[protocol](server) as endpoint:
-        endpoint.ask("shouts", {"X": np.frombuffer(ASKED, np.uint8)})  # connects, and starts what is started once
+        endpoint.ask("shouts", {"X": np.frombuffer(EXPECTED, np.uint8)})  # connects, and starts what is started once
         with Tracer(tmp_path / "trace", server.process.pid, worker.pid) as tracer:
-            reply = endpoint.ask("shouts", {"X": np.frombuffer(ASKED, np.uint8)})
+            reply = endpoint.ask("shouts", {"X": np.frombuffer(EXPECTED, np.uint8)})
         assert reply["Y"].tobytes() == ANSWERED
     calls = tracer.calls()
     carried = [call for call in calls if "asked-bytes-" in call.text or "ASKED-bytes-" in call.text]

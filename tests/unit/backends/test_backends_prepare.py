@@ -79,7 +79,7 @@ def test_notices_of_fields_and_parameters_come_together(prepare: Prepare) -> Non
     ]
 
 
-def test_resources_that_can_never_be_had_are_refused_and_others_reach_the_data_plane(prepare: Prepare) -> None:
+def test_impossible_resources_are_refused(prepare: Prepare) -> None:
     limiter = 'rate_limiter { resources [ { name: "R1" count: 2 }, { name: "R1" count: 1 } ] priority: 3 }'
     text = COMPLETE.replace("kind: KIND_CPU", f"kind: KIND_CPU {limiter}")
     on = "--rate-limit=execution_count"

@@ -62,17 +62,17 @@ def test_an_unknown_backend_has_the_text_of_triton() -> None:
 
 
 def test_a_backend_that_is_not_offered_is_named() -> None:
-    said = "backend 'pytorch' is not offered by this release; offered: averager, onnxruntime, python, snapshotter"
-    with pytest.raises(ModelLoadError, match=said):
+    message = "backend 'pytorch' is not offered by this release; offered: averager, onnxruntime, python, snapshotter"
+    with pytest.raises(ModelLoadError, match=message):
         backend_of("pytorch")
 
 
-@pytest.mark.parametrize(("given", "then"), [(None, "1"), ("0", "0")])
+@pytest.mark.parametrize(("paths", "then"), [(None, "1"), ("0", "0")])
 def test_telemetry_is_off_unless_the_environment_says_otherwise(
-    monkeypatch: pytest.MonkeyPatch, given: str | None, then: str
+    monkeypatch: pytest.MonkeyPatch, paths: str | None, then: str
 ) -> None:
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
-    if given is not None:
-        monkeypatch.setenv("ORT_DISABLE_TELEMETRY", given)
+    if paths is not None:
+        monkeypatch.setenv("ORT_DISABLE_TELEMETRY", paths)
     silence_telemetry()
     assert os.environ["ORT_DISABLE_TELEMETRY"] == then

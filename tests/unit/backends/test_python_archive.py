@@ -69,7 +69,7 @@ def test_files_folders_and_links_are_unpacked(pack: Pack, folder: Path, mode: st
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         (member("../outside"), "which is outside the destination"),
         (member("bin/../../outside"), "which is outside the destination"),
@@ -81,11 +81,11 @@ def test_files_folders_and_links_are_unpacked(pack: Pack, folder: Path, mode: st
     ],
 )
 def test_what_leads_out_of_the_folder_is_refused(
-    pack: Pack, folder: Path, tmp_path: Path, bad: tarfile.TarInfo, said: str
+    pack: Pack, folder: Path, tmp_path: Path, bad: tarfile.TarInfo, message: str
 ) -> None:
     before = sorted(tmp_path.iterdir())
     text = refusal(pack(member("good"), bad), folder)
-    assert said in text
+    assert message in text
     assert text.endswith("(a virtual environment must be made with --copies to be packed)")
     assert sorted(tmp_path.iterdir()) == sorted({*before, tmp_path / "packed.tar.gz"})
 

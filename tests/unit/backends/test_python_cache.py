@@ -15,7 +15,7 @@ from alipes.backends.python import cache
 from alipes.backends.python.cache import unpacked
 from alipes.errors import ModelLoadError
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 class Unpacker:
@@ -32,7 +32,7 @@ class Unpacker:
         self.calls.append(folder)
         (folder / "file").write_text(archive.read_text())
         self.begun.set()
-        assert self.may_go_on.wait(PATIENCE_S)
+        assert self.may_go_on.wait(TIMEOUT_S)
         if self.error is not None:
             raise self.error
 
@@ -89,9 +89,7 @@ def test_the_next_server_finds_it_ready(archive: Path, unpacker: Unpacker) -> No
     assert len(unpacker.calls) == 1
 
 
-def test_a_changed_archive_is_unpacked_again_and_the_old_folder_goes_when_nobody_uses_it(
-    archive: Path, unpacker: Unpacker
-) -> None:
+def test_a_changed_archive_replaces_its_unused_folder(archive: Path, unpacker: Unpacker) -> None:
     first = unpacked(archive, unpacker)
     change(archive)
     second = unpacked(archive, unpacker)
@@ -131,11 +129,11 @@ def test_two_loads_at_once_unpack_once(archive: Path, unpacker: Unpacker) -> Non
     loads = [threading.Thread(target=lambda: folders.append(unpacked(archive, unpacker))) for _ in range(4)]
     for load in loads:
         load.start()
-    assert unpacker.begun.wait(PATIENCE_S)
+    assert unpacker.begun.wait(TIMEOUT_S)
     assert folders == []
     unpacker.may_go_on.set()
     for load in loads:
-        load.join(PATIENCE_S)
+        load.join(TIMEOUT_S)
     assert len(folders) == 4
     assert len(set(folders)) == len(unpacker.calls) == 1
 

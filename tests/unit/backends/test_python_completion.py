@@ -47,10 +47,10 @@ def test_the_model_is_asked_with_its_setup(ask: Ask) -> None:
 
 
 def test_the_process_has_the_variables_of_its_environment_and_knows_its_server(ask: Ask) -> None:
-    told = ask("say({'config': dict(os.environ)})", variables={"COLOUR": "blue"})
-    assert told["COLOUR"] == "blue"
-    assert told["ALIPES_SERVER_PID"] == str(os.getpid())
-    assert told["HOME"] == os.environ["HOME"]
+    environment = ask("say({'config': dict(os.environ)})", variables={"COLOUR": "blue"})
+    assert environment["COLOUR"] == "blue"
+    assert environment["ALIPES_SERVER_PID"] == str(os.getpid())
+    assert environment["HOME"] == os.environ["HOME"]
 
 
 def test_the_models_own_error_is_the_reason(ask: Ask) -> None:

@@ -113,7 +113,7 @@ def test_another_version_is_taken_if_it_has_numpy(version: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("/nowhere", "'/nowhere', which does not exist"),
         ("$$TRITON_MODEL_DIRECTORY/absent.tar.gz", "'$$TRITON_MODEL_DIRECTORY/absent.tar.gz', which does not exist"),
@@ -122,11 +122,11 @@ def test_another_version_is_taken_if_it_has_numpy(version: str, tmp_path: Path) 
         ("/bin/sh", "'/bin/sh', which is none of these"),
     ],
 )
-def test_anything_else_is_refused(tmp_path: Path, value: str, said: str) -> None:
+def test_anything_else_is_refused(tmp_path: Path, value: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         find_environment(value, tmp_path, "m")
     assert str(caught.value) == (
         "EXECUTION_ENV_PATH of model 'm' must name the folder of a Python environment, an archive of one (.tar.gz) or "
-        f"an interpreter, got {said}"
+        f"an interpreter, got {message}"
     )
     assert caught.value.key == "parameters.EXECUTION_ENV_PATH"

@@ -32,7 +32,7 @@ def test_what_else_it_prints_does_not_matter(tmp_path: Path, printed: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"version": [3, 10, 13]}, "is CPython 3.10.13; models run on CPython 3.11 or newer, not free-threaded"),
         ({"version": [2, 7, 18]}, "is CPython 2.7.18; models run on CPython 3.11 or newer, not free-threaded"),
@@ -43,8 +43,8 @@ def test_what_else_it_prints_does_not_matter(tmp_path: Path, printed: str) -> No
         ),
     ],
 )
-def test_another_kind_or_version_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    assert refusal(fake_python(tmp_path, json.dumps(GOOD | change))) == said
+def test_another_kind_or_version_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    assert refusal(fake_python(tmp_path, json.dumps(GOOD | change))) == message
 
 
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.10"])
@@ -52,9 +52,9 @@ def test_a_real_old_interpreter_is_named(version: str) -> None:
     python = find_python(version)
     if python is None:
         pytest.skip(f"Python {version} is not on this machine")
-    said = refusal(python)
-    assert said.startswith(f"is CPython {version}.")
-    assert said.endswith("; models run on CPython 3.11 or newer, not free-threaded")
+    message = refusal(python)
+    assert message.startswith(f"is CPython {version}.")
+    assert message.endswith("; models run on CPython 3.11 or newer, not free-threaded")
 
 
 def test_without_numpy_the_text_says_how_to_get_it(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_program_that_does_not_start_is_told_so(tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpreter, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(interpreter, "_TIMEOUT_S", 0.1)
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\nexec sleep 600\n")
     program.chmod(0o755)

@@ -82,23 +82,23 @@ def test_what_a_model_may_not_change_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"inptu": []}, ": invalid name inptu: Cannot find field."),
         ({"input": [{**TENSOR, "data_type": "INT32"}]}, '(input[0].data_type): invalid value "INT32" for type'),
         ({"max_batch_size": "many"}, "Failed to parse max_batch_size field"),
     ],
 )
-def test_what_is_no_configuration_is_refused(changes: dict[str, Any], said: str) -> None:
+def test_what_is_no_configuration_is_refused(changes: dict[str, Any], message: str) -> None:
     made = config()
     with pytest.raises(ConfigError) as caught:
         merge_completed(made, returned(made, **changes))
     assert str(caught.value).startswith("auto_complete_config of model 'm' returned no valid configuration: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"max_batch_size": -1}, "'max_batch_size' must be non-negative value for m"),
         (
@@ -107,9 +107,9 @@ def test_what_is_no_configuration_is_refused(changes: dict[str, Any], said: str)
         ),
     ],
 )
-def test_what_was_taken_over_is_checked(changes: dict[str, Any], said: str) -> None:
+def test_what_was_taken_over_is_checked(changes: dict[str, Any], message: str) -> None:
     made = config()
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         merge_completed(made, returned(made, **changes))
 
 

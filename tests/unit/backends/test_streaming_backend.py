@@ -110,7 +110,7 @@ def test_parameters_that_nobody_knows_give_a_notice(prepare: Prepare) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ([SNAPSHOTTER], "needs the parameter 'snapshot_size'"),
         ([SNAPSHOTTER, parameters(snapshot_size=4)], "needs outputs, or a parameter 'channels' such as"),
@@ -154,10 +154,10 @@ def test_parameters_that_nobody_knows_give_a_notice(prepare: Prepare) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_said(prepare: Prepare, lines: list[str], said: str) -> None:
+def test_what_does_not_fit_is_said(prepare: Prepare, lines: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         prepare(*lines)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

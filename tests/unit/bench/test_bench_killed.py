@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from support.answering import answering
+from support.fake_http import fake_http
 
 from bench.fleet import Fleet
 from bench.rows import killed
@@ -56,7 +56,7 @@ def _served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     worker = _Worker()
     monkeypatch.setattr(killed.os, "kill", worker.kill)
     monkeypatch.setattr(killed, "repository", lambda model: None)
-    with answering(worker.answer) as port:
+    with fake_http(worker.answer) as port:
         monkeypatch.setattr(killed.alipes, "start", lambda repository, name: Endpoint(_NoProcess(), port))  # type: ignore[arg-type]
         yield
 

@@ -74,11 +74,11 @@ def test_wrk_failures_are_noticed(requests: int, errors: int, monkeypatch: pytes
 def test_wrk_is_sent_to_an_encrypted_port_as_to_any_other(
     encrypted: bool, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[list[str]] = []
+    commands: list[list[str]] = []
     line = 'FIGURES {"requests": 1, "duration_us": 1, "p50_us": 1, "p99_us": 1, "errors": 0}\n'
-    monkeypatch.setattr(wrk, "run", lambda command, duration_s, interrupt: asked.append(command) or line)
+    monkeypatch.setattr(wrk, "run", lambda command, duration_s, interrupt: commands.append(command) or line)
     wrk.post(8000, work("mlp", JSON), 2, 1.0, encrypted=encrypted)
-    assert f"{scheme}://127.0.0.1:8000/v2/models/mlp/infer" in asked[0]
+    assert f"{scheme}://127.0.0.1:8000/v2/models/mlp/infer" in commands[0]
 
 
 def test_figures_of_a_stream_are_those_of_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,15 +88,15 @@ def test_figures_of_a_stream_are_those_of_its_requests(monkeypatch: pytest.Monke
     assert measurement == Measurement(requests=30, duration_s=1.5, p50_us=20, p99_us=90)
 
 
-@pytest.mark.parametrize(("sequences", "told"), [(0, []), (10, ["10"])])
+@pytest.mark.parametrize(("sequences", "report"), [(0, []), (10, ["10"])])
 def test_the_tool_of_streams_is_told_how_many_sequences_there_are(
-    sequences: int, told: list[str], monkeypatch: pytest.MonkeyPatch
+    sequences: int, report: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[list[str]] = []
+    commands: list[list[str]] = []
     printed = '{"requests": 30, "duration_us": 1500000, "p50_us": 20, "p99_us": 90}'
-    monkeypatch.setattr(stream, "run", lambda command, duration_s, interrupt: asked.append(command) or printed)
+    monkeypatch.setattr(stream, "run", lambda command, duration_s, interrupt: commands.append(command) or printed)
     stream.post_sequences(8001, Path("message"), sequences, 64, 1.5)
-    assert asked[0][1:] == ["8001", "message", "any", "64", "1500", *told]
+    assert commands[0][1:] == ["8001", "message", "any", "64", "1500", *report]
 
 
 def test_a_tool_is_interrupted_and_heard_out() -> None:

@@ -36,9 +36,9 @@ def test_targets_name_contenders_of_their_row(row: LoadRow) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row, StreamRow)], ids=lambda row: row.facts.name)
 def test_targets_of_streams_name_models_of_their_row(row: StreamRow) -> None:
-    labels = {asked.label for asked in row.contenders}
+    labels = {contender.label for contender in row.contenders}
     assert {name for target in row.facts.targets for name in (target.of, target.against)} <= labels
-    assert {asked.model for asked in row.contenders} <= set(ASKED)
+    assert {contender.model for contender in row.contenders} <= set(ASKED)
 
 
 def test_rows_are_chosen_by_name() -> None:

@@ -75,12 +75,12 @@ def test_serve_runs_the_server_with_the_options(monkeypatch: pytest.MonkeyPatch)
 def test_serve_reached_through_the_command_list_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     from alipes.cli import app
 
-    taken: list[Sequence[str]] = []
+    used: list[Sequence[str]] = []
 
     def record(arguments: Sequence[str]) -> int:
-        taken.append(list(arguments))
+        used.append(list(arguments))
         return 3
 
     monkeypatch.setattr("alipes.cli.serve.serve", record)
     assert app.run(["serve", "models", "--http-port=0", "--help"]) == 3
-    assert taken == [["models", "--http-port=0", "--help"]]
+    assert used == [["models", "--http-port=0", "--help"]]

@@ -61,18 +61,18 @@ def test_a_busy_model_says_what_will_go_and_why() -> None:
     line = "next batch 1 request (the next request has other shapes or inputs); every instance is busy"
     assert line in shown(MODEL | {"queue": busy})
     workers = [{"instance": "m_0", "up": True, "requests": 32}, {"instance": "m_1", "up": False, "requests": 0}]
-    told = shown(MODEL | {"queue": busy, "workers": workers})
-    assert line.replace("instance is busy", "worker holds as much as it may") in told
-    assert "workers m_0 (32 in hand), m_1 (down)" in told
+    output = shown(MODEL | {"queue": busy, "workers": workers})
+    assert line.replace("instance is busy", "worker holds as much as it may") in output
+    assert "workers m_0 (32 in hand), m_1 (down)" in output
 
 
 def test_limits_on_waiting_and_priorities_are_told() -> None:
     limits = {"priority_levels": 2, "timeout_us": 5000, "delayed": False, "max_queue_size": 10}
     waiting = [{"rows": 1, "waited_us": 9, "priority": priority, "cancelled": False} for priority in (1, 2, 2)]
     model = MODEL | {"scheduling": MODEL["scheduling"] | {"limits": limits}, "queue": QUEUE | {"oldest": waiting}}
-    told = shown(model)
-    assert "limits 2 priority levels, what has waited 5 ms is given back, no more than 10 may wait" in told
-    assert "waiting 3 requests, the first for 9 µs, at priorities 1 (1), 2 (2)" in told
+    output = shown(model)
+    assert "limits 2 priority levels, what has waited 5 ms is given back, no more than 10 may wait" in output
+    assert "waiting 3 requests, the first for 9 µs, at priorities 1 (1), 2 (2)" in output
     delayed = limits | {"priority_levels": 0, "delayed": True, "max_queue_size": 0}
     model["scheduling"]["limits"] = delayed
     assert "limits what has waited 5 ms stands behind the others" in shown(model)
@@ -86,10 +86,10 @@ def test_an_ensemble_is_told_with_its_members() -> None:
         "scheduling": {"kind": "ensemble", "max_batch_size": 0, "max_queue_delay_us": 0},
         "ensemble": {"requests": 5, "held_back": 2, "members": ["m:2"]},
     }
-    told = shown(ensemble, MODEL)
+    output = shown(ensemble, MODEL)
     under_way = "under way 5 requests; 2 calls held back by max_inflight_requests"
-    assert told[:3] == ["e, version 1, not ready: an ensemble", under_way, "steps m:2"]
-    assert told[4].startswith("m, version 2:")
+    assert output[:3] == ["e, version 1, not ready: an ensemble", under_way, "steps m:2"]
+    assert output[4].startswith("m, version 2:")
 
 
 def test_a_streaming_model_is_told_with_its_sequences() -> None:

@@ -42,7 +42,7 @@ def test_answers_leave_as_they_come_where_no_order_is_kept() -> None:
     assert leave(queue, first) == [0]
 
 
-def test_a_line_keeps_the_last_updates_of_its_sequence_and_replays_them_from_a_start() -> None:
+def test_a_queue_replays_the_last_updates_of_its_sequence() -> None:
     queue = SequenceQueue(7, checkpoint_size=2)
     for number in range(5):
         queue.note_answered(PendingRequest(number, queue, ((f"{number}", "FP32", (), None),), start=number == 1))  # type: ignore[arg-type]
@@ -170,9 +170,7 @@ def test_what_a_busy_or_vanished_server_says_may_be_asked_again() -> None:
 
 
 @pytest.mark.parametrize(("count", "sequences", "overlap"), [(10, 1, 3), (10, 3, 3), (2, 5, 0), (7, 7, 100)])
-def test_the_updates_of_a_stream_are_each_answered_for_once_and_begin_early_enough(
-    count: int, sequences: int, overlap: int
-) -> None:
+def test_spans_cover_each_update_once_with_overlap(count: int, sequences: int, overlap: int) -> None:
     divided = spans(count, sequences, overlap)
     assert [number for span in divided for number in range(span.start, span.stop)] == list(range(count))
     assert all(span.first == max(0, span.start - overlap) for span in divided)

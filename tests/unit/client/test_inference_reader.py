@@ -73,7 +73,7 @@ def test_a_stream_that_two_models_read_is_given_once_under_either_name() -> None
     assert "are the same stream, but differ" in refusal(reader(PARTS), parts | {"net/strain": ones(2, 8) + 1})
 
 
-def test_another_type_is_refused_with_the_way_to_convert_it_or_converted_where_that_is_asked_for() -> None:
+def test_other_types_are_refused_or_cast() -> None:
     double = ones(4, 2, kind="float64")
     assert '.astype("float32")' in refusal(reader(X), double)
     assert reader(X, cast=True).read(double, False).tensors[0][3].dtype == np.float32

@@ -62,7 +62,7 @@ def test_sizes_that_the_server_leaves_open_are_the_batch_size() -> None:
 
 
 @pytest.mark.parametrize("windows", ["windows", "native"])
-def test_the_input_of_a_snapshotter_is_a_stream_of_a_part_for_each_of_its_readers(windows: str) -> None:
+def test_a_snapshotter_input_has_a_part_per_reader(windows: str) -> None:
     found = signature(streaming(windows), tensor("stream", 1, 3, 8))
     (state,) = found.states
     assert [(part.keys, part.channels) for part in state.parts] == [(("net/strain",), 2), (("net/witness",), 1)]
@@ -105,7 +105,7 @@ def test_a_stream_into_an_ensemble_inside_an_ensemble_is_found() -> None:
     assert [part.keys for part in found.states[0].parts] == [("net/strain",), ("net/witness",)]
 
 
-def test_a_window_remembers_as_many_updates_as_fill_it_and_a_mean_those_that_it_is_made_of() -> None:
+def test_memory_counts_the_updates_of_a_window_or_mean() -> None:
     assert memory_of(WINDOWS) == memory_of(NATIVE) == 2
     assert memory_of(MEAN) == 2
     exported = {

@@ -18,7 +18,7 @@ from alipes import repository
 from alipes.compat.finder import AliasModule
 from alipes.compat.names import MODULES, ROOTS, Absent
 from alipes.errors import NotOffered, Unsupported
-from support.waiting import PATIENCE_S
+from support.waiting import TIMEOUT_S
 
 NAMES = [(module, name) for module, row in MODULES.items() for name in (row.names if isinstance(row, Absent) else row)]
 NEED_TORCH = ("Snapshotter", "OnlineAverager")
@@ -171,7 +171,7 @@ def test_a_module_runs_unchanged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "output"),
     [
         ([], 2, "usage: python -m alipes.compat hermes SCRIPT"),
         (["hermes"], 2, "usage:"),
@@ -181,11 +181,11 @@ def test_a_module_runs_unchanged(tmp_path: Path) -> None:
         (["--help"], 0, "usage:"),
     ],
 )
-def test_the_command_says_how_it_is_used(tmp_path: Path, arguments: list[str], code: int, told: str) -> None:
+def test_the_command_says_how_it_is_used(tmp_path: Path, arguments: list[str], code: int, output: str) -> None:
     command = [sys.executable, "-m", "alipes.compat", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == code
-    assert told in done.stdout + done.stderr
+    assert output in done.stdout + done.stderr
 
 
 def test_a_name_that_a_package_and_its_module_share_stays_the_package_s() -> None:
@@ -205,24 +205,24 @@ def test_what_is_added_to_the_log_of_monitors_hears_them(hermes: None, caplog: p
 
 
 def test_processes_write_to_the_handlers_of_the_log_or_through_its_queue(hermes: None) -> None:
-    said = queue.SimpleQueue[str]()
+    records = queue.SimpleQueue[str]()
 
-    class Said(logging.Handler):
+    class Recorder(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            said.put(f"{threading.current_thread().name}: {record.getMessage()}")
+            records.put(f"{threading.current_thread().name}: {record.getMessage()}")
 
     class Named:
         def __init__(self, name: str) -> None:
             self.name = name
 
     log = import_module("hermes.aeriel.monitor.logging")
-    listener = log.LogListener(log.log_q, Said())
+    listener = log.LogListener(log.log_q, Recorder())
     listener.add_process(Named("direct")).warning("here")
-    assert said.get(timeout=PATIENCE_S) == f"{threading.current_thread().name}: here"
+    assert records.get(timeout=TIMEOUT_S) == f"{threading.current_thread().name}: here"
     listener.start()
     try:
         listener.add_process(Named("queued")).warning("there")
-        assert said.get(timeout=PATIENCE_S) == f"{listener._thread.name}: there"
+        assert records.get(timeout=TIMEOUT_S) == f"{listener._thread.name}: there"
     finally:
         listener.end()
     listener.end()

@@ -7,8 +7,8 @@ from alipes.errors import ConfigError
 
 
 def names(argv: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    given, positional = split_arguments(argv)
-    return [(flag.name, text) for flag, text in given], positional
+    pairs, positional = split_arguments(argv)
+    return [(flag.name, text) for flag, text in pairs], positional
 
 
 @pytest.mark.parametrize(

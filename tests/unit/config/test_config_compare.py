@@ -33,7 +33,7 @@ def test_what_fits_is_accepted(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "unable to load model 'm', configuration expects 0 inputs, model provides 1"),
         (x() * 2, "unable to load model 'm', configuration expects 2 inputs, model provides 1"),
@@ -74,10 +74,10 @@ def test_what_fits_is_accepted(text: str) -> None:
         ),
     ],
 )
-def test_what_differs_is_said_in_tritons_words(text: str, said: str) -> None:
+def test_what_differs_is_said_in_tritons_words(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check(text)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_batches_need_a_batch_dimension() -> None:

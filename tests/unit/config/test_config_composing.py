@@ -51,7 +51,7 @@ def test_a_model_that_does_not_batch_may_take_a_batch_as_one_tensor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "model", "said"),
+    ("text", "model", "message"),
     [
         (
             ensemble(step("m", {"Q": "A"}, {"Y": "R"})),
@@ -88,10 +88,10 @@ def test_a_model_that_does_not_batch_may_take_a_batch_as_one_tensor() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(text: str, model: str, said: str) -> None:
+def test_what_does_not_fit_is_refused(text: str, model: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check(text, m=model)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

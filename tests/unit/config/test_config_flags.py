@@ -50,8 +50,8 @@ OURS = {
     "stall-timeout-secs",
     "streaming-max-sequences",
     *(
-        f"{door}-{what}"
-        for door in ("http", "metrics")
+        f"{prefix}-{what}"
+        for prefix in ("http", "metrics")
         for what in ("root-cert", "server-cert", "server-key", "use-ssl", "use-ssl-mutual")
     ),
 }
@@ -60,8 +60,8 @@ OURS = {
 COMPANIONS = {
     "load-model": ["--model-control-mode=explicit"],
     **{
-        f"{door}-{switch}": [f"--{door}-{file}=file" for file in ("server-cert", "server-key", "root-cert")]
-        for door in ("http", "grpc", "metrics")
+        f"{prefix}-{switch}": [f"--{prefix}-{file}=file" for file in ("server-cert", "server-key", "root-cert")]
+        for prefix in ("http", "grpc", "metrics")
         for switch in ("use-ssl", "use-ssl-mutual")
     },
 }

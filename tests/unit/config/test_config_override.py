@@ -23,7 +23,7 @@ def test_null_is_not_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             '{"input": [{"name": "X", "data_type": "FP32"}]}',
@@ -38,10 +38,10 @@ def test_null_is_not_given() -> None:
         ('{"parameters": {"k": {"value": "v"}}}', '(parameters["k"]): invalid name value: Cannot find field.'),
     ],
 )
-def test_an_error_is_in_tritons_words(text: str, said: str) -> None:
+def test_an_error_is_in_tritons_words(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_override(text)
-    assert str(caught.value) == f"Invalid config override: {said}"
+    assert str(caught.value) == f"Invalid config override: {message}"
 
 
 def test_an_unknown_name_brings_the_nearest_one() -> None:

@@ -25,7 +25,7 @@ def test_the_forms_that_people_write_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said", "hint"),
+    ("text", "line", "message", "hint"),
     [
         ('name: "m"\nmax_batch_sise: 4', 2, 'has no field named "max_batch_sise"', "did you mean 'max_batch_size'?"),
         ("input { nam: 1 }", 1, 'Message type "inference.ModelInput" has no field', "did you mean 'name'?"),
@@ -38,11 +38,11 @@ def test_the_forms_that_people_write_are_read() -> None:
         ('name: "a" name: "b"', 1, 'should not have multiple "name" fields', None),
     ],
 )
-def test_an_error_says_where_and_what_was_probably_meant(text: str, line: int, said: str, hint: str | None) -> None:
+def test_an_error_says_where_and_what_was_probably_meant(text: str, line: int, message: str, hint: str | None) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_pbtxt(text)
     assert caught.value.line == line
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert f": {line}:" in str(caught.value)
     assert caught.value.hint == hint
 

@@ -104,29 +104,31 @@ def outcome(folder: Path, override: str | None = None) -> tuple[str, str]:
 def overrides() -> Iterator[Any]:
     for name, step in scenarios("lifecycle/config_errors"):
         body = step["response"]["body"]
-        said = body["json"]["error"] if body else None
-        if said is None or "version 1 is at" in said or "failed to poll" in said:  # else the version policy fails
-            yield pytest.param(name, step["request"]["body"]["json"]["parameters"]["config"], said, id=name)
+        message = body["json"]["error"] if body else None
+        if (
+            message is None or "version 1 is at" in message or "failed to poll" in message
+        ):  # else the version policy fails
+            yield pytest.param(name, step["request"]["body"]["json"]["parameters"]["config"], message, id=name)
 
 
-@pytest.mark.parametrize(("name", "override", "said"), list(overrides()))
-def test_a_recorded_override_ends_as_recorded(name: str, override: str, said: str | None) -> None:
-    stage, text = outcome(CONTROL / "simple", override)
-    if said is None:
-        assert stage == "ready"
+@pytest.mark.parametrize(("name", "override", "message"), list(overrides()))
+def test_a_recorded_override_ends_as_recorded(name: str, override: str, message: str | None) -> None:
+    area, text = outcome(CONTROL / "simple", override)
+    if message is None:
+        assert area == "ready"
     elif name in LOGGED:
-        assert said == "failed to load 'simple', failed to poll from model repository"
-        assert (stage, text) == ("poll", LOGGED[name])
+        assert message == "failed to load 'simple', failed to poll from model repository"
+        assert (area, text) == ("poll", LOGGED[name])
     else:
-        assert stage == "load"
-        assert said == f"load failed for model 'simple': version 1 is at UNAVAILABLE state: {text};\n"
+        assert area == "load"
+        assert message == f"load failed for model 'simple': version 1 is at UNAVAILABLE state: {text};\n"
 
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_a_recorded_model_fails_as_recorded(name: str) -> None:
-    stage, text = outcome(CONTROL / name)
+    area, text = outcome(CONTROL / name)
     expected = ANSWERED[name]
-    assert stage == ("poll" if expected is None else "load")
+    assert area == ("poll" if expected is None else "load")
     assert expected is None or text == expected.replace("{repository}", str(CONTROL))
 
 

@@ -25,7 +25,7 @@ def test_a_state_that_fits_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "said"),
+    ("was", "now", "message"),
     [
         (
             INITIAL,
@@ -79,12 +79,12 @@ def test_a_state_that_fits_passes(tmp_path: Path) -> None:
         ('input_name: "OLD"', "", "sequence batching state must specify 'input_name' for m"),
     ],
 )
-def test_what_is_wrong_is_refused_in_tritons_words(was: str, now: str, said: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_refused_in_tritons_words(was: str, now: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "initial_state").mkdir()
     (tmp_path / "initial_state" / "short").write_bytes(b"1234")
     with pytest.raises(ConfigError) as caught:
         check_states(parsed(STATE.replace(was, now, 1)), tmp_path)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_what_is_right_passes_the_poll(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('default_model_filename: "x"', "must specify 'platform' or 'backend' for 'm'"),
         (
@@ -175,10 +175,10 @@ def test_what_is_right_passes_the_poll(text: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_fails_the_poll_in_tritons_words(text: str, said: str) -> None:
+def test_what_is_wrong_fails_the_poll_in_tritons_words(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         poll(text)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def reshaped(dims: str, shape: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("output { }", "model output must specify 'name' for m"),
         ('output { name: "Y" data_type: TYPE_FP32 }', "model output 'Y' must specify 'dims' for m"),
@@ -253,10 +253,10 @@ def reshaped(dims: str, shape: str) -> str:
         ),
     ],
 )
-def test_what_is_wrong_fails_the_load_in_tritons_words(text: str, said: str) -> None:
+def test_what_is_wrong_fails_the_load_in_tritons_words(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(text)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_a_kind_that_nobody_knows_is_refused() -> None:
@@ -277,7 +277,7 @@ def test_a_sample_that_fits_is_accepted(tmp_path: Path, source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         (
             'input_data_file: "short"',
@@ -287,8 +287,8 @@ def test_a_sample_that_fits_is_accepted(tmp_path: Path, source: str) -> None:
         ('input_data_file: "../short"', r"must name a file inside the model's folder, got '../short'$"),
     ],
 )
-def test_the_file_of_a_sample_holds_its_bytes(tmp_path: Path, source: str, said: str) -> None:
+def test_the_file_of_a_sample_holds_its_bytes(tmp_path: Path, source: str, message: str) -> None:
     (tmp_path / "warmup").mkdir()
     (tmp_path / "warmup" / "short").write_bytes(bytes(7))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         load(X + SAMPLE.format(source), tmp_path)

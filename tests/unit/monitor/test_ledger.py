@@ -12,8 +12,8 @@ KEY = ("m", 1)
 def page(count: float, microseconds: float = 0, key: tuple[str, int] = KEY, **others: float) -> list[Sample]:
     """The counters of a model: executions, and the same duration for every part."""
     labels = {"version": str(key[1]), "model": key[0]}
-    told = {COUNT: count, **dict.fromkeys(DURATIONS.values(), microseconds), **others}
-    return [Sample(name, labels, value) for name, value in told.items()]
+    samples = {COUNT: count, **dict.fromkeys(DURATIONS.values(), microseconds), **others}
+    return [Sample(name, labels, value) for name, value in samples.items()]
 
 
 def row(count: int, microseconds: int, timestamp: float = 2.0) -> Row:
@@ -59,15 +59,15 @@ def test_rows_come_in_the_order_of_the_models_and_of_no_others() -> None:
     keys = [("b", 1), ("a", 2)]
     ledger = Ledger("here", keys)
     ledger.look(0.0, [])
-    told = [*page(1, 1, ("a", 2)), *page(1, 1, ("b", 1)), *page(1, 1, ("a", 1)), *page(1, 1, ("c", 1))]
-    assert [(found.model, found.version) for found in ledger.look(1.0, told)] == keys
+    samples = [*page(1, 1, ("a", 2)), *page(1, 1, ("b", 1)), *page(1, 1, ("a", 1)), *page(1, 1, ("c", 1))]
+    assert [(found.model, found.version) for found in ledger.look(1.0, samples)] == keys
 
 
 def test_without_models_every_one_that_is_told_of_has_rows() -> None:
     ledger = Ledger("here", None)
     ledger.look(0.0, [])
-    told = [*page(1, 1, ("b", 1)), *page(1, 1, ("a", 2))]
-    assert [(found.model, found.version) for found in ledger.look(1.0, told)] == [("a", 2), ("b", 1)]
+    samples = [*page(1, 1, ("b", 1)), *page(1, 1, ("a", 2))]
+    assert [(found.model, found.version) for found in ledger.look(1.0, samples)] == [("a", 2), ("b", 1)]
 
 
 def test_numbers_with_a_fraction_are_rounded() -> None:

@@ -13,7 +13,7 @@ def test_servers_agree_whatever_the_order_they_tell_their_models_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "answers"),
     [
         ([("m", 1)], "m version 1"),
         ([("m", 1), ("n", 3)], "m version 1, n version 3"),
@@ -21,10 +21,8 @@ def test_servers_agree_whatever_the_order_they_tell_their_models_in() -> None:
         ([], "nothing"),
     ],
 )
-def test_servers_that_differ_in_models_or_versions_are_a_value_error_that_names_both(
-    other: list[tuple[str, int]], told: str
-) -> None:
+def test_servers_with_different_models_are_a_value_error(other: list[tuple[str, int]], answers: str) -> None:
     found = {"a": [("n", 2), ("m", 1)], "c": [("n", 2), ("m", 1)], "b": other}
-    with pytest.raises(MonitorError, match=f"a has m version 1, n version 2, b has {told}$") as caught:
+    with pytest.raises(MonitorError, match=f"a has m version 1, n version 2, b has {answers}$") as caught:
         agreed(found)
     assert isinstance(caught.value, ValueError)

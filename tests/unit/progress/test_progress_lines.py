@@ -11,7 +11,7 @@ import pytest
 from alipes.progress import current, task, track
 from support.terminal import TerminalScript
 
-TAKEN_BACK = "\x1b[2K"  # the line is erased
+ERASED = "\x1b[2K"  # the line is erased
 CURSOR_IS_BACK = "\x1b[?25h"
 
 STEPS = """
@@ -54,7 +54,7 @@ def test_a_terminal_is_shown_the_steps_and_the_line_is_taken_back() -> None:
         script.finish()
     for words in ("mending [the] net", "first knot", "second knot", "50%"):
         assert words in script.text
-    assert script.text.rindex(TAKEN_BACK) > script.text.rindex("second knot")
+    assert script.text.rindex(ERASED) > script.text.rindex("second knot")
     assert CURSOR_IS_BACK in script.text
 
 

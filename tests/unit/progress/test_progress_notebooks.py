@@ -30,7 +30,7 @@ with task("mending") as work:
 numbers = list(track(range(2), "counting"))
 """
 
-TOLD = "print('|'.join(said))"
+SHOW = "print('|'.join(said))"
 
 
 EXECUTE = """
@@ -56,13 +56,13 @@ def outputs(*cells: str) -> tuple[list[dict[str, object]], str]:
 
 
 def test_a_notebook_is_told_the_steps_and_keeps_none_of_them() -> None:
-    stays, told = outputs(RECORD, WORK, TOLD)
+    stays, shown = outputs(RECORD, WORK, SHOW)
     assert [one["data"] for one in stays] == [{"text/plain": ""}] * 2
     for words in ("mending (", "mending: 0% knots", "mending: 25% knots", "counting: 100%"):
-        assert words in told
+        assert words in shown
 
 
 def test_a_notebook_is_told_nothing_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALIPES_PROGRESS", "0")
-    stays, told = outputs(RECORD, WORK, "print('|'.join(said) or 'nothing')")
-    assert (stays, told) == ([], "nothing")
+    stays, shown = outputs(RECORD, WORK, "print('|'.join(said) or 'nothing')")
+    assert (stays, shown) == ([], "nothing")

@@ -59,11 +59,11 @@ def test_every_byte_is_told_whether_or_not_the_store_tells_it(file: Path) -> Non
 def test_nothing_is_asked_of_the_store_where_nobody_sees_it(file: Path) -> None:
     class Plain:
         def put_file(self, *arguments: str) -> None:
-            given.append(arguments)
+            calls.append(arguments)
 
-    given: list[tuple[str, ...]] = []
+    calls: list[tuple[str, ...]] = []
     upload(Plain(), file, "place", Silent())
-    assert given == [(str(file), "place")]
+    assert calls == [(str(file), "place")]
 
 
 def test_a_terminal_is_told_of_an_upload(tmp_path: Path) -> None:

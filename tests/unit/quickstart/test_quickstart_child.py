@@ -21,7 +21,7 @@ def test_a_log_that_is_still_being_written_gives_none() -> None:
     assert announced(LOG[:-3]) is None
 
 
-def test_the_server_is_reachable_from_this_machine_alone_and_takes_no_fixed_port() -> None:
+def test_the_server_binds_loopback_and_free_ports() -> None:
     arguments = serve_command(Path("/some models"))
     options = parse_flags(arguments[arguments.index("serve") + 1 :], {})
     endpoints = (options.http, options.grpc, options.metrics)

@@ -6,7 +6,7 @@ import pytest
 from alipes.quickstart import digits, next_steps
 from alipes.quickstart.child import Addresses
 
-KEPT = Addresses("127.0.0.1:41001", "127.0.0.1:41002", "127.0.0.1:41003")
+RUNNING = Addresses("127.0.0.1:41001", "127.0.0.1:41002", "127.0.0.1:41003")
 
 
 @pytest.fixture(autouse=True)
@@ -24,9 +24,9 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_kept_server_is_asked_at_its_real_addresses() -> None:
-    commands = [command for _, command in next_steps.commands(KEPT)]
-    assert any(KEPT.http in command and str(digits.REQUEST) in command for command in commands)
-    assert any(KEPT.metrics in command for command in commands)
+    commands = [command for _, command in next_steps.commands(RUNNING)]
+    assert any(RUNNING.http in command and str(digits.REQUEST) in command for command in commands)
+    assert any(RUNNING.metrics in command for command in commands)
     assert not any(command.startswith("alipes") for command in commands)
 
 
@@ -43,16 +43,16 @@ def test_commands_name_files_that_a_copy_holds(tmp_path: Path) -> None:
     folder = next(command.split()[-1] for command in commands if "--copy-to" in command)
     digits.copy_to(tmp_path / folder)
     served = next(command.split()[-1] for command in commands if command.startswith("alipes serve "))
-    asked = next(command.split("@")[-1] for command in commands if command.startswith("curl "))
+    body = next(command.split("@")[-1] for command in commands if command.startswith("curl "))
     assert (tmp_path / served / digits.MODEL / "1" / "model.onnx").is_file()
-    assert (tmp_path / asked).is_file()
+    assert (tmp_path / body).is_file()
 
 
-@pytest.mark.parametrize("kept", [KEPT, None])
-def test_the_printed_program_is_python(kept: Addresses | None) -> None:
-    program = next_steps.program(kept)
+@pytest.mark.parametrize("running", [RUNNING, None])
+def test_the_printed_program_is_python(running: Addresses | None) -> None:
+    program = next_steps.program(running)
     compile(program, "<printed>", "exec")
-    assert f'"{kept.http if kept is not None else "localhost:8000"}"' in program
+    assert f'"{running.http if running is not None else "localhost:8000"}"' in program
 
 
 def test_a_command_that_is_not_found_by_name_is_typed_by_its_path(

@@ -53,11 +53,11 @@ def test_a_terminal_without_block_characters_gets_plain_ones() -> None:
     assert "10,000 requests/s" in text
 
 
-@pytest.mark.parametrize(("busy", "said"), [(0.99, True), (0.5, False)])
-def test_the_client_is_called_the_limit_only_where_it_is(busy: float, said: bool) -> None:
+@pytest.mark.parametrize(("busy", "limited"), [(0.99, True), (0.5, False)])
+def test_the_client_is_called_the_limit_only_where_it_is(busy: float, limited: bool) -> None:
     stream = io.StringIO()
     Screen(stream).load(LoadResult(32, 5.0, 0, busy, np.full(10, 1_000_000)))
-    assert ("it was the limit" in stream.getvalue()) is said
+    assert ("it was the limit" in stream.getvalue()) is limited
 
 
 def test_a_failure_says_what_the_server_said_and_what_to_type() -> None:

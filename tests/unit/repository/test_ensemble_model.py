@@ -51,11 +51,11 @@ def refused(ensemble: qv.EnsembleModel, call: str, *arguments: object, **more: o
 
 def test_two_models_in_a_row(repo: qv.ModelRepository, ensemble: qv.EnsembleModel) -> None:
     first, second = repo.models["first"], repo.models["second"]
-    taken = ensemble.add_input(first.inputs["x"])
+    added = ensemble.add_input(first.inputs["x"])
     ensemble.pipe(first.outputs["y"], second.inputs["x"])
-    given = ensemble.add_output(second.outputs["y"], key="result")
-    assert taken == qv.ExposedTensor(ensemble, "x", (None, 4), "FP32")
-    assert given == qv.ExposedTensor(ensemble, "result", (None, 4), "FP32")
+    result = ensemble.add_output(second.outputs["y"], key="result")
+    assert added == qv.ExposedTensor(ensemble, "x", (None, 4), "FP32")
+    assert result == qv.ExposedTensor(ensemble, "result", (None, 4), "FP32")
     assert ensemble.models == [first, second]
     assert ensemble.export_version(None) == "chain/1/model.empty"
     assert ensemble.export_version(None) == "chain/2/model.empty"

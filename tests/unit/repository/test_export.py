@@ -82,7 +82,7 @@ def test_weights_beside_a_file_come_along(model: qv.Model, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"input_shapes": {"x": (None, 5)}}, r"was given as \[None, 5\], the file has shape \[None, 4\]"),
         ({"input_shapes": {"z": (None, 4)}}, "no such input, only x"),
@@ -95,10 +95,10 @@ def test_weights_beside_a_file_come_along(model: qv.Model, tmp_path: Path) -> No
     ],
 )
 def test_what_does_not_fit_the_file_leaves_nothing(
-    repo: qv.ModelRepository, model: qv.Model, options: dict[str, Any], told: str
+    repo: qv.ModelRepository, model: qv.Model, options: dict[str, Any], message: str
 ) -> None:
     before = str(model.config)
-    with pytest.raises(ExportError, match=told):
+    with pytest.raises(ExportError, match=message):
         model.export_version(scaled(), **options)
     assert files(repo) == set()
     assert model.versions == []
@@ -124,13 +124,13 @@ def test_an_export_that_fails_changes_neither_disk_nor_memory(
 
 def test_later_versions_have_the_same_inputs_and_outputs(model: qv.Model) -> None:
     model.export_version(scaled())
-    for other, told in (
+    for other, message in (
         (scaled(columns=5), r"'x' of model 'm' was declared with shape \[None, 4\], the export gives \[None, 5\]"),
         (scaled("z"), "has the inputs 'x', the export gives 'z'"),
         (scaled(result="z"), "has the outputs 'y', the export gives 'z'"),
         (scaled(datatype=onnx.TensorProto.DOUBLE), "was declared as FP32, the export gives FP64"),
     ):
-        with pytest.raises(ExportError, match=told):
+        with pytest.raises(ExportError, match=message):
             model.export_version(other)
     assert model.export_version(scaled(factor=7.0)) == "m/2/model.onnx"
 
@@ -221,9 +221,7 @@ def killed(repo: qv.ModelRepository) -> Iterator[Path]:
         assert busy.is_dir()
 
 
-def test_what_a_killed_exporter_left_is_swept_and_what_a_living_one_holds_is_not(
-    repo: qv.ModelRepository, model: qv.Model, killed: Path
-) -> None:
+def test_only_abandoned_staging_folders_are_swept(repo: qv.ModelRepository, model: qv.Model, killed: Path) -> None:
     model.export_version(scaled())
     assert not killed.exists()
     assert list(qv.ModelRepository(str(repo.fs)).models) == ["m"]
@@ -258,15 +256,15 @@ def test_who_reads_a_configuration_while_it_is_written_sees_it_before_or_after(m
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "message"),
     [
         (ONE + 1e-2, r"differs at \[0\]: 1 in the source, 1\.00999999 in the exported file"),
         (ONE * np.nan, "differs at"),
         (np.ones(4, np.float32), r"has shape \[4\] in the exported file and \[3\] in the source"),
     ],
 )
-def test_numbers_that_differ_are_told_with_their_place(found: np.ndarray, told: str) -> None:
-    with pytest.raises(ExportError, match=told):
+def test_numbers_that_differ_are_told_with_their_place(found: np.ndarray, message: str) -> None:
+    with pytest.raises(ExportError, match=message):
         check_numbers("m", ["y"], [ONE], [found])
 
 

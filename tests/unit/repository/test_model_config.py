@@ -64,7 +64,7 @@ def test_lists_and_maps_are_set_as_a_whole(model: qv.Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "message"),
     [
         ("max_batchsize", 8, "did you mean 'max_batch_size'"),
         ("max_batch_size", "8", "'max_batch_size' of model 'm' cannot be '8'"),
@@ -77,12 +77,12 @@ def test_lists_and_maps_are_set_as_a_whole(model: qv.Model) -> None:
     ],
 )
 def test_a_field_that_does_not_fit_is_refused_when_it_is_set(
-    model: qv.Model, field: str, value: object, told: str
+    model: qv.Model, field: str, value: object, message: str
 ) -> None:
     before = str(model.config)
     with pytest.raises(ConfigError) as caught:
         setattr(model.config, field, value)
-    assert told in caught.value.explain()
+    assert message in caught.value.explain()
     assert str(model.config) == before
 
 
@@ -137,13 +137,13 @@ def test_a_declared_tensor_is_the_one_in_the_configuration(model: qv.Model) -> N
     assert model.config.add_output("z", (0, 1)).dims[0] == -1
 
 
-@pytest.mark.parametrize("given", ["float16", "FP16", "TYPE_FP16", "fp16"])
-def test_a_datatype_goes_by_every_name_it_has(model: qv.Model, given: str) -> None:
-    assert model.config.add_input("more", (None, 1), given).data_type == 10
+@pytest.mark.parametrize("name", ["float16", "FP16", "TYPE_FP16", "fp16"])
+def test_a_datatype_goes_by_every_name_it_has(model: qv.Model, name: str) -> None:
+    assert model.config.add_input("more", (None, 1), name).data_type == 10
 
 
 def test_wrong_tensors_are_refused(model: qv.Model) -> None:
-    for arguments, told in (
+    for arguments, message in (
         (("x", (None, 64)), "has an input 'x' already"),
         (("", (None, 64)), "needs a name"),
         (("z", (None, "64")), "size '64'"),
@@ -151,7 +151,7 @@ def test_wrong_tensors_are_refused(model: qv.Model) -> None:
         (("z", (None, True)), "size True"),
         (("z", (None, 1), "float33"), "unknown datatype 'float33'"),
     ):
-        with pytest.raises(ConfigError, match=told):
+        with pytest.raises(ConfigError, match=message):
             model.config.add_input(*arguments)
     assert len(model.config.input) == 1
 
@@ -167,15 +167,15 @@ def test_instance_groups_are_added_and_scaled_by_index_and_by_name(model: qv.Mod
     config.scale_instance_group(6, "spare")
     config.scale_instance_group(7, 2)
     assert [group.count for group in config.instance_group] == [5, 6, 7]
-    for wrong, error, told in (
+    for wrong, error, message in (
         ((8, 3), IndexError, "3 instance groups"),
         ((8, "other"), ValueError, "no instance group 'other'"),
         ((8, 1.5), TypeError, "name or index"),
         ((0,), ValueError, "0 instances"),
     ):
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             config.scale_instance_group(*wrong)
-    for arguments, told in (
+    for arguments, message in (
         ({"kind": "gpus"}, "did you mean 'gpu'"),
         ({"gpus": 0}, "0 GPUs"),
         ({"count": 0}, "0 instances"),
@@ -183,7 +183,7 @@ def test_instance_groups_are_added_and_scaled_by_index_and_by_name(model: qv.Mod
     ):
         with pytest.raises(ConfigError) as caught:
             config.add_instance_group(**arguments)
-        assert told in caught.value.explain()
+        assert message in caught.value.explain()
     assert len(config.instance_group) == 3
 
 

@@ -106,10 +106,10 @@ def test_a_repository_that_is_opened_again_knows_its_streaming_models(
 def test_what_streams_in_and_out_are_tensors_of_the_ensemble(
     repo: qv.ModelRepository, ensemble: qv.EnsembleModel
 ) -> None:
-    taken = ensemble.add_streaming_inputs([repo.models["net"].inputs["x"]], stream_size=2, batch_size=4)
-    given = ensemble.add_streaming_output(repo.models["net"].outputs["y"], 2, 3, batch_size=4)
-    assert taken == qv.ExposedTensor(ensemble, "snapshot_update", (1, 2, 8), "FP32")
-    assert given == qv.ExposedTensor(ensemble, "output_stream", (1, 2, 8), "FP32")
+    inputs = ensemble.add_streaming_inputs([repo.models["net"].inputs["x"]], stream_size=2, batch_size=4)
+    output = ensemble.add_streaming_output(repo.models["net"].outputs["y"], 2, 3, batch_size=4)
+    assert inputs == qv.ExposedTensor(ensemble, "snapshot_update", (1, 2, 8), "FP32")
+    assert output == qv.ExposedTensor(ensemble, "output_stream", (1, 2, 8), "FP32")
 
 
 def test_every_call_adds_a_stream_of_its_own(repo: qv.ModelRepository, ensemble: qv.EnsembleModel) -> None:

@@ -9,31 +9,31 @@ import pytest
 from alipes.local_ports import PortMapping, is_ours, reserved_ports, resolve
 
 # Ports below the range from which the system hands any out, which no server of these tests asks for.
-ASKED, REAL, NEWER = 1001, 1002, 1003
+NAMED, REAL, NEWER = 1001, 1002, 1003
 
 
 @pytest.fixture
 def server() -> Iterator[PortMapping]:
     server = PortMapping()
-    server.publish({ASKED: REAL})
+    server.publish({NAMED: REAL})
     yield server
     server.withdraw()
 
 
 def test_without_a_server_an_address_means_itself() -> None:
-    assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{NAMED}"
 
 
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize(
     ("named", "found"),
     [
-        (f"localhost:{ASKED}", f"localhost:{REAL}"),
-        (f"127.0.0.1:{ASKED}", f"127.0.0.1:{REAL}"),
-        (f"[::1]:{ASKED}", f"[::1]:{REAL}"),
-        (f"http://localhost:{ASKED}/metrics", f"http://localhost:{REAL}/metrics"),
+        (f"localhost:{NAMED}", f"localhost:{REAL}"),
+        (f"127.0.0.1:{NAMED}", f"127.0.0.1:{REAL}"),
+        (f"[::1]:{NAMED}", f"[::1]:{REAL}"),
+        (f"http://localhost:{NAMED}/metrics", f"http://localhost:{REAL}/metrics"),
         (f"localhost:{REAL}", f"localhost:{REAL}"),
-        (f"192.0.2.1:{ASKED}", f"192.0.2.1:{ASKED}"),
+        (f"192.0.2.1:{NAMED}", f"192.0.2.1:{NAMED}"),
         ("localhost", "localhost"),
         ("unix:/run/server", "unix:/run/server"),
         ("", ""),
@@ -45,41 +45,41 @@ def test_a_port_of_this_machine_leads_to_the_server_that_was_asked_for_it(named:
 
 @pytest.mark.usefixtures("server")
 def test_this_machine_has_a_name_too() -> None:
-    assert resolve(f"{socket.gethostname()}:{ASKED}") == f"{socket.gethostname()}:{REAL}"
+    assert resolve(f"{socket.gethostname()}:{NAMED}") == f"{socket.gethostname()}:{REAL}"
 
 
 def test_a_server_that_listens_at_one_address_is_asked_there() -> None:
     server = PortMapping("127.0.0.7")
-    server.publish({ASKED: REAL})
-    assert resolve(f"localhost:{ASKED}") == f"127.0.0.7:{REAL}"
+    server.publish({NAMED: REAL})
+    assert resolve(f"localhost:{NAMED}") == f"127.0.0.7:{REAL}"
     server.withdraw()
 
 
 def test_the_newest_server_comes_first_and_the_older_one_is_back_when_it_goes(server: PortMapping) -> None:
     newer = PortMapping()
-    newer.publish({ASKED: NEWER})
-    assert resolve(f"localhost:{ASKED}") == f"localhost:{NEWER}"
+    newer.publish({NAMED: NEWER})
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{NEWER}"
     newer.withdraw()
     newer.withdraw()
-    assert resolve(f"localhost:{ASKED}") == f"localhost:{REAL}"
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{REAL}"
     server.withdraw()
-    assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{NAMED}"
 
 
 def test_what_a_server_publishes_again_takes_the_place_of_what_it_had(server: PortMapping) -> None:
-    server.publish({ASKED: NEWER})
-    assert resolve(f"localhost:{ASKED}") == f"localhost:{NEWER}"
+    server.publish({NAMED: NEWER})
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{NEWER}"
     server.withdraw()
-    assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{NAMED}"
 
 
 def test_a_server_that_others_have_ended_is_nobodys_any_more() -> None:
     running = [True]
     server = PortMapping(alive=lambda: bool(running))
-    server.publish({ASKED: REAL})
-    assert resolve(f"localhost:{ASKED}") == f"localhost:{REAL}"
+    server.publish({NAMED: REAL})
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{REAL}"
     running.clear()
-    assert resolve(f"localhost:{ASKED}") == f"localhost:{ASKED}"
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{NAMED}"
     assert reserved_ports() == frozenset()
     server.withdraw()
 

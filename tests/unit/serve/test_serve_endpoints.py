@@ -11,7 +11,7 @@ from alipes.serve.endpoints import ServerEndpoint, choose_ports, flag_words, is_
 
 
 @pytest.fixture
-def taken() -> Iterator[int]:
+def used_port() -> Iterator[int]:
     """A port at which somebody listens."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -20,7 +20,7 @@ def taken() -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("flags", "words"),
     [
         (None, []),
         ("--grpc-port 8003 --log-verbose=1", ["--grpc-port", "8003", "--log-verbose=1"]),
@@ -31,8 +31,8 @@ def taken() -> Iterator[int]:
         (["/with space"], ["/with space"]),
     ],
 )
-def test_flags_are_taken_apart_as_a_shell_would(given: list[str] | None, words: list[str]) -> None:
-    assert flag_words(given) == words
+def test_flags_are_taken_apart_as_a_shell_would(flags: list[str] | None, words: list[str]) -> None:
+    assert flag_words(flags) == words
 
 
 def test_without_flags_the_doors_are_where_servers_are() -> None:
@@ -66,10 +66,10 @@ def test_what_is_no_port_is_refused(text: str) -> None:
         requested_endpoints([f"--grpc-port={text}"])
 
 
-def test_another_port_is_chosen_where_the_usual_one_is_taken(taken: int) -> None:
-    chosen = choose_ports({"grpc": ServerEndpoint("127.0.0.1", taken, taken, fixed=False)})["grpc"]
-    assert chosen.requested == taken
-    assert chosen.port not in (0, taken)
+def test_another_port_is_chosen_where_the_usual_one_is_taken(used_port: int) -> None:
+    chosen = choose_ports({"grpc": ServerEndpoint("127.0.0.1", used_port, used_port, fixed=False)})["grpc"]
+    assert chosen.requested == used_port
+    assert chosen.port not in (0, used_port)
 
 
 def test_a_port_at_which_somebody_will_listen_is_left_to_them() -> None:
@@ -78,14 +78,14 @@ def test_a_port_at_which_somebody_will_listen_is_left_to_them() -> None:
     assert choose_ports({"grpc": endpoint}, reserved_ports={requested.port})["grpc"].port != requested.port
 
 
-def test_a_port_that_is_taken_is_an_error_where_the_script_named_it(taken: int) -> None:
-    with pytest.raises(ServeError, match=f"port {taken}, which --grpc-port names, is already in use"):
-        choose_ports({"grpc": ServerEndpoint("127.0.0.1", taken, taken, fixed=True)})
+def test_a_port_that_is_taken_is_an_error_where_the_script_named_it(used_port: int) -> None:
+    with pytest.raises(ServeError, match=f"port {used_port}, which --grpc-port names, is already in use"):
+        choose_ports({"grpc": ServerEndpoint("127.0.0.1", used_port, used_port, fixed=True)})
 
 
-def test_a_port_at_which_somebody_listens_is_not_free_at_any_address(taken: int) -> None:
-    assert not is_free("127.0.0.1", taken)
-    assert not is_free("", taken)
+def test_a_port_at_which_somebody_listens_is_not_free_at_any_address(used_port: int) -> None:
+    assert not is_free("127.0.0.1", used_port)
+    assert not is_free("", used_port)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from alipes.server.loader import LoaderPool
 from support.data_plane import Control as Request
 from support.data_plane import DataPlane
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 Ask = Callable[[Request], tuple[str | None, str]]
 
 
@@ -22,7 +22,7 @@ Ask = Callable[[Request], tuple[str | None, str]]
 def pool() -> Iterator[LoaderPool]:
     made = LoaderPool(2)
     yield made
-    made.stop(PATIENCE_S)
+    made.stop(TIMEOUT_S)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def ask(data_plane: DataPlane, lifecycle: Lifecycle, pool: LoaderPool) -> Iterat
 
 
 @pytest.fixture
-def ask_in_vain(data_plane: DataPlane, lifecycle: Lifecycle, pool: LoaderPool) -> Iterator[Ask]:
+def ask_refused(data_plane: DataPlane, lifecycle: Lifecycle, pool: LoaderPool) -> Iterator[Ask]:
     """The same for a server that does not allow control."""
     yield from _asking(data_plane, Control(data_plane, lifecycle, pool, allowed=False))  # type: ignore[arg-type]
 
@@ -40,11 +40,11 @@ def ask_in_vain(data_plane: DataPlane, lifecycle: Lifecycle, pool: LoaderPool) -
 def _asking(data_plane: DataPlane, control: Control) -> Iterator[Ask]:
     def ask(request: Request) -> tuple[str | None, str]:
         data_plane.controls.put(request)
-        return request.replies.get(timeout=PATIENCE_S)
+        return request.replies.get(timeout=TIMEOUT_S)
 
     control.start()
     yield ask
-    assert control.stop(PATIENCE_S)
+    assert control.stop(TIMEOUT_S)
 
 
 def test_load_and_unload_are_carried_out(ask: Ask, data_plane: DataPlane, model: Callable[..., Path]) -> None:
@@ -55,18 +55,18 @@ def test_load_and_unload_are_carried_out(ask: Ask, data_plane: DataPlane, model:
     assert data_plane.published["m"] == []
 
 
-def test_without_explicit_mode_both_are_refused(ask_in_vain: Ask, data_plane: DataPlane) -> None:
+def test_without_explicit_mode_both_are_refused(ask_refused: Ask, data_plane: DataPlane) -> None:
     refusal = ("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled")
-    assert ask_in_vain(Request("load", "m")) == refusal
-    assert ask_in_vain(Request("unload", "m")) == refusal
+    assert ask_refused(Request("load", "m")) == refusal
+    assert ask_refused(Request("unload", "m")) == refusal
     assert data_plane.history == []
 
 
-def test_the_log_is_changed_in_every_mode(ask_in_vain: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_changed_in_every_mode(ask_refused: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     changes: list[LogOptions] = []
     monkeypatch.setattr("alipes.server.control.change", changes.append)
     settings = {"verbose_level": 2, "info": True, "warning": False, "error": True, "format": "JSON"}
-    assert ask_in_vain(Request("log", "", json.dumps(settings))) == (None, "")
+    assert ask_refused(Request("log", "", json.dumps(settings))) == (None, "")
     assert changes == [LogOptions(2, True, False, True, "JSON", "")]
 
 
@@ -92,7 +92,7 @@ def test_one_failure_does_not_stop_the_next_request(ask: Ask, model: Callable[..
 
 
 def test_a_request_after_the_pool_stopped_is_refused(ask: Ask, pool: LoaderPool) -> None:
-    pool.stop(PATIENCE_S)
+    pool.stop(TIMEOUT_S)
     assert ask(Request("load", "m")) == ("UNAVAILABLE", "Server is stopping")
 
 

@@ -16,7 +16,7 @@ READY = Status(ModelState.READY)
 BROKEN = Status(ModelState.UNAVAILABLE, "Internal: it broke")
 
 
-class Told:
+class Published:
     """What the index handed on last."""
 
     def __init__(self) -> None:
@@ -33,23 +33,23 @@ def listing(*names: str, duplicates: frozenset[str] = frozenset()) -> Listing:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def published() -> Published:
+    return Published()
 
 
 @pytest.fixture
-def index(told: Told) -> Index:
-    made = Index(told, strict_readiness=True)
+def index(published: Published) -> Index:
+    made = Index(published, strict_readiness=True)
     made.take_listing(listing("a", "b"))
     return made
 
 
-def test_nothing_is_handed_on_before_the_start_is_settled(index: Index, told: Told) -> None:
+def test_nothing_is_handed_on_before_the_start_is_settled(index: Index, published: Published) -> None:
     index.set(ModelKey("a"), {1: READY})
-    assert told.entries is None
+    assert published.entries is None
     index.open()
-    assert told.entries is not None
-    assert told.ready is True
+    assert published.entries is not None
+    assert published.ready is True
 
 
 def test_folders_nobody_loaded_have_a_name_only(index: Index) -> None:
@@ -66,9 +66,9 @@ def test_versions_are_in_numerical_order(index: Index) -> None:
     assert [entry.version for entry in index.entries() if entry.name == "a"] == ["1", "9", "10"]
 
 
-def test_the_wire_gets_empty_text_for_what_is_not_known(index: Index, told: Told) -> None:
+def test_the_wire_gets_empty_text_for_what_is_not_known(index: Index, published: Published) -> None:
     index.open()
-    assert told.entries == [{"name": name, "version": "", "state": "", "reason": ""} for name in "ab"]
+    assert published.entries == [{"name": name, "version": "", "state": "", "reason": ""} for name in "ab"]
 
 
 def test_a_model_in_two_repositories_is_unavailable(index: Index) -> None:
@@ -78,19 +78,19 @@ def test_a_model_in_two_repositories_is_unavailable(index: Index) -> None:
     )
 
 
-def test_a_broken_version_makes_a_strict_server_not_ready(index: Index, told: Told) -> None:
+def test_a_broken_version_makes_a_strict_server_not_ready(index: Index, published: Published) -> None:
     index.open()
     index.set(ModelKey("a"), {1: READY, 2: BROKEN})
-    assert told.ready is False
+    assert published.ready is False
     index.set(ModelKey("a"), {2: READY})
-    assert told.ready is True
+    assert published.ready is True
 
 
-def test_a_lenient_server_is_ready_whatever_broke(told: Told) -> None:
-    index = Index(told, strict_readiness=False)
+def test_a_lenient_server_is_ready_whatever_broke(published: Published) -> None:
+    index = Index(published, strict_readiness=False)
     index.open()
     index.set(ModelKey("a"), {1: BROKEN})
-    assert told.ready is True
+    assert published.ready is True
 
 
 @pytest.mark.parametrize("state", [ModelState.LOADING, ModelState.UNLOADING])
@@ -148,15 +148,15 @@ def test_a_model_outside_every_repository_is_not_listed_but_counts_as_touched(in
     assert index.touched() == [IndexEntry("conjured", "1", ModelState.READY)]
 
 
-def test_a_closed_index_says_not_ready(index: Index, told: Told) -> None:
+def test_a_closed_index_says_not_ready(index: Index, published: Published) -> None:
     index.open()
     index.close()
-    assert told.ready is False
+    assert published.ready is False
     index.set(ModelKey("a"), {1: READY})
-    assert told.ready is False
+    assert published.ready is False
 
 
-def test_what_is_handed_on_is_the_newest_of_every_model(index: Index, told: Told) -> None:
+def test_what_is_handed_on_is_the_newest_of_every_model(index: Index, published: Published) -> None:
     index.open()
     changes: list[tuple[str, Callable[[], object]]] = [
         ("READY", lambda: index.set(ModelKey("a"), {1: READY})),
@@ -167,22 +167,22 @@ def test_what_is_handed_on_is_the_newest_of_every_model(index: Index, told: Told
     ]
     for state, change in changes:
         change()
-        assert told.entries is not None
-        assert told.entries[0] == {
+        assert published.entries is not None
+        assert published.entries[0] == {
             "name": "a",
             "version": "1",
             "state": state,
             "reason": UNLOADED if state == "UNAVAILABLE" else "",
         }
-        assert told.entries == [
+        assert published.entries == [
             {"name": e.name, "version": e.version, "state": e.state or "", "reason": e.reason} for e in index.entries()
         ]
 
 
-def test_a_listing_that_says_nothing_new_is_not_handed_on(index: Index, told: Told) -> None:
+def test_a_listing_that_says_nothing_new_is_not_handed_on(index: Index, published: Published) -> None:
     index.open()
-    told.entries = None
+    published.entries = None
     index.take_listing(listing("a", "b"))
-    assert told.entries is None
+    assert published.entries is None
     index.take_listing(listing("a"))
-    assert told.entries == [{"name": "a", "version": "", "state": "", "reason": ""}]
+    assert published.entries == [{"name": "a", "version": "", "state": "", "reason": ""}]

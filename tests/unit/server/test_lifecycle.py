@@ -21,7 +21,7 @@ from support.data_plane import DataPlane
 from support.folders import CONFIG, make_model
 
 MakeModel = Callable[..., Path]
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 def states(data_plane: DataPlane, model: str = "m") -> dict[str, tuple[str, str]]:
@@ -346,10 +346,10 @@ def test_a_version_with_running_requests_is_unloading_until_they_end(
     lifecycle.unload("m")
     assert states(data_plane) == {"1": ("UNLOADING", "")}
     ended = threading.Event()
-    told = index.end_unloading
-    index.end_unloading = lambda *args: (told(*args), ended.set())[0]  # type: ignore[method-assign]
+    end_unloading = index.end_unloading
+    index.end_unloading = lambda *args: (end_unloading(*args), ended.set())[0]  # type: ignore[method-assign]
     version.idle.set()
-    assert ended.wait(PATIENCE_S)
+    assert ended.wait(TIMEOUT_S)
     assert states(data_plane) == {"1": ("UNAVAILABLE", "unloaded")}
 
 
@@ -468,8 +468,8 @@ def test_a_load_that_fails_is_tried_as_often_as_was_said(
             raise ModelLoadError("no memory")
 
     data_plane.before_build = flaky
-    patient = Lifecycle(data_plane, Repository([repository]), planner, index, retries=2)  # type: ignore[arg-type]
-    patient.load("m")
+    retrying = Lifecycle(data_plane, Repository([repository]), planner, index, retries=2)  # type: ignore[arg-type]
+    retrying.load("m")
     assert attempts == [1, 1, 1]
     assert served(data_plane) == [1]
 
@@ -479,8 +479,8 @@ def test_the_last_failure_is_told_when_no_attempt_is_left(
 ) -> None:
     model("m")
     refuse(data_plane, 1)
-    patient = Lifecycle(data_plane, Repository([repository]), planner, index, retries=1)  # type: ignore[arg-type]
-    assert "it broke" in failure_of(lambda: patient.load("m"))[1]
+    retrying = Lifecycle(data_plane, Repository([repository]), planner, index, retries=1)  # type: ignore[arg-type]
+    assert "it broke" in failure_of(lambda: retrying.load("m"))[1]
 
 
 def test_with_namespaces_one_name_is_loaded_from_every_repository(

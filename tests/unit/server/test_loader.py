@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from alipes.server.loader import LoaderPool
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 def _broken() -> None:
@@ -20,7 +20,7 @@ def _broken() -> None:
 def pool() -> Iterator[LoaderPool]:
     made = LoaderPool(2)
     yield made
-    made.stop(PATIENCE_S)
+    made.stop(TIMEOUT_S)
 
 
 def test_jobs_of_one_model_keep_their_order(pool: LoaderPool) -> None:
@@ -29,7 +29,7 @@ def test_jobs_of_one_model_keep_their_order(pool: LoaderPool) -> None:
     for number in range(50):
         pool.submit("m", partial(ran.append, number))
     pool.submit("m", done.set)
-    assert done.wait(PATIENCE_S)
+    assert done.wait(TIMEOUT_S)
     assert ran == list(range(50))
 
 
@@ -47,7 +47,7 @@ def test_jobs_of_one_model_never_overlap(pool: LoaderPool) -> None:
 
     for _ in range(100):
         pool.submit("m", job)
-    assert all(done.acquire(timeout=PATIENCE_S) for _ in range(100))
+    assert all(done.acquire(timeout=TIMEOUT_S) for _ in range(100))
     assert not any(overlaps)
 
 
@@ -55,11 +55,11 @@ def test_two_models_load_at_the_same_time(pool: LoaderPool) -> None:
     meeting = threading.Barrier(3)
 
     def job() -> None:
-        meeting.wait(PATIENCE_S)
+        meeting.wait(TIMEOUT_S)
 
     pool.submit("a", job)
     pool.submit("b", job)
-    meeting.wait(PATIENCE_S)  # breaks if the two jobs do not run side by side
+    meeting.wait(TIMEOUT_S)  # breaks if the two jobs do not run side by side
     assert not meeting.broken
 
 
@@ -69,26 +69,26 @@ def test_no_more_models_load_at_once_than_threads(pool: LoaderPool) -> None:
 
     def job() -> None:
         running.release()
-        go_on.wait(PATIENCE_S)
+        go_on.wait(TIMEOUT_S)
 
     for name in "abc":
         pool.submit(name, job)
-    assert running.acquire(timeout=PATIENCE_S)
-    assert running.acquire(timeout=PATIENCE_S)
+    assert running.acquire(timeout=TIMEOUT_S)
+    assert running.acquire(timeout=TIMEOUT_S)
     assert not running.acquire(blocking=False)
     go_on.set()
-    assert running.acquire(timeout=PATIENCE_S)
+    assert running.acquire(timeout=TIMEOUT_S)
 
 
 def test_a_job_that_raises_does_not_stop_the_next(pool: LoaderPool) -> None:
     done = threading.Event()
     pool.submit("m", _broken)
     pool.submit("m", done.set)
-    assert done.wait(PATIENCE_S)
+    assert done.wait(TIMEOUT_S)
 
 
 def test_a_stopped_pool_takes_no_job(pool: LoaderPool) -> None:
-    assert pool.stop(PATIENCE_S)
+    assert pool.stop(TIMEOUT_S)
     assert not pool.submit("m", lambda: None)
 
 
@@ -98,10 +98,10 @@ def test_stopping_gives_up_on_a_job_that_hangs(pool: LoaderPool) -> None:
 
     def job() -> None:
         begun.set()
-        hang.wait(PATIENCE_S)
+        hang.wait(TIMEOUT_S)
 
     pool.submit("m", job)
-    assert begun.wait(PATIENCE_S)
+    assert begun.wait(TIMEOUT_S)
     assert not pool.stop(0.0)
     hang.set()
-    assert pool.stop(PATIENCE_S)
+    assert pool.stop(TIMEOUT_S)

@@ -118,10 +118,10 @@ def test_folders_of_a_server_that_was_killed_go_with_the_next_one(temporary: Pat
     left.mkdir()
     (left / ".lock").touch()
     one, other = OverrideFolders(), OverrideFolders()
-    kept = one.make("m", {"x": b""})
+    files = one.make("m", {"x": b""})
     other.make("m", {"x": b""})
     assert not left.exists()
-    assert kept.path.exists(), "its server lives"
+    assert files.path.exists(), "its server lives"
     one.close()
     other.close()
     assert list(temporary.iterdir()) == []

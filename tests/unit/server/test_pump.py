@@ -13,7 +13,7 @@ from alipes.server.log import JsonFormatter, LineFormatter, log
 from alipes.server.pump import LogPump, write_event
 from support.data_plane import DataPlane
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 SPEAKER = {"model": "m", "version": 1, "instance": "m_0_0"}
 
 
@@ -149,11 +149,11 @@ def test_the_pump_writes_until_it_is_stopped_and_then_what_is_left(lines: Lines,
     pump = LogPump(data_plane)  # type: ignore[arg-type]
     pump.start()
     data_plane.events.put(json.dumps(line(text="first")))
-    assert lines.more.acquire(timeout=PATIENCE_S)
+    assert lines.more.acquire(timeout=TIMEOUT_S)
     for number in range(100):
         data_plane.events.put(json.dumps(line(text=str(number))))
     data_plane.stop()
-    assert pump.stop(PATIENCE_S)
+    assert pump.stop(TIMEOUT_S)
     assert len(lines.written) == 101
 
 
@@ -165,7 +165,7 @@ def test_an_event_that_cannot_be_written_does_not_end_the_log(lines: Lines, data
     data_plane.events.put(json.dumps(line()))
     data_plane.stop()
     pump.start()
-    assert pump.stop(PATIENCE_S)
+    assert pump.stop(TIMEOUT_S)
     assert lines.written[-1] == 'model.py:12] "m_0_0: hello"'
     assert lines.levels == [logging.ERROR, logging.ERROR, logging.ERROR, logging.INFO]
 

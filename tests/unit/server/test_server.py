@@ -13,7 +13,7 @@ from support.data_plane import DataPlane
 from support.folders import CONFIG
 
 MakeModel = Callable[..., Path]
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 def server(repository: Path, data_plane: DataPlane, *flags: str) -> Server:
@@ -40,7 +40,7 @@ def test_models_are_loaded_before_anybody_is_let_in(repository: Path, data_plane
     assert data_plane.history == ["build a 1", "publish a [1]", "start"]
     assert (addresses.http, addresses.grpc) == ("127.0.0.1:80", None)
     assert data_plane.ready is True
-    assert made.stop(PATIENCE_S)
+    assert made.stop(TIMEOUT_S)
     assert data_plane.history[-2:] == ["drain", "stop"]
     assert data_plane.ready is False
 
@@ -54,7 +54,7 @@ def test_a_broken_model_stops_neither_the_server_nor_the_others(
     made.start()
     assert [version.name for version in data_plane.published["good"]] == ["good"]
     assert data_plane.ready is False
-    made.stop(PATIENCE_S)
+    made.stop(TIMEOUT_S)
 
 
 def test_a_broken_model_ends_a_server_that_is_to_leave_on_error(
@@ -65,7 +65,7 @@ def test_a_broken_model_ends_a_server_that_is_to_leave_on_error(
     with pytest.raises(ServerStartError, match="creating server: Internal - failed to load all models"):
         made.start()
     assert "start" not in data_plane.history
-    assert made.stop(PATIENCE_S)
+    assert made.stop(TIMEOUT_S)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ def test_explicit_mode_loads_what_it_is_told(
     made = server(repository, data_plane, "--model-control-mode=explicit", *flags)
     made.start()
     assert sorted(data_plane.published) == loaded
-    made.stop(PATIENCE_S)
+    made.stop(TIMEOUT_S)
 
 
 def test_a_model_to_load_that_is_absent_is_shown_as_failed(repository: Path, data_plane: DataPlane) -> None:
     made = server(repository, data_plane, "--model-control-mode=explicit", "--load-model=absent")
     made.start()
     assert data_plane.ready is False
-    made.stop(PATIENCE_S)
+    made.stop(TIMEOUT_S)
 
 
 def test_an_absent_repository_is_said_before_anything_is_bound(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_stop_before_the_start_opens_no_door(repository: Path, data_plane: Dat
     made = server(repository, data_plane)
     data_plane.before_build = lambda name, version: None
     made._settled.set()  # what `start` does once the models are settled
-    assert made.stop(PATIENCE_S)
+    assert made.stop(TIMEOUT_S)
     with pytest.raises(ServerStartError, match="stopped before"):
         made.start()
     assert "start" not in data_plane.history
@@ -110,4 +110,4 @@ def test_a_drain_that_does_not_end_in_time_is_reported(repository: Path, data_pl
     made = server(repository, data_plane)
     made.start()
     data_plane.drains_in_time = False
-    assert not made.stop(PATIENCE_S)
+    assert not made.stop(TIMEOUT_S)

@@ -8,20 +8,20 @@ import threading
 
 from alipes.server.signals import Event, Wakeup
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 def test_a_signal_wakes_the_main_thread() -> None:
     with Wakeup() as wakeup:
         os.kill(os.getpid(), signal.SIGTERM)
-        assert wakeup.wait(PATIENCE_S) == (signal.SIGTERM,)
+        assert wakeup.wait(TIMEOUT_S) == (signal.SIGTERM,)
 
 
 def test_an_event_of_another_thread_wakes_the_main_thread() -> None:
     with Wakeup() as wakeup:
         thread = threading.Thread(target=wakeup.notify, args=(Event.STOPPED,))
         thread.start()
-        assert wakeup.wait(PATIENCE_S) == (Event.STOPPED,)
+        assert wakeup.wait(TIMEOUT_S) == (Event.STOPPED,)
         thread.join()
 
 
@@ -30,7 +30,7 @@ def test_what_came_before_the_wait_is_kept_in_order() -> None:
         wakeup.notify(Event.STARTED)
         os.kill(os.getpid(), signal.SIGINT)
         wakeup.notify(Event.STOPPED)
-        assert wakeup.wait(PATIENCE_S) == (Event.STARTED, signal.SIGINT, Event.STOPPED)
+        assert wakeup.wait(TIMEOUT_S) == (Event.STARTED, signal.SIGINT, Event.STOPPED)
 
 
 def test_other_signals_keep_their_handlers_and_do_not_end_the_wait() -> None:

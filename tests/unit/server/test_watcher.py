@@ -18,14 +18,14 @@ from support.data_plane import DataPlane
 from support.folders import CONFIG
 
 MakeModel = Callable[..., Path]
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 @pytest.fixture
 def pool() -> Iterator[LoaderPool]:
     made = LoaderPool(2)
     yield made
-    assert made.stop(PATIENCE_S)
+    assert made.stop(TIMEOUT_S)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def done(pool: LoaderPool, *models: str) -> None:
     for model in models:
         ended = threading.Event()
         assert pool.submit(model, ended.set)
-        assert ended.wait(PATIENCE_S)
+        assert ended.wait(TIMEOUT_S)
 
 
 def look(watcher: Watcher, pool: LoaderPool, times: int = 2) -> None:
@@ -177,5 +177,5 @@ def test_the_thread_looks_until_it_is_stopped(
     watcher.take_as_known()
     watcher.start()
     model("m")
-    assert built.wait(PATIENCE_S)
-    assert watcher.stop(PATIENCE_S)
+    assert built.wait(TIMEOUT_S)
+    assert watcher.stop(TIMEOUT_S)

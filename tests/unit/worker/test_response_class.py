@@ -77,8 +77,8 @@ def test_an_output_that_is_none_is_refused() -> None:
 
 
 def test_parameters_are_text_to_the_model() -> None:
-    given = {"text": "t", "number": 5, "negative": -3, "truth": True, "part": 0.5}
-    assert json.loads(InferenceResponse(parameters=given).parameters()) == given
+    parameters = {"text": "t", "number": 5, "negative": -3, "truth": True, "part": 0.5}
+    assert json.loads(InferenceResponse(parameters=parameters).parameters()) == parameters
     assert InferenceResponse().parameters() == "{}"
 
 

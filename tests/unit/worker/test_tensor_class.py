@@ -55,10 +55,10 @@ def test_an_array_that_lies_in_order_is_taken_as_it_is() -> None:
     ids=["transposed", "strided", "broadcast", "big-endian", "fortran"],
 )
 def test_an_array_that_does_not_lie_in_order_is_copied(array: np.ndarray) -> None:
-    kept = Tensor("T", array).as_numpy()
-    assert kept.flags.c_contiguous
-    assert kept.dtype == array.dtype.newbyteorder("=")
-    np.testing.assert_array_equal(kept, array)
+    view = Tensor("T", array).as_numpy()
+    assert view.flags.c_contiguous
+    assert view.dtype == array.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(view, array)
 
 
 def test_a_scalar_and_an_empty_array_keep_their_shape() -> None:

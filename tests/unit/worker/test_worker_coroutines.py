@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from alipes.worker.coroutines import Coroutines
-from support.waiting import PATIENCE_S
+from support.waiting import TIMEOUT_S
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_task_that_is_left_behind_goes_on(coroutines: Coroutines) -> None:
         execute.task = asyncio.create_task(later())  # type: ignore[attr-defined]
 
     coroutines.wait(execute())
-    assert done.wait(PATIENCE_S)
+    assert done.wait(TIMEOUT_S)
     assert coroutines.wait(thread()) is not threading.current_thread()
 
 
@@ -73,15 +73,15 @@ def test_whatever_a_coroutine_raises_reaches_the_one_that_waits(
 
 
 def outcome_of(coroutines: Coroutines, coroutine: Any) -> tuple[Any, BaseException | None]:
-    told = threading.Event()
+    finished = threading.Event()
     outcome: list[tuple[Any, BaseException | None]] = []
 
     def end(returned: Any, error: BaseException | None) -> None:
         outcome.append((returned, error))
-        told.set()
+        finished.set()
 
     coroutines.start(coroutine, end)
-    assert told.wait(PATIENCE_S)
+    assert finished.wait(TIMEOUT_S)
     return outcome[0]
 
 
@@ -124,7 +124,7 @@ def test_stopping_cancels_what_still_runs() -> None:
         ended.set()
 
     coroutines.start(execute(), end)
-    assert started.wait(PATIENCE_S)
+    assert started.wait(TIMEOUT_S)
     coroutines.stop()
-    assert ended.wait(PATIENCE_S)
+    assert ended.wait(TIMEOUT_S)
     assert isinstance(outcome[0], asyncio.CancelledError)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from alipes.worker.executor import Executor
-from support.waiting import PATIENCE_S
+from support.waiting import TIMEOUT_S
 
 
 class Request:
@@ -21,7 +21,7 @@ class Link:
     """Executes prepared requests one after the other, as the real link does, and keeps what is answered."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[str, Any]] = []
+        self.lines: list[tuple[str, Any]] = []
         self.failed = threading.Semaphore(0)
         self.held: list[int] = []
         self.seen: weakref.WeakSet[Request] = weakref.WeakSet()
@@ -31,16 +31,16 @@ class Link:
             requests: Any = [Request()]
             self.seen.add(requests[0])
             try:
-                self.said.append(("answer", executor.execute(requests)))
+                self.lines.append(("answer", executor.execute(requests)))
             except BaseException as error:
                 assert error.__traceback__ is not None
                 error.__traceback__ = error.__traceback__.tb_next  # the real link is no Python and has no frame
-                self.said.append(("fail", executor.describe(error)))
+                self.lines.append(("fail", executor.describe(error)))
             del requests
             self.held.append(len(self.seen))
 
     def fail(self, requests: list[Request], message: str) -> None:
-        self.said.append(("fail", message))
+        self.lines.append(("fail", message))
         self.failed.release()
 
 
@@ -60,7 +60,7 @@ class Model:
 
 
 def test_what_execute_returns_is_answered() -> None:
-    assert run(Model(lambda requests: [1])).said == [("answer", [1])]
+    assert run(Model(lambda requests: [1])).lines == [("answer", [1])]
 
 
 def test_a_coroutine_is_waited_for() -> None:
@@ -68,7 +68,7 @@ def test_a_coroutine_is_waited_for() -> None:
         await asyncio.sleep(0)
         return [2]
 
-    assert run(Model(execute), batches=2).said == [("answer", [2]), ("answer", [2])]
+    assert run(Model(execute), batches=2).lines == [("answer", [2]), ("answer", [2])]
 
 
 @pytest.mark.parametrize("error", [ValueError("bad"), SystemExit(1), KeyboardInterrupt(), MemoryError()])
@@ -81,7 +81,7 @@ def test_what_execute_raises_fails_the_requests_and_not_the_worker(error: BaseEx
             raise error
         return [3]
 
-    (what, text), second = run(Model(execute), batches=2).said
+    (what, text), second = run(Model(execute), batches=2).lines
     assert what == "fail"
     assert text.startswith(f"{type(error).__name__}: {error}\n\nAt:\n  {__file__}(")
     assert text.endswith("): execute\n")
@@ -92,7 +92,7 @@ def test_a_call_that_does_not_fit_fails_the_requests() -> None:
     def execute() -> None:
         pass
 
-    ((what, text),) = run(Model(execute)).said
+    ((what, text),) = run(Model(execute)).lines
     assert what == "fail"
     assert "takes 0 positional arguments but 1 was given" in text
     assert "At:" not in text
@@ -107,8 +107,8 @@ def test_nothing_of_a_request_is_held_after_a_failure() -> None:
         try:
             raise ValueError
         except ValueError as error:
-            kept = error
-            raise RuntimeError from kept
+            held = error
+            raise RuntimeError from held
 
     assert run(Model(execute), batches=2).held == [0, 0]
 
@@ -140,12 +140,12 @@ def test_a_decoupled_coroutine_goes_on_in_the_background() -> None:
     link = Link()
     executor = Executor(link, Model(execute), "m_0_0", True)  # type: ignore[arg-type]
     link.serve(executor, 2)
-    assert link.said == [("answer", None), ("answer", None)]
+    assert link.lines == [("answer", None), ("answer", None)]
     gate.set()
-    assert link.failed.acquire(timeout=PATIENCE_S)
-    assert link.failed.acquire(timeout=PATIENCE_S)
+    assert link.failed.acquire(timeout=TIMEOUT_S)
+    assert link.failed.acquire(timeout=TIMEOUT_S)
     executor.finish()
-    assert [text.partition("At:")[0] for _, text in link.said[2:]] == ["ValueError: late\n\n"] * 2
+    assert [text.partition("At:")[0] for _, text in link.lines[2:]] == ["ValueError: late\n\n"] * 2
 
 
 def test_a_decoupled_coroutine_must_return_none() -> None:
@@ -154,8 +154,8 @@ def test_a_decoupled_coroutine_must_return_none() -> None:
 
     link = run(Model(execute), decoupled=True)
     text = "Python model 'm_0_0' is using the decoupled mode and the execute function must return None."
-    assert link.failed.acquire(timeout=PATIENCE_S)
-    assert ("fail", text) in link.said
+    assert link.failed.acquire(timeout=TIMEOUT_S)
+    assert ("fail", text) in link.lines
 
 
 def test_finalize_may_use_the_loop_of_execute() -> None:
@@ -171,7 +171,7 @@ def test_finalize_may_use_the_loop_of_execute() -> None:
             self.closed = True
 
         def finalize(self) -> None:
-            asyncio.run_coroutine_threadsafe(self.close(), self.loop).result(PATIENCE_S)
+            asyncio.run_coroutine_threadsafe(self.close(), self.loop).result(TIMEOUT_S)
 
     model = WithSession()
     run(model)

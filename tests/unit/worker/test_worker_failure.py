@@ -155,8 +155,8 @@ def test_forgetting_frees_what_frames_hold_without_the_garbage_collector() -> No
         try:
             raise ValueError
         except ValueError as error:
-            kept = error  # the frame holds the exception that holds the frame
-            raise RuntimeError from kept
+            held = error  # the frame holds the exception that holds the frame
+            raise RuntimeError from held
 
     gc.disable()
     try:

@@ -12,20 +12,20 @@ from alipes.worker.triton.metrics import MetricFamily
 def test_families_and_series_are_created_on_the_server(link: Any) -> None:
     link.answers = [{"family": 4}, {"metric": 7}]
     family = MetricFamily(name="requests", description="Requests seen", kind=MetricFamily.COUNTER)
-    kept = family.Metric(labels={"model": "m", "version": 1})
+    metric = family.Metric(labels={"model": "m", "version": 1})
     assert link.calls == [
         ("metric.family", {"name": "requests", "description": "Requests seen", "kind": "counter"}),
         ("metric.create", {"family": 4, "labels": {"model": "m", "version": "1"}, "buckets": None}),
     ]
-    del kept
+    del metric
 
 
 def test_a_histogram_has_buckets(link: Any) -> None:
     link.answers = [{"family": 4}, {"metric": 7}]
     family = MetricFamily("seconds", "Time", MetricFamily.HISTOGRAM)
-    kept = family.Metric(buckets=[1, 2.5])
+    metric = family.Metric(buckets=[1, 2.5])
     assert link.calls[1] == ("metric.create", {"family": 4, "labels": {}, "buckets": [1.0, 2.5]})
-    del kept
+    del metric
 
 
 @pytest.fixture

@@ -43,12 +43,12 @@ class Script:
 def run() -> Iterator[type[Script]]:
     made: list[Script] = []
 
-    class Kept(Script):
+    class HeldScript(Script):
         def __init__(self, *arguments: str, **more: object) -> None:
             super().__init__(*arguments, **more)  # type: ignore[arg-type]
             made.append(self)
 
-    yield Kept
+    yield HeldScript
     for script in made:
         script.process.kill()
         script.process.communicate()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from alipes.worker.executor import Executor
 from alipes.worker.readiness import Readiness
-from support.waiting import PATIENCE_S
+from support.waiting import TIMEOUT_S
 
 
 class Link:
@@ -36,13 +36,13 @@ class Link:
     def ask(self, number: int = 1) -> bool:
         """One question and the answer to it."""
         self.questions.put(number)
-        answered, ready = self.answers.get(timeout=PATIENCE_S)
+        answered, ready = self.answers.get(timeout=TIMEOUT_S)
         assert answered == number
         return ready
 
 
 @contextmanager
-def asked(check: Any) -> Iterator[Link]:
+def checked(check: Any) -> Iterator[Link]:
     """A link to a model with this `is_ready`."""
     link = Link()
     executor = Executor(link, SimpleNamespace(), "m_0_0", decoupled=False)  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def test_a_model_without_the_method_has_no_say() -> None:
 
 def test_each_question_is_answered_with_its_number() -> None:
     says = iter([True, False, True])
-    with asked(lambda: next(says)) as link:
+    with checked(lambda: next(says)) as link:
         assert link.ask(1)
         assert not link.ask(2)
         assert link.ask(5)
@@ -76,7 +76,7 @@ def test_a_coroutine_runs_on_the_loop_of_the_model_s_others() -> None:
     async def where() -> bool:
         return threading.current_thread().name == "alipes-coroutines"
 
-    with asked(where) as link:
+    with checked(where) as link:
         assert link.ask()
 
 
@@ -88,13 +88,13 @@ def test_a_coroutine_that_nobody_announced_runs_too() -> None:
     def check() -> object:
         return soon()
 
-    with asked(check) as link:
+    with checked(check) as link:
         assert link.ask()
 
 
 @pytest.mark.parametrize("found", [1, None, "yes"])
 def test_what_is_no_truth_value_is_not_ready(found: object) -> None:
-    with asked(lambda: found) as link:
+    with checked(lambda: found) as link:
         assert not link.ask()
     [(level, file, _, text)] = link.lines
     assert (level, file) == (1, "model.py")
@@ -103,7 +103,7 @@ def test_what_is_no_truth_value_is_not_ready(found: object) -> None:
 
 def test_a_reason_is_told_once_and_again_after_it_was_gone() -> None:
     says: list[object] = [1, 1, True, 1]
-    with asked(lambda: says.pop(0)) as link:
+    with checked(lambda: says.pop(0)) as link:
         assert [link.ask(number) for number in (1, 2, 3, 4)] == [False, False, True, False]
     assert len(link.lines) == 2
 
@@ -113,7 +113,7 @@ def test_what_it_raises_is_told_with_its_place(error: type[BaseException]) -> No
     def check() -> bool:
         raise error("broken")
 
-    with asked(check) as link:
+    with checked(check) as link:
         assert not link.ask(1)
         assert not link.ask(2)
     [(_, _, _, text)] = link.lines

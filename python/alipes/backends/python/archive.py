@@ -65,8 +65,8 @@ def _settle(folder: Path) -> None:
     if python.exists() and program.exists():
         done = subprocess.run([python, program], stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode != 0:
-            said = done.stderr.decode(errors="replace").strip()
-            raise ModelLoadError(f"conda-unpack of {folder} failed with exit code {done.returncode}: {said}")
+            message = done.stderr.decode(errors="replace").strip()
+            raise ModelLoadError(f"conda-unpack of {folder} failed with exit code {done.returncode}: {message}")
 
 
 def _refused(archive: Path, what: str) -> ModelLoadError:

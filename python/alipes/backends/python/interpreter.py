@@ -16,7 +16,7 @@ __all__ = ["check_interpreter"]
 _OLDEST: Final = (3, 11)
 """What `alipes._core` is built for; every later version takes the same file."""
 
-_PATIENCE_S: Final = 120.0
+_TIMEOUT_S: Final = 120.0
 """How long the first start may take: from a slow disk, with numpy."""
 
 # Any Python must be able to run it, however old. The current folder, where `-c` looks first, is not the model's.
@@ -71,21 +71,21 @@ def _ask(python: Path, variables: Mapping[str, str], name: str) -> dict[str, Any
             [str(python), "-c", _QUESTION],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_PATIENCE_S,
+            timeout=_TIMEOUT_S,
             env={**os.environ, **variables},
             check=False,
         )
     except OSError as error:
         raise _unfit(python, name, f"cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise _unfit(python, name, f"gave no answer within {_PATIENCE_S:g} s") from error
+        raise _unfit(python, name, f"gave no answer within {_TIMEOUT_S:g} s") from error
     # The last line: what a `sitecustomize` prints comes before.
     line = (done.stdout.splitlines() or [b""])[-1]
     try:
         return dict(json.loads(line))
     except ValueError as error:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        last = f": {said[-1]}" if said else ""
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        last = f": {lines[-1]}" if lines else ""
         raise _unfit(python, name, f"does not work, exit code {done.returncode}{last}") from error
 
 

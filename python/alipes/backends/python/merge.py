@@ -54,15 +54,15 @@ def _read(completed: dict[str, Any], name: str) -> ModelConfig:
 
 def _take_scheduler(config: ModelConfig, returned: ModelConfig) -> None:
     """The scheduler that was chosen stays as it was; a first one is taken over."""
-    given, chosen = config.WhichOneof(_SCHEDULER), returned.WhichOneof(_SCHEDULER)
-    if given is None and chosen is not None:
+    current, chosen = config.WhichOneof(_SCHEDULER), returned.WhichOneof(_SCHEDULER)
+    if current is None and chosen is not None:
         getattr(config, chosen).CopyFrom(getattr(returned, chosen))
-    elif given != chosen:
+    elif current != chosen:
         raise ConfigError(
-            f"Cannot update scheduling choice from {_number(config, given)} to {_number(config, chosen)} when "
+            f"Cannot update scheduling choice from {_number(config, current)} to {_number(config, chosen)} when "
             "auto-completing.",
-            key=given,
-            hint=f"auto_complete_config took {given} for {chosen or 'no scheduler'}",
+            key=current,
+            hint=f"auto_complete_config took {current} for {chosen or 'no scheduler'}",
             code="INTERNAL",
         )
 

@@ -55,8 +55,8 @@ class AveragerBackend(StreamingBackend):
                 "parameters.num_updates",
             )
         channels = axis[0] if axis else 0
-        told = {"update_size": update, "batch_size": batch, "kernel_size": kernel}
-        self.check_sizes({**told, "channels": channels} if channels else told)
+        sizes = {"update_size": update, "batch_size": batch, "kernel_size": kernel}
+        self.check_sizes({**sizes, "channels": channels} if channels else sizes)
         sizes = {"update": update, "updates": updates, "batch": batch, "channels": channels, "kernel": kernel}
         return {**sizes, "unbiased": True} if self.size("unbiased_start", 0) else sizes
 

@@ -102,10 +102,10 @@ class StreamingBackend(Backend):
             ConfigError: If a parameter says something else.
         """
         for key, size in sizes.items():
-            given = self._parameters.sizes.get(key, size)
-            if given != size:
+            configured = self._parameters.sizes.get(key, size)
+            if configured != size:
                 raise self.error(
-                    f"has the parameter '{key}' of {given}, but its tensors say {size}", f"parameters.{key}"
+                    f"has the parameter '{key}' of {configured}, but its tensors say {size}", f"parameters.{key}"
                 )
 
     def error(self, text: str, key: str) -> ConfigError:

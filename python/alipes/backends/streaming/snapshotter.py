@@ -71,9 +71,9 @@ class SnapshotterBackend(StreamingBackend):
             name, colon, count = part.strip().partition(":")
             channels = read_int(count, 1, 2**31 - 1) if colon else 0
             if not name or channels is None or name in named or len(parts) > MAX_STEP_TENSORS:
-                given = self.text("channels")
+                configured = self.text("channels")
                 raise self.error(
-                    f"needs outputs, or a parameter 'channels' such as 'strain:2,witness'; got '{given}'",
+                    f"needs outputs, or a parameter 'channels' such as 'strain:2,witness'; got '{configured}'",
                     "parameters.channels",
                 )
             named[name] = channels

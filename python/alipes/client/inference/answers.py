@@ -67,16 +67,16 @@ class Answers:
 
     def take_all(self) -> list[Any]:
         """Everything that is there. What came before an exception is given first, the exception at the next call."""
-        taken: list[Any] = []
+        answers: list[Any] = []
         while self._waiting:
             answer = self._waiting.popleft()
-            if isinstance(answer, Raised) and taken:
+            if isinstance(answer, Raised) and answers:
                 self._waiting.appendleft(answer)
                 break
-            taken.append(_opened(answer))
-        if not taken and self.take_nothing():
+            answers.append(_opened(answer))
+        if not answers and self.take_nothing():
             return self.take_all()
-        return taken
+        return answers
 
     def take_nothing(self) -> bool:
         """Sleeps a little where a caller asks in vain again; returns whether something came."""

@@ -85,13 +85,13 @@ def _load(calls: Calls, model: str) -> AlipesError | None:
 
 
 def _why(calls: Calls, address: str, model: str, version: int, refusal: AlipesError | None) -> str:
-    loads_when_asked = refusal is None or not (_POLLING in str(refusal) or "explicit" in str(refusal))
-    if not loads_when_asked and not _is_ready(calls, model, ""):
+    loads_on_request = refusal is None or not (_POLLING in str(refusal) or "explicit" in str(refusal))
+    if not loads_on_request and not _is_ready(calls, model, ""):
         return (
             f'Model "{model}" is not ready at {address}, and the server loads no models when asked ({refusal}): '
             "start it with --model-control-mode=explicit, or wait until it has loaded the model"
         )
-    if refusal is not None and loads_when_asked:
+    if refusal is not None and loads_on_request:
         return f'Model "{model}" could not be loaded at {address}: {refusal}'
     try:
         versions = ", ".join(str(one) for one in calls.metadata(model, "")["versions"])

@@ -35,7 +35,7 @@ class SharedMemory:
             raise ValueError(f"shared memory of {byte_size} bytes: expected at least one")
         self.name = f"alipes-{os.getpid()}-{secrets.token_hex(6)}"
         self.byte_size = byte_size
-        self._taken = 0
+        self._used = 0
         path = _FOLDER / self.name
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
         self._unlink = weakref.finalize(self, _unlink, path, os.getpid())
@@ -46,7 +46,7 @@ class SharedMemory:
             os.close(descriptor)
         self._bytes: npt.NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8)
         self._start: int = self._bytes.__array_interface__["data"][0]
-        self._forget: Callable[[], None] | None = None
+        self._on_close: Callable[[], None] | None = None
 
     def __enter__(self) -> SharedMemory:
         """The region itself."""
@@ -70,11 +70,11 @@ class SharedMemory:
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise ValueError("objects have no place in shared memory: expected a type of numbers")
-        begin = -(-self._taken // _ALIGNMENT) * _ALIGNMENT
+        begin = -(-self._used // _ALIGNMENT) * _ALIGNMENT
         end = begin + prod(shape) * kind.itemsize
         if end > self.byte_size:
             raise ValueError(f"{end - begin} bytes do not fit: {max(self.byte_size - begin, 0)} bytes are left")
-        self._taken = end
+        self._used = end
         return self.view(begin, tuple(shape), kind)
 
     def view(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -94,11 +94,11 @@ class SharedMemory:
 
     def on_close(self, forget: Callable[[], None]) -> None:
         """Has something done before the memory goes: the server is told."""
-        self._forget = forget
+        self._on_close = forget
 
     def close(self) -> None:
         """Has the server forget the region. The memory itself goes with the last array in it."""
-        forget, self._forget = self._forget, None
+        forget, self._on_close = self._on_close, None
         try:
             if forget is not None:
                 forget()

@@ -33,12 +33,12 @@ SETTINGS: Final = (*_CACHE, *BACKENDS, *PYTHON, *METRICS, *TRACES)
 """Every setting, in the order of the reference page."""
 
 
-def read_settings(flag: str, given: Sequence[str]) -> tuple[dict[str, Value], list[str]]:
+def read_settings(flag: str, texts: Sequence[str]) -> tuple[dict[str, Value], list[str]]:
     """Take the values of a flag apart.
 
     Args:
         flag: `backend-config`, `metrics-config`, `trace-config` or `cache-config`.
-        given: The values in the order given, `<key>=<value>` or `<scope>,<key>=<value>`; a later one wins, unless the
+        texts: The values in the order given, `<key>=<value>` or `<scope>,<key>=<value>`; a later one wins, unless the
             setting is a list.
 
     Returns:
@@ -49,7 +49,7 @@ def read_settings(flag: str, given: Sequence[str]) -> tuple[dict[str, Value], li
     """
     values = {row.option: row.default for row in SETTINGS if row.flag == flag and row.option}
     notices: list[str] = []
-    for text in given:
+    for text in texts:
         row, value = _read_setting(flag, text)
         if row is None:
             notices.append(f"--{flag}={text} is ignored: no such backend is offered")

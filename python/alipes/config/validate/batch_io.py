@@ -19,7 +19,7 @@ def check_batch_io(config: ModelConfig) -> None:
             raise ConfigError(
                 f"batch input data type must be TYPE_INT32 or TYPE_FP32 for {config.name}", key="batch_input.data_type"
             )
-    taken: set[str] = set()
+    seen: set[str] = set()
     for made in config.batch_output:
         _check_sources(config, made, "batch output", inputs)
         for target in made.target_name:
@@ -27,12 +27,12 @@ def check_batch_io(config: ModelConfig) -> None:
                 raise ConfigError(
                     f"unknown target output name '{target}' for {config.name}", key="batch_output.target_name"
                 )
-            if target in taken:
+            if target in seen:
                 raise ConfigError(
                     f"target output name '{target}' can only be specified once for {config.name}",
                     key="batch_output.target_name",
                 )
-            taken.add(target)
+            seen.add(target)
 
 
 def _check_sources(config: ModelConfig, made: ModelConfig, called: str, inputs: set[str]) -> None:

@@ -72,8 +72,8 @@ def _own_tensors(config: ModelConfig) -> dict[str, _Tensor]:
     tensors: dict[str, _Tensor] = {}
     for tensor in (*config.input, *config.output):
         dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
-        said = _Tensor(config.name, tensor.data_type, tuple(dims), config.max_batch_size > 0)
-        tensors.setdefault(tensor.name, said)
+        found = _Tensor(config.name, tensor.data_type, tuple(dims), config.max_batch_size > 0)
+        tensors.setdefault(tensor.name, found)
     return tensors
 
 
@@ -120,18 +120,18 @@ def _check_fits(
 
     Shapes agree with their batch dimensions, or without: a model that does not batch may take a batch as one tensor.
     """
-    said = _Tensor(step.model_name, declared.data_type, tuple(declared.dims), model.max_batch_size > 0)
-    known = tensors.setdefault(tensor, said)
+    found = _Tensor(step.model_name, declared.data_type, tuple(declared.dims), model.max_batch_size > 0)
+    known = tensors.setdefault(tensor, found)
     where = f"in ensemble {config.name}, ensemble tensor {tensor}: inconsistent"
-    if known.data_type != said.data_type:
+    if known.data_type != found.data_type:
         raise _error(
             f"{where} data type: {config_name(known.data_type)} is inferred from model {known.model} while "
-            f"{config_name(said.data_type)} is inferred from model {said.model}"
+            f"{config_name(found.data_type)} is inferred from model {found.model}"
         )
-    if not _agree(known.dims, said.dims) and not _agree(known.shape, said.shape):
+    if not _agree(known.dims, found.dims) and not _agree(known.shape, found.shape):
         raise _error(
-            f"{where} shape: {_text(known.shape)} is inferred from model {known.model} while {_text(said.shape)} is "
-            f"inferred from model {said.model}"
+            f"{where} shape: {_text(known.shape)} is inferred from model {known.model} while {_text(found.shape)} is "
+            f"inferred from model {found.model}"
         )
 
 

@@ -82,17 +82,17 @@ def _check_correlation(name: str, control: ModelConfig) -> None:
 
 
 def _check_values(name: str, kind: str, control: ModelConfig) -> None:
-    given = [values for values in _VALUES if getattr(control, values)]
-    if not given:
+    fields = [values for values in _VALUES if getattr(control, values)]
+    if not fields:
         raise _error(f"sequence batching must specify either {_EITHER} for {kind} for {name}", "control_input.control")
-    if len(given) > 1:
+    if len(fields) > 1:
         raise _error(
             f"sequence batching specifies more than one from {_EITHER} for {kind} for {name}", "control_input.control"
         )
-    if len(getattr(control, given[0])) != 2:
+    if len(getattr(control, fields[0])) != 2:
         raise _error(
-            f"sequence batching control '{given[0]}' must have exactly 2 entries for {kind} for {name}",
-            f"control_input.control.{given[0]}",
+            f"sequence batching control '{fields[0]}' must have exactly 2 entries for {kind} for {name}",
+            f"control_input.control.{fields[0]}",
         )
 
 

@@ -53,8 +53,8 @@ def _check_state(config: ModelConfig, state: ModelConfig) -> None:
             f"variable-size dimension for {config.name}",
             "dims",
         )
-    taken = {tensor.name for tensor in config.input}
-    if state.input_name in taken:
+    names = {tensor.name for tensor in config.input}
+    if state.input_name in names:
         raise _error(
             f"sequence batching state input '{state.input_name}' is an input of requests as well for {config.name}",
             "input_name",
@@ -78,16 +78,16 @@ def _check_initial(state: ModelConfig, initial: ModelConfig) -> None:
             f"'{name}'. {len(initial.dims)} != {len(state.dims)}",
             "initial_state.dims",
         )
-    for given, declared in zip(initial.dims, state.dims, strict=True):
-        if given < 0:
+    for size, declared in zip(initial.dims, state.dims, strict=True):
+        if size < 0:
             raise _error(
                 f"'initial_state' field for state input name '{name}' contains variable dimensions.",
                 "initial_state.dims",
             )
-        if declared not in (_ANY, given):
+        if declared not in (_ANY, size):
             raise _error(
                 f"'initial_state' dim for input name '{name}' doesn't match 'state' dim description. "
-                f"{given} != {declared}",
+                f"{size} != {declared}",
                 "initial_state.dims",
             )
 

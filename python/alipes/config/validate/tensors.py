@@ -42,8 +42,8 @@ def _check_tensor(config: ModelConfig, tensor: ModelConfig, side: str) -> None:
 
 
 def _missing(tensor: ModelConfig) -> tuple[str, str] | None:
-    given = {"name": bool(tensor.name), "data_type": tensor.data_type != INVALID, "dims": bool(tensor.dims)}
-    return next(((field, f"must specify '{field}'") for field, is_given in given.items() if not is_given), None)
+    present = {"name": bool(tensor.name), "data_type": tensor.data_type != INVALID, "dims": bool(tensor.dims)}
+    return next(((field, f"must specify '{field}'") for field, is_present in present.items() if not is_present), None)
 
 
 def _wrong_sizes(config: ModelConfig, tensor: ModelConfig) -> tuple[str, str] | None:

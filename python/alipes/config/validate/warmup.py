@@ -27,34 +27,34 @@ def check_warmup(config: ModelConfig, folder: Path) -> None:
             _check_input(config, folder, name, sample.inputs[name], expected.get(name))
 
 
-def _check_input(config: ModelConfig, folder: Path, name: str, given: ModelConfig, tensor: ModelConfig | None) -> None:
-    if any(size < 0 for size in given.dims):
+def _check_input(config: ModelConfig, folder: Path, name: str, sample: ModelConfig, tensor: ModelConfig | None) -> None:
+    if any(size < 0 for size in sample.dims):
         raise _error(f"warmup setting expects all variable-size dimensions are specified for input '{name}'", "dims")
-    source = given.WhichOneof("input_data_type")
+    source = sample.WhichOneof("input_data_type")
     if source is None:
         raise _error(f"{_NO_ID}warmup setting expects input '{name}' to have input_data_type set", "zero_data")
     if source == "input_data_file":
-        path = confined(folder / "warmup", given.input_data_file, "model_warmup.inputs.input_data_file")
-        _check_file(path, given)
-    if tensor is not None and given.data_type != tensor.data_type:
+        path = confined(folder / "warmup", sample.input_data_file, "model_warmup.inputs.input_data_file")
+        _check_file(path, sample)
+    if tensor is not None and sample.data_type != tensor.data_type:
         raise _error(
-            f"{_NO_ID}inference input '{name}' data-type is '{v2_name(given.data_type)}', but model '{config.name}' "
+            f"{_NO_ID}inference input '{name}' data-type is '{v2_name(sample.data_type)}', but model '{config.name}' "
             f"expects '{v2_name(tensor.data_type)}'",
             "data_type",
         )
 
 
-def _check_file(path: Path, given: ModelConfig) -> None:
+def _check_file(path: Path, sample: ModelConfig) -> None:
     """The file holds at least one row's bytes; strings have no fixed size, so theirs are read by the request."""
     try:
         size = path.stat().st_size
     except OSError as error:
         raise _error(f"failed to stat file {path}", "input_data_file", code="INTERNAL") from error
-    element = element_bytes(given.data_type)
-    expected = prod(given.dims) * element if element is not None else 0
+    element = element_bytes(sample.data_type)
+    expected = prod(sample.dims) * element if element is not None else 0
     if size < expected:
         raise _error(
-            f"{_NO_ID}warmup setting expects {expected} bytes, but the data provided from {given.input_data_file} "
+            f"{_NO_ID}warmup setting expects {expected} bytes, but the data provided from {sample.input_data_file} "
             f"only has {size} bytes",
             "input_data_file",
         )

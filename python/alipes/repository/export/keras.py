@@ -51,8 +51,8 @@ class KerasSavedModel(Exporter):
         inputs, outputs = _declare(source, request)
         tensorflow: Any = import_module("tensorflow")
         specs = [
-            tensorflow.TensorSpec(tensor.shape, tensor.dtype, name=given)
-            for given, tensor in zip(inputs, source.inputs, strict=True)
+            tensorflow.TensorSpec(tensor.shape, tensor.dtype, name=wanted)
+            for wanted, tensor in zip(inputs, source.inputs, strict=True)
         ]
 
         @tensorflow.function(input_signature=specs)  # type: ignore[untyped-decorator]
@@ -84,8 +84,8 @@ def _declare(source: Any, request: ExportRequest) -> tuple[list[str], list[str]]
             raise ExportError(f"export of model '{config.name}': {len(found)} {side}s for the names {listed}")
     own = {name: tuple(tensor.shape) for name, tensor in zip(inputs, source.inputs, strict=True)}
     if shapes is not None:
-        given = dict(shapes) if isinstance(shapes, Mapping) else dict(zip(inputs, shapes, strict=False))
-        for name, shape in given.items():
+        wanted = dict(shapes) if isinstance(shapes, Mapping) else dict(zip(inputs, shapes, strict=False))
+        for name, shape in wanted.items():
             sizes = tuple(None if size in (None, -1) else size for size in shape)
             if own[name] != sizes:
                 raise ExportError(
@@ -115,9 +115,9 @@ def _check(source: Any, inputs: Sequence[str], outputs: Sequence[str], folder: P
 def _sample(tensor: Any, name: str, request: ExportRequest, index: int) -> np.ndarray:
     examples = request.examples
     if examples is not None:
-        given = examples.get(name) if isinstance(examples, Mapping) else examples[index]
-        if given is not None:
-            return np.asarray(given)
+        wanted = examples.get(name) if isinstance(examples, Mapping) else examples[index]
+        if wanted is not None:
+            return np.asarray(wanted)
     if None in tuple(tensor.shape)[1:]:
         raise ExportError(
             f"input '{name}' has a variable size beside the batch, so an example is needed: "

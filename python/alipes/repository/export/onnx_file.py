@@ -73,9 +73,9 @@ def declare_onnx(file: Path, request: ExportRequest) -> None:
         raise ExportError(f"model '{name}': ONNX Runtime cannot load the file: {error}") from error
     inputs, outputs = _ports(name, session.get_inputs()), _ports(name, session.get_outputs())
     if request.output_names is not None and set(request.output_names) != set(outputs):
-        given = ", ".join(map(repr, request.output_names))
-        raise ExportError(f"model '{name}': output names {given}, but the file's are {', '.join(map(repr, outputs))}")
-    _check_given(request, inputs)
+        wanted = ", ".join(map(repr, request.output_names))
+        raise ExportError(f"model '{name}': output names {wanted}, but the file's are {', '.join(map(repr, outputs))}")
+    _check_shapes(request, inputs)
     for side, ports in (("input", inputs), ("output", outputs)):
         types = {port: one.datatype for port, one in ports.items()}
         declare(request.config._proto, side, {port: one.shape for port, one in ports.items()}, types)  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def _ports(model: str, found: Any) -> dict[str, _Port]:
     return ports
 
 
-def _check_given(request: ExportRequest, inputs: Mapping[str, _Port]) -> None:
+def _check_shapes(request: ExportRequest, inputs: Mapping[str, _Port]) -> None:
     """Shapes may be given for a file too; they are those of the file, or refused."""
     shapes = request.input_shapes
     if shapes is None:

@@ -72,17 +72,17 @@ class PythonFunction(Exporter):
 
     def export(self, source: FunctionType, request: ExportRequest) -> None:
         """Take the function out of its module, call what was taken, and write the model around it."""
-        taken = function_source(source)
+        extracted = function_source(source)
         arguments = _arguments(source)
         shapes = request.input_shapes
         if shapes is not None and not isinstance(shapes, Mapping):
             shapes = dict(zip(arguments, shapes, strict=False))
         declare(request.config._proto, "input", shapes, request.input_dtypes or {})
         inputs = _bind(request, arguments)
-        if taken.arrays:
-            np.savez(request.folder / _ARRAYS, **taken.arrays)  # type: ignore[arg-type]
+        if extracted.arrays:
+            np.savez(request.folder / _ARRAYS, **extracted.arrays)  # type: ignore[arg-type]
         file = request.folder / conventions[self.platform]
-        text = taken.text(_ARRAYS)
+        text = extracted.text(_ARRAYS)
         samples = _samples(request, inputs, rows=2)
         others = _samples(request, inputs, rows=3)
         results, other_results = _call(source, samples), _call(source, others)
@@ -121,8 +121,8 @@ def _bind(request: ExportRequest, arguments: Sequence[str]) -> dict[str, str]:
 def _samples(request: ExportRequest, inputs: Mapping[str, str], rows: int) -> dict[str, np.ndarray]:
     config = request.config
     declared = {tensor.name: tensor for tensor in config.input}
-    given = request.examples or {}
-    examples = dict(given) if isinstance(given, Mapping) else dict(zip(inputs.values(), given, strict=False))
+    wanted = request.examples or {}
+    examples = dict(wanted) if isinstance(wanted, Mapping) else dict(zip(inputs.values(), wanted, strict=False))
     rows = min(rows, config.max_batch_size or rows)
     found = {}
     for argument, name in inputs.items():

@@ -94,8 +94,8 @@ def _columns(source: Any, request: ExportRequest) -> list[tuple[str, Any]]:
         shapes = {"input": (None, columns)}
     if not isinstance(shapes, Mapping):
         shapes = {f"input_{index}": shape for index, shape in enumerate(shapes)}
-    given = request.input_dtypes or {}
-    datatypes = dict(given) if isinstance(given, Mapping) else dict(zip(shapes, given, strict=False))
+    wanted = request.input_dtypes or {}
+    datatypes = dict(wanted) if isinstance(wanted, Mapping) else dict(zip(shapes, wanted, strict=False))
     known = {tensor.name: v2_name(tensor.data_type) for tensor in config.input}
     found = []
     for name, shape in shapes.items():
@@ -117,9 +117,11 @@ def _rename(made: Any, names: list[str], model: str) -> None:
         )
     new = dict(zip(before, names, strict=True))
     inner = {name for node in made.graph.node for name in (*node.input, *node.output)} - set(before)
-    taken = inner & set(names)
-    if taken:
-        raise ExportError(f"export of model '{model}': the name '{taken.pop()}' stands for something else in the graph")
+    clashing = inner & set(names)
+    if clashing:
+        raise ExportError(
+            f"export of model '{model}': the name '{clashing.pop()}' stands for something else in the graph"
+        )
     for node in made.graph.node:
         node.input[:] = [new.get(name, name) for name in node.input]
         node.output[:] = [new.get(name, name) for name in node.output]
@@ -152,10 +154,10 @@ def _samples(request: ExportRequest, name: str, columns: int) -> np.ndarray:
     examples = request.examples
     if examples is None:
         return np.random.default_rng(0).standard_normal((_ROWS, columns))
-    given = examples.get(name) if isinstance(examples, Mapping) else examples[0]
-    if given is None:
+    wanted = examples.get(name) if isinstance(examples, Mapping) else examples[0]
+    if wanted is None:
         raise ExportError(f"there is no example of input '{name}'")
-    return np.asarray(given)
+    return np.asarray(wanted)
 
 
 def _expected(source: Any, rows: np.ndarray) -> list[np.ndarray]:

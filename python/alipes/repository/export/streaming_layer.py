@@ -68,19 +68,19 @@ class StreamingExporter(Exporter):
         name, shape = source.input
         shapes = {name: shape, **dict(zip(source.input_names, source.states.values(), strict=True))}
         states = source.output_names(self.platform)
-        told = replace(
+        extended = replace(
             request,
             input_shapes=shapes,
             output_names=[*source.outputs, *states],
             input_dtypes=dict.fromkeys(shapes, source.datatype),
         )
-        self.exporter().run(source.module, told)
-        given = {tensor.name: tuple(tensor.dims) for tensor in proto.output}
+        self.exporter().run(source.module, extended)
+        exported = {tensor.name: tuple(tensor.dims) for tensor in proto.output}
         for state, (wanted, shape) in zip(states, source.states.items(), strict=True):
-            if given[state] != tuple(to_dims(shape)):
+            if exported[state] != tuple(to_dims(shape)):
                 raise ExportError(
                     f"export of model '{proto.name}': state '{wanted}' has shape {list(shape)} and comes out as "
-                    f"{list(given[state])}; a state keeps its shape"
+                    f"{list(exported[state])}; a state keeps its shape"
                 )
         _take_out(proto.input, source.input_names)
         _take_out(proto.output, states)
@@ -111,6 +111,6 @@ def _declare_states(batching: Any, source: StreamingLayer, outputs: list[str]) -
     """Each state begins as zeros."""
     del batching.state[:]
     kind = datatype_number(source.datatype)
-    for (name, shape), taken, given in zip(source.states.items(), source.input_names, outputs, strict=True):
-        state = batching.state.add(input_name=taken, output_name=given, data_type=kind, dims=shape)
+    for (name, shape), input_name, exported in zip(source.states.items(), source.input_names, outputs, strict=True):
+        state = batching.state.add(input_name=input_name, output_name=exported, data_type=kind, dims=shape)
         state.initial_state.add(name=name, data_type=kind, dims=shape, zero_data=True)

@@ -94,7 +94,7 @@ def trace(module: Any, request: ExportRequest, *, default_output: str = "output_
     current().step("running it on samples")
     config = request.config
     arguments, most = argument_names(module)
-    shapes, types = _inputs_given(module, request, arguments)
+    shapes, types = _inputs_of(module, request, arguments)
     declare(config._proto, "input", shapes, types)
     names = [tensor.name for tensor in config.input]
     order = _argument_order(config.name, names, arguments, most)
@@ -165,7 +165,7 @@ def _argument_order(model: str, names: Sequence[str], arguments: Sequence[str], 
     return order
 
 
-def _inputs_given(module: Any, request: ExportRequest, arguments: Sequence[str]) -> tuple[Any, dict[str, object]]:
+def _inputs_of(module: Any, request: ExportRequest, arguments: Sequence[str]) -> tuple[Any, dict[str, object]]:
     """Shapes and datatypes of the inputs as far as they are given, or follow from the examples or the model."""
     shapes, examples = request.input_shapes, request.examples
     if shapes is None and examples is not None and not request.config.input:
@@ -174,11 +174,11 @@ def _inputs_given(module: Any, request: ExportRequest, arguments: Sequence[str])
         shapes = {name: (None, *one.shape[1:]) for name, one in examples.items()}
     names = list(shapes) if isinstance(shapes, Mapping) else [tensor.name for tensor in request.config.input]
     names = names or [f"input_{index}" for index in range(len(shapes or ()))]
-    given = _by_name(request.input_dtypes, names)
+    wanted = _by_name(request.input_dtypes, names)
     from_examples = {name: one.dtype for name, one in _by_name(examples, names).items()}
     # What is declared is not contradicted by a guess.
     guessed = {} if request.config.input else dict.fromkeys(names, _floating_type(module))
-    return shapes, {**guessed, **from_examples, **given}
+    return shapes, {**guessed, **from_examples, **wanted}
 
 
 def _floating_type(module: Any) -> object:
@@ -186,15 +186,15 @@ def _floating_type(module: Any) -> object:
     return next(weights, "FP32")
 
 
-def _by_name(given: Any, names: Sequence[str]) -> dict[str, Any]:
-    if given is None:
+def _by_name(wanted: Any, names: Sequence[str]) -> dict[str, Any]:
+    if wanted is None:
         return {}
-    if isinstance(given, Mapping):
-        unknown = [name for name in given if name not in names]
+    if isinstance(wanted, Mapping):
+        unknown = [name for name in wanted if name not in names]
         if unknown:
             raise ExportError(f"there is no input '{unknown[0]}', only {_listed(names)}")
-        return dict(given)
-    values = [given] if hasattr(given, "shape") else list(given)
+        return dict(wanted)
+    values = [wanted] if hasattr(wanted, "shape") else list(wanted)
     return dict(zip(names, values, strict=False))
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias
 
 from alipes.errors import RepositoryError, RepositoryUseError
 
-__all__ = ["Names", "NoFilesFoundError", "Store", "Taken"]
+__all__ = ["Names", "NoFilesFoundError", "PathExists", "Store"]
 
 Names: TypeAlias = list[str]
 """The names in a folder; a class that has a method `list` cannot say `list[str]`."""
@@ -22,7 +22,7 @@ class NoFilesFoundError(RepositoryError, FileNotFoundError):
     """There is nothing at the place that was named."""
 
 
-class Taken(RepositoryUseError, FileExistsError):
+class PathExists(RepositoryUseError, FileExistsError):
     """There is something already where something was to be published."""
 
 
@@ -69,7 +69,7 @@ class Store(ABC):
         """Replace a file that still holds what is expected; None where there is to be none.
 
         Raises:
-            Taken: If it holds something else by now.
+            PathExists: If it holds something else by now.
         """
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Store(ABC):
         """Make a prepared folder appear at a path where there is nothing, or an empty folder.
 
         Raises:
-            Taken: If there is something.
+            PathExists: If there is something.
         """
 
     @abstractmethod

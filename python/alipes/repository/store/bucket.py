@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from alipes.errors import RepositoryError
 from alipes.progress.work import current
-from alipes.repository.store.base import Names, NoFilesFoundError, Store, Taken
+from alipes.repository.store.base import Names, NoFilesFoundError, PathExists, Store
 from alipes.repository.store.conditional import Conflict, create, replace_unchanged, token_in, token_of
 from alipes.repository.store.uploads import upload
 
@@ -104,7 +104,7 @@ class BucketStore(Store):
         except Conflict as error:
             # Of exporters beside each other, all but the first find that it was written already.
             if self._text(path) != content:
-                raise Taken(f"{path!r} in {self} was changed by somebody else") from error
+                raise PathExists(f"{path!r} in {self} was changed by somebody else") from error
 
     def _text(self, path: str) -> str | None:
         try:
@@ -154,11 +154,11 @@ class BucketStore(Store):
         try:
             create(self._files, claim, b"")
         except Conflict as error:
-            raise Taken(f"{path!r} in {self} is being exported by somebody else") from error
+            raise PathExists(f"{path!r} in {self} is being exported by somebody else") from error
         try:
             # Whoever had the claim before has let it go with the version in its place.
             if self.isdir(path):
-                raise Taken(f"there is something at {path!r} in {self} already")
+                raise PathExists(f"there is something at {path!r} in {self} already")
             try:
                 self._upload(prepared, path)
             except BaseException:

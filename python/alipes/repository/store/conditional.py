@@ -45,7 +45,7 @@ def create(files: Any, place: str, content: bytes) -> None:
     Raises:
         Conflict: If there is one.
     """
-    with _told(place):
+    with _as_conflict(place):
         if _kind(files) in ("gs", "s3", "az"):
             files.pipe_file(place, content, mode="create")
         elif files.exists(place):
@@ -62,7 +62,7 @@ def replace_unchanged(files: Any, place: str, content: bytes, token: str | None)
         Conflict: If it has another by now.
     """
     kind = _kind(files) if token is not None else ""
-    with _told(place):
+    with _as_conflict(place):
         if kind == "s3":
             files.pipe_file(place, content, IfMatch=token)
         elif kind == "az":
@@ -91,7 +91,7 @@ def _kind(files: Any) -> str:
 
 
 @contextmanager
-def _told(place: str) -> Iterator[None]:
+def _as_conflict(place: str) -> Iterator[None]:
     """Refusals of a condition as one error, whatever the client calls them."""
     try:
         yield

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from alipes.errors import RepositoryError
-from alipes.repository.store.base import Names, NoFilesFoundError, Store, Taken
+from alipes.repository.store.base import Names, NoFilesFoundError, PathExists, Store
 
 __all__ = ["LocalFileSystem"]
 
@@ -130,7 +130,7 @@ class LocalFileSystem(Store):
             prepared.rename(self._at(path))
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                raise Taken(f"there is something at {path!r} in {self} already") from error
+                raise PathExists(f"there is something at {path!r} in {self} already") from error
             raise
 
     def replace(self, prepared: Path, path: str) -> None:  # noqa: D102

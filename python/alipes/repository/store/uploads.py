@@ -18,7 +18,7 @@ def upload(files: Any, file: Path, place: str, task: Task) -> None:
         return
     callbacks: Any = import_module("fsspec.callbacks")
 
-    class Told(callbacks.Callback):  # type: ignore[misc]  # a class that is known once fsspec is
+    class Progress(callbacks.Callback):  # type: ignore[misc]  # a class that is known once fsspec is
         """Hands on what is new since the last call: some stores say how much came up, some how far they are."""
 
         seen = 0
@@ -27,7 +27,7 @@ def upload(files: Any, file: Path, place: str, task: Task) -> None:
             task.advance(self.value - self.seen)
             self.seen = self.value
 
-    told = Told()
-    files.put_file(str(file), place, callback=told)
+    progress = Progress()
+    files.put_file(str(file), place, callback=progress)
     # Not every store tells.
-    task.advance(file.stat().st_size - told.seen)
+    task.advance(file.stat().st_size - progress.seen)

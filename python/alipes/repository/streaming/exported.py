@@ -72,8 +72,8 @@ def add_streaming_model(  # noqa: PLR0913, PLR0917 - scripts call it so
     states = {state: _sizes(state, shape) for state, shape in zip(state_names, state_shapes, strict=True)}
     if not states or len(states) < len(state_names):
         raise ConfigError(f"a streaming model has states of different names, got {list(state_names)}", key="state")
-    taken = (input_name, _sizes(input_name, input_shape))
-    layer = StreamingLayer(streaming_layer, taken, states, tuple(output_names), datatype)
+    declared = (input_name, _sizes(input_name, input_shape))
+    layer = StreamingLayer(streaming_layer, declared, states, tuple(output_names), datatype)
     return add_prepared(repository, name, kind, streams_per_gpu, layer, **options)
 
 

@@ -119,7 +119,7 @@ def _check_batch(ensemble: EnsembleModel, tensor: ExposedTensor, batch: int) -> 
 
 def _free_key(ensemble: EnsembleModel, usual: str, model: str) -> str:
     """What the ensemble calls the stream: the usual name, or the model's too where that one is taken."""
-    return f"{model}.{usual}" if ensemble.is_taken(usual) else usual
+    return f"{model}.{usual}" if ensemble.has_tensor(usual) else usual
 
 
 @contextmanager

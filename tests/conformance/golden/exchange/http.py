@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, cast
 
-from support.server import PATIENCE_S
+from support.server import TIMEOUT_S
 
 from ..bodies import describe, encode, verbatim
 
-_TIMEOUT_S = PATIENCE_S
+_TIMEOUT_S = TIMEOUT_S
 _COMPARED_HEADERS = (
     "accept-encoding",
     "allow",
@@ -45,15 +45,15 @@ def send(address: str, request: Mapping[str, Any]) -> tuple[int, dict[str, str],
 def exchange(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a `request` step."""
     status, headers, raw = send(address, step["request"])
-    kept: dict[str, str | None] = {name: headers[name] for name in _COMPARED_HEADERS if name in headers}
-    kept.setdefault("content-type", None)
+    compared: dict[str, str | None] = {name: headers[name] for name in _COMPARED_HEADERS if name in headers}
+    compared.setdefault("content-type", None)
     body = (verbatim if step.get("verbatim") else describe)(raw, headers)
-    return {"response": {"status": status, "headers": kept, "body": body}}
+    return {"response": {"status": status, "headers": compared, "body": body}}
 
 
 def until(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     """The status of an `until` step: the expected one as soon as it comes, else the last one."""
-    deadline = time.monotonic() + max(step["within_ms"] / 1000, PATIENCE_S)
+    deadline = time.monotonic() + max(step["within_ms"] / 1000, TIMEOUT_S)
     while True:
         status, _, _ = send(address, step["until"])
         if status == step["status"] or time.monotonic() > deadline:

@@ -14,7 +14,7 @@ from google.protobuf import json_format
 from . import messages
 from .grpc import OPTIONS
 
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 # How long nothing has to come where nothing is expected.
 _QUIET_S = 3.0
 _HALF_CLOSE = object()
@@ -29,11 +29,11 @@ def exchange(address: str, step: Mapping[str, Any]) -> dict[str, Any]:
     assert method is not None, f"no method {step['stream']}"
     metadata = tuple(step.get("metadata", {}).items())
     with grpc.insecure_channel(address, options=OPTIONS) as channel:
-        talk = _Talk(channel.stream_stream(method.path), method, metadata)
+        open_stream = _OpenStream(channel.stream_stream(method.path), method, metadata)
         try:
-            return {"script": [talk.play(action) for action in step["script"]]}
+            return {"script": [open_stream.play(action) for action in step["script"]]}
         finally:
-            talk.hang_up()
+            open_stream.hang_up()
 
 
 def expected(script: Sequence[Action]) -> list[Action]:
@@ -44,7 +44,7 @@ def expected(script: Sequence[Action]) -> list[Action]:
     ]
 
 
-class _Talk:
+class _OpenStream:
     """One call, its requests fed from a queue and its responses collected by a thread."""
 
     def __init__(self, open_stream: Any, method: messages.Method, metadata: tuple[tuple[str, str], ...]) -> None:
@@ -53,7 +53,7 @@ class _Talk:
         self._changed = threading.Condition()
         self._inbox: list[Any] = []
         self._ended = False
-        self._call = open_stream(iter(self._sent()), metadata=metadata, timeout=_PATIENCE_S)
+        self._call = open_stream(iter(self._sent()), metadata=metadata, timeout=_TIMEOUT_S)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -66,7 +66,7 @@ class _Talk:
         """Ends the call, whatever state it is in."""
         self._outbox.put(_HALF_CLOSE)
         self._call.cancel()
-        self._reader.join(_PATIENCE_S)
+        self._reader.join(_TIMEOUT_S)
 
     def _sent(self) -> Iterator[bytes]:
         while (message := self._outbox.get()) is not _HALF_CLOSE:
@@ -86,11 +86,11 @@ class _Talk:
                 self._ended = True
                 self._changed.notify_all()
 
-    def _take(self, count: int, patience_s: float = _PATIENCE_S) -> list[Any]:
+    def _take(self, count: int, timeout_s: float = _TIMEOUT_S) -> list[Any]:
         with self._changed:
-            self._changed.wait_for(lambda: len(self._inbox) >= count or self._ended, patience_s)
-            taken, self._inbox[:] = self._inbox[:count], self._inbox[count:]
-            return taken
+            self._changed.wait_for(lambda: len(self._inbox) >= count or self._ended, timeout_s)
+            received, self._inbox[:] = self._inbox[:count], self._inbox[count:]
+            return received
 
     def _send(self, request: dict[str, Any]) -> Any:
         self._outbox.put(json_format.ParseDict(request, self._method.request()).SerializeToString())
@@ -98,7 +98,7 @@ class _Talk:
 
     def _receive(self, wanted: Mapping[str, Any]) -> Any:
         quiet = _NOTHING in (wanted, *wanted.get("$oneof", ()))
-        return next(iter(self._take(1, _QUIET_S if quiet else _PATIENCE_S)), _NOTHING)
+        return next(iter(self._take(1, _QUIET_S if quiet else _TIMEOUT_S)), _NOTHING)
 
     def _receive_any_order(self, wanted: Sequence[Any]) -> Any:
         return self._take(len(wanted))
@@ -123,7 +123,7 @@ class _Talk:
     def _end(self, _: Any) -> dict[str, Any]:
         self._outbox.put(_HALF_CLOSE)
         with self._changed:
-            self._changed.wait_for(lambda: self._ended, _PATIENCE_S)
+            self._changed.wait_for(lambda: self._ended, _TIMEOUT_S)
             rest = list(self._inbox)
         end = {"code": self._call.code().name}
         if end["code"] != "OK":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tritonclient.grpc as grpc_client
 
-from support.server import PATIENCE_S, ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
 
 _CONFIG = """
 backend: "python"
@@ -50,7 +50,7 @@ def add_model(repository: Path, name: str, code: str, *, decoupled: bool = False
 def ask(server: ServerProcess, model: str, how: str) -> tuple[int, str]:
     """Status, and the answer or the error."""
     tensor = {"name": "HOW", "shape": [1], "datatype": "BYTES", "data": [how]}
-    connection = http.client.HTTPConnection(server.http, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
     try:
         connection.request("POST", f"/v2/models/{model}/infer", json.dumps({"inputs": [tensor]}))
         answer = connection.getresponse()
@@ -66,14 +66,14 @@ def ask(server: ServerProcess, model: str, how: str) -> tuple[int, str]:
 def stream(server: ServerProcess, model: str, how: str) -> list[str]:
     """Everything that a request over a gRPC stream brings: answers, errors behind ``!``, and ``end``."""
     came: queue.Queue[tuple[Any, Any]] = queue.Queue()
-    given = grpc_client.InferInput("HOW", [1], "BYTES")
-    given.set_data_from_numpy(np.array([how], dtype=object))
+    tensor = grpc_client.InferInput("HOW", [1], "BYTES")
+    tensor.set_data_from_numpy(np.array([how], dtype=object))
     seen = []
     with grpc_client.InferenceServerClient(server.grpc) as client:
         client.start_stream(lambda result, error: came.put((result, error)))
-        client.async_stream_infer(model, [given], enable_empty_final_response=True)
+        client.async_stream_infer(model, [tensor], enable_empty_final_response=True)
         while True:
-            result, error = came.get(timeout=PATIENCE_S)
+            result, error = came.get(timeout=TIMEOUT_S)
             if error is not None:
                 seen.append(f"!{error.message()}")
                 break

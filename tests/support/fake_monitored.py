@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from alipes.monitor.columns import COUNT, DURATIONS
 
-from support.waiting import PATIENCE_S
+from support.waiting import TIMEOUT_S
 
 
-class Telling:
+class FakeMonitored:
     """One server, for both questions about models and metrics. A context manager.
 
     Attributes:
@@ -28,12 +28,12 @@ class Telling:
         self.metrics = ""
         self.status = 200
         self.models = models
-        self._asked = threading.Semaphore(0)
-        telling = self
+        self._scrapes = threading.Semaphore(0)
+        fake = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                telling._answer(self)
+                fake._answer(self)
 
             def log_message(self, *_: object) -> None:
                 """Says nothing."""
@@ -56,16 +56,16 @@ class Telling:
         self._server.server_close()
         self._thread.join()
 
-    def let_be_asked(self) -> None:
+    def wait_for_scrape(self) -> None:
         """Returns once the metrics have been asked for and answered as they are now.
 
         Raises:
             AssertionError: If nobody asks.
         """
-        while self._asked.acquire(blocking=False):
+        while self._scrapes.acquire(blocking=False):
             pass  # those who asked before
         for _ in range(2):  # the first may have been under way
-            assert self._asked.acquire(timeout=PATIENCE_S), "nobody asks for the metrics"
+            assert self._scrapes.acquire(timeout=TIMEOUT_S), "nobody asks for the metrics"
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         status, body = 404, b"{}"
@@ -81,10 +81,10 @@ class Telling:
         request.end_headers()
         request.wfile.write(body)
         if request.path == "/metrics":
-            self._asked.release()
+            self._scrapes.release()
 
 
 def counters(model: str, count: float, microseconds: float = 0, version: int = 1) -> str:
     """The lines of a model's counters."""
-    told = {COUNT: count, **dict.fromkeys(DURATIONS.values(), microseconds)}
-    return "".join(f'{name}{{version="{version}",model="{model}"}} {value:f}\n' for name, value in told.items())
+    counts = {COUNT: count, **dict.fromkeys(DURATIONS.values(), microseconds)}
+    return "".join(f'{name}{{version="{version}",model="{model}"}} {value:f}\n' for name, value in counts.items())

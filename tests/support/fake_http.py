@@ -1,4 +1,4 @@
-"""A server for one test: answers each request as it is told."""
+"""A server for one test: answers each request as it is scripted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def answering(answer: Answer) -> Iterator[int]:
+def fake_http(answer: Answer) -> Iterator[int]:
     """Serves until the block ends; gives the port."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -26,11 +26,11 @@ def answering(answer: Answer) -> Iterator[int]:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            told = answer()
-            if told is None:
+            scripted = answer()
+            if scripted is None:
                 self.close_connection = True
                 return
-            status, values = told
+            status, values = scripted
             body = json.dumps({"outputs": [{"data": list(values)}]}).encode() if values else b"no"
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))

@@ -25,7 +25,7 @@ INFER: Final = "/v2/models/double/infer"
 # A process that was given no time at all for longer than this tells nothing of the server: that time does not count.
 _STANDSTILL_S: Final = 0.1
 
-# A pause between two requests: a friend asks often, and leaves the machine to the others.
+# A pause between two requests: a steady_client asks often, and leaves the machine to the others.
 _PAUSE_S: Final = 0.002
 _TIMEOUT_S: Final = 60.0
 
@@ -35,12 +35,12 @@ _TIMEOUT_S: Final = 60.0
 NOISE_S: Final = 1.0
 
 
-class Friend:
+class SteadyClient:
     """Asks the model `double` over HTTP and gRPC, each over one connection, for as long as the context lasts."""
 
     def __init__(self, http_address: str, grpc_address: str) -> None:
         """Starts the process, which connects with its first request."""
-        command = [sys.executable, "-m", "support.friend", http_address, grpc_address]
+        command = [sys.executable, "-m", "support.steady_client", http_address, grpc_address]
         self._process = subprocess.Popen(
             command, cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -53,7 +53,7 @@ class Friend:
     ) -> None:
         self._process.communicate()
         if error is None:
-            assert self._process.returncode == 0, "the friend was not answered as it should be, see its output"
+            assert self._process.returncode == 0, "the steady client got a wrong answer, see its output"
 
     def latencies_s(self, at_least: int) -> list[float]:
         """How long each request took since this was asked last, in seconds, once there are so many.
@@ -65,7 +65,7 @@ class Friend:
         assert self._process.stdout is not None
         print(at_least, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
-        assert answer, "the friend was not answered as it should be, see its output"
+        assert answer, "the steady client got a wrong answer, see its output"
         return [float(latency) for latency in json.loads(answer)]
 
 
@@ -108,8 +108,8 @@ class _Work:
             self._changed.wait_for(lambda: self._errors or len(self._latencies_s) >= at_least, _TIMEOUT_S)
             if self._errors or len(self._latencies_s) < at_least:
                 return None
-            taken, self._latencies_s = self._latencies_s, []
-        return taken
+            latencies_s, self._latencies_s = self._latencies_s, []
+        return latencies_s
 
     def _run(self, work: Callable[[], None]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The cells of a talk about inference as a service that export models and ask for them, as they stand there.
+"""The cells of a lecture about inference as a service that export models and ask for them, as they stand there.
 
 Left out is what trains and compares on GPUs and what rents clusters. The cells import the toolkit under its oldest
 name; `utils` and `cluster`, which are the speaker's own, are stood in for.
@@ -19,16 +19,16 @@ import pytest
 from alipes import repository
 from support.buckets import Missing, google
 from support.cells import Cell, read_cells
+from support.lecture import CONFIG, SCALED
 from support.server import ServerProcess
-from support.talk import CONFIG, SCALED
 
-torch = pytest.importorskip("torch", reason="the talk exports PyTorch models")
+torch = pytest.importorskip("torch", reason="the lecture exports PyTorch models")
 pytestmark = [
     pytest.mark.extra("torch"),
     pytest.mark.filterwarnings("ignore"),
 ]  # the clients of buckets warn of each other
 
-CELLS = {cell.number: cell for cell in read_cells(Path(__file__).with_name("talk.txt"))}
+CELLS = {cell.number: cell for cell in read_cells(Path(__file__).with_name("lecture.txt"))}
 ROWS = 4000
 
 TREE = "my-repo/\n    my-model/\n{versions}        config.pbtxt\n"
@@ -159,9 +159,9 @@ def test_every_cell_does_what_it_shows(
 def check_answers(space: dict[str, Any]) -> None:
     """The ensemble gives what the two models give one after the other."""
     triton, rows = space["triton"], space["dataset"][:8]
-    asked = triton.InferInput("noisy", rows.shape, "FP32")
-    asked.set_data_from_numpy(rows)
-    y = space["client"].infer("end-to-end", [asked]).as_numpy("y")
+    tensor = triton.InferInput("noisy", rows.shape, "FP32")
+    tensor.set_data_from_numpy(rows)
+    y = space["client"].infer("end-to-end", [tensor]).as_numpy("y")
     with torch.no_grad():
         expected = space["inference_model"](space["noise_remover"](torch.from_numpy(rows))).numpy()
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""What a talk and a notebook on inference as a service do with a repository, line by line, and what they show."""
+"""What a lecture and a notebook on inference as a service do with a repository, line by line, and what they show."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import tritonclient.grpc as triton
 from alipes import repository as qv
+from support.lecture import CONFIG, INPUT_SIZE, SCALED
 from support.server import ServerProcess
-from support.talk import CONFIG, INPUT_SIZE, SCALED
 
 torch = pytest.importorskip("torch", reason="exports of PyTorch models need PyTorch")
 
@@ -54,7 +54,7 @@ def tree(path: str) -> str:
     return shown.getvalue()
 
 
-def test_the_talk(here: Path, inference_model: Any, noise_remover: Any, serve: Callable[..., ServerProcess]) -> None:
+def test_the_lecture(here: Path, inference_model: Any, noise_remover: Any, serve: Callable[..., ServerProcess]) -> None:
     repo = qv.ModelRepository("my-repo")
     entry = repo.add("my-model", platform=qv.Platform.ONNX)
     assert str(entry.config) == 'name: "my-model"\nplatform: "onnxruntime_onnx"\n'
@@ -94,9 +94,9 @@ def test_the_talk(here: Path, inference_model: Any, noise_remover: Any, serve: C
         assert client.is_model_ready("noise-remover")  # ensemble loads all its "step" models
         assert client.is_model_ready("end-to-end")
         noisy = np.random.default_rng(0).standard_normal((8, INPUT_SIZE)).astype(np.float32)
-        asked = triton.InferInput("noisy", noisy.shape, "FP32")
-        asked.set_data_from_numpy(noisy)
-        y = client.infer("end-to-end", [asked]).as_numpy("y")
+        tensor = triton.InferInput("noisy", noisy.shape, "FP32")
+        tensor.set_data_from_numpy(noisy)
+        y = client.infer("end-to-end", [tensor]).as_numpy("y")
     with torch.no_grad():
         expected = inference_model(noise_remover.eval()(torch.from_numpy(noisy))).numpy()
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
