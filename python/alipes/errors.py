@@ -295,7 +295,7 @@ class Unsupported(InferError):
 
 
 class Unauthenticated(InferError):
-    """The caller did not say who it is."""
+    """The caller sent no valid credentials."""
 
     code = "Unauthenticated"
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ModelKey(NamedTuple):
-    """What tells models apart.
+    """The identity of a model.
 
     Attributes:
         name: The model's name.
@@ -35,7 +35,7 @@ class IndexEntry:
     Attributes:
         name: The model.
         version: The version as text; empty for a model that has none yet.
-        state: ``None`` for a folder that nobody tried to load.
+        state: ``None`` for a folder whose load was never attempted.
         reason: Why the version is not ready; empty when there is nothing to say.
     """
 

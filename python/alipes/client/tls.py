@@ -1,4 +1,4 @@
-"""What a client is told of encrypted connections."""
+"""The settings of a client for encrypted connections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Whom a client trusts, and who it is itself. All files are PEM; they are read when a client is made.
+    """The roots that a client trusts, and its own certificate. All files are PEM; they are read when a client is made.
 
     Attributes:
         roots: The certificates of the authorities that are trusted; those that the system trusts by default.

@@ -25,7 +25,7 @@ __all__ = [
 EndpointName = Literal["http", "grpc", "metrics"]
 
 DEFAULT_PORTS: Final[dict[EndpointName, int]] = {"http": 8000, "grpc": 8001, "metrics": 8002}
-"""Where servers are, and where scripts look for them."""
+"""The usual ports of servers."""
 
 _HIGHEST_PORT: Final = 65535
 
@@ -87,14 +87,14 @@ def requested_endpoints(words: Sequence[str]) -> Endpoints:
 
 
 def choose_ports(endpoints: Endpoints, reserved_ports: Collection[int] = ()) -> Endpoints:
-    """The endpoints on ports that nobody listens at: the requested ones where they are free, else any.
+    """The endpoints on free ports: the requested ones if they are free, else any.
 
     Args:
         endpoints: What flags say about them.
-        reserved_ports: Ports at which somebody will listen before long.
+        reserved_ports: Ports that other servers of this process are about to use.
 
     Raises:
-        ServeError: If the script named a port itself, and somebody listens there.
+        ServeError: If the script named a port itself and it is in use.
     """
     chosen: Endpoints = dict(endpoints)
     moved: list[EndpointName] = []
@@ -115,7 +115,7 @@ def choose_ports(endpoints: Endpoints, reserved_ports: Collection[int] = ()) -> 
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether nobody listens at a port. Somebody may before we do: who starts a server has to see whether it did."""
+    """Whether a port is free. Another process may take it before the server does, so the start has to be checked."""
     with _socket(host) as probe:
         # What connections of the server before us left behind does not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""The file by which a server that belongs to nobody is found again."""
+"""The handle: a file by which a detached server is found again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REQUESTED_KEY: Final = "asked"
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A server that runs apart from who started it.
+    """A server that outlives the script that started it.
 
     Attributes:
         recipe: How it was started.

@@ -20,7 +20,7 @@ __all__ = ["Instance", "Source"]
 _FIRST_LOOK_S: Final = 0.02
 _LATER_LOOKS_S: Final = 0.25
 _PROGRESS_AFTER_S: Final = 0.5
-"""Before a wait is shown: most are over by then, and a line that flashes tells nobody anything."""
+"""A wait is shown after this time: most are over by then, and a line that flashes is noise."""
 _NAMED: Final = 3
 """Models that a line names; it counts the others."""
 _log = logging.getLogger("alipes.serve")
@@ -90,7 +90,7 @@ class Instance:
 
     @property
     def metrics(self) -> str:
-        """Where metrics are told, `host:port`."""
+        """The address of the metrics endpoint, `host:port`."""
         return self._address("metrics")
 
     @property

@@ -59,7 +59,7 @@ def look(address: str) -> State:
 def announces(log: Path, endpoints: Collection[str]) -> bool:
     """Whether the server whose log this is has opened all of these endpoints.
 
-    Whoever answers at one of its ports before that may be another server, which was quicker.
+    Before that, another server may answer at one of its ports.
     """
     try:
         opened = {_SERVICES[service] for service in _STARTED.findall(log.read_bytes())}

@@ -1,4 +1,4 @@
-"""A process that runs a server, known to whoever holds it by its id alone or as a child."""
+"""A process that runs a server, known by its id, or as a child."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Child:
 
 
 class Apart:
-    """A process that belongs to nobody: known by its id, and by when it started, since ids are used again."""
+    """A detached process: known by its id and its start time, since ids are reused."""
 
     def __init__(self, pid: int, started: int) -> None:
         """Takes its id and its start as `started_at` told it."""

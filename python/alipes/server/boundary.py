@@ -1,4 +1,4 @@
-"""What the data plane is told of the server: one JSON document, unknown fields refused on the other side."""
+"""The server's configuration for the data plane: one JSON document, whose unknown fields the data plane refuses."""
 
 from __future__ import annotations
 

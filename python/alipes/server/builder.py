@@ -1,4 +1,4 @@
-"""Builds versions of models, and tells which loaded ones can stay as they are."""
+"""Builds versions of models, and adapts loaded versions that need no rebuild."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ class Builder:
         return built, failures
 
     def adapt_all(self, request: Request, reused: dict[int, Loaded]) -> dict[int, str]:
-        """Has versions that stay take over what has changed, in place.
+        """Adapts loaded versions to a changed configuration, in place.
 
         Args:
-            request: What is to be.
-            reused: The versions, by number; those that have taken it over stand in their places.
+            request: The new configuration.
+            reused: The versions by number; adapted ones replace them.
 
         Returns:
-            Why others could not.
+            The reason of each version that could not be adapted, by number.
         """
         failures: dict[int, str] = {}
         for version, loaded in list(reused.items()):

@@ -1,4 +1,4 @@
-"""Follows versions that are out of service to their end: until the last request has let go of them."""
+"""Waits for the end of versions that are out of service: until their last request has released them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Follower"]
 
-# The longest wait for the requests of an unloaded version before it is told and asked for again.
+# The interval of the log lines about an unloaded version that still has requests.
 _STEP_S: Final = 60.0
 
 
 class Follower:
-    """Waits for versions nobody is sent to any more, and keeps the index true meanwhile."""
+    """Drains versions that receive no more requests, and updates the index when they end."""
 
     def __init__(self, index: Index) -> None:
-        """Follows nothing yet.
+        """Waits for nothing yet.
 
         Args:
-            index: Is told when a version has ended.
+            index: Records the end of each version.
         """
         self._index = index
 
     def follow(self, key: ModelKey, versions: Iterable[Loaded], ended: Callable[[], None]) -> None:
-        """Waits for the last requests of versions, on a thread of its own where they take time.
+        """Waits for the last requests of versions, on a separate thread unless they have ended already.
 
         Args:
             key: The model.
-            versions: What is out of service.
-            ended: Called once all of them have ended, perhaps on that thread.
+            versions: The versions that are out of service.
+            ended: Called after all of them have ended, possibly on that thread.
         """
         left = [loaded.version for loaded in versions if not self._end(key, loaded.version, 0.0)]
         if not left:
@@ -53,7 +53,7 @@ class Follower:
         threading.Thread(target=wait, name="alipes-unload", daemon=True).start()
 
     def _end(self, key: ModelKey, version: _core.ModelVersion, timeout_s: float) -> bool:
-        """Whether a version has ended, which the index is told then."""
+        """Drains a version; true if it has ended, which the index then records."""
         if not version.drain(timeout_s):
             return False
         if self._index.end_unloading(key, version.version):

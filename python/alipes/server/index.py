@@ -74,7 +74,7 @@ class Index:
             self._changed(model)
 
     def set(self, model: ModelKey, states: Mapping[int, Status]) -> None:
-        """Records versions of a model as one change, so that nobody sees half of a reload; none is no change.
+        """Records versions of a model as one change, so that no client sees half of a reload; no versions is no change.
 
         An earlier failure of the model as a whole is over.
         """
@@ -103,7 +103,7 @@ class Index:
             return True
 
     def give_up(self, model: ModelKey) -> None:
-        """Records that nobody wants a model any more: what failed counts as unloaded."""
+        """Records that a model is no longer requested: failed versions count as unloaded."""
         with self._lock:
             versions = self._models.get(model)
             if versions is None:

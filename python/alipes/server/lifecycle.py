@@ -29,7 +29,7 @@ from alipes.types import ModelKey, ModelState
 if TYPE_CHECKING:
     from alipes import _core
 
-# Locks for models, by the hash of their names. Nobody holds two of them, so models may share one.
+# Locks for models, by the hash of their names. No thread holds two of them, so models may share one.
 LOCKS: Final = 64
 
 
@@ -45,7 +45,7 @@ class Lifecycle:
             core: Where versions are built and published.
             repository: Where models are.
             planner: Reads configurations.
-            index: What clients are told.
+            index: The states of models that clients see.
             retries: Further attempts at a version that does not load.
         """
         self._repository = repository
@@ -154,7 +154,7 @@ class Lifecycle:
 
         Args:
             model: Its name.
-            dependents: Whether the models of an ensemble go with it, as far as nobody asked for them otherwise.
+            dependents: Whether to unload the models of an ensemble, too, unless they were loaded by request.
         """
         keys = [key for key in (*self._published.keys(), *self._requested) if key.name == model]
         for key in dict.fromkeys(keys or [ModelKey(model)]):
@@ -268,7 +268,7 @@ class Lifecycle:
     def _load_member(self, name: str, namespace: str, *, retry: bool) -> Mapping[int, Loaded]:
         """A model of an ensemble, loaded as its folder says now.
 
-        Where nobody asked for the ensemble, a model that serves is good as it is: who watches its folder sees to it.
+        Unless the ensemble was requested, a serving model stays as it is: the watcher of its folder reloads it.
         """
         present = self._published.versions(self._published.find(name, namespace))
         if present and not retry:

@@ -164,7 +164,7 @@ def _write(folder: Path, files: Mapping[PurePosixPath, bytes]) -> None:
 
 
 def _sweep() -> None:
-    """Removes folders of processes of this user that ended without doing so: nobody holds their lock."""
+    """Removes folders of processes of this user that ended without doing so: their lock is free."""
     for home in Path(tempfile.gettempdir()).glob(f"{_HOME}*"):
         try:
             if home.lstat().st_uid != os.getuid():

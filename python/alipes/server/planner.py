@@ -1,4 +1,4 @@
-"""What a model's configuration says, and what the data plane is told of each of its versions."""
+"""The plan of a load: the model's configuration, and the specification of each version for the data plane."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Planner:
         )
 
     def adapt(self, folder: ModelFolder, plan: LoadPlan, config: ModelConfig) -> LoadPlan:
-        """What a loaded version is told where nothing but instance groups and version policy has changed.
+        """The new specification of a loaded version if only instance groups or the version policy have changed.
 
         Raises:
             ConfigError: If the instances cannot be had.

@@ -1,4 +1,4 @@
-"""What is published under which name, and what it was made from; the index is told of every change."""
+"""The published versions of each model and their sources; the index records every change."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Served:
 
 
 class Published:
-    """The models that serve. Whoever changes one of them holds its lock; anybody may look at any time."""
+    """The models that serve. A change of one needs its lock; reads need none."""
 
     def __init__(self, core: _core.Server, index: Index, ended: Callable[[ModelKey, Origin], None]) -> None:
         """Has published nothing.
 
         Args:
             core: Where versions are published.
-            index: What clients are told.
+            index: The states of models that clients see.
             ended: Called when versions that came from a folder have ended, perhaps on a thread of its own.
         """
         self._core = core
@@ -120,7 +120,7 @@ class Published:
         """Records that versions did not load, and drops those that did; what serves goes on.
 
         Returns:
-            What the client is told.
+            The error for the client.
         """
         for version, reason in failures.items():
             self.mark(key, (version,), Status(ModelState.UNAVAILABLE, reason))

@@ -20,7 +20,7 @@ class NoVersion(LoadFailed):
 
 
 class Reader:
-    """Reads folders of models. What cannot be read is told to the log; clients get no detail of it."""
+    """Reads folders of models. Read errors go to the log; clients get no details."""
 
     def __init__(self, repository: Repository, planner: Planner) -> None:
         """Reads nothing yet.

@@ -1,7 +1,7 @@
 """The running service: bind, load what the start asks for, accept, and later drain.
 
-The order is the contract: a port in use is said before anything is loaded, nobody connects before the models are
-settled, and a stop refuses what is new before it waits for what is in.
+The order is the contract: a port in use is reported before any load, clients can connect only after the models are
+settled, and a stop refuses new requests before it waits for those in flight.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Server:
     """One server: its sockets, its models, and the threads that change them."""
 
     def __init__(self, options: ServerOptions, *, core: _core.Server | None = None) -> None:
-        """Checks the repositories and binds the sockets; nothing is loaded and nobody is accepted yet.
+        """Checks the repositories and binds the sockets; nothing is loaded and no connection is accepted yet.
 
         Args:
             options: What to serve, and where.
@@ -66,7 +66,9 @@ class Server:
         self._control = Control(self._core, self._lifecycle, self._pool, allowed=explicit)
         self._pump = LogPump(self._core)
         self._settled = threading.Event()
-        self._phase = threading.Lock()  # a stop comes before the doors open, or after: never between
+        self._phase = (
+            threading.Lock()
+        )  # a stop happens before the server accepts connections or after, never in between
         self._started = False
         self._stopping = False
 
@@ -97,7 +99,7 @@ class Server:
         return addresses
 
     def abandon_start(self) -> None:
-        """From now on a start that is still loading opens no door; one that has opened them is left as it is."""
+        """Prevents a start that is still loading from accepting connections; one that accepts them already goes on."""
         with self._phase:
             self._stopping = True
 

@@ -19,7 +19,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Event(IntEnum):
-    """What another thread tells the main thread. Above every signal number, so both fit into one byte."""
+    """The wake-up byte of another thread for the main thread; above every signal number, so both fit into one byte."""
 
     STARTED = 128
     STOPPED = 129

@@ -1,4 +1,4 @@
-"""Answers that nobody has taken yet, and the ways to take them: at once, in a while, or in an event loop."""
+"""The queue of answers, read without waiting, with a time-out, or from an event loop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Final
 __all__ = ["Answers", "Raised"]
 
 _PAUSE_S: Final = 0.0005
-"""Who asks again and again for what is not there sleeps so long: the thread that brings it needs the interpreter."""
+"""The sleep of repeated calls on an empty queue: the thread that fills it needs the interpreter."""
 
 
 class Raised:
-    """An exception in the place of an answer: it is raised for who takes it."""
+    """An exception in the place of an answer; reading it raises it."""
 
     __slots__ = ("error",)
 
@@ -36,7 +36,7 @@ class Answers:
         self._polled_empty = False
 
     def __len__(self) -> int:
-        """Number of answers that nobody has taken."""
+        """Number of answers in the queue."""
         return len(self._waiting)
 
     def put(self, answer: Any) -> None:
@@ -46,7 +46,7 @@ class Answers:
             self.wake()
 
     def wake(self) -> None:
-        """Wakes who waits, so that they look again."""
+        """Wakes all waiting readers."""
         with self._changed:
             self._changed.notify_all()
             listeners = tuple(self._listeners)
@@ -54,7 +54,7 @@ class Answers:
             listener()
 
     def take(self) -> Any:
-        """The next answer, or `None`; an exception is raised. Whoever asks in vain again and again sleeps a little."""
+        """The next answer, or `None`; an exception is raised. Repeated calls on an empty queue sleep for a moment."""
         try:
             answer = self._waiting.popleft()
         except IndexError:
@@ -86,7 +86,7 @@ class Answers:
         return self._wait_for_one(_PAUSE_S)
 
     def wait(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> Any:
-        """The next answer, or `None` when the time is up or `until` holds; whoever makes it hold calls `wake`."""
+        """The next answer, or `None` after the time-out or once `until` holds, which is checked on `wake`."""
         if self._wait_for_one(timeout_s, until):
             try:
                 answer = self._waiting.popleft()

@@ -1,4 +1,4 @@
-"""What a client asks a server beside inference: is it there, what does a model look like, can it be loaded."""
+"""The control calls that a streaming client makes: health, metadata, configuration, load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Calls"]
 
 
 class Calls(Protocol):
-    """Questions to one server; each raises `TransportError` where nobody answers."""
+    """Control calls to one server; each raises `TransportError` if the server cannot be reached."""
 
     def is_live(self) -> bool:
         """Whether the server runs."""

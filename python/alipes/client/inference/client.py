@@ -41,7 +41,7 @@ _CONNECT_S: Final = 10.0
 """The longest time for a connection, and for a question about the model."""
 
 _MOST_UNDER_WAY: Final = 1024
-"""Requests under way before whoever sends has to wait: more than any server works on at once."""
+"""Default for the requests in flight before a send waits: more than any server executes at once."""
 
 _LAST_IS_MARKED: Final[dict[str, bool | int | float | str]] = {"triton_enable_empty_final_response": True}
 """Asks a server to say which response of a request is its last one."""
@@ -71,7 +71,7 @@ class InferenceClient:
         metadata: The model's metadata, likewise.
         callback: What is called with each answer.
         clock: Latencies, with `profile`.
-        callback_q: Answers that nobody has taken yet.
+        callback_q: Answers that were not read yet.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of its own
@@ -109,7 +109,7 @@ class InferenceClient:
                 it returns is queued instead of the answer, unless it is `None`; what it raises is raised by `get`.
             profile: Whether `clock` counts latencies.
             ordered: Whether answers are held back until those of earlier requests of their sequence are there.
-            max_in_flight: Requests under way at any time: who sends more waits. `None` is no limit.
+            max_in_flight: Most requests in flight: a further send waits. `None` is no limit.
             rate: Requests per second at most; they are spread evenly.
             timeout_s: A request that is not answered so many seconds after it was sent fails.
             retries: How often a request that belongs to no sequence is sent again, when the server is too busy or the
@@ -123,7 +123,7 @@ class InferenceClient:
             pad: Whether batches that are too short, and the last update of a sequence, are filled with zeros, and the
                 answers cut accordingly.
             connect_timeout_s: The longest time for a connection, in seconds.
-            tls: Whom to trust on encrypted connections, and who the client is; connections are encrypted with it.
+            tls: Trusted roots and the client's certificate; connections are encrypted with it.
             tritonclient_options: What scripts say to `tritonclient`: `ssl` with its files has the same effect, anything
                 else is without one; a warning says so.
 
@@ -132,7 +132,7 @@ class InferenceClient:
             TlsError: If client and server do not agree on encryption; a `TransportError`.
             TransportError: If the server cannot be reached or is not live; a `RuntimeError`.
             NotReady: If the model is not there, or cannot be loaded; a `RuntimeError`.
-            ValueError: If an argument is out of range, or nobody can say how many updates a checkpoint takes.
+            ValueError: If an argument is out of range, or the size of a checkpoint is unknown.
         """
         tls = read_options(tritonclient_options, tls)
         self.address = address
@@ -258,7 +258,7 @@ class InferenceClient:
             progress: Whether a queue says how far it is, where there is a terminal or a notebook.
 
         Raises:
-            ValueError: If nobody can say how far sequences have to overlap.
+            ValueError: If the overlap of sequences is unknown.
         """
         updates = cut(x, self.states[0].tensor.shape[-1]) if isinstance(x, np.ndarray) and self.states else list(x)
         overlap = self._memory if overlap is None else overlap
@@ -368,7 +368,7 @@ class InferenceClient:
         self._queues.clear()
 
     def cancel(self) -> None:
-        """Ends the stream at once: what is under way is not answered, and what nobody has taken is thrown away."""
+        """Ends the stream at once: pending requests are not answered, and unread answers are dropped."""
         self._link.drop()
         self._window = self._window.emptied()
         self._queues.clear()
@@ -446,7 +446,7 @@ class InferenceClient:
         return not self._window.count
 
     def _deliver(self, leaving: list[PendingRequest]) -> None:
-        """Gives answers to whoever waits for them; runs on the link's thread."""
+        """Delivers answers to futures, the callback or the queue; runs on the link's thread."""
         for request in leaving:
             if request.future is not None:
                 self._resolve(request, request.future)

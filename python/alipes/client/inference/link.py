@@ -109,7 +109,7 @@ class Link:
         """Connects, where that is not done yet.
 
         Raises:
-            TransportError: If nobody answers.
+            TransportError: If the server cannot be reached.
         """
         with self._lock:
             self._opened()
@@ -118,7 +118,7 @@ class Link:
         """Puts a request on its way.
 
         Raises:
-            TransportError: If nobody answers, or the state of the request's sequence is lost.
+            TransportError: If the server cannot be reached, or the state of the request's sequence is lost.
         """
         queue = request.queue
         with self._lock:
@@ -147,7 +147,7 @@ class Link:
 
     def close(self) -> None:
         """Ends the stream in order, once everything is answered."""
-        self._ending.set()  # before the lock: whoever connects again holds it, and gives up
+        self._ending.set()  # before the lock, which a reconnecting thread holds until it sees this
         with self._lock:
             stream, receiver = self._stream, self._receiver
         if stream is not None:
@@ -160,7 +160,7 @@ class Link:
         self._reset()
 
     def drop(self) -> None:
-        """Ends the stream at once; nobody is told of what was under way, but whoever holds a future of it."""
+        """Ends the stream at once; of the pending requests, only futures are cancelled."""
         self._dropped = True
         self._ending.set()
         stream, receiver = self._stream, self._receiver
@@ -204,7 +204,7 @@ class Link:
         return self._stream
 
     def _post(self, stream: Stream, request: PendingRequest) -> None:
-        """Sends; when the stream is broken, whoever receives finds the request among those on their way."""
+        """Sends a request; if the stream is broken, the receiver finds it among those in flight."""
         now_s = time.monotonic()
         queue, wire_id = request.queue, request.wire_id
         if not wire_id or wire_id in self._in_flight:
@@ -426,7 +426,7 @@ class Link:
         return following
 
     def _reconnect(self, cause: AlipesError) -> Stream | None:
-        """A new stream, as soon as the server is back; `None` if it is not in time, or nobody wants it any more."""
+        """A new stream as soon as the server is back; `None` after the reconnect time, or if the link is closing."""
         if not isinstance(cause, (TransportError, NotReady, Internal)):
             return None
         _LOG.warning("the stream to %s ended (%s): connecting again", self._address, cause)
@@ -492,7 +492,7 @@ class Link:
 def _advised(queue: SequenceQueue, error: AlipesError) -> AlipesError:
     """The error, with what to do where it says that the server has lost a sequence between two of its updates.
 
-    Whoever had all of them answered when the server went is told no less than those whose updates went with it.
+    A sequence whose updates were all answered before the loss gets the same advice as one with updates in flight.
     """
     if (
         queue.recoverable

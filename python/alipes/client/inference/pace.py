@@ -10,7 +10,7 @@ __all__ = ["Pace"]
 
 
 class Pace:
-    """Gives each request its moment. Whoever is late does not catch up in a burst longer than one request."""
+    """Gives each request its moment. A late request is not followed by a burst."""
 
     def __init__(
         self,

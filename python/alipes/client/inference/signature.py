@@ -1,6 +1,6 @@
-"""What a model takes and gives, as a client has to know it: its inputs, its streams, and how far back its state goes.
+"""A model's inputs, its streams, and how far back its state goes, as a streaming client needs them.
 
-Configurations and metadata are documents as the server's JSON has them, so that nothing here talks to anybody.
+Configurations and metadata are documents as the server's JSON has them, so that this module makes no calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Lookup: TypeAlias = Callable[[str, int], Document]
 """Gives the configuration of a model and a version; -1 is the latest."""
 
 _MAX_NESTING: Final = 16
-"""Ensembles inside ensembles that are looked into: a server refuses circles, and nobody nests as deep."""
+"""Depth of nested ensembles that is searched: a server refuses cycles, and no ensemble nests as deep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Signature:
         outputs: Names of the outputs.
         stateful: Whether requests belong to sequences.
         decoupled: Whether a request may have any number of responses.
-        memory: Updates after which a state no longer depends on what was before; `None` where nobody can tell.
+        memory: Updates after which a state no longer depends on what was before; `None` where that is unknown.
     """
 
     inputs: tuple[TensorSpec, ...]

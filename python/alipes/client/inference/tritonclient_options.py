@@ -29,7 +29,7 @@ _OF_TLS: Final = frozenset({"certificate_chain", "private_key", "root_certificat
 def read_options(options: dict[str, Any], tls: Tls | None) -> Tls | None:
     """How connections are encrypted, by what a script says to `tritonclient` or to this client.
 
-    Options that change nothing here are told in a warning.
+    Options without effect are named in a warning.
 
     Raises:
         TypeError: If an option is one of neither.

@@ -1,4 +1,4 @@
-"""How many requests may be under way: who asks for more waits until some are answered."""
+"""The limit on requests in flight: a further send waits until some are answered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Window"]
 _LOG: Final = logging.getLogger("alipes.client")
 
 _NOTICE_S: Final = 30.0
-"""A window that has been full so long is worth a word: nothing may ever be answered."""
+"""A window that stays full for so long is logged: its requests may never be answered."""
 
 
 class Window:
@@ -32,7 +32,7 @@ class Window:
         return self._count
 
     def enter(self, *, wait: bool = True) -> None:
-        """Takes a place, as soon as one is free; at once where nobody may wait."""
+        """Enters as soon as there is room; at once with `wait=False`."""
         with self._changed:
             if wait and self._most is not None:
                 while self._count >= self._most:
@@ -52,7 +52,7 @@ class Window:
             self._changed.notify_all()
 
     def emptied(self) -> Window:
-        """A window of the same size with nothing under way; whoever waits for this one's places may go on."""
+        """A window of the same size without requests; sends that wait for this one go on."""
         with self._changed:
             self._count = 0
             self._changed.notify_all()

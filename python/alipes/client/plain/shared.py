@@ -1,4 +1,4 @@
-"""Memory that a client and a server on one machine both see: tensors go and come without crossing a socket."""
+"""Memory that a client and a server on one machine both map: tensors in it never cross a socket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALIGNMENT: Final = 64
 
 
 class SharedMemory:
-    """A region of memory that the server knows. A context manager: leaving it gives the memory back.
+    """A region of memory that the server has registered. A context manager: leaving it releases the memory.
 
     Attributes:
         name: The region's name at the server.
@@ -30,7 +30,7 @@ class SharedMemory:
     """
 
     def __init__(self, byte_size: int) -> None:
-        """Makes the memory; `key` tells the server where it is."""
+        """Creates the memory; the server finds it by `key`."""
         if byte_size <= 0:
             raise ValueError(f"shared memory of {byte_size} bytes: expected at least one")
         self.name = f"alipes-{os.getpid()}-{secrets.token_hex(6)}"
@@ -53,7 +53,7 @@ class SharedMemory:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Gives the memory back."""
+        """Releases the memory."""
         self.close()
 
     @property
@@ -62,7 +62,7 @@ class SharedMemory:
         return f"/{self.name}"
 
     def empty(self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
-        """An array in the region, behind those that were made before; its elements are whatever lies there.
+        """An array in the region, after those that were made before; its elements are not initialized.
 
         Raises:
             ValueError: If there is no room left.
@@ -82,7 +82,7 @@ class SharedMemory:
         return np.ndarray(shape, dtype, buffer=self._bytes, offset=offset)
 
     def place(self, array: npt.NDArray[Any]) -> dict[str, Any] | None:
-        """The parameters that tell the server where an array lies; `None` if it is not here."""
+        """The request parameters for an array in this region; `None` if it is elsewhere."""
         offset = array.__array_interface__["data"][0] - self._start
         if not 0 <= offset <= self.byte_size - max(array.nbytes, 1):
             return None
@@ -93,11 +93,11 @@ class SharedMemory:
         }
 
     def on_close(self, forget: Callable[[], None]) -> None:
-        """Has something done before the memory goes: the server is told."""
+        """Sets a callback for `close`: it unregisters the region before the memory is released."""
         self._on_close = forget
 
     def close(self) -> None:
-        """Has the server forget the region. The memory itself goes with the last array in it."""
+        """Unregisters the region. The memory itself is released with the last array in it."""
         forget, self._on_close = self._on_close, None
         try:
             if forget is not None:

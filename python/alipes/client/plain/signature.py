@@ -1,4 +1,4 @@
-"""What a model takes and gives, out of its metadata; and arrays checked against it before anything is sent."""
+"""A model's inputs and outputs, read from its metadata; arrays are checked against them before the send."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a model takes and gives.
+    """The inputs and outputs of a model.
 
     Attributes:
         model: Its name.
         inputs: By name.
         outputs: By name.
-        required: Names of the inputs that cannot be left out, as far as the server tells.
+        required: Names of the inputs that cannot be left out, as far as the configuration shows.
     """
 
     model: str
