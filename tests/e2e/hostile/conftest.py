@@ -1,4 +1,4 @@
-"""A server with little patience, and a steady_client who must not notice the others."""
+"""A server with short time-outs, and a steady client that must not notice the attackers."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def serves(server: ServerProcess) -> bool:
         return False
 
 
-@pytest.mark.usefixtures("crowd")
+@pytest.mark.usefixtures("idlers")
 def test_one_too_many_is_told_to_come_later(server: ServerProcess) -> None:
     with connect(server.http) as link:
         # At once: who was refused may be let go before the rest is sent.
@@ -64,14 +64,14 @@ def test_one_too_many_is_told_to_come_later(server: ServerProcess) -> None:
     server.wait_for_output(f"connections are refused: {PLACES} are open, see --max-connections")
 
 
-@pytest.mark.usefixtures("crowd")
+@pytest.mark.usefixtures("idlers")
 def test_a_client_of_grpc_is_told_that_the_server_is_unavailable(server: ServerProcess) -> None:
     with grpc.insecure_channel(server.grpc) as channel, pytest.raises(grpc.RpcError) as caught:
         channel.unary_unary("/inference.GRPCInferenceService/ServerLive")(b"", timeout=30)
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
-@pytest.mark.usefixtures("crowd")
+@pytest.mark.usefixtures("idlers")
 def test_metrics_tell_about_a_server_that_is_full(server: ServerProcess) -> None:
     connection = http.client.HTTPConnection(server.metrics, timeout=30)
     connection.request("GET", "/metrics")
