@@ -190,7 +190,7 @@ class ClientLink:
             request's id, the parameters of the response.
 
         Raises:
-            InferError: What the server says; its class tells the code.
+            InferError: If the server refuses or fails the call; the class tells the code.
             TransportError: If the server cannot be reached, or the connection breaks.
             DeadlineExceeded: If the time is up.
             ValueError: If the request cannot be sent.
@@ -309,7 +309,7 @@ class ClientStream:
             tls: How the connection is encrypted; plain without it.
 
         Raises:
-            TransportError: If nobody answers there.
+            TransportError: If the server cannot be reached.
         """
     def send(
         self,
@@ -366,7 +366,7 @@ class ClientStream:
     def half_close(self) -> None:
         """Says that nothing more will be sent: what was sent is answered, then the server ends the stream."""
     def cancel(self) -> None:
-        """Ends the stream at once. Whoever waits in `send` or `receive` is woken; what has arrived can be received."""
+        """Ends the stream at once. Waiting calls return; arrived responses can still be received."""
     def status(self) -> tuple[str, str] | None:
         """Why the stream ended: gRPC's name of the code (``"OK"``) and a text; ``None`` while it is open."""
 

@@ -65,7 +65,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What the data plane is told of the engine of a version.
+    """The specification of a version's engine for the data plane.
 
     Attributes:
         spec: The member `engine` of the specification.
@@ -109,7 +109,7 @@ class Backend(ABC):
         """
 
     def adapt(self, engine: dict[str, Any]) -> dict[str, Any]:
-        """What a loaded version's engine is told when nothing but the instance groups of its model has changed.
+        """The new specification of a loaded version's engine if only the instance groups of its model have changed.
 
         Called alone, with the draft's configuration complete. The model is not looked at again.
 

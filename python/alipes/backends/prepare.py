@@ -1,4 +1,4 @@
-"""From the configuration of a model to what the data plane is told of one version.
+"""From the configuration of a model to the specification of one version.
 
 This is the second of the two stages in which Triton reports errors. An error here makes the version unavailable, with
 the error's `reason`; the first stage is `alipes.config.poll`.

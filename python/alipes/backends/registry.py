@@ -30,7 +30,7 @@ def backend_of(name: str) -> type[Backend]:
     """The backend that a configuration names.
 
     Raises:
-        ModelLoadError: If this release does not offer it, or nobody knows it; the text says which.
+        ModelLoadError: If this release does not offer it, or it is unknown; the text says which.
     """
     found = OFFERED.get(name)
     if found is not None:

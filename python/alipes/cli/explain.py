@@ -24,7 +24,7 @@ from alipes.server.planner import Planner
 
 REPOSITORY = "model-repository"
 
-# Fields that are found out where nobody wrote them: from the folder's name and files, or from the model itself.
+# Fields that are completed if absent: from the folder's name and files, or from the model itself.
 COMPLETED = frozenset(
     (
         "name",

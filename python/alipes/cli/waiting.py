@@ -23,7 +23,7 @@ Document = dict[str, Any]
 # Longest wait for the server's word: it answers without looking at a model, so in no time.
 _TIMEOUT_S: Final = 5.0
 
-# Wider than any line that is told.
+# Wider than any line of the report.
 _UNFOLDED: Final = 200
 
 

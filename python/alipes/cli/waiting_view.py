@@ -1,4 +1,4 @@
-"""What a server tells of a model's queue, for people to read."""
+"""A server's report on a model's queue, as text for people."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """No longer answer; what was imported stays with those who have it."""
+    """Stops answering imports; modules that were imported stay."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     _finder.forget()

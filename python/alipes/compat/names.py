@@ -149,4 +149,4 @@ MODULES: Final[Mapping[str, Row]] = MappingProxyType(_HERMES | _GRAVSWELL)
 """Module name -> its row. Modules below one of them are packages' own rows here."""
 
 ROOTS: Final = frozenset({"hermes", "gravswell"})
-"""The packages that are answered for, where nobody else has them."""
+"""The packages that are answered for, unless they are installed."""

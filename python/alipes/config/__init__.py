@@ -1,4 +1,4 @@
-"""What the server and its models are told: flags, environment, `config.pbtxt`, overrides; checked and completed here.
+"""The configuration of the server and its models: flags, environment, `config.pbtxt`, overrides; checked, completed.
 
 Start-up calls `parse_flags`. A load calls `poll_model`, with `parse_override` before it for a request that brings a
 configuration; the rest of a load needs a backend and is `alipes.backends.prepare`.

@@ -1,4 +1,4 @@
-"""Reads what the server is told: flags over environment over default, with the origin of each value.
+"""Reads the configuration of the server: flags over environment over default, with the origin of each value.
 
 This is the only place that looks at the environment, and it looks once.
 """
@@ -156,7 +156,7 @@ def _options(
         fields[option] = read_restrictions(flag, word, _words(values[flag]))
     if fields["metrics.address"] is None:
         http = fields["http.address"]
-        # Whoever keeps HTTP on a path wants no open port next to it.
+        # A server with HTTP on a Unix socket should open no port beside it.
         fields["metrics.address"] = "127.0.0.1" if http.startswith("unix:") else http
     grouped: dict[str, dict[str, Any]] = {
         group: {} for group in (*_GROUPS, *(f"{endpoint}.tls" for endpoint in _ENDPOINTS))

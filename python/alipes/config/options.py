@@ -247,7 +247,7 @@ class TraceOptions:
     Attributes:
         mode: `triton` for its trace file, `opentelemetry` for spans.
         level: What is recorded, of TIMESTAMPS and TENSORS; nothing is recorded where it is empty.
-        rate: Every so manieth request is traced; 0 leaves those that their callers trace.
+        rate: Trace one request in `rate`; 0 traces only requests that ask for it.
         count: Requests to trace; -1 for any number.
         log_frequency: Traces in a file of their own; 0 for all in one.
         file: The trace file; empty for none.
@@ -275,7 +275,7 @@ class TraceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Everything that `alipes serve` was told, defaults filled in.
+    """The complete configuration of `alipes serve`, defaults included.
 
     Attributes:
         id: Name that the server metadata gives.

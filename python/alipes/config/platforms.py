@@ -45,7 +45,7 @@ _SYNONYMS: Final = {"libtorch": "pytorch_libtorch"}
 
 
 def backend_of(platform: str) -> str | None:
-    """The backend that a platform belongs to; None for a platform that nobody knows."""
+    """The backend that a platform belongs to; None for an unknown platform."""
     for row in PLATFORMS:
         if row.platform and row.platform == _SYNONYMS.get(platform, platform):
             return row.backend
@@ -61,7 +61,7 @@ def complete_backend(config: ModelConfig, folder: Path, name: str) -> None:
         name: The folder's name, which is the model's.
 
     Raises:
-        ConfigError: If nothing tells the backend.
+        ConfigError: If neither field implies a backend.
 
     Source: Triton's server-side completion, which is never off.
     """

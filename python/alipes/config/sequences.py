@@ -1,4 +1,4 @@
-"""What the data plane is told of a model whose requests come in sequences."""
+"""The specification of sequence batching for the data plane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns a complete configuration into what the data plane is told: the specification of one version."""
+"""Turns a complete configuration into the specification of one version for the data plane."""
 
 from __future__ import annotations
 

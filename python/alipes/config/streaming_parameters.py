@@ -55,7 +55,7 @@ class StreamingParameters:
     Attributes:
         sizes: Key to number; a switch is 0 or 1.
         texts: Key to text, of those that are no numbers.
-        notices: One line for each parameter that nobody knows.
+        notices: One line for each unknown parameter.
     """
 
     sizes: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""What the server is told about tracing: settings over older flags over OpenTelemetry's own environment."""
+"""The settings of tracing: settings over older flags over OpenTelemetry's own environment."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Column:
         name: Its name in the header.
         metric: The metric that it comes from; empty for what is no metric.
         kind: `sum` counts what came since the row before; `now` is the value itself.
-        of: What it tells of, a `model`, a `gpu` (the mean over all), or the `machine`.
+        of: Its subject: a `model`, a `gpu` (the mean over all), or the `machine`.
     """
 
     name: str
@@ -54,7 +54,7 @@ EXTRAS: Final = {
         Column("gpu_memory_used_bytes", "nv_gpu_memory_used_bytes", "now", "gpu"),
     )
 }
-"""The columns that can be asked for. Those of GPUs are there only where a server tells of a GPU."""
+"""The available columns. Those of GPUs exist only if a server reports a GPU."""
 
 
 def chosen(columns: Sequence[str] | Literal["all"]) -> tuple[Column, ...]:

@@ -1,4 +1,4 @@
-"""What holds the work up: a model that requests wait for, or nobody here."""
+"""The verdict on the bottleneck: a model that requests wait for, or the clients."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Ledger:
 
         Args:
             ip: The server, as rows name it.
-            keys: Models to look at, in the order of their rows; `None` for every one that the server tells of.
+            keys: Models to look at, in the order of their rows; `None` for all models of the server.
             columns: Further columns.
         """
         self._ip = ip
@@ -100,7 +100,7 @@ class Ledger:
     def _sorted(
         self, page: Iterable[Sample]
     ) -> tuple[dict[Key, dict[str, float]], dict[Key, dict[str, float]], dict[str, float]]:
-        """The counters and the gauges of each model, and what is told of the machine: the mean over its devices."""
+        """The counters and the gauges of each model, and those of the machine: the mean over its devices."""
         wanted = {column.metric for column in self._columns if column.kind == "now"}
         counters: dict[Key, dict[str, float]] = {}
         gauges: dict[Key, dict[str, float]] = defaultdict(dict)

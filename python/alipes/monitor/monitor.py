@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ServerMonitor"]
 
 MAX_WAITING_ROWS: Final = 100_000
-"""Rows that wait for somebody who iterates; the oldest go first, for most scripts read the file instead."""
+"""Most rows that wait for an iterator; the oldest are dropped first, since most scripts read the file."""
 
 _log = logging.getLogger("alipes.monitor")
 
@@ -39,7 +39,7 @@ class ServerMonitor(PipelineProcess):
     """Watches servers from a process of its own and writes a row for each model and interval in which it executed.
 
     A context manager: the first look at the servers is before the block begins, the last one after it. Iterate over it
-    for rows as they come. A server that ceases to answer is told in the log and asked on; one that never answers, and
+    for rows as they come. A server that stops answering is logged and still polled; one that never answers, and
     whatever else goes wrong, is raised where the block ends.
     """
 
@@ -165,13 +165,13 @@ class ServerMonitor(PipelineProcess):
         row = self.out_q.get()
         if isinstance(row, Row):
             return row
-        self.out_q.put(row)  # for whoever else iterates
+        self.out_q.put(row)  # for another iterator
         if self._error is not None:
             self._fail()
         raise StopIteration
 
     def __rshift__(self, other: object) -> Pipeline:
-        """A monitor hands rows to who iterates over it, and not to processes.
+        """A monitor passes rows to iterators, not to processes.
 
         Raises:
             TypeError: Always.
@@ -198,7 +198,7 @@ class ServerMonitor(PipelineProcess):
                 self._screen.__exit__(None, None, None)
 
     def _opened(self) -> Screen:
-        from alipes.monitor.screen import Screen  # what draws it is not for those who want a file alone
+        from alipes.monitor.screen import Screen  # imports rich, which a script without a screen never needs
 
         return Screen(self._board, self.verdict)
 
@@ -249,7 +249,7 @@ class ServerMonitor(PipelineProcess):
 
 
 def _document(place: Place) -> dict[str, object]:
-    """What the process is told of a server."""
+    """A server, as a document for the process."""
     document = asdict(place)
     if document["tls"] is not None:
         document["tls"] = {name: None if value is None else os.fspath(value) for name, value in document["tls"].items()}

@@ -62,7 +62,7 @@ class PipelineProcess:
         self.out_q.put(package[0] if len(package) == 1 else package)
 
     def run(self) -> None:
-        """What the process does: packages, one after the other, until it is told to stop or something is raised."""
+        """What the process does: packages, one after the other, until it is stopped or raises."""
         turns = Throttle(self.rate) if self.rate else None
         try:
             while not self._stop_event.is_set():
@@ -73,7 +73,7 @@ class PipelineProcess:
         except BaseException as error:
             self.out_q.put(ExceptionWrapper(error))
         if self._stop_event.is_set():
-            self.out_q.cancel_join_thread()  # nobody may be reading any more
+            self.out_q.cancel_join_thread()  # there may be no reader any more
 
     def start(self) -> None:
         """Starts the process."""
@@ -171,7 +171,7 @@ class Pipeline:
         return Pipeline([*self.processes, other])
 
     def __enter__(self) -> Self:
-        """Starts every process, the last one first, so that nobody waits for a reader."""
+        """Starts every process, the last one first, so that no process waits for its reader."""
         started: list[PipelineProcess] = []
         try:
             for process in reversed(self.processes):

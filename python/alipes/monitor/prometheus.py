@@ -20,7 +20,7 @@ class Sample:
 
     Attributes:
         name: Name of the metric.
-        labels: What tells this value from others of the metric.
+        labels: The labels of this value.
         value: The value, as a float whatever the server wrote.
     """
 

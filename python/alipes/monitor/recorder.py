@@ -21,7 +21,7 @@ __all__ = ["Listener", "Recorder"]
 
 @dataclass(slots=True)
 class Listener:
-    """Who is told what: of new rows, and of a server that ceased to answer or answers again (then without a reason)."""
+    """Callbacks: for new rows, and for a server that stops answering or answers again (then without a reason)."""
 
     rows: Callable[[Sequence[Row]], None]
     trouble: Callable[[Place, str | None], None]
@@ -50,7 +50,7 @@ class Recorder:
         interval_s: float,
         listener: Listener,
     ) -> None:
-        """Asks nobody yet.
+        """Polls nothing yet.
 
         Args:
             places: The servers.
@@ -58,7 +58,7 @@ class Recorder:
             columns: Further columns.
             file: Where rows are written; `None` for nowhere.
             interval_s: Seconds from one look to the next.
-            listener: Who is told.
+            listener: Its callbacks.
         """
         self._places = places
         self._keys = keys
@@ -95,7 +95,7 @@ class Recorder:
             self._file.flush()
 
     def run(self, stop: threading.Event) -> None:
-        """Looks until told to stop, and then once more, so that what came last is in the record."""
+        """Polls until stopped, and then once more, so that the record is complete."""
         with ThreadPoolExecutor(len(self._watched)) as pool:
             for done in [pool.submit(self._watch, watched, stop) for watched in self._watched]:
                 done.result()

@@ -56,7 +56,7 @@ def involved(where: Place, model: str, version: int, *, itself: bool = False) ->
     """The models that answer for a model, each with its version, in the order of their steps and each once.
 
     Args:
-        where: The server. Where nobody answers over HTTP, it is asked over gRPC.
+        where: The server. If it does not answer over HTTP, gRPC is tried.
         model: The model. An ensemble is answered for by the models of its steps.
         version: Its version; -1 for the latest.
         itself: Whether an ensemble is one of them.
@@ -72,7 +72,7 @@ def involved(where: Place, model: str, version: int, *, itself: bool = False) ->
 
 
 def _ask(where: Place, question: Callable[[Client], None]) -> None:
-    from alipes.client import Client, Retry  # imported by those who ask: the module is quick to import
+    from alipes.client import Client, Retry  # imported on use: this module stays quick to import
 
     encrypted = "" if where.tls is None else "s"
     silent: list[AlipesError] = []

@@ -17,7 +17,7 @@ class Watcher:
     """The process that looks at servers, with the methods that one of `multiprocessing` has."""
 
     def __init__(self, job: dict[str, object]) -> None:
-        """Starts it, and tells it what to watch."""
+        """Starts the process and sends it the servers to watch."""
         home = str(Path(__file__).parents[2])
         known = os.environ.get("PYTHONPATH", "")
         self._closed = False

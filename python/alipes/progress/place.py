@@ -10,7 +10,7 @@ from typing import Final
 __all__ = ["VARIABLE", "Place", "place"]
 
 VARIABLE: Final = "ALIPES_PROGRESS"
-"""Whoever runs a script, not whoever wrote it, says by this that nothing is to be shown."""
+"""The environment variable with which the user of a script turns progress off."""
 
 _OFF: Final = frozenset({"0", "false", "no", "off"})
 

@@ -18,7 +18,7 @@ class Task(Protocol):
 
     @property
     def shown(self) -> bool:
-        """Whether anybody sees it. Where nobody does, what would only be counted need not be."""
+        """Whether it is displayed. If not, counting can be skipped."""
 
     def step(self, what: str, total: float | None = None) -> None:
         """Say what is done now, and of how much where that is known."""
@@ -28,7 +28,7 @@ class Task(Protocol):
 
 
 class Silent:
-    """Work that nobody watches."""
+    """Work without a display."""
 
     shown: Final = False
 

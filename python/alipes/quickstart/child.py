@@ -23,7 +23,7 @@ READY_TIMEOUT_S: Final = 60.0
 """Far beyond the fraction of a second that a start takes: a cold disk must not look like a failure."""
 
 EXIT_TIMEOUT_S: Final = 10
-"""How long the server may finish what is in; it is told the same."""
+"""The exit time-out of the server, also passed to it as a flag."""
 
 _POLL_S: Final = 0.02
 _TAIL_LINES: Final = 12

@@ -18,7 +18,7 @@ LATEST = -1
 
 
 class EnsembleConfig(ModelConfig):
-    """What a server is told of an ensemble."""
+    """The configuration of an ensemble."""
 
     @property
     def steps(self) -> Any:

@@ -49,7 +49,7 @@ class ModelFolder:
 
     @property
     def key(self) -> ModelKey:
-        """What tells the model from others."""
+        """The identity of the model."""
         return ModelKey(self.name, self.namespace)
 
     def version_path(self, version: int) -> Path:

@@ -33,7 +33,7 @@ _IDENTITY = frozenset({"name", "platform", "backend", "default_model_filename"})
 
 
 class ModelConfig:
-    """What a server is told of a model.
+    """The configuration of a model.
 
     Every field of Triton's model configuration is an attribute: `config.max_batch_size = 8` is checked at once,
     `config.sequence_batching.max_sequence_idle_microseconds = 25_000_000` changes the part in place, and

@@ -1,4 +1,4 @@
-"""How a prepared version gets its number and its place, with its configuration, beside others who do the same."""
+"""Publishes a prepared version under a free number, with its configuration, while others may do the same."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _publish(model: Model, config: ModelConfig, prepared: Path, number: int, exi
 
 
 def _publish_whole(model: Model, config: ModelConfig, prepared: Path, number: int) -> None:
-    """The first version comes together with its configuration, so that nobody sees one without the other."""
+    """The first version comes together with its configuration, so that no reader sees one without the other."""
     whole = prepared.with_name("model")
     whole.mkdir()
     inside = prepared.rename(whole / str(number))

@@ -1,4 +1,4 @@
-"""The inputs and outputs of models, as those who join models see them: with the batch axis, and None for any size."""
+"""The inputs and outputs of models, as ensembles see them: with the batch axis, and None for any size."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Coroutines:
         return returned
 
     def start(self, coroutine: Coroutine[Any, Any, Any], end: Callable[[Any, BaseException | None], None]) -> None:
-        """Starts a coroutine; ``end`` is told what it returned or raised."""
+        """Starts a coroutine; ``end`` receives its result or its exception."""
         self.go_on()
         future = asyncio.run_coroutine_threadsafe(_finish(coroutine, end), self._loop)
         self._started.add(future)

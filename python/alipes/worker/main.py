@@ -21,7 +21,7 @@ REQUESTS: Final = 4
 SETUP: Final = 5
 DOORBELL: Final = 6
 
-# The variable in which the server says who it is.
+# The environment variable with the server's process id.
 SERVER_PID: Final = "ALIPES_SERVER_PID"
 
 _ERROR: Final = 0  # level of a log line

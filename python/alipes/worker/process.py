@@ -68,7 +68,7 @@ def _be_stoppable() -> None:
 def keep_descriptors(*descriptors: int) -> None:
     """Keeps the link to this process: what the model starts or forks has nothing of it.
 
-    A child that outlives the worker would keep memory of requests that nobody can reach any more.
+    A child that outlives the worker would keep memory of requests that no process can reach any more.
     """
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
@@ -76,7 +76,7 @@ def keep_descriptors(*descriptors: int) -> None:
 
 
 def _forget(descriptors: tuple[int, ...]) -> None:
-    # Replaced rather than closed: whoever owns the numbers in the child may still close them.
+    # Replaced rather than closed: owners of the numbers in the child may still close them.
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in descriptors:
         os.dup2(nothing, descriptor, inheritable=False)
@@ -118,7 +118,7 @@ class Leaving:
         if os.getpid() != self._process:  # a child that the model forked, and that ends by itself
             return
         for stream in (sys.stdout, sys.stderr):
-            # The model may have closed it, or whoever read it.
+            # The model or the reader may have closed it.
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
         os._exit(self._status)

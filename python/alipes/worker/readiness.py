@@ -1,7 +1,7 @@
 """Whether the model says that it is ready: its `is_ready`, asked by the server through the link.
 
 It runs on a thread of its own, beside `execute`: a model that has just begun a long execution is asked all the same,
-and does not look dead. One check runs at a time; the server joins those who ask meanwhile.
+and does not look dead. One check runs at a time; the server joins concurrent probes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Readiness:
     """Answers the server's checks for a model that has a say in them."""
 
     def __init__(self, link: WorkerLink, check: Callable[[], object], executor: Executor, file: str) -> None:
-        """Takes the link, the model's `is_ready`, who runs its coroutines, and the file that its log lines name."""
+        """Takes the link, the model's `is_ready`, the executor of its coroutines, and the file named in log lines."""
         self._link = link
         self._check = check
         self._file = file
@@ -80,7 +80,7 @@ class Readiness:
         return asyncio.run(coroutine)
 
     def _refuse(self, text: str) -> bool:
-        """Says why the model counts as not ready: once, not with every probe."""
+        """Logs why the model is not ready: once, not with every probe."""
         if text != self._logged:
             self._logged = text
             self._link.log(_WARNING, self._file, 0, f"the model is not ready: {text}")

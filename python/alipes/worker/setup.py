@@ -1,4 +1,4 @@
-"""What a worker is told: the model, its place, and which of its instances this process is."""
+"""The setup of a worker: the model, its folder, and the instance that this process runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepares an ensemble: the data plane is told which models to call, and how their tensors are joined."""
+"""Prepares an ensemble: the models that the data plane calls, and how their tensors are joined."""
 
 from __future__ import annotations
 

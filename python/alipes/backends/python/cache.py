@@ -75,7 +75,7 @@ def _digest(text: str) -> str:
 
 
 def _take(home: Path, name: str, archive: Path, unpack: Callable[[Path, Path], None]) -> None:
-    """Lock what is unpacked under a name, shared and for good; unpack it if nobody has."""
+    """Lock what is unpacked under a name, shared and for good; unpack it if needed."""
     lock = os.open(home / f"{name}{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         while True:
@@ -107,7 +107,7 @@ def _unpack(folder: Path, ready: Path, archive: Path, unpack: Callable[[Path, Pa
 
 
 def _drop_older(home: Path, name: str) -> None:
-    """Remove what the same archive was unpacked to before it changed, where nobody uses it any more."""
+    """Remove what the same archive was unpacked to before it changed, once no process uses it."""
     of_archive = name.partition("-")[0]
     for lock_path in home.glob(f"{of_archive}-*{_LOCK}"):
         other = lock_path.name.removesuffix(_LOCK)

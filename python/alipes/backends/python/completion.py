@@ -32,7 +32,7 @@ def ask_model(
     Args:
         command: How a process of the model starts.
         variables: Environment variables of the process, above the server's own.
-        setup: What the process is told of the model.
+        setup: The setup of the process.
         timeout_s: Longest wait for the answer, in seconds; 0 sets no limit.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What the process of a Python model is told of the model: one JSON document, read by `alipes.worker`."""
+"""The setup of a Python model's process: one JSON document, read by `alipes.worker`."""
 
 from __future__ import annotations
 

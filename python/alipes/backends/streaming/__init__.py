@@ -1,1 +1,1 @@
-"""Models whose state the server keeps: what they compute is told by their tensors and parameters alone."""
+"""Models whose state the server keeps: their tensors and parameters define the computation."""

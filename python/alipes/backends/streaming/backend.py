@@ -71,7 +71,7 @@ class StreamingBackend(Backend):
 
     @abstractmethod
     def update(self) -> dict[str, Any]:
-        """What the data plane is told of an update, its kind aside.
+        """The specification of an update for the data plane, without its kind.
 
         Raises:
             ConfigError: If tensors and parameters contradict each other.
@@ -93,7 +93,7 @@ class StreamingBackend(Backend):
         return self._parameters.texts.get(key, "")
 
     def check_sizes(self, sizes: Mapping[str, int]) -> None:
-        """Sizes that are told twice are told alike.
+        """Checks that sizes given twice agree.
 
         Args:
             sizes: What the tensors say, by the parameter that says the same.

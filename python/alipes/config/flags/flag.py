@@ -31,7 +31,7 @@ class Flag:
     Attributes:
         name: The flag without its dashes.
         kind: How its value is read.
-        default: Its value where nobody gives one.
+        default: Its value if none is set.
         help: What it does, in one line.
         option: Where the value lands in `ServerOptions`, as a dotted path; empty for what does not work, and for flags
             that are taken apart further.

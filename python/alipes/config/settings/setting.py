@@ -18,7 +18,7 @@ class Setting:
         scope: The backend that it belongs to; empty for all of them and for metrics.
         key: The key.
         kind: How its value is read.
-        default: Its value where nobody gives one.
+        default: Its value if none is set.
         help: What it does, in one line.
         option: Where the value lands in `ServerOptions`, as a dotted path; empty for what does not work.
         ignored: The notice, where the setting does nothing here.

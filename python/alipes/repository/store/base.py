@@ -74,7 +74,7 @@ class Store(ABC):
 
     @abstractmethod
     def soft_makedirs(self, path: str) -> bool:
-        """Make a folder; returns whether it was made. Of several who ask at once, one is told that it did."""
+        """Make a folder; returns whether it was made. Of several concurrent callers, one gets true."""
 
     @abstractmethod
     def remove(self, path: str) -> None:
@@ -90,7 +90,7 @@ class Store(ABC):
 
     @abstractmethod
     def lock(self) -> AbstractContextManager[None]:
-        """Held by whoever compares and publishes, as far as the place offers locks. Not re-entrant."""
+        """A lock around compare and publish, if the store offers locks. Not re-entrant."""
 
     @abstractmethod
     def stage(self) -> AbstractContextManager[Path]:

@@ -82,7 +82,7 @@ class LocalFileSystem(Store):
             raise
 
     def swap(self, content: str, path: str, expected: str | None) -> None:  # noqa: D102
-        # Whoever compares holds the lock.
+        # The caller holds the lock.
         self.write(content, path)
 
     def soft_makedirs(self, path: str) -> bool:  # noqa: D102

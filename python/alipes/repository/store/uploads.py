@@ -1,4 +1,4 @@
-"""Uploading a file, and telling how much of it has gone up as fsspec tells it."""
+"""Uploads of files, with their progress as fsspec reports it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["upload"]
 
 
 def upload(files: Any, file: Path, place: str, task: Task) -> None:
-    """Copies a file into a file system of fsspec. Where nobody sees it, no byte is counted."""
+    """Copies a file into a file system of fsspec. Progress is counted only if it is shown."""
     if not task.shown:
         files.put_file(str(file), place)
         return
@@ -29,5 +29,5 @@ def upload(files: Any, file: Path, place: str, task: Task) -> None:
 
     progress = Progress()
     files.put_file(str(file), place, callback=progress)
-    # Not every store tells.
+    # Not every store reports progress.
     task.advance(file.stat().st_size - progress.seen)
