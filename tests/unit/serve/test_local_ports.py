@@ -88,3 +88,9 @@ def test_addresses_of_this_machine_are_told_from_others() -> None:
     assert is_ours("127.0.0.1")
     assert is_ours("127.1.2.3")
     assert not is_ours("192.0.2.1")  # kept free for examples
+
+
+def test_the_former_module_name_still_works() -> None:
+    from alipes import handover
+
+    assert handover.resolve is resolve
