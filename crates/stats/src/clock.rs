@@ -1,18 +1,18 @@
-//! The clock that server and workers share: nanoseconds of CLOCK_MONOTONIC, which Rust's `Instant` counts as well.
+//! The clock that server and workers share: nanoseconds of CLOCK_MONOTONIC, the clock behind Rust's `Instant`.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How often two clocks are read to know what lies between them.
+/// Number of readings that compare two clocks.
 const READINGS: u32 = 5;
 
 /// One moment on both clocks.
 static ORIGIN: LazyLock<(Instant, u64)> = LazyLock::new(|| at_once(alipes_clock::system));
 
-/// What another clock shows, and this one at the same moment. They are read one after the other, and the thread may lose
-/// its turn in between, for seconds: the reading that took least time counts.
+/// The time on another clock, and on this one at the same moment. The two are read one after the other, and the thread
+/// may be preempted in between, for seconds: the fastest of several readings counts.
 pub fn at_once<T>(other: impl Fn() -> T) -> (T, u64) {
     compared(now_ns, other)
 }
@@ -31,13 +31,13 @@ fn compared<T>(ours: impl Fn() -> u64, other: impl Fn() -> T) -> (T, u64) {
     (shown, ns)
 }
 
-/// Now, as a worker counts it.
+/// The time now, in nanoseconds.
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     (now.tv_sec as u64).saturating_mul(1_000_000_000) + now.tv_nsec as u64
 }
 
-/// A moment, as a worker would count it.
+/// An instant in nanoseconds of the shared clock.
 pub fn ns(moment: Instant) -> u64 {
     let (origin, origin_ns) = *ORIGIN;
     let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
@@ -47,7 +47,7 @@ pub fn ns(moment: Instant) -> u64 {
     }
 }
 
-/// A worker's moment; one that cannot be is now.
+/// The instant of a time on the shared clock; now, where `Instant` cannot represent it.
 pub fn instant(ns: u64) -> Instant {
     let (origin, origin_ns) = *ORIGIN;
     let moment = match ns.checked_sub(origin_ns) {

@@ -1,4 +1,4 @@
-//! Metrics that models keep: families of series, each owned by the worker processes that made it.
+//! Custom metrics of Python models: families of series, each owned by the worker processes that created it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 
 use super::metrics::escape;
 
-/// Most series of all models together: a model that puts a request's id into a label meets an error, not the machine's
-/// memory.
+/// Most series of all models together: a model that puts a request's id into a label gets an error before it fills the
+/// machine's memory.
 const MAX_SERIES: usize = 100_000;
 
-/// Edges of a histogram whose model gave none: seconds, as Prometheus' own clients choose them.
+/// Default edges of a histogram, in seconds. Source: Prometheus' own clients.
 const DEFAULT_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// What a series measures.
+/// Kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows.
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// What is done to a series.
+/// A change of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
     /// Add to a counter or a gauge.
@@ -79,38 +79,38 @@ struct Series {
     owners: usize,
 }
 
-/// What a worker holds under a number.
+/// What a worker refers to by a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Holding {
     Family(String),
     Series(String, String),
 }
 
-/// A worker process, as far as its metrics are concerned.
+/// Number of a worker process, as the owner of metrics.
 pub type Owner = u64;
 
 #[derive(Debug, Default)]
-struct Books {
+struct Table {
     families: BTreeMap<String, Family>,
     holdings: HashMap<u64, (Owner, Holding)>,
     last: u64,
     series: usize,
 }
 
-/// The metrics of all models.
+/// Custom metrics of all models.
 #[derive(Debug, Default)]
-pub struct CustomMetrics(Mutex<Books>);
+pub struct CustomMetrics(Mutex<Table>);
 
 impl CustomMetrics {
-    /// Makes a family, or takes part in the one with this name.
+    /// Creates a family, or joins the one with this name; its number.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` for a name that Prometheus does not take; `AlreadyExists` where the family is of another kind.
     pub fn family(&self, owner: Owner, name: &str, description: &str, kind: Kind) -> Result<u64, InferError> {
         check_name(name, "metric", |character| character == ':')?;
-        let mut books = self.0.lock();
-        let family = books.families.entry(name.to_owned()).or_insert_with(|| Family {
+        let mut table = self.0.lock();
+        let family = table.families.entry(name.to_owned()).or_insert_with(|| Family {
             description: description.to_owned(),
             kind,
             owners: 0,
@@ -122,10 +122,10 @@ impl CustomMetrics {
             return Err(InferError::new(Code::AlreadyExists, text));
         }
         family.owners += 1;
-        Ok(books.hold(owner, Holding::Family(name.to_owned())))
+        Ok(table.hold(owner, Holding::Family(name.to_owned())))
     }
 
-    /// Makes a series of a family, or takes part in the one with these labels.
+    /// Creates a series of a family, or joins the one with these labels; its number.
     ///
     /// # Errors
     ///
@@ -146,22 +146,22 @@ impl CustomMetrics {
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
         let labels = labels.join(",");
         let mut guard = self.0.lock();
-        let books = &mut *guard;
-        let Some((_, Holding::Family(name))) = books.holdings.get(&family).cloned() else {
+        let table = &mut *guard;
+        let Some((_, Holding::Family(name))) = table.holdings.get(&family).cloned() else {
             return Err(unknown(family));
         };
-        let found = books.families.get_mut(&name).ok_or_else(|| unknown(family))?;
+        let found = table.families.get_mut(&name).ok_or_else(|| unknown(family))?;
         if !found.series.contains_key(&labels) {
-            if books.series >= MAX_SERIES {
+            if table.series >= MAX_SERIES {
                 return Err(InferError::invalid(format!(
                     "models keep {MAX_SERIES} metrics already, which is the limit"
                 )));
             }
-            books.series += 1;
+            table.series += 1;
         }
         let series = found.series.entry(labels.clone()).or_insert_with(|| Series::new(found.kind, edges));
         series.owners += 1;
-        Ok(books.hold(owner, Holding::Series(name, labels)))
+        Ok(table.hold(owner, Holding::Series(name, labels)))
     }
 
     /// Changes a series.
@@ -170,8 +170,8 @@ impl CustomMetrics {
     ///
     /// `InvalidArgument` for an unknown series, or a change that its kind does not have.
     pub fn change(&self, series: u64, change: Change) -> Result<(), InferError> {
-        let mut books = self.0.lock();
-        let (kind, series) = books.find(series)?;
+        let mut table = self.0.lock();
+        let (kind, series) = table.find(series)?;
         match (kind, change) {
             (Kind::Counter, Change::Increment(by)) if by >= 0.0 => series.value += by,
             (Kind::Counter, Change::Increment(by)) => {
@@ -192,33 +192,33 @@ impl CustomMetrics {
         Ok(())
     }
 
-    /// What a counter or a gauge stands at.
+    /// The value of a counter or a gauge.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` for an unknown series, `Unsupported` for a histogram.
     pub fn value(&self, series: u64) -> Result<f64, InferError> {
-        let mut books = self.0.lock();
-        match books.find(series)? {
+        let mut table = self.0.lock();
+        match table.find(series)? {
             (Kind::Histogram, _) => Err(InferError::new(Code::Unsupported, "a histogram has no single value")),
             (_, series) => Ok(series.value),
         }
     }
 
-    /// Gives a family or a series up; it goes with its last owner.
+    /// Ends one ownership of a family or a series; the last one removes it.
     pub fn release(&self, number: u64) {
         self.0.lock().release(number);
     }
 
-    /// A worker process has ended: it gives up everything.
+    /// Ends all ownerships of a worker process that has ended.
     pub fn release_all(&self, owner: Owner) {
-        let mut books = self.0.lock();
+        let mut table = self.0.lock();
         let numbers: Vec<u64> =
-            books.holdings.iter().filter(|(_, (holder, _))| *holder == owner).map(|(&number, _)| number).collect();
-        numbers.into_iter().for_each(|number| books.release(number));
+            table.holdings.iter().filter(|(_, (holder, _))| *holder == owner).map(|(&number, _)| number).collect();
+        numbers.into_iter().for_each(|number| table.release(number));
     }
 
-    /// Adds the Prometheus exposition of everything.
+    /// Appends the Prometheus exposition of all custom metrics.
     pub fn expose(&self, text: &mut String) {
         for (name, family) in &self.0.lock().families {
             let description = family.description.replace('\\', "\\\\").replace('\n', "\\n");
@@ -233,7 +233,7 @@ impl CustomMetrics {
     }
 }
 
-impl Books {
+impl Table {
     fn hold(&mut self, owner: Owner, holding: Holding) -> u64 {
         self.last += 1;
         self.holdings.insert(self.last, (owner, holding));
@@ -361,8 +361,8 @@ mod tests {
         for size in [0.5, 1.0, 1.5, 9.0] {
             metrics.change(series, Change::Observe(size)).unwrap();
         }
-        let expected = "# HELP h \n# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"2\"} 3\nh_bucket{le=\"+Inf\"} 4\n\
-                        h_sum 12\nh_count 4\n";
+        let expected = "# HELP h \n# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"2\"} 3\n\
+                        h_bucket{le=\"+Inf\"} 4\nh_sum 12\nh_count 4\n";
         assert_eq!(text(&metrics), expected);
         assert_eq!(metrics.value(series).unwrap_err().code, Code::Unsupported);
     }

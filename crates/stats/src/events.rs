@@ -1,4 +1,4 @@
-//! What the data plane has to tell the person who watches the log: pulled by one Python thread, in order.
+//! Events of the data plane for the server's log. One Python thread pulls them in order.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 
-/// Most events that wait at a time. A model that logs faster than the log is written loses lines rather than memory.
+/// Capacity of the queue. A model that logs faster than the log is written loses lines rather than memory.
 const MAX_WAITING: usize = 4096;
 
 /// Which instance an event is about.
@@ -20,29 +20,29 @@ pub struct Source {
     pub instance: String,
 }
 
-/// What happened to a worker process.
+/// State of a worker process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkerState {
-    /// It ended without being asked to.
+    /// It ended without a request to.
     Died,
-    /// It is started again.
+    /// The server starts it again.
     Restarting,
     /// It takes requests again.
     Ready,
     /// It could not be started.
     Failed,
-    /// It takes requests, but nobody knows whether its model is ready.
+    /// It takes requests, but its readiness check did not answer.
     Unready,
 }
 
-/// Something to be told.
+/// An event for the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Event {
     /// A line that a model logged.
     Log {
-        /// Who.
+        /// The instance.
         #[serde(flatten)]
         source: Source,
         /// 0 error, 1 warning, 2 information, 3 verbose.
@@ -51,12 +51,12 @@ pub enum Event {
         file: String,
         /// Line in it.
         line: u32,
-        /// What.
+        /// The message.
         text: String,
     },
-    /// How a request went; told to a verbose log alone.
+    /// The end of a request; verbose logs only.
     Request {
-        /// Name of the model that it was for.
+        /// Name of the model.
         model: String,
         /// Its version.
         version: i64,
@@ -67,7 +67,7 @@ pub enum Event {
         /// Why it failed, if it did.
         failure: Option<String>,
     },
-    /// A request was refused before any model had it; told to a verbose log alone.
+    /// A request was rejected before it reached a model; verbose logs only.
     Refused {
         /// Name of the model that was asked for; empty where it is not known.
         model: String,
@@ -78,31 +78,31 @@ pub enum Event {
         /// Why.
         failure: String,
     },
-    /// A turn in the life of a worker process.
+    /// A state change of a worker process.
     Worker {
-        /// Whose.
+        /// The instance.
         #[serde(flatten)]
         source: Source,
-        /// What happened.
+        /// The new state.
         state: WorkerState,
-        /// For people.
+        /// The message.
         text: String,
     },
-    /// Something that concerns no model.
+    /// A message about no model.
     Notice {
         /// 0 error, 1 warning, 2 information, 3 verbose.
         level: u8,
-        /// What.
+        /// The message.
         text: String,
     },
-    /// Lines that were lost because they came faster than they were written.
+    /// Lines that were dropped because the queue was full.
     Lost {
-        /// How many.
+        /// Their number.
         lines: u64,
     },
 }
 
-/// Events on their way to the log.
+/// Bounded queue of events for the log.
 #[derive(Default)]
 pub struct EventQueue {
     waiting: Mutex<Waiting>,
@@ -117,7 +117,7 @@ struct Waiting {
 }
 
 impl EventQueue {
-    /// Adds an event; beyond the bound lines are counted instead of kept.
+    /// Adds an event; a full queue counts lines instead of keeping them.
     pub fn tell(&self, event: Event) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
@@ -133,7 +133,7 @@ impl EventQueue {
         self.changed.notify_one();
     }
 
-    /// The next event, or none where the deadline came first or the queue is closed and empty.
+    /// The next event; none when the deadline passes, or when the queue is closed and empty.
     pub fn next(&self, deadline: Instant) -> Option<Event> {
         let mut waiting = self.waiting.lock();
         while waiting.events.is_empty() && !waiting.closed {
@@ -147,7 +147,7 @@ impl EventQueue {
         }
     }
 
-    /// Takes nothing more; what waits can still be pulled.
+    /// Accepts no more events; queued events can still be pulled.
     pub fn close(&self) {
         self.waiting.lock().closed = true;
         self.changed.notify_all();

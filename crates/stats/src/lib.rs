@@ -1,8 +1,7 @@
-//! What happened: statistics and metrics of models, events for the log, trace contexts; and how threads and clocks are
-//! set for the measurements.
+//! Statistics and metrics of models, events for the log, trace contexts, the shared clock and thread priorities.
 //!
-//! Knows tensors' errors (`alipes-protocol`), the log settings (`alipes-spec`), and nothing of models, queues or connections:
-//! each part is written by its owner and read by the handlers.
+//! Knows errors and trace records (`alipes-protocol`) and log settings (`alipes-spec`); nothing of models, queues or
+//! connections. Each model version, worker and connection writes its own part; the handlers read all of them.
 
 pub mod clock;
 pub mod cpu;

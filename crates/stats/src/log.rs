@@ -1,4 +1,4 @@
-//! The log settings in force. The control plane writes the log; both protocols and every worker ask here what it writes.
+//! The log settings in force. The control plane writes the log; both protocols and all workers ask here what it writes.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -35,8 +35,8 @@ impl Log {
         self.levels.load(Ordering::Acquire) >> level.min(VERBOSE) & 1 != 0
     }
 
-    /// Changes the settings unless `announce` fails. `announce` runs first and under the lock, so that announcements have
-    /// the order of the changes.
+    /// Changes the settings unless `announce` fails. `announce` runs first and under the lock, so that announcements
+    /// have the order of the changes.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Prometheus text of the books, under Triton's names, so that existing dashboards keep working.
+//! Prometheus text of the statistics, under Triton's names, so that existing dashboards keep working.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,17 +8,17 @@ use super::histogram::{Exposed, Histogram};
 use super::statistics::{FailureReason, Snapshot, Tally};
 use super::summary::Shown;
 
-/// What the text needs to know of one model version.
+/// Metrics of one model version.
 pub struct ModelRow {
     /// Labels of every sample, as `model="m",version="1"` with the model's own tags.
     pub labels: String,
-    /// What happened so far.
-    pub books: Snapshot,
+    /// Its statistics.
+    pub statistics: Snapshot,
     /// Requests waiting now.
     pub waiting: usize,
     /// How long it took to load, in seconds.
     pub load_s: f64,
-    /// Whether answers are kept.
+    /// Whether its responses are cached.
     pub cached: bool,
     /// Times to the first response, where they are counted.
     pub first_responses: Option<Exposed>,
@@ -26,10 +26,10 @@ pub struct ModelRow {
     pub summaries: Option<[Shown; 7]>,
 }
 
-/// What of it all is shown.
+/// Which optional families are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
-    /// The durations, added up.
+    /// Total durations.
     pub durations: bool,
     /// The histograms that alipes has and Triton has not.
     pub histograms: bool,
@@ -71,45 +71,45 @@ type Reading = fn(&ModelRow) -> f64;
 
 const COUNTERS: [(&str, &str, Reading); 2] = [
     ("nv_inference_count", "Number of inferences performed (does not include cached requests)", |row| {
-        row.books.inference_count as f64
+        row.statistics.inference_count as f64
     }),
     ("nv_inference_exec_count", "Number of model executions performed (does not include cached requests)", |row| {
-        row.books.execution_count as f64
+        row.statistics.execution_count as f64
     }),
 ];
 
 const DURATIONS: [(&str, &str, Reading); 5] = [
     ("nv_inference_request_duration_us", "Cumulative inference request duration in microseconds", |row| {
-        micros(row.books.success)
+        micros(row.statistics.success)
     }),
     ("nv_inference_queue_duration_us", "Cumulative inference queuing duration in microseconds", |row| {
-        micros(row.books.queue)
+        micros(row.statistics.queue)
     }),
     ("nv_inference_compute_input_duration_us", "Cumulative compute input duration in microseconds", |row| {
-        micros(row.books.compute.compute_input)
+        micros(row.statistics.compute.compute_input)
     }),
     ("nv_inference_compute_infer_duration_us", "Cumulative compute inference duration in microseconds", |row| {
-        micros(row.books.compute.compute_infer)
+        micros(row.statistics.compute.compute_infer)
     }),
     (
         "nv_inference_compute_output_duration_us",
         "Cumulative inference compute output duration in microseconds",
-        |row| micros(row.books.compute.compute_output),
+        |row| micros(row.statistics.compute.compute_output),
     ),
 ];
 
-/// Of models whose answers are kept.
+/// Families of models with a response cache.
 const CACHE: [(&str, &str, Reading); 2] = [
-    ("nv_cache_num_hits_per_model", "Number of cache hits per model", |row| row.books.cache_hit.count as f64),
-    ("nv_cache_num_misses_per_model", "Number of cache misses per model", |row| row.books.cache_miss.count as f64),
+    ("nv_cache_num_hits_per_model", "Number of cache hits per model", |row| row.statistics.cache_hit.count as f64),
+    ("nv_cache_num_misses_per_model", "Number of cache misses per model", |row| row.statistics.cache_miss.count as f64),
 ];
 
 const CACHE_DURATIONS: [(&str, &str, Reading); 2] = [
     ("nv_cache_hit_duration_per_model", "Total cache hit duration per model, in microseconds", |row| {
-        micros(row.books.cache_hit)
+        micros(row.statistics.cache_hit)
     }),
     ("nv_cache_miss_duration_per_model", "Total cache miss duration per model, in microseconds", |row| {
-        micros(row.books.cache_miss)
+        micros(row.statistics.cache_miss)
     }),
 ];
 
@@ -130,8 +130,8 @@ const SUMMARIES: [(&str, &str, Shows); 7] = [
     }),
 ];
 
-/// Whether a family is shown of a model. Source: of one whose answers are kept, Triton shows how long it took to find them, and
-/// not the requests.
+/// Whether a model has a family. Source: of a model with a response cache, Triton shows the lookups and not the
+/// requests.
 type Shows = fn(&ModelRow) -> bool;
 
 /// Triton's one histogram; shown where it is asked for, as there.
@@ -144,17 +144,17 @@ fn micros(tally: Tally) -> f64 {
     (tally.ns / 1000) as f64
 }
 
-/// What the text needs to know of one worker process.
+/// Metrics of one worker process.
 pub struct WorkerRow {
     /// Labels of its model, and the instance.
     pub labels: String,
-    /// It takes requests.
+    /// Whether it takes requests.
     pub up: bool,
-    /// Starts after the first.
+    /// Number of restarts.
     pub restarts: u64,
 }
 
-/// The part about worker processes, which Triton does not have.
+/// Appends the families of worker processes, which Triton does not have.
 pub fn workers(text: &mut String, rows: &[WorkerRow]) {
     if rows.is_empty() {
         return;
@@ -165,7 +165,7 @@ pub fn workers(text: &mut String, rows: &[WorkerRow]) {
     rows.iter().for_each(|row| sample(text, "alipes_worker_restarts_total", &row.labels, row.restarts as f64));
 }
 
-/// What the text needs to know of one model whose state the server keeps.
+/// Metrics of one streaming model.
 pub struct SequencesRow {
     /// Labels of the model.
     pub labels: String,
@@ -173,7 +173,7 @@ pub struct SequencesRow {
     pub live: usize,
 }
 
-/// The part about streaming models, which Triton does not have.
+/// Appends the families of streaming models, which Triton does not have.
 pub fn sequences(text: &mut String, rows: &[SequencesRow]) {
     if rows.is_empty() {
         return;
@@ -192,7 +192,7 @@ pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, choice: &Choice<'_>
         "counter",
     );
     for row in rows {
-        sample(&mut text, "nv_inference_request_success", &row.labels, row.books.success.count as f64);
+        sample(&mut text, "nv_inference_request_success", &row.labels, row.statistics.success.count as f64);
     }
     failures(&mut text, rows);
     for (name, help, reading) in COUNTERS {
@@ -252,7 +252,7 @@ fn failures(text: &mut String, rows: &[ModelRow]) {
     for row in rows {
         for reason in FailureReason::ALL {
             let labels = format!("{},reason=\"{}\"", row.labels, reason.label());
-            sample(text, "nv_inference_request_failure", &labels, row.books.failures[reason as usize] as f64);
+            sample(text, "nv_inference_request_failure", &labels, row.statistics.failures[reason as usize] as f64);
         }
     }
 }
@@ -267,17 +267,19 @@ fn series(text: &mut String, name: &str, help: &str, kind: &str, rows: &[ModelRo
 /// Triton has none of these, so they carry our name: its dashboards and tests find what they find there.
 fn our_histograms(text: &mut String, rows: &[ModelRow]) {
     let request = "Time from the arrival of a request to its answer";
-    histograms(text, "alipes_inference_request_seconds", request, rows, |row| Some(row.books.request_spans.exposed()));
+    histograms(text, "alipes_inference_request_seconds", request, rows, |row| {
+        Some(row.statistics.request_spans.exposed())
+    });
     let queue = "Time from the arrival of a request to its execution";
-    histograms(text, "alipes_inference_queue_seconds", queue, rows, |row| Some(row.books.queue_spans.exposed()));
+    histograms(text, "alipes_inference_queue_seconds", queue, rows, |row| Some(row.statistics.queue_spans.exposed()));
     let batch = "Size of an executed batch in rows";
-    histograms(text, "alipes_inference_batch_rows", batch, rows, |row| Some(batch_sizes(&row.books)));
+    histograms(text, "alipes_inference_batch_rows", batch, rows, |row| Some(batch_sizes(&row.statistics)));
 }
 
-/// The books know each size that occurred, so that nothing more has to be counted.
-fn batch_sizes(books: &Snapshot) -> Exposed {
+/// The statistics have a count for each batch size, so the histogram needs no counter of its own.
+fn batch_sizes(statistics: &Snapshot) -> Exposed {
     let mut sizes = Histogram::new(BATCH_EDGES.to_vec());
-    books.batches.iter().for_each(|(&rows, tally)| sizes.add_many(rows.into(), tally.compute_infer.count));
+    statistics.batches.iter().for_each(|(&rows, tally)| sizes.add_many(rows.into(), tally.compute_infer.count));
     sizes.exposed()
 }
 
@@ -342,7 +344,7 @@ mod tests {
         let tags = BTreeMap::from([("team".to_owned(), "a\"b".to_owned())]);
         ModelRow {
             labels: labels("m", 1, "", &tags),
-            books: Snapshot::default(),
+            statistics: Snapshot::default(),
             waiting: 3,
             load_s: 0.25,
             cached: false,
@@ -382,8 +384,8 @@ mod tests {
     fn buckets_hold_what_lower_ones_hold_and_end_at_infinity() {
         let mut row = row();
         let tally = BatchTally { compute_infer: Tally { count: 3, ns: 0 }, ..BatchTally::default() };
-        row.books.batches = BTreeMap::from([(2, tally), (300, tally)]);
-        row.books.request_spans.add(Duration::from_millis(3));
+        row.statistics.batches = BTreeMap::from([(2, tally), (300, tally)]);
+        row.statistics.request_spans.add(Duration::from_millis(3));
         let text = exposition(&[row], None, &PLAIN);
         for line in [
             r#"alipes_inference_batch_rows_bucket{model="m",version="1",_team="a\"b",le="1"} 0"#,

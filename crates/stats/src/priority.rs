@@ -1,4 +1,4 @@
-//! Which threads go first where more of them want to run than there are cores.
+//! Scheduling priorities of threads, for machines with more runnable threads than cores.
 //!
 //! A request costs the network microseconds, an execution of a large model fills a core for as long as it lasts. Left
 //! to equal shares, a network thread that is busy with small requests has soon used its own up and waits for the next
@@ -8,13 +8,13 @@
 use std::io;
 use std::time::Duration;
 
-/// What a thread does.
+/// Role of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
     /// Receives, answers and runs quick models: never long at a time.
     Network,
-    /// Executes models, or loads them. Its share is a quarter against each other thread that wants the same core, and
-    /// all of what others leave: an engine that has the machine to itself runs as fast as ever.
+    /// Executes models, or loads them. It gets a quarter of a core's time beside each other runnable thread, and all
+    /// idle time: an engine alone on the machine runs at full speed.
     Engine,
 }
 
@@ -37,8 +37,8 @@ impl Priority {
     }
 }
 
-/// Gives the calling thread, and those that it starts later, a priority. To be called once in a thread's life, since a
-/// thread may step back but not forward again.
+/// Sets the priority of the calling thread and of threads that it starts later. Call it once per thread: a thread may
+/// lower its priority but not raise it again.
 ///
 /// Where the system offers no slices (Linux before 6.12) the niceness alone counts; where it refuses that as well, the
 /// thread runs as it did, and everything works, only less evenly.

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::histogram::{Exposed, Histogram, Spans};
 use super::summary::{Shown, Summary};
 
-/// How often something happened and how long it took altogether.
+/// A count of events and their total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// How often.
@@ -41,12 +41,12 @@ pub struct BatchTally {
     pub compute_output: Tally,
 }
 
-/// Why a request was not answered; the `reason` label of the failure counter.
+/// Why a request failed; the `reason` label of the failure counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
     /// Refused by a queue policy.
     Rejected,
-    /// Withdrawn by the caller.
+    /// Cancelled by the caller.
     Canceled,
     /// The model failed.
     Backend,
@@ -70,7 +70,7 @@ impl FailureReason {
     }
 }
 
-/// What happened to a model version so far.
+/// The statistics of a model version at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// When the last request was answered, in milliseconds since 1970; 0 for never.
@@ -178,7 +178,7 @@ pub struct Execution {
     pub times: ExecutionTimes,
 }
 
-/// What is kept beyond the books of every model.
+/// What is kept beyond the statistics of every model.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
     /// Quantiles of latencies.
@@ -231,7 +231,7 @@ impl Summaries {
 pub struct Statistics {
     // One short lock per batch: cheaper than a dozen atomics, and readers always see whole batches.
     inner: Mutex<Snapshot>,
-    // What is almost never asked for, and so costs one look at a pointer each.
+    // Rarely enabled; costs one test of a pointer each.
     summaries: Option<Box<Mutex<Summaries>>>,
     first_responses: Option<Box<Mutex<Histogram>>>,
 }
@@ -244,8 +244,8 @@ impl Statistics {
         Statistics { summaries, first_responses, ..Statistics::default() }
     }
 
-    /// Books an execution, how long those of its requests waited that did not fail, and the times from arrival to answer
-    /// of the requests that it answered.
+    /// Records an execution: the queue times of its requests that did not fail, and the times from arrival to response
+    /// of those that it answered.
     pub fn executed(
         &self,
         execution: &Execution,
@@ -274,8 +274,8 @@ impl Statistics {
         self.inner.lock().executed(now_ms, execution, &queue, &request);
     }
 
-    /// Books requests that never waited and count as an execution each: their rows, and the times from arrival to answer.
-    /// They were executed together, which took so long.
+    /// Records requests without queue time that were executed together and count as one execution each: the rows of
+    /// each, and its time from arrival to response.
     pub fn executed_each(&self, times: ExecutionTimes, requests: impl IntoIterator<Item = (u32, Duration)>) {
         let execution = |rows| Execution { batch_size: rows, rows, requests: 1, times };
         if self.summaries.is_some() {
@@ -283,32 +283,32 @@ impl Statistics {
             return requests.into_iter().for_each(one);
         }
         let now_ms = now_ms();
-        let mut books = self.inner.lock();
+        let mut inner = self.inner.lock();
         for (rows, spent) in requests {
             let (mut queue, mut request) = (Spans::default(), Spans::default());
             queue.add(Duration::ZERO);
             request.add(spent);
-            books.executed(now_ms, &execution(rows), &queue, &request);
+            inner.executed(now_ms, &execution(rows), &queue, &request);
         }
     }
 
-    /// Books a request that the response cache answered: how long it waited before, how long its answer was looked for, and
-    /// the time from its arrival to its answer.
+    /// Records a cache hit: the queue time before the lookup, the time of the lookup, and the time from arrival to
+    /// response.
     pub fn cache_hit(&self, waited: Duration, looked: Duration, spent: Duration) {
         if let Some(summaries) = &self.summaries {
             let (mut summaries, now) = (summaries.lock(), alipes_clock::now());
             summaries.queue.observe(now, waited);
             summaries.cache_hit.observe(now, looked);
         }
-        let mut books = self.inner.lock();
-        books.last_inference_ms = now_ms();
-        books.success.add(1, spent);
-        books.request_spans.add(spent);
-        books.queue.add(1, waited);
-        books.cache_hit.add(1, looked);
+        let mut inner = self.inner.lock();
+        inner.last_inference_ms = now_ms();
+        inner.success.add(1, spent);
+        inner.request_spans.add(spent);
+        inner.queue.add(1, waited);
+        inner.cache_hit.add(1, looked);
     }
 
-    /// Books that the response cache keeps an answer, and what that took.
+    /// Records a cache miss: how long it took to look the response up and to insert it.
     pub fn cache_miss(&self, took: Duration) {
         if let Some(summaries) = &self.summaries {
             summaries.lock().cache_miss.observe(alipes_clock::now(), took);
@@ -316,38 +316,38 @@ impl Statistics {
         self.inner.lock().cache_miss.add(1, took);
     }
 
-    /// Books a request that was answered at another time than its execution ended.
+    /// Records a request whose response was sent at another time than its execution ended.
     pub fn succeeded(&self, spent: Duration) {
         if let Some(summaries) = &self.summaries {
             summaries.lock().request.observe(alipes_clock::now(), spent);
         }
-        let mut books = self.inner.lock();
-        books.success.add(1, spent);
-        books.request_spans.add(spent);
+        let mut inner = self.inner.lock();
+        inner.success.add(1, spent);
+        inner.request_spans.add(spent);
     }
 
-    /// Whether the times to the first responses are to be told.
+    /// Whether to record the times to the first responses.
     pub fn wants_first_responses(&self) -> bool {
         self.first_responses.is_some()
     }
 
-    /// Books the time from the arrival of a request to its first response, good or bad.
+    /// Records the time from the arrival of a request to its first response, successful or not.
     pub fn first_response(&self, spent: Duration) {
         if let Some(first_responses) = &self.first_responses {
             first_responses.lock().add(spent.as_secs_f64() * 1e3);
         }
     }
 
-    /// Books an execution that failed; its requests are booked one by one with `failed`.
+    /// Records an execution that failed; `failed` records each of its requests.
     pub fn execution_failed(&self) {
         self.inner.lock().execution_count += 1;
     }
 
-    /// Books a request that was not answered.
+    /// Records a request that failed.
     pub fn failed(&self, reason: FailureReason, time: Duration) {
-        let mut books = self.inner.lock();
-        books.fail.add(1, time);
-        books.failures[reason as usize] += 1;
+        let mut inner = self.inner.lock();
+        inner.fail.add(1, time);
+        inner.failures[reason as usize] += 1;
     }
 
     /// The histogram of the time to the first response, in milliseconds, where there is one.
@@ -364,7 +364,7 @@ impl Statistics {
         Some(all.map(|one| one.show(now, quantiles)))
     }
 
-    /// What happened so far.
+    /// The statistics so far.
     pub fn snapshot(&self) -> Snapshot {
         self.inner.lock().clone()
     }
@@ -380,13 +380,13 @@ mod tests {
         let times = ExecutionTimes { infer: Duration::from_nanos(10), ..Default::default() };
         let execution = Execution { batch_size: 5, rows: 5, requests: 2, times };
         statistics.executed(&execution, [3, 4].map(Duration::from_nanos), [40, 60].map(Duration::from_nanos));
-        let books = statistics.snapshot();
-        assert_eq!((books.queue, books.queue_spans.count), (Tally { count: 2, ns: 7 }, 2));
-        assert_eq!((books.request_spans.count, books.request_spans.total_ns), (2, 100));
-        assert_eq!((books.inference_count, books.execution_count), (5, 1));
-        assert_eq!(books.success, Tally { count: 2, ns: 100 });
-        assert_eq!(books.compute.compute_infer, Tally { count: 2, ns: 20 });
-        assert_eq!(books.batches[&5].compute_infer, Tally { count: 1, ns: 10 });
+        let snapshot = statistics.snapshot();
+        assert_eq!((snapshot.queue, snapshot.queue_spans.count), (Tally { count: 2, ns: 7 }, 2));
+        assert_eq!((snapshot.request_spans.count, snapshot.request_spans.total_ns), (2, 100));
+        assert_eq!((snapshot.inference_count, snapshot.execution_count), (5, 1));
+        assert_eq!(snapshot.success, Tally { count: 2, ns: 100 });
+        assert_eq!(snapshot.compute.compute_infer, Tally { count: 2, ns: 20 });
+        assert_eq!(snapshot.batches[&5].compute_infer, Tally { count: 1, ns: 10 });
     }
 
     #[test]
@@ -394,11 +394,11 @@ mod tests {
         let statistics = Statistics::default();
         let times = ExecutionTimes { infer: Duration::from_nanos(10), ..Default::default() };
         statistics.executed_each(times, [(2, Duration::from_nanos(40)), (3, Duration::from_nanos(60))]);
-        let books = statistics.snapshot();
-        assert_eq!((books.inference_count, books.execution_count), (5, 2));
-        assert_eq!((books.success, books.queue), (Tally { count: 2, ns: 100 }, Tally { count: 2, ns: 0 }));
-        assert_eq!(books.compute.compute_infer, Tally { count: 2, ns: 20 });
-        assert_eq!(books.batches.keys().copied().collect::<Vec<_>>(), [2, 3]);
+        let snapshot = statistics.snapshot();
+        assert_eq!((snapshot.inference_count, snapshot.execution_count), (5, 2));
+        assert_eq!((snapshot.success, snapshot.queue), (Tally { count: 2, ns: 100 }, Tally { count: 2, ns: 0 }));
+        assert_eq!(snapshot.compute.compute_infer, Tally { count: 2, ns: 20 });
+        assert_eq!(snapshot.batches.keys().copied().collect::<Vec<_>>(), [2, 3]);
     }
 
     #[test]
@@ -437,9 +437,9 @@ mod tests {
     fn a_failure_is_counted_under_exactly_one_reason() {
         let statistics = Statistics::default();
         statistics.failed(FailureReason::Backend, Duration::from_nanos(7));
-        let books = statistics.snapshot();
-        assert_eq!(books.failures, [0, 0, 1, 0]);
-        assert_eq!(books.fail, Tally { count: 1, ns: 7 });
-        assert_eq!(books.success, Tally::default());
+        let snapshot = statistics.snapshot();
+        assert_eq!(snapshot.failures, [0, 0, 1, 0]);
+        assert_eq!(snapshot.fail, Tally { count: 1, ns: 7 });
+        assert_eq!(snapshot.success, Tally::default());
     }
 }

@@ -62,7 +62,7 @@ impl Service {
             .iter()
             .map(|version| ModelRow {
                 labels: version.labels.clone(),
-                books: version.statistics.snapshot(),
+                statistics: version.statistics.snapshot(),
                 waiting: version.waiting() + version.cache.as_ref().map_or(0, Cached::waiting),
                 cached: version.cache.is_some(),
                 load_s: version.load_time.get().copied().unwrap_or_default().as_secs_f64(),

@@ -1,4 +1,4 @@
-//! The caller's trace, in and out of headers. Source: W3C Trace Context.
+//! The caller's trace context, from and to headers. Source: W3C Trace Context.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use alipes_protocol::limits::TRACESTATE_MAX_BYTES;
 use alipes_protocol::trace::Context;
 use http::HeaderMap;
 
-/// What the headers of a request say about the trace that it belongs to; none where they say nothing sound.
+/// The trace context in the headers of a request; none where it is absent or malformed.
 pub fn of(headers: &HeaderMap) -> Option<Context> {
     let (trace_id, parent) = parse(headers.get("traceparent")?.to_str().ok()?)?;
     let state = headers.get("tracestate").and_then(|state| state.to_str().ok());
@@ -16,8 +16,7 @@ pub fn of(headers: &HeaderMap) -> Option<Context> {
     Some(Context { trace_id, parent_span: Some(parent), state })
 }
 
-/// The trace and the span that a `traceparent` names: `00-<32 digits>-<16 digits>-<2 digits>`, of which later versions may
-/// have more.
+/// Trace and span of a `traceparent`: `00-<32 digits>-<16 digits>-<2 digits>`; later versions may append more.
 fn parse(text: &str) -> Option<(u128, u64)> {
     let (version, rest) = text.trim().split_at_checked(2)?;
     let rest = rest.strip_prefix('-')?;
@@ -34,8 +33,8 @@ fn parse(text: &str) -> Option<(u128, u64)> {
     (ends && trace != 0 && span != 0).then_some((trace, span))
 }
 
-/// What a request is told that this one leads to elsewhere: a JSON object of headers, as Triton's Python backend gives it
-/// to models.
+/// The headers that continue the trace in requests to other services, as a JSON object. Source: Triton's Python backend
+/// gives it to models in this form.
 pub fn to_json(context: Option<Context>) -> String {
     let Some(Context { trace_id, parent_span: Some(span), state }) = context else { return "{}".to_owned() };
     let mut headers = serde_json::Map::new();
@@ -46,13 +45,13 @@ pub fn to_json(context: Option<Context>) -> String {
     serde_json::Value::Object(headers).to_string()
 }
 
-/// A trace that begins here.
+/// The context of a new trace.
 pub fn new() -> Context {
     let trace_id = u128::from(new_span()) << 64 | u128::from(new_span());
     Context { trace_id, parent_span: None, state: String::new() }
 }
 
-/// A number for a span, unlike others: the hash of a count under keys that the system has drawn.
+/// A unique number for a span: the hash of a counter under random keys.
 pub fn new_span() -> u64 {
     static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Word that an answer has left.
+//! A guard that notes when a response was sent.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use alipes_protocol::trace::{Moment, Trace};
 
 use crate::clock::now_ns;
 
-/// Goes with an answer; notes, once dropped, that it has left.
+/// Travels with a response; dropping it notes the end of sending in the record.
 #[derive(Debug)]
 pub struct Sent {
     trace: Arc<Trace>,
@@ -14,13 +14,13 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// For an answer over HTTP that begins to leave now.
+    /// For a response over HTTP; sending begins now.
     pub fn http(trace: Arc<Trace>) -> Sent {
         trace.note(Moment::HttpSendStart, now_ns());
         Sent { trace, end: Moment::HttpSendEnd }
     }
 
-    /// The same over gRPC.
+    /// For a response over gRPC; sending begins now.
     pub fn grpc(trace: Arc<Trace>) -> Sent {
         trace.note(Moment::GrpcSendStart, now_ns());
         Sent { trace, end: Moment::GrpcSendEnd }

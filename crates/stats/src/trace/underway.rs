@@ -1,4 +1,4 @@
-//! Word that a model is done with a request.
+//! A guard that notes when a model is done with a request.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use alipes_protocol::trace::{Moment, Trace};
 
 use crate::clock::now_ns;
 
-/// The record of a request that a model has. Whatever becomes of the request (it is answered, withdrawn, or lost with a
+/// The record of a request that a model works on. However the request ends (answered, cancelled, or lost with a
 /// worker), its end is noted: at the latest when this is dropped.
 #[derive(Debug)]
 pub struct Underway(Arc<Trace>);
 
 impl Underway {
-    /// For a request that a model takes in.
+    /// For a request that a model accepts.
     pub fn new(trace: Arc<Trace>) -> Underway {
         Underway(trace)
     }
 
-    /// The record, for who may still hold it when the model is done.
+    /// The record, for holders that outlive the model's work.
     pub fn record(&self) -> Arc<Trace> {
         Arc::clone(&self.0)
     }
