@@ -1,4 +1,4 @@
-//! Triton's trace file: a JSON list, whose form its own tools read. Source: Triton's user guide, "JSON Trace Output".
+//! Triton's trace file: a JSON list that Triton's own tools read. Source: Triton's user guide, "JSON Trace Output".
 
 #![allow(clippy::disallowed_methods, reason = "the trace writer has a thread of its own")]
 
@@ -11,7 +11,7 @@ use alipes_protocol::trace::{Record, Side};
 use alipes_protocol::{Datatype, Tensor};
 use serde::Serialize;
 
-/// The trace file, and those with numbers beside it.
+/// The trace file, and the numbered files beside it.
 pub struct TraceFile {
     path: PathBuf,
     next: u32,
@@ -19,12 +19,12 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// A file that is made when something is written.
+    /// A file that is created by the first write.
     pub fn new(path: impl AsRef<Path>) -> TraceFile {
         TraceFile { path: path.as_ref().to_owned(), next: 0, open: None }
     }
 
-    /// Writes records: behind those that stand in the file, or into a file of their own with the next number.
+    /// Writes records: at the end of the file, or into a new file with the next number.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ struct TensorText<'a> {
     dtype: &'a str,
 }
 
-/// Adds the elements of the list that records make, with commas between them. The oldest request comes first.
+/// Appends the list elements of records, separated by commas. The oldest request comes first.
 pub fn render(text: &mut String, records: &[Record]) {
     let mut first = true;
     for record in records.iter().rev() {
@@ -152,7 +152,7 @@ fn activity(id: u64, side: Side, tensor: &Tensor) -> Activity<'_> {
     Activity { id, activity: side.name(), tensor }
 }
 
-/// The elements as text, commas between them; empty for those of two bytes that are no integers, as in Triton.
+/// The elements as text, separated by commas; empty for 16-bit floats, as in Triton.
 fn elements(tensor: &Tensor) -> String {
     let data = &tensor.data[..];
     match tensor.datatype {
@@ -181,7 +181,7 @@ fn numbers<const N: usize, T: std::fmt::Display>(data: &[u8], read: impl Fn([u8;
     text
 }
 
-/// Texts in quotes; what is no UTF-8 in them is replaced.
+/// Strings in quotes; invalid UTF-8 is replaced.
 fn texts(mut data: &[u8]) -> String {
     let mut found = Vec::new();
     while let Some((length, rest)) = data.split_first_chunk() {

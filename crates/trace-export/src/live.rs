@@ -1,4 +1,4 @@
-//! Settings in force: which requests they draw, and what becomes of their records.
+//! Settings in force: they sample requests and collect their records.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,42 +14,42 @@ use crate::writer::{Finished, Job, Outbox};
 static LAST_RECORD: AtomicU64 = AtomicU64::new(0);
 static LAST_SETTINGS: AtomicU64 = AtomicU64::new(0);
 
-/// Settings from the moment that they come into force until the last request is over that they drew.
+/// Settings in force, until the last request that they sampled has ended.
 pub struct Live {
     number: u64,
     values: Values,
     valid: bool,
-    /// A caller's trace is joined.
+    /// Whether traces of callers are continued.
     joins: bool,
     counts: Mutex<Counts>,
     outbox: Arc<Outbox>,
 }
 
 struct Counts {
-    /// Requests that were asked about.
+    /// Requests seen.
     seen: u64,
-    /// Requests that may still be drawn; -1 for any number.
+    /// Requests still to be sampled; -1 for any number.
     left: i32,
-    /// Requests that were drawn of those that are limited, and those of them that are over.
-    drawn: u64,
+    /// Requests sampled under a limited count, and how many of them have ended.
+    sampled: u64,
     ended: u64,
 }
 
 impl Live {
-    /// Settings that come into force.
+    /// Puts settings into force.
     pub fn new(values: Values, destination: &Destination, outbox: &Arc<Outbox>) -> Arc<Live> {
         Arc::new(Live {
             number: LAST_SETTINGS.fetch_add(1, Ordering::Relaxed),
             values,
             valid: values.invalid(destination).is_none(),
             joins: matches!(destination, Destination::Collector(_)),
-            counts: Mutex::new(Counts { seen: 0, left: values.count, drawn: 0, ended: 0 }),
+            counts: Mutex::new(Counts { seen: 0, left: values.count, sampled: 0, ended: 0 }),
             outbox: Arc::clone(outbox),
         })
     }
 
-    /// Whether they could draw any request.
-    pub fn may_draw(&self) -> bool {
+    /// Whether they can sample any request.
+    pub fn may_sample(&self) -> bool {
         self.valid
     }
 
@@ -58,13 +58,13 @@ impl Live {
         Values { count: self.counts.lock().left, ..self.values }
     }
 
-    /// The record of the next request, if it is drawn: by its turn, or because its caller traces it.
-    pub fn draw(self: &Arc<Self>, context: Option<Context>) -> Option<Arc<Trace>> {
+    /// The record of the next request, if it is sampled: by the rate, or because its caller traces it.
+    pub fn sample(self: &Arc<Self>, context: Option<Context>) -> Option<Arc<Trace>> {
         if !self.valid {
             return None;
         }
         let joined = context.filter(|_| self.joins);
-        if !self.takes_its_turn() && joined.is_none() {
+        if !self.is_due() && joined.is_none() {
             return None;
         }
         let context = self.joins.then(|| joined.unwrap_or_else(context::new));
@@ -72,7 +72,7 @@ impl Live {
         Some(Trace::begin(collector, self.values.level, context))
     }
 
-    fn takes_its_turn(&self) -> bool {
+    fn is_due(&self) -> bool {
         if self.values.rate == 0 {
             return false;
         }
@@ -81,12 +81,12 @@ impl Live {
             return false;
         }
         counts.seen += 1;
-        let turn = counts.seen.is_multiple_of(self.values.rate.into());
-        if turn && counts.left > 0 {
+        let due = counts.seen.is_multiple_of(self.values.rate.into());
+        if due && counts.left > 0 {
             counts.left -= 1;
-            counts.drawn += 1;
+            counts.sampled += 1;
         }
-        turn
+        due
     }
 }
 
@@ -99,8 +99,8 @@ impl Collector for Live {
     fn collect(&self, context: Option<Context>, records: Vec<Record>) {
         let mut counts = self.counts.lock();
         counts.ended += 1;
-        // Of limited settings the last one closes the file.
-        let last = counts.left == 0 && counts.ended == counts.drawn;
+        // The last trace of a limited count closes the file.
+        let last = counts.left == 0 && counts.ended == counts.sampled;
         drop(counts);
         let (settings, log_frequency) = (self.number, self.values.log_frequency);
         self.outbox.post(Job::Finished(Finished { settings, log_frequency, last, context, records }));
@@ -109,7 +109,7 @@ impl Collector for Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Most settings never drew a request; then there is no writer to be told, and none is started.
+        // Most settings never sampled a request; then no writer runs, and this starts none.
         self.outbox.post_if_open(Job::Retired { settings: self.number });
     }
 }
@@ -130,10 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn every_so_manieth_request_is_drawn_until_the_count_is_used_up() {
+    fn one_request_in_rate_is_sampled_until_the_count_is_used_up() {
         let live = live(Values { rate: 3, count: 2, ..Values::default() }, &file());
-        let drawn: Vec<bool> = (0..12).map(|_| live.takes_its_turn()).collect();
-        let turns: Vec<usize> = (0..12).filter(|&turn| drawn[turn]).collect();
+        let due: Vec<bool> = (0..12).map(|_| live.is_due()).collect();
+        let turns: Vec<usize> = (0..12).filter(|&turn| due[turn]).collect();
         assert_eq!((turns, live.values_now().count), (vec![2, 5], 0));
     }
 
@@ -144,9 +144,9 @@ mod tests {
         let config = r#"{"mode":"opentelemetry","url":"http://127.0.0.1:1","resource":[],"max_queue_size":1,
             "schedule_delay_ms":1,"max_export_batch_size":1}"#;
         let sends = live(rate, &serde_json::from_str(config).unwrap());
-        assert!(sends.draw(None).is_none());
-        assert_eq!(sends.draw(Some(context.clone())).unwrap().context().unwrap().trace_id, 9);
+        assert!(sends.sample(None).is_none());
+        assert_eq!(sends.sample(Some(context.clone())).unwrap().context().unwrap().trace_id, 9);
         let every = Values { rate: 1000, ..Values::default() };
-        assert!(live(every, &file()).draw(Some(context)).is_none());
+        assert!(live(every, &file()).sample(Some(context)).is_none());
     }
 }

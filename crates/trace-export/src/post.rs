@@ -1,4 +1,4 @@
-//! One request to a server of somebody else's: spans for a collector.
+//! An HTTP client for one purpose: it posts spans to a collector.
 
 use alipes_protocol::limits::{COLLECTOR_MAX_ANSWER_BYTES, COLLECTOR_TIME};
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::connector::connector;
 
-/// Where spans are sent.
+/// A collector's address.
 pub struct Target {
     /// Host and port.
     authority: String,
@@ -24,28 +24,28 @@ pub struct Target {
     tls: Option<Tls>,
 }
 
-/// How the connection is encrypted, and whose it has to be.
+/// Encryption of the connection, and the server name that the certificate must have.
 struct Tls {
     connector: TlsConnector,
     name: ServerName<'static>,
 }
 
-/// Why a collector did not take spans.
+/// Why a post failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// For people.
+    /// The message.
     pub text: String,
-    /// It may take them later.
+    /// Whether another attempt may succeed.
     pub passes: bool,
 }
 
 impl Target {
-    /// The target that a URL names. Where connections are encrypted, its certificate has to lead to one of the roots in a
-    /// file, or to one that the system trusts.
+    /// The target of a URL. For https, the collector's certificate must lead to one of the roots in a file, or to one
+    /// that the system trusts.
     ///
     /// # Errors
     ///
-    /// It is no URL, or not one of HTTP; the roots cannot be had.
+    /// The URL is malformed or not one of HTTP, or the roots cannot be read.
     pub fn of(url: &str, roots: Option<&str>) -> Result<Target, String> {
         let uri: Uri = url.parse().map_err(|error| format!("'{url}' is no URL: {error}"))?;
         let encrypted = match uri.scheme_str() {
@@ -61,11 +61,11 @@ impl Target {
         Ok(Target { authority, host: value, path, tls })
     }
 
-    /// Sends a message, and waits until it is taken.
+    /// Posts a message and waits for the status.
     ///
     /// # Errors
     ///
-    /// The collector is away, slow, or refuses.
+    /// The collector is unreachable, slow, or answers with an error.
     pub async fn post(&self, body: Vec<u8>) -> Result<(), Failure> {
         let failure = |text: String| Failure { text, passes: true };
         match timeout(COLLECTOR_TIME, self.exchange(body)).await {

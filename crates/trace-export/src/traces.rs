@@ -14,23 +14,23 @@ use parking_lot::Mutex;
 use crate::live::Live;
 use crate::writer::Outbox;
 
-/// Who is traced.
+/// Decides which requests are traced.
 pub struct Traces {
-    // Whether any request may be: all that a request asks while tracing is off.
+    // Whether any request may be traced: the only check of a request while tracing is off.
     on: AtomicBool,
     destination: Destination,
     outbox: Arc<Outbox>,
-    book: Mutex<Book>,
+    settings: Mutex<Settings>,
 }
 
-/// What is set now. The settings that were in force before live on with the requests that they drew.
-struct Book {
+/// The settings in force. Replaced settings live on with the requests that they sampled.
+struct Settings {
     start: Values,
     global: Set,
     models: HashMap<String, Set>,
 }
 
-/// Settings with what was chosen of them; the rest follows the settings above.
+/// Settings of one model, or the general ones: values of their own, and the result with the general values.
 #[derive(Clone)]
 struct Set {
     chosen: Chosen,
@@ -38,14 +38,14 @@ struct Set {
 }
 
 impl Traces {
-    /// Traces as the configuration says.
+    /// The settings of the configuration.
     pub fn new(config: &TraceConfig, events: &Arc<EventQueue>) -> Traces {
         let outbox = Arc::new(Outbox::new(config.destination.clone(), Arc::clone(events)));
         let live = Live::new(config.values, &config.destination, &outbox);
-        let on = AtomicBool::new(live.may_draw());
+        let on = AtomicBool::new(live.may_sample());
         let global = Set { chosen: Chosen::default(), live };
-        let book = Mutex::new(Book { start: config.values, global, models: HashMap::new() });
-        Traces { on, destination: config.destination.clone(), outbox, book }
+        let settings = Mutex::new(Settings { start: config.values, global, models: HashMap::new() });
+        Traces { on, destination: config.destination.clone(), outbox, settings }
     }
 
     /// Whether any request may be traced.
@@ -53,18 +53,18 @@ impl Traces {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// The record of a request for a model, if it is drawn. To be asked once a request, while tracing is on.
+    /// The record of a request for a model, if it is sampled. Call it once per request, while tracing is on.
     pub fn draw(&self, model: &str, context: Option<Context>) -> Option<Arc<Trace>> {
-        let book = self.book.lock();
-        let live = Arc::clone(&book.models.get(model).unwrap_or(&book.global).live);
-        drop(book);
-        live.draw(context)
+        let settings = self.settings.lock();
+        let live = Arc::clone(&settings.models.get(model).unwrap_or(&settings.global).live);
+        drop(settings);
+        live.sample(context)
     }
 
-    /// The settings in force for a model, or for all of them where the name is empty.
+    /// The settings in force for a model; the general ones where the name is empty.
     pub fn settings(&self, model: &str) -> Values {
-        let book = self.book.lock();
-        book.models.get(model).unwrap_or(&book.global).live.values_now()
+        let settings = self.settings.lock();
+        settings.models.get(model).unwrap_or(&settings.global).live.values_now()
     }
 
     /// Where records go.
@@ -72,39 +72,39 @@ impl Traces {
         &self.destination
     }
 
-    /// Changes the settings of a model, or of all models where the name is empty. A model follows the general settings
-    /// in everything that was not chosen for it.
+    /// Changes the settings of a model, or the general ones where the name is empty. A model follows the general
+    /// settings in every value without one of its own.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where tracing would be on and could not work; nothing has changed then.
+    /// `InvalidArgument` where tracing would be on with invalid settings; nothing has changed then.
     pub fn change(&self, model: &str, change: &Change) -> Result<Values, InferError> {
-        let mut book = self.book.lock();
+        let mut settings = self.settings.lock();
         if model.is_empty() {
-            let chosen = book.global.chosen.with(change, &book.global.live.values_now());
-            let global = self.set(chosen, &book.start)?;
+            let chosen = settings.global.chosen.with(change, &settings.global.live.values_now());
+            let global = self.set(chosen, &settings.start)?;
             let values = global.live.values_now();
-            let followers = book.models.iter().map(|(name, set)| {
+            let followers = settings.models.iter().map(|(name, set)| {
                 let chosen = set.chosen.with(&Change::default(), &set.live.values_now());
                 Ok((name.clone(), self.set(chosen, &values)?))
             });
             let followers = followers.collect::<Result<_, InferError>>()?;
-            (book.global, book.models) = (global, followers);
+            (settings.global, settings.models) = (global, followers);
         } else {
-            let general = book.global.live.values_now();
-            let before = book.models.get(model).map(|set| (set.chosen, set.live.values_now()));
+            let general = settings.global.live.values_now();
+            let before = settings.models.get(model).map(|set| (set.chosen, set.live.values_now()));
             let (chosen, values) = before.unwrap_or((Chosen::default(), general));
             let chosen = chosen.with(change, &values);
             if chosen == Chosen::default() {
-                book.models.remove(model);
+                settings.models.remove(model);
             } else {
                 let set = self.set(chosen, &general)?;
-                book.models.insert(model.to_owned(), set);
+                settings.models.insert(model.to_owned(), set);
             }
         }
-        let on = book.global.live.may_draw() || book.models.values().any(|set| set.live.may_draw());
+        let on = settings.global.live.may_sample() || settings.models.values().any(|set| set.live.may_sample());
         self.on.store(on, Ordering::Relaxed);
-        Ok(book.models.get(model).unwrap_or(&book.global).live.values_now())
+        Ok(settings.models.get(model).unwrap_or(&settings.global).live.values_now())
     }
 
     fn set(&self, chosen: Chosen, above: &Values) -> Result<Set, InferError> {
@@ -115,7 +115,7 @@ impl Traces {
         Ok(Set { chosen, live: Live::new(values, &self.destination, &self.outbox) })
     }
 
-    /// Writes what is left; nothing is written after the deadline.
+    /// Turns tracing off and writes the remaining records, until the deadline.
     pub fn close(&self, deadline: Instant) {
         self.on.store(false, Ordering::Relaxed);
         self.outbox.close(deadline);
@@ -159,7 +159,7 @@ mod tests {
         assert!(traces.is_on());
         let back = Change { rate: Some(None), ..Change::default() };
         assert_eq!(traces.change("m", &back).unwrap().rate, 1000);
-        assert!(traces.book.lock().models.is_empty());
+        assert!(traces.settings.lock().models.is_empty());
         traces.change("", &change(Level::default())).unwrap();
         assert!(!traces.is_on());
     }

@@ -1,4 +1,4 @@
-//! The thread that writes records: requests only leave them with it.
+//! The thread that writes records; requests only queue their records for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use crate::file::{self, TraceFile};
 use crate::otlp;
 
-/// Traces that wait for the writer at most; what comes on top is dropped, and told.
+/// Capacity of the writer's queue; further traces are dropped, and the log says so.
 const MAX_WAITING: usize = 1024;
 
-/// Bytes of records that are kept in memory at most until their file is written, for each of the settings in force.
+/// Most bytes of records in memory before they are written, for each of the settings in force.
 const MAX_KEPT_BYTES: usize = 1 << 20;
 
-/// How often the end of the thread is looked for.
+/// Interval between two checks whether the thread has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Levels of lines in the log.
@@ -29,32 +29,32 @@ pub(super) const ERROR: u8 = 0;
 pub(super) const WARNING: u8 = 1;
 pub(super) const INFO: u8 = 2;
 
-/// What the writer is told.
+/// A job of the writer.
 pub enum Job {
-    /// A request is over.
+    /// A traced request has ended.
     Finished(Finished),
-    /// Nothing more comes from these settings.
+    /// These settings trace no more requests.
     Retired {
         /// Their number.
         settings: u64,
     },
 }
 
-/// A request that is over, and those that it led to.
+/// The records of a request that has ended, and of the requests that it caused.
 pub struct Finished {
-    /// Number of the settings that drew it.
+    /// Number of the settings that sampled it.
     pub settings: u64,
-    /// How many traces go into a file of their own.
+    /// Traces per numbered file.
     pub log_frequency: u32,
-    /// It is the last that the settings will draw.
+    /// Whether it is the last trace of the settings.
     pub last: bool,
-    /// Its place in a trace of several services.
+    /// Its trace context, where spans are sent.
     pub context: Option<Context>,
     /// Its records.
     pub records: Vec<Record>,
 }
 
-/// The way to the writer, whose thread starts with the first record.
+/// The queue of the writer, whose thread starts with the first record.
 pub struct Outbox {
     destination: Destination,
     events: Arc<EventQueue>,
@@ -69,26 +69,26 @@ enum State {
 }
 
 impl Outbox {
-    /// A writer that has nothing to do yet.
+    /// A queue without a thread yet.
     pub fn new(destination: Destination, events: Arc<EventQueue>) -> Outbox {
         Outbox { destination, events, dropped: AtomicU64::new(0), state: Mutex::new(State::Idle) }
     }
 
-    /// Leaves a job with the writer; never waits for it.
+    /// Queues a job; starts the thread if need be; never waits.
     pub fn post(&self, job: Job) {
         let mut state = self.state.lock();
         if matches!(*state, State::Idle) {
             *state = self.start();
         }
-        self.hand_over(&state, job);
+        self.send(&state, job);
     }
 
-    /// The same, if there is a writer.
+    /// Queues a job if the thread runs.
     pub fn post_if_open(&self, job: Job) {
-        self.hand_over(&self.state.lock(), job);
+        self.send(&self.state.lock(), job);
     }
 
-    fn hand_over(&self, state: &State, job: Job) {
+    fn send(&self, state: &State, job: Job) {
         if let State::Open(sender, _) = state
             && sender.try_send(job).is_err()
             && self.dropped.fetch_add(1, Ordering::Relaxed) == 0
@@ -112,7 +112,7 @@ impl Outbox {
         }
     }
 
-    /// Takes no more jobs and waits until what is left is written, or the deadline comes.
+    /// Closes the queue and waits until the rest is written, or until the deadline.
     #[allow(clippy::disallowed_methods, reason = "a thread cannot be joined with a deadline; only a stop waits here")]
     pub fn close(&self, deadline: Instant) {
         let state = std::mem::replace(&mut *self.state.lock(), State::Closed);
@@ -141,7 +141,7 @@ fn write(destination: Destination, mut jobs: Receiver<Job>, events: &Arc<EventQu
     }
 }
 
-/// Records on their way into Triton's trace files.
+/// Records that wait for Triton's trace files.
 struct Files {
     file: TraceFile,
     events: Arc<EventQueue>,
@@ -149,12 +149,12 @@ struct Files {
     kept: HashMap<u64, Kept>,
 }
 
-/// Traces that wait for their file.
+/// Traces of one of the settings that wait for their file.
 #[derive(Default)]
 struct Kept {
     text: String,
     traces: u32,
-    /// They go into files with numbers.
+    /// Whether they go into numbered files.
     numbered: bool,
 }
 
@@ -189,17 +189,17 @@ impl Files {
             self.save(kept);
         }
         let ended = self.file.finish();
-        self.complain(ended);
+        self.log_error(ended);
     }
 
     fn save(&mut self, kept: Kept) {
         if kept.traces > 0 {
             let saved = self.file.save(&kept.text, kept.numbered);
-            self.complain(saved);
+            self.log_error(saved);
         }
     }
 
-    fn complain(&self, outcome: std::io::Result<()>) {
+    fn log_error(&self, outcome: std::io::Result<()>) {
         if let Err(error) = outcome {
             let text = format!("failed creating trace file: {error}");
             self.events.tell(Event::Notice { level: ERROR, text });

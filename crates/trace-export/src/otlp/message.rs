@@ -1,10 +1,11 @@
-//! OTLP's messages, as far as they are sent. Source: opentelemetry-proto 1.x, `trace.proto`; the numbers are its fields'.
+//! The messages of OTLP that the exporter sends. Source: opentelemetry-proto 1.x, `trace.proto`; tags are its field
+//! numbers.
 
 use prost::Message;
 use prost::alloc::string::String;
 use prost::alloc::vec::Vec;
 
-/// What a collector is sent.
+/// The message of one post.
 #[derive(Clone, PartialEq, Message)]
 pub struct ExportTraceServiceRequest {
     #[prost(message, repeated, tag = "1")]
@@ -79,7 +80,7 @@ pub struct Event {
     pub name: String,
 }
 
-/// Something that is said.
+/// An attribute.
 #[derive(Clone, PartialEq, Message)]
 pub struct KeyValue {
     #[prost(string, tag = "1")]
@@ -88,7 +89,7 @@ pub struct KeyValue {
     pub value: Option<AnyValue>,
 }
 
-/// What is said of it.
+/// The value of an attribute.
 #[derive(Clone, PartialEq, Message)]
 pub struct AnyValue {
     #[prost(oneof = "any_value::Value", tags = "1, 3")]

@@ -21,19 +21,19 @@ use spans::Calendar;
 /// Name under which spans are sent. Source: Triton.
 const SCOPE: &str = "triton-server";
 
-/// Pauses before a collector that is busy or away is tried again; then the spans are dropped.
-const PAUSES: [Duration; 3] = [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(3)];
+/// Back-off between attempts to reach a collector; after the last one the spans are dropped.
+const BACK_OFF: [Duration; 3] = [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(3)];
 
-/// Sends spans until nobody has any more, then the rest.
+/// Sends spans until the channel of jobs closes, then the rest.
 pub fn export(config: &CollectorConfig, jobs: Receiver<Job>, events: &Arc<EventQueue>) {
-    let tell = |level, text| events.tell(Event::Notice { level, text });
+    let log = |level, text| events.tell(Event::Notice { level, text });
     let target = match Target::of(&config.url, config.certificate.as_deref()) {
         Ok(target) => target,
-        Err(text) => return tell(ERROR, format!("spans cannot be sent: {text}")),
+        Err(text) => return log(ERROR, format!("spans cannot be sent: {text}")),
     };
     match runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(Exporter::new(config, target, Arc::clone(events)).run(jobs)),
-        Err(error) => tell(ERROR, format!("spans cannot be sent: {error}")),
+        Err(error) => log(ERROR, format!("spans cannot be sent: {error}")),
     }
 }
 
@@ -82,24 +82,24 @@ impl<'a> Exporter<'a> {
         self.waiting.extend(spans::spans(self.calendar, context, &finished.records).into_iter().take(room));
     }
 
-    /// Sends a batch, several times if need be; at the end there is no time for that.
+    /// Sends a batch, with retries; the last batches get one attempt each.
     async fn send(&mut self, spans: Vec<Span>, last: bool) {
         let count = spans.len();
         let body = self.request(spans).encode_to_vec();
-        let pauses = if last { &[][..] } else { &PAUSES[..] };
+        let back_off = if last { &[][..] } else { &BACK_OFF[..] };
         let mut outcome = self.target.post(body.clone()).await;
-        for &pause in pauses {
+        for &pause in back_off {
             match &outcome {
                 Err(failure) if failure.passes => tokio::time::sleep(pause).await,
                 _ => break,
             }
             outcome = self.target.post(body.clone()).await;
         }
-        self.tell(outcome.map_err(|failure| failure.text).err(), count);
+        self.log_outcome(outcome.map_err(|failure| failure.text).err(), count);
     }
 
-    /// Says that spans were lost, and that they are not any more; not each time.
-    fn tell(&mut self, failure: Option<String>, count: usize) {
+    /// Logs the first failure, and the first success after failures.
+    fn log_outcome(&mut self, failure: Option<String>, count: usize) {
         let (level, text) = match failure {
             Some(text) if !self.failing => (WARNING, format!("{count} spans were not taken: {text}")),
             None if self.failing => (INFO, "spans are taken again".to_owned()),

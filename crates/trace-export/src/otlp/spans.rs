@@ -1,6 +1,6 @@
-//! From records to spans: one for the whole request, one for each model that it reached, and one for each execution.
+//! Converts records to spans: one for the whole request, one for each model that it reached, one for each execution.
 //!
-//! Names, attributes and events are Triton's, so that what was built on its spans finds them here.
+//! Names, attributes and events are Triton's, so that dashboards built on its spans keep working.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,17 +10,17 @@ use alipes_stats::trace::context;
 
 use super::message::{Event, KeyValue, Span};
 
-/// Kind of a span that answers a caller. Source: OTLP's `SPAN_KIND_SERVER`.
+/// Kind of a span on the server's side of a call. Source: OTLP's `SPAN_KIND_SERVER`.
 const SERVER: i32 = 2;
 
-/// From the clock of records to that of the calendar.
+/// Converts times of records to Unix time.
 #[derive(Clone, Copy, Debug)]
 pub struct Calendar {
     offset_ns: u64,
 }
 
 impl Calendar {
-    /// As both clocks stand now.
+    /// The conversion by the two clocks now.
     pub fn now() -> Calendar {
         let (unix, ns) = clock::at_once(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos());
         Calendar { offset_ns: u64::try_from(unix).unwrap_or(u64::MAX).saturating_sub(ns) }
@@ -31,7 +31,7 @@ impl Calendar {
     }
 }
 
-/// The spans of a request and of those that it led to; its own record stands last.
+/// The spans of a request and of the requests that it caused; its own record is the last.
 pub fn spans(calendar: Calendar, context: &Context, records: &[Record]) -> Vec<Span> {
     let Some(first) = records.last() else { return Vec::new() };
     let make = Make { calendar, context };
@@ -51,11 +51,11 @@ struct Make<'a> {
 }
 
 impl Make<'_> {
-    /// The span of the whole request, which its doors have noted, and its number. What never reached a door has none of its
-    /// own.
+    /// The span of the whole request, with the moments that its endpoint noted, and the span's number. Without moments
+    /// there is no span.
     fn root(&self, first: &Record, records: &[Record]) -> (Option<Span>, u64) {
         let number = context::new_span();
-        let moments: Vec<_> = first.moments.iter().copied().filter(|(moment, _)| is_doors(*moment)).collect();
+        let moments: Vec<_> = first.moments.iter().copied().filter(|(moment, _)| is_endpoint(*moment)).collect();
         let all = records.iter().flat_map(|record| &record.moments).map(|&(_, ns)| ns);
         let Some((start, end)) = ends(all) else { return (None, number) };
         let mut span = self.span("InferRequest", number, self.context.parent_span, (start, end), &moments);
@@ -63,14 +63,14 @@ impl Make<'_> {
         (Some(span), number)
     }
 
-    /// The spans of a model that the request reached, and of its execution there.
+    /// The span of a model that the request reached, and the span of its execution.
     fn model(&self, record: &Record, above: u64, spans: &mut Vec<Span>) {
         let Some(subject) = &record.subject else { return };
         let of = |wanted: fn(Moment) -> bool| -> Vec<_> {
             record.moments.iter().copied().filter(|&(moment, _)| wanted(moment)).collect()
         };
         let (request, compute) = (of(is_request), of(is_compute));
-        let within = record.moments.iter().filter(|(moment, _)| !is_doors(*moment)).map(|&(_, ns)| ns);
+        let within = record.moments.iter().filter(|(moment, _)| !is_endpoint(*moment)).map(|&(_, ns)| ns);
         if let Some(bounds) = ends(within) {
             let mut span = self.span(&subject.model, record.span, Some(above), bounds, &request);
             span.attributes = vec![
@@ -117,7 +117,7 @@ impl Make<'_> {
     }
 }
 
-/// The first and the last of some moments; none of none.
+/// The first and the last of some times; none without times.
 fn ends(moments: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
     moments.fold(None, |ends, ns| {
         let (first, last) = ends.unwrap_or((ns, ns));
@@ -125,7 +125,7 @@ fn ends(moments: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
     })
 }
 
-fn is_doors(moment: Moment) -> bool {
+fn is_endpoint(moment: Moment) -> bool {
     !is_request(moment) && !is_compute(moment)
 }
 
