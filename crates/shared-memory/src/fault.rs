@@ -1,15 +1,14 @@
-//! What happens when a client cuts off memory that the server reads or writes: zeroes take its place, and the region is
-//! known to be lost.
+//! The handler of bus errors: when a client cuts off memory that the server uses, it maps zeroes and marks the region
+//! as lost.
 //!
-//! The kernel tells of an access to memory that an object does not have, or cannot get, with `SIGBUS`, in the thread that
-//! made it: an engine amid an execution, or a copy. Its default ends the process. The handler here looks whether the
-//! address lies in a region of a client. If so, it maps memory of the server's own over the whole region, notes that the
-//! region is lost, and lets the access go on, which now finds zeroes. Whoever used the region asks for the note
-//! ([`Watch::is_lost`]) before anybody gets an answer. Any other `SIGBUS` is passed on to whoever handled it before, so
-//! that a fault of the server itself ends it as ever.
+//! An access to memory that an object does not have, or cannot get, raises `SIGBUS` in the thread that made it: an
+//! engine during an execution, or a copy. By default that ends the process. The handler checks whether the address lies
+//! in a region of a client. If so, it maps anonymous memory over the whole region, marks the region as lost, and
+//! resumes the access, which now reads zeroes. Users of the region check the mark ([`Watch::is_lost`]) before they send
+//! a response. Any other `SIGBUS` goes to the previous handler, so that a fault of the server itself still ends it.
 //!
-//! The handler may run at any moment in any thread, so it takes no lock and no memory: it reads a table of atomics that
-//! lies at one place for ever, and makes one system call.
+//! The handler may run at any moment in any thread, so it neither locks nor allocates: it reads a static table of
+//! atomics and makes one system call.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -20,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use alipes_protocol::limits::REGION_MAX_WATCHED;
 use parking_lot::Mutex;
 
-/// A range of addresses that is watched. A `begin` of 0 says that there is none.
+/// A watched range of addresses. A `begin` of 0 marks an unused slot.
 struct Slot {
     begin: AtomicUsize,
     end: AtomicUsize,
@@ -32,28 +31,28 @@ static SLOTS: [Slot; REGION_MAX_WATCHED] =
     [const { Slot { begin: AtomicUsize::new(0), end: AtomicUsize::new(0), lost: AtomicBool::new(false) } };
         REGION_MAX_WATCHED];
 
-/// How many slots have ever been in use: the handler looks at no others.
+/// Number of slots that were ever in use; the handler checks no others.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Slots that are free again.
+/// Slots free for reuse.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// Who handled the signal before.
+/// The previous handler of the signal.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// A range of memory in which bus errors are survived, for as long as this lives.
+/// A range of memory in which the process survives bus errors, as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Watch {
     slot: usize,
 }
 
 impl Watch {
-    /// Watches a mapping: whole pages, mapped for as long as the watch lives, in which zeroes may take the place of what
-    /// is there. None where too many are watched.
+    /// Watches a mapping: whole pages, mapped as long as the watch lives, which the handler may replace by zeroes. None
+    /// where the table is full.
     pub fn over(base: NonNull<u8>, len: usize) -> Option<Watch> {
         let mut free = FREE.lock();
         let slot = free.pop().or_else(|| {
-            // Under the lock, so that nobody else counts.
+            // Under the lock, so no other thread changes the count.
             let next = USED.load(Ordering::SeqCst);
             (next < REGION_MAX_WATCHED).then(|| {
                 USED.store(next + 1, Ordering::SeqCst);
@@ -68,7 +67,7 @@ impl Watch {
         Some(Watch { slot })
     }
 
-    /// Whether zeroes have taken the place of the memory.
+    /// Whether the handler has replaced the memory by zeroes.
     pub fn is_lost(&self) -> bool {
         SLOTS[self.slot].lost.load(Ordering::SeqCst)
     }
@@ -81,11 +80,11 @@ impl Drop for Watch {
     }
 }
 
-/// Makes sure that the handler is in place; called before a region is mapped.
+/// Installs the handler unless it is in place; called before a region is mapped.
 ///
 /// # Errors
 ///
-/// Why it is not, in words for the client.
+/// The reason why it cannot be installed, for the client.
 pub(crate) fn arm() -> Result<(), &'static str> {
     static ARMING: Mutex<()> = Mutex::new(());
     let _alone = ARMING.lock();
@@ -94,25 +93,25 @@ pub(crate) fn arm() -> Result<(), &'static str> {
         return Ok(());
     }
     if PREVIOUS.get().is_some() {
-        // Putting it back would be worse: the other one may pass on to this one, and this one to it, in circles.
+        // Reinstalling would be worse: the other handler may call this one, and this one the other, without end.
         return Err("something in the server's process has taken over the handling of bus errors since it started");
     }
     let _ = PREVIOUS.set(current);
     // SAFETY: all zeroes are a valid structure, and an empty set of signals on Linux.
     let mut ours: libc::sigaction = unsafe { mem::zeroed() };
     ours.sa_sigaction = entry();
-    // On the thread's own stack for signals where it has one.
+    // On the thread's alternate signal stack, where it has one.
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
     handler_of(Some(&ours)).map(drop)
 }
 
-/// The handler's address, as the system knows it.
+/// The handler's address.
 fn entry() -> usize {
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_bus_error;
     handler as usize
 }
 
-/// Sets the handler of the signal, where one is given; the one before.
+/// Sets the handler of the signal, if one is given, and returns the previous one.
 fn handler_of(new: Option<&libc::sigaction>) -> Result<libc::sigaction, &'static str> {
     // SAFETY: all zeroes are a valid structure.
     let mut before: libc::sigaction = unsafe { mem::zeroed() };
@@ -140,14 +139,14 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *
     unsafe { *errno = before };
 }
 
-/// Puts zeroes where a watched region is cut off; false where the address lies in none.
+/// Maps zeroes over the watched region around an address; false where there is none.
 fn survive(address: usize) -> bool {
     let used = USED.load(Ordering::SeqCst);
     for slot in &SLOTS[..used] {
         let begin = slot.begin.load(Ordering::SeqCst);
         let end = slot.end.load(Ordering::SeqCst);
-        // The slot may have been given to another region between the two. Its `begin` is 0 in between, so what is the
-        // same again is the begin of a region that is watched at this moment, and `end` is that region's.
+        // The slot may get another region between the two loads. Its `begin` is 0 in between, so an unchanged `begin`
+        // belongs to a region that is watched at this moment, and `end` is that region's.
         let steady = slot.begin.load(Ordering::SeqCst) == begin;
         if begin == 0 || !steady || !(begin..end).contains(&address) {
             continue;
@@ -155,10 +154,9 @@ fn survive(address: usize) -> bool {
         slot.lost.store(true, Ordering::SeqCst);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the range is exactly one mapping of a client's object. It exists as long as the thread that the signal
-        // interrupted runs on in it, for that thread holds it alive, and no other region overlaps it; so nothing else is
-        // replaced. Everyone who looks at these bytes expects them to change at any time (`Mapping::slice`), and zeroes
-        // are bytes. The call is no more than the system call.
+        // SAFETY: the range is exactly one mapping of a client's object. The interrupted thread keeps it alive while it
+        // accesses it, and no other region overlaps it; so nothing else is replaced. All readers of these bytes expect
+        // them to change at any time (`Mapping::slice`), and zeroes are valid bytes. The call is a plain system call.
         let replaced =
             unsafe { libc::mmap(ptr::with_exposed_provenance_mut(begin), end - begin, protection, flags, -1, 0) };
         return replaced != libc::MAP_FAILED;
@@ -166,11 +164,11 @@ fn survive(address: usize) -> bool {
     false
 }
 
-/// Leaves a signal that is none of ours to whoever handled it before.
+/// Passes any other signal to the previous handler.
 fn pass_on(signal: c_int, cause: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(previous) = PREVIOUS.get() else { return };
     match previous.sa_sigaction {
-        // Nobody: an access that is repeated, or the signal that is sent again, now meets the system's own handling.
+        // None: the repeated access, or the signal raised again, now gets the system's default action.
         libc::SIG_DFL => {
             // SAFETY: what was installed before is valid still; the signal is delivered when this handler returns.
             unsafe {

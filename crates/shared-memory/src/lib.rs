@@ -1,6 +1,14 @@
-//! Shared memory of clients: the regions that they register, and what a request uses of them.
+//! Shared memory of clients: the regions that they register, and the inputs and outputs of requests in them.
 //!
-//! Knows tensors and errors (`alipes-protocol`), the kernel, and nothing of models, connections or queues.
+//! Knows tensors and errors (`alipes-protocol`) and the kernel; nothing of models, connections or queues.
+//!
+//! A region is part of a POSIX shared-memory object that its client created and that the server maps once, when the
+//! client registers it. From then on the client can harm readers in three ways:
+//!
+//! * It shrinks the object, and the next access is a bus error: `fault` maps zeroes there, and the requests that use
+//!   the region fail.
+//! * It changes bytes between a check and their use: `request` copies what an engine relies on.
+//! * It unlinks the object, or unregisters the region: the mapping stays until the last request has ended.
 
 mod fault;
 mod mapping;

@@ -1,4 +1,4 @@
-//! A client's shared-memory object in the server's address space.
+//! A mapping of a client's shared-memory object.
 
 use std::ptr::{self, NonNull};
 
@@ -16,17 +16,17 @@ use crate::fault::{self, Watch};
 pub(crate) enum Unmappable {
     /// It cannot be opened.
     Missing,
-    /// What was opened is no shared-memory object.
+    /// The key names something that is no shared-memory object.
     NoObject,
-    /// It ends before the part that was asked for does.
+    /// It ends before the requested part does.
     TooShort,
     /// The system does not map it.
     Refused(Errno),
-    /// Its client could end the server with it.
+    /// The bus error handler cannot protect the server from it.
     Unprotected(&'static str),
 }
 
-/// A mapped part of an object. Its client may change the bytes, and cut them off, at any time.
+/// A mapped part of an object. Its client may change the bytes, or shrink the object, at any time.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -44,7 +44,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps a part of the object with this key.
     pub fn open(key: &str, offset: u64, byte_size: u64) -> Result<Mapping, Unmappable> {
-        // A link could lead out of the place for shared memory, to any file that the server may write.
+        // A link could lead out of /dev/shm, to any file that the server may write.
         let flags = shm::OFlags::RDWR | shm::OFlags::from_bits_retain(OFlags::NOFOLLOW.bits());
         let object = shm::open(key, flags, Mode::empty()).map_err(|_| Unmappable::Missing)?;
         let about = fstat(&object).map_err(|_| Unmappable::NoObject)?;
@@ -72,8 +72,8 @@ impl Mapping {
         self.len
     }
 
-    /// Whether a part of the memory was missing when somebody wanted it. What was read of it, or written to it, since the
-    /// mapping was made is worth nothing then.
+    /// Whether an access found that the memory was cut off. All bytes read or written since the mapping was made are
+    /// worthless then.
     pub fn is_lost(&self) -> bool {
         self.watch.as_ref().is_none_or(Watch::is_lost)
     }
@@ -82,26 +82,26 @@ impl Mapping {
     ///
     /// # Safety
     ///
-    /// Another process may change the bytes while they are looked at: whoever gets them takes any bytes for valid, reads
-    /// no lengths, indexes or choices in them, and does not rely on reading the same twice.
+    /// Another process may change the bytes at any time: the caller accepts any bytes, reads no lengths, indexes or
+    /// conditions in them, and does not rely on reading the same bytes twice.
     ///
     /// # Panics
     ///
     /// If the part does not lie in the mapping: see [`Mapping::holds`].
     pub unsafe fn slice(&self, offset: usize, len: usize) -> &[u8] {
         let begin = self.at(offset, len);
-        // SAFETY: within the mapping, which lives as long as this borrow. The bytes may change, which the contract above
-        // leaves to the caller; where they are cut off, zeroes take their place (`fault`).
+        // SAFETY: within the mapping, which lives as long as this borrow. The bytes may change, which the contract
+        // above leaves to the caller; where the object is cut off, `fault` maps zeroes.
         unsafe { std::slice::from_raw_parts(begin.as_ptr(), len) }
     }
 
-    /// A copy of a part, which nobody can change any more.
+    /// A copy of a part, out of the client's reach.
     pub fn copy(&self, offset: usize, len: usize) -> Bytes {
         let begin = self.at(offset, len);
         copies::note(len);
         let mut copy = Vec::with_capacity(len);
-        // SAFETY: the source lies within the mapping and the destination has the room; they cannot overlap, one being new.
-        // Bytes that another process changes meanwhile are taken as they come, and any bytes are a `u8`.
+        // SAFETY: the source lies within the mapping and the destination has the capacity; they cannot overlap, since
+        // the destination is new. Another process may change bytes meanwhile, and any byte is a valid `u8`.
         unsafe {
             ptr::copy_nonoverlapping(begin.as_ptr(), copy.as_mut_ptr(), len);
             copy.set_len(len);
@@ -113,9 +113,9 @@ impl Mapping {
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let begin = self.at(offset, bytes.len());
         copies::note(bytes.len());
-        // SAFETY: the destination lies within the mapping. Nothing in this process holds a reference to it that relies on
-        // what it reads there (`slice`), so it is a write like those of the other process. `copy`, since a model may give
-        // an input back as its output, from the very same place.
+        // SAFETY: the destination lies within the mapping. No reference in this process relies on the bytes there
+        // (`slice`), so this is a write like those of the other process. `copy`, since a model may return an input as
+        // its output, at the same place.
         unsafe { ptr::copy(bytes.as_ptr(), begin.as_ptr(), bytes.len()) };
     }
 
@@ -133,9 +133,10 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // First the watch: another mapping may take this place as soon as it is free, and must not be taken for this one.
+        // First the watch: another mapping may get this address as soon as it is free, and the handler must not take it
+        // for this one.
         self.watch = None;
-        // SAFETY: the mapping is ours, and everyone who points into it holds this structure alive.
+        // SAFETY: the mapping is ours, and everything that points into it keeps this structure alive.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

@@ -1,29 +1,29 @@
-//! One region: what was registered, its memory, and who uses it.
+//! One region: its registration, its memory, and the number of its leases.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::mapping::Mapping;
 
-/// What a client registered.
+/// A region as its client registered it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionStatus {
-    /// The name that requests use.
+    /// Name in requests.
     pub name: String,
-    /// The name of the shared-memory object.
+    /// Name of the shared-memory object.
     pub key: String,
-    /// Where in the object the region begins, in bytes.
+    /// Offset in the object, in bytes.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub byte_size: u64,
 }
 
-/// A region that is mapped.
+/// A mapped region.
 pub(crate) struct Region {
     pub status: RegionStatus,
     pub memory: Mapping,
-    /// Leases that are out. They are given only while the lock of all regions is held.
+    /// Number of leases. New ones begin only under the registry's lock.
     pub uses: AtomicUsize,
-    /// It was unregistered while it was in use.
+    /// It was unregistered while in use.
     pub leaving: AtomicBool,
 }
 
@@ -36,7 +36,7 @@ impl Region {
         self.uses.load(Ordering::SeqCst) == 0
     }
 
-    /// Marks the region as one that is to go; true where it has to stay, because it is in use.
+    /// Marks the region as unregistered; true where it stays because it is in use.
     pub fn leave(&self) -> bool {
         self.leaving.store(true, Ordering::SeqCst);
         !self.is_unused()

@@ -1,12 +1,4 @@
-//! Memory that clients share with the server: the regions that they register, and the requests that use them.
-//!
-//! A region is an object of POSIX shared memory that its client has made and that the server maps once, when it is
-//! registered. From then on the client has three ways to harm whoever reads it, and each meets something here:
-//!
-//! * It makes the object shorter, and the next access is a bus error: [`crate::fault`] puts zeroes there, and the requests that
-//!   use the region fail.
-//! * It changes bytes between a check and their use: what anybody believes is copied first ([`crate::request`]).
-//! * It unlinks the object, or unregisters the region: the mapping stays until the last request has let go.
+//! The registry of regions: register, status, unregister, and leases of requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +11,7 @@ use parking_lot::Mutex;
 use crate::mapping::{Mapping, Unmappable};
 use crate::region::{Region, RegionStatus};
 
-/// Keys that begin so belong to the processes of Triton's Python models, which may run beside this server.
+/// Prefix of keys that belong to the processes of Triton's Python models, which may run beside this server.
 const RESERVED_PREFIX: &str = "triton_python_backend_shm_region_";
 
 /// The regions that clients have registered, by name.
@@ -30,23 +22,23 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// No regions, with room for so many.
+    /// An empty registry for at most this many regions.
     pub fn new(most: usize) -> Regions {
         Regions { most, known: Mutex::default() }
     }
 
-    /// Maps a part of a shared-memory object under a name.
+    /// Maps part of a shared-memory object and registers it under a name.
     ///
     /// # Errors
     ///
-    /// The name is taken, the key is reserved or names nothing, the object is smaller than the part, or the system does
-    /// not map it.
+    /// The name exists, the key is reserved or unknown, the object is smaller than the part, or the system does not map
+    /// it.
     pub fn register(&self, name: &str, key: &str, offset: u64, byte_size: u64) -> Result<(), InferError> {
         check_name(name)?;
         if key.trim_start_matches('/').starts_with(RESERVED_PREFIX) {
             return Err(InferError::invalid(format!(
-                "cannot register shared memory region '{name}' with key '{key}' as the key contains the reserved prefix \
-                 '{RESERVED_PREFIX}'"
+                "cannot register shared memory region '{name}' with key '{key}' as the key contains the reserved \
+                 prefix '{RESERVED_PREFIX}'"
             )));
         }
         let mut known = self.known.lock();
@@ -63,11 +55,11 @@ impl Regions {
         Ok(())
     }
 
-    /// What is registered under a name, or all regions where it is empty, sorted by name.
+    /// The region with this name, or all regions, sorted by name, where the name is empty.
     ///
     /// # Errors
     ///
-    /// `NotFound` for a name that is not registered.
+    /// `NotFound` for an unknown name.
     pub fn status(&self, name: &str) -> Result<Vec<RegionStatus>, InferError> {
         let known = self.known.lock();
         if name.is_empty() {
@@ -79,10 +71,10 @@ impl Regions {
         Ok(vec![region.status.clone()])
     }
 
-    /// Takes the region with this name away, or every region where it is empty. One that requests use stays, and new
-    /// requests may use it, until none does. A name that is not registered is no error.
+    /// Removes the region with this name, or every region where the name is empty. A region that requests use stays,
+    /// also for new requests, until none uses it. An unknown name is no error.
     ///
-    /// Returns the names of those that stay for now.
+    /// Returns the names of the regions that stay for now.
     pub fn unregister(&self, name: &str) -> Vec<String> {
         let mut known = self.known.lock();
         let (mut gone, mut used) = (Vec::new(), Vec::new());
@@ -99,12 +91,12 @@ impl Regions {
             keep
         });
         drop(known);
-        // Unmapping takes its time for a large region, so nobody waits for it.
+        // Unmapping a large region takes long, so it happens outside the lock.
         drop(gone);
         used
     }
 
-    /// The region that a request names, for as long as it uses it.
+    /// A lease of the region that a request names.
     pub(crate) fn lease(self: &Arc<Self>, slice: &RegionSlice<'_>) -> Result<Lease, InferError> {
         let known = self.known.lock();
         let region = known.get(&*slice.name).ok_or_else(|| slice.unknown())?;
@@ -112,7 +104,7 @@ impl Regions {
         Ok(Lease { region: Arc::clone(region), home: Arc::clone(self) })
     }
 
-    /// Forgets a region that was to go when nobody used it any more, unless somebody does again.
+    /// Removes an unregistered region after its last lease, unless a new lease exists.
     fn forget(&self, region: &Arc<Region>) {
         let mut known = self.known.lock();
         let name = region.status.name.as_str();
@@ -123,7 +115,7 @@ impl Regions {
     }
 }
 
-/// A use of a region: it is neither forgotten nor unmapped before the last one ends.
+/// A lease of a region: the region is neither removed nor unmapped before its last lease ends.
 pub(crate) struct Lease {
     pub region: Arc<Region>,
     home: Arc<Regions>,
@@ -138,7 +130,7 @@ impl Clone for Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Either this sees that the region is to go, or whoever lets it go sees that nobody uses it.
+        // Either this sees that the region was unregistered, or `unregister` sees that it is unused.
         let uses = self.region.uses.fetch_sub(1, Ordering::SeqCst);
         if uses == 1 && self.region.leaving.load(Ordering::SeqCst) {
             self.home.forget(&self.region);

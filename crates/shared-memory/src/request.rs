@@ -1,4 +1,4 @@
-//! What one request uses of its caller's regions: inputs that lie there, and outputs that go there.
+//! Regions in one request: inputs that lie in them, and outputs that go to them.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use compact_str::CompactString;
 
 use crate::regions::{Lease, Regions};
 
-/// Finds what a request names while it is decoded.
+/// Resolves the regions that a request names, while it is decoded.
 pub struct Finder<'a> {
     regions: &'a Arc<Regions>,
-    /// What it has found.
+    /// The leases and output places so far.
     pub held: Held,
 }
 
-/// What a request holds of its caller's regions until it is answered; nothing for nearly every request.
+/// The leases and output places of a request until its response; empty for nearly every request.
 #[derive(Default)]
 pub struct Held {
     leases: Vec<Lease>,
     outputs: Vec<Place>,
 }
 
-/// Where an output goes.
+/// The place of an output.
 struct Place {
     output: CompactString,
     lease: Lease,
@@ -32,7 +32,7 @@ struct Place {
     len: usize,
 }
 
-/// A part of a region as the bytes of a tensor.
+/// Part of a region as the bytes of a tensor, in place.
 struct Lent {
     lease: Lease,
     offset: usize,
@@ -41,20 +41,20 @@ struct Lent {
 
 impl AsRef<[u8]> for Lent {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: lent are tensors of datatypes that are only reckoned with (`is_only_reckoned_with`), and those that do not
-        // have the size of their shape, which the model's checks refuse by their length. Both are moved and handed to
-        // engines as they are; nobody reads lengths or indexes in them.
+        // SAFETY: a tensor stays in place if its datatype is only a quantity (`is_quantity`), or if its length does not
+        // fit its shape, so that the model's checks refuse it by length. Both are only moved and passed to engines; no
+        // code reads lengths or indexes in them.
         unsafe { self.lease.region.memory.slice(self.offset, self.len) }
     }
 }
 
 impl<'a> Finder<'a> {
-    /// Finds what is registered there.
+    /// A finder in these regions.
     pub fn new(regions: &'a Arc<Regions>) -> Finder<'a> {
         Finder { regions, held: Held::default() }
     }
 
-    /// The part of a region that a request names, as offset and length.
+    /// The lease, offset and length of the slice that a request names.
     fn find(&self, slice: &RegionSlice<'_>) -> Result<(Lease, usize, usize), InferError> {
         let lease = self.regions.lease(slice)?;
         let (offset, len) = part_of(slice, lease.region.memory.len())?;
@@ -72,7 +72,7 @@ impl Places for Finder<'_> {
             return Err(too_large(&slice, len));
         }
         self.held.leases.push(lease.clone());
-        if is_only_reckoned_with(datatype) || !has_size_of(shape, datatype, len) {
+        if is_quantity(datatype) || !has_size_of(shape, datatype, len) {
             return Ok(Bytes::from_owner(Lent { lease, offset, len }));
         }
         let copy = lease.region.memory.copy(offset, len);
@@ -92,8 +92,8 @@ impl Held {
         self.leases.is_empty() && self.outputs.is_empty()
     }
 
-    /// Ends the use of regions for one response: what belongs into a region is written there, and its tensor keeps no
-    /// data. A response of inputs that were cut off meanwhile is none.
+    /// Writes the outputs of one response to their regions and empties their tensors. Fails if memory of an input was
+    /// cut off meanwhile.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Held {
 
     /// # Errors
     ///
-    /// A region with an input was cut off since the request was read.
+    /// The memory of an input was cut off since the request was decoded.
     fn check_inputs(&self) -> Result<(), InferError> {
         match self.leases.iter().find(|lease| lease.region.memory.is_lost()) {
             Some(lease) => Err(lost(&lease.region.status.name)),
@@ -128,8 +128,8 @@ impl Place {
         let size = tensor.data.len();
         if size > self.len {
             let text = format!(
-                "shared memory size specified with the request for output '{}' ({} bytes) should be at least {size} bytes to \
-                 hold the results",
+                "shared memory size specified with the request for output '{}' ({} bytes) should be at least {size} \
+                 bytes to hold the results",
                 self.output, self.len
             );
             return Err(InferError::internal(text).at(Origin::Model));
@@ -140,9 +140,9 @@ impl Place {
     }
 }
 
-/// Datatypes that an engine takes as quantities and nothing else. The others may be indexes, conditions, sizes or lengths,
-/// which engines check before they use them: a caller who changes them in between could lead an engine astray.
-const fn is_only_reckoned_with(datatype: Datatype) -> bool {
+/// Whether engines use elements of this datatype only as quantities. The others may be indexes, conditions, sizes or
+/// lengths, which engines check before use: a client that changes them in between could cause an access out of bounds.
+const fn is_quantity(datatype: Datatype) -> bool {
     match datatype {
         Datatype::Fp16 | Datatype::Fp32 | Datatype::Fp64 | Datatype::Bf16 => true,
         Datatype::Uint8 | Datatype::Int8 | Datatype::Uint16 | Datatype::Int16 => true,
@@ -151,20 +151,20 @@ const fn is_only_reckoned_with(datatype: Datatype) -> bool {
     }
 }
 
-/// Whether so many bytes are a tensor of this shape. Those of `BYTES` are found out by reading them.
+/// Whether `len` bytes fit a tensor of this shape. For `BYTES` only reading them can tell.
 fn has_size_of(shape: &[i64], datatype: Datatype, len: usize) -> bool {
     let Some(size) = datatype.size() else { return true };
     element_count(shape).and_then(|count| count.checked_mul(size)) == Some(len)
 }
 
-/// Offset and length of a slice, which lies within a region of `region_len` bytes.
+/// Offset and length of a slice, checked against a region of `region_len` bytes.
 fn part_of(slice: &RegionSlice<'_>, region_len: usize) -> Result<(usize, usize), InferError> {
     let RegionSlice { name, offset, byte_size } = slice;
     if usize::try_from(*offset).is_ok_and(|offset| offset < region_len) {
         let Some(end) = offset.checked_add(*byte_size) else {
             return Err(InferError::invalid(format!(
-                "Integer overflow detected: byte_size ({byte_size}) + offset ({offset}) exceeds maximum value ({}) for region \
-                 '{name}'",
+                "Integer overflow detected: byte_size ({byte_size}) + offset ({offset}) exceeds maximum value ({}) for \
+                 region '{name}'",
                 u64::MAX
             )));
         };
@@ -187,7 +187,7 @@ fn too_large(slice: &RegionSlice<'_>, len: usize) -> InferError {
 
 fn lost(name: &str) -> InferError {
     InferError::invalid(format!(
-        "shared memory region '{name}' has lost its memory: its object was made shorter while it was registered, or the \
-         system has no shared memory left; unregister the region and register it again"
+        "shared memory region '{name}' has lost its memory: its object was made shorter while it was registered, or \
+         the system has no shared memory left; unregister the region and register it again"
     ))
 }

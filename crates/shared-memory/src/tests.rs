@@ -106,8 +106,8 @@ fn an_output_is_written_to_its_place_and_nowhere_else() {
     assert!(outputs[0].data.is_empty());
     assert_eq!(object.read(0, 64), [&before[..10], &[1, 2, 3], &before[13..]].concat());
     let refused = finder.held.settle(&mut [output(&[0; 7])]).unwrap_err();
-    let text = "shared memory size specified with the request for output 'Y' (6 bytes) should be at least 7 bytes to hold \
-                the results";
+    let text = "shared memory size specified with the request for output 'Y' (6 bytes) should be at least 7 bytes to \
+                hold the results";
     assert_eq!((refused.code, refused.origin, refused.message.as_str()), (Code::Internal, Origin::Model, text));
 }
 
