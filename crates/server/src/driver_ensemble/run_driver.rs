@@ -18,7 +18,7 @@ use crate::books::statistics::{Execution, FailureReason, Shares};
 use crate::request::chain::Chain;
 use crate::request::check::{Checked, RequestContext, Terms};
 use crate::request::mailbox::{Caller, Mailbox, Reader, Response};
-use crate::request::responder::{Answer, Parcels, Reply, Responder};
+use crate::request::responder::{Answer, AnswerBatch, Reply, Responder};
 use crate::runtime::executor::alarm;
 use crate::runtime::executor::reshape::wire_shape;
 use crate::runtime::model::{ModelVersion, Pending};
@@ -44,7 +44,7 @@ pub struct RunDriver {
     mailbox: Arc<Mailbox>,
     /// What the steps have computed.
     shares: Arc<Shares>,
-    parcels: Parcels,
+    outgoing: AnswerBatch,
     /// Its place in the line of its sequence, where steps have to see that in its order.
     ticket: Option<Ticket>,
     /// Calls whose turn has not come.
@@ -116,7 +116,7 @@ impl RunDriver {
             untaken: VecDeque::new(),
             mailbox: Mailbox::read_by(Arc::clone(itself) as Arc<dyn Reader>),
             shares: Arc::default(),
-            parcels: Parcels::default(),
+            outgoing: AnswerBatch::default(),
             ticket: None,
             parked: Vec::new(),
             woken: Vec::new(),
@@ -180,7 +180,7 @@ impl RunDriver {
             }
         }
         self.actions = actions;
-        self.parcels.send();
+        self.outgoing.send();
         if !self.woken.is_empty() {
             run::wake(self.woken.drain(..).filter_map(|run| run.upgrade()));
         }
@@ -320,7 +320,7 @@ impl RunDriver {
         }
         if let Some(responder) = &mut self.request.responder {
             self.untaken.push_back(response);
-            self.parcels.respond(responder, Ok(reply));
+            self.outgoing.respond(responder, Ok(reply));
         }
     }
 
@@ -332,8 +332,8 @@ impl RunDriver {
         self.request.book(&self.shares);
         self.request.note_end(reply.as_ref());
         match reply {
-            Some(reply) => self.parcels.add(responder, Ok(reply)),
-            None => self.parcels.finish(responder),
+            Some(reply) => self.outgoing.add(responder, Ok(reply)),
+            None => self.outgoing.finish(responder),
         }
     }
 
@@ -345,7 +345,7 @@ impl RunDriver {
         model.statistics.failed(FailureReason::Other, alipes_clock::elapsed(*arrived));
         let message = format!("in ensemble '{}', {}", model.name, error.message);
         self.request.note_end(None);
-        self.parcels.add(responder, Err(InferError { message, ..error }.at(Origin::Model)));
+        self.outgoing.add(responder, Err(InferError { message, ..error }.at(Origin::Model)));
     }
 
     /// Withdraws the steps that have not ended: their models are told that nobody waits for them any more.

@@ -9,7 +9,7 @@ use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, Origin, Tensor};
 
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
-use crate::request::responder::{Parcels, Reply};
+use crate::request::responder::{AnswerBatch, Reply};
 use crate::runtime::executor::record::{note_execution, withdraw_cancelled};
 use crate::runtime::executor::reshape::wire_shape;
 use crate::runtime::model::{ModelVersion, Pending};
@@ -25,7 +25,7 @@ pub struct InstanceState {
     gather: Gather,
     wanted: Vec<usize>,
     outputs: Vec<OutputTensor>,
-    parcels: Parcels,
+    outgoing: AnswerBatch,
     /// Where requests come in sequences: the rows of the batch, and what is kept for the sequences.
     rows: Option<Box<Rows>>,
 }
@@ -39,7 +39,7 @@ impl InstanceState {
             gather: Gather::default(),
             wanted: Vec::new(),
             outputs: Vec::new(),
-            parcels: Parcels::default(),
+            outgoing: AnswerBatch::default(),
             rows: None,
         }
     }
@@ -72,12 +72,12 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
         None => withdraw_cancelled(model, &mut state.batch, taken),
         Some(sequences) if state.batch.iter().any(Pending::is_visit) => {
             let rows = state.rows.get_or_insert_default();
-            visit::receive_all(sequences, rows, &mut state.batch, &mut state.parcels);
+            visit::receive_all(sequences, rows, &mut state.batch, &mut state.outgoing);
         }
         Some(_) => {}
     }
     if state.batch.is_empty() {
-        return state.parcels.send();
+        return state.outgoing.send();
     }
     let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
     match outcome {
@@ -89,7 +89,7 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     }
     // Without what readers do with the answers, such as the next steps of an ensemble: the model is no slower for it.
     model.pace.note(alipes_clock::elapsed(taken));
-    state.parcels.send();
+    state.outgoing.send();
 }
 
 /// Gathers the inputs and runs the engine; the outputs are left in the state.
@@ -173,7 +173,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
         if let Some(trace) = &pending.trace {
             note_execution(trace, taken, times, &answer);
         }
-        state.parcels.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
+        state.outgoing.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }
     state.outputs.clear();
 }
@@ -227,7 +227,7 @@ fn fail(model: &ModelVersion, state: &mut InstanceState, error: InferError) {
             trace.note(Moment::RequestEnd, clock::ns(now));
         }
         model.statistics.failed(FailureReason::Backend, now.duration_since(pending.arrived));
-        state.parcels.add(pending.responder, Err(error.clone()));
+        state.outgoing.add(pending.responder, Err(error.clone()));
     }
     state.outputs.clear();
 }

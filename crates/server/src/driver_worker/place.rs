@@ -16,7 +16,7 @@ use super::worker::{State, Worker};
 use super::{Workers, receive};
 use crate::books::statistics::FailureReason;
 use crate::request::check::RequestContext;
-use crate::request::responder::Parcels;
+use crate::request::responder::AnswerBatch;
 use crate::runtime::executor::{Run, pool};
 use crate::runtime::model::{ModelVersion, Pending};
 use crate::trace::context;
@@ -80,7 +80,7 @@ fn follow(workers: &Workers, effect: Effect, turns: &mut Turns) {
 fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut Vec<Pending>, turns: &mut Turns) {
     let set = workers.set();
     let (worker, level) = set.turn(turn);
-    let mut parcels = Parcels::default();
+    let mut outgoing = AnswerBatch::default();
     let mut written: SmallVec<[Written; 1]> = SmallVec::new();
     if let Some(sequences) = &model.sequences {
         sequences.fill_rows(&model.spec, taken);
@@ -88,7 +88,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
     for pending in taken.drain(..) {
         let Some(mut pending) = withdraw_if_cancelled(model, pending) else { continue };
         let Some(placed) = write(model, worker, &pending) else {
-            refuse(model, &mut parcels, pending, arena_is_full(worker));
+            refuse(model, &mut outgoing, pending, arena_is_full(worker));
             continue;
         };
         let ticket = worker.tickets.next();
@@ -96,7 +96,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
         pending.responder.observe(Watch(Arc::clone(&caller)));
         written.push(Written { pending, placed, ticket, caller });
     }
-    parcels.send();
+    outgoing.send();
     if written.is_empty() {
         end_use(model, turn);
         turns.push(turn);
@@ -128,8 +128,8 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut 
         }
         Entered::Refused(pending, error) => {
             let refused = pending.into_iter().filter(|pending| !pending.is_filler());
-            refused.for_each(|pending| refuse(model, &mut parcels, pending, error.clone()));
-            parcels.send();
+            refused.for_each(|pending| refuse(model, &mut outgoing, pending, error.clone()));
+            outgoing.send();
             turns.push(turn);
         }
     }
@@ -326,9 +326,9 @@ fn withdraw_if_cancelled(model: &ModelVersion, pending: Pending) -> Option<Pendi
     None
 }
 
-fn refuse(model: &ModelVersion, parcels: &mut Parcels, pending: Pending, error: InferError) {
+fn refuse(model: &ModelVersion, outgoing: &mut AnswerBatch, pending: Pending, error: InferError) {
     model.statistics.failed(FailureReason::Rejected, alipes_clock::elapsed(pending.arrived));
-    parcels.add(pending.responder, Err(error.at(Origin::Request)));
+    outgoing.add(pending.responder, Err(error.at(Origin::Request)));
 }
 
 pub(super) fn arena_is_full(worker: &Worker) -> InferError {

@@ -16,7 +16,7 @@ use super::worker::{State, Worker};
 use super::{calls, clock};
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::events::Event;
-use crate::request::responder::{Answer, Parcels, Reply, Responder};
+use crate::request::responder::{Answer, AnswerBatch, Reply, Responder};
 use crate::runtime::executor::reshape::wire_shape;
 use crate::runtime::model::{ModelVersion, Pending};
 use crate::runtime::sequences::{self, Kept, Sequences, StateTable};
@@ -26,7 +26,7 @@ use crate::runtime::sequences::{self, Kept, Sequences, StateTable};
 pub struct Received {
     // Which process of the worker said all this.
     life: u64,
-    parcels: Parcels,
+    outgoing: AnswerBatch,
     answers: Vec<(Responder, Option<Answer>)>,
     executions: Vec<Execution>,
     waited: Vec<Duration>,
@@ -207,7 +207,7 @@ fn answered(
     }
     if !last {
         if let Some(reply) = reply {
-            received.parcels.respond(&mut pending.responder, reply);
+            received.outgoing.respond(&mut pending.responder, reply);
         }
         return Ok(());
     }
@@ -354,14 +354,14 @@ impl Received {
         self.first_responses.iter().for_each(|&spent| model.statistics.first_response(spent));
         succeeded.for_each(|spent| model.statistics.succeeded(spent));
         self.failed.iter().for_each(|&spent| model.statistics.failed(FailureReason::Backend, spent));
-        let mut parcels = self.parcels;
+        let mut outgoing = self.outgoing;
         for (responder, answer) in self.answers {
             match answer {
-                Some(answer) => parcels.add(responder, answer),
-                None => parcels.finish(responder),
+                Some(answer) => outgoing.add(responder, answer),
+                None => outgoing.finish(responder),
             }
         }
-        parcels.send();
+        outgoing.send();
         let Received { life, again, turns, calls, cancelled_calls, checked, receipts, ready, refused, .. } = self;
         Rest { life, again, turns, calls, cancelled_calls, checked, receipts, ready, refused }
     }

@@ -21,7 +21,7 @@ use super::worker::Worker;
 use super::{calls, new_link, receive};
 use crate::books::statistics::FailureReason;
 use crate::events::WorkerState;
-use crate::request::responder::Parcels;
+use crate::request::responder::AnswerBatch;
 use crate::runtime::model::{Gone, ModelVersion, Pending};
 use crate::runtime::sequences::StateTable;
 
@@ -368,12 +368,12 @@ fn end_sequences(model: &Arc<ModelVersion>, worker: &Worker, fault: &Fault) {
 }
 
 fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
-    let mut parcels = Parcels::default();
+    let mut outgoing = AnswerBatch::default();
     for pending in requests {
         model.statistics.failed(FailureReason::Backend, alipes_clock::elapsed(pending.arrived));
-        parcels.add(pending.responder, Err(error.clone().at(Origin::Model)));
+        outgoing.add(pending.responder, Err(error.clone().at(Origin::Model)));
     }
-    parcels.send();
+    outgoing.send();
 }
 
 /// Reports the end of a process to the log. Where a start has failed and no other worker is up, the waiting requests fail:

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::responder::Delivery;
+use super::responder::Completion;
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<CompletionQueue>>> = const { RefCell::new(None) };
@@ -29,7 +29,7 @@ pub fn is_network_thread() -> bool {
 /// Answers for one network thread, and its wake-up.
 #[derive(Default)]
 pub struct CompletionQueue {
-    completed: Mutex<Vec<Delivery>>,
+    completed: Mutex<Vec<Completion>>,
     wakeup: Notify,
 }
 
@@ -52,8 +52,8 @@ impl CompletionQueue {
     }
 
     /// Appends answers, with one wake-up for all of them.
-    pub fn push(&self, deliveries: &mut Vec<Delivery>) {
-        self.completed.lock().append(deliveries);
+    pub fn push(&self, completions: &mut Vec<Completion>) {
+        self.completed.lock().append(completions);
         self.wake();
     }
 
@@ -68,7 +68,7 @@ impl CompletionQueue {
     }
 
     /// Exchanges everything that has arrived for an empty vector.
-    pub fn swap(&self, empty: &mut Vec<Delivery>) {
+    pub fn swap(&self, empty: &mut Vec<Completion>) {
         mem::swap(&mut *self.completed.lock(), empty);
     }
 

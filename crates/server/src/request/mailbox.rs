@@ -283,7 +283,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::request::responder::{Parcels, Reply, Responder};
+    use crate::request::responder::{AnswerBatch, Reply, Responder};
 
     #[derive(Clone, Default)]
     struct Seen(Arc<SeenCounts>);
@@ -336,9 +336,9 @@ mod tests {
         let (mut responder, mut responses) = Responder::stream();
         let seen = Seen::default();
         responder.observe(seen.clone());
-        let mut parcels = Parcels::default();
-        parcels.respond(&mut responder, reply(3));
-        parcels.respond(&mut responder, Err(InferError::internal("no")));
+        let mut outgoing = AnswerBatch::default();
+        outgoing.respond(&mut responder, reply(3));
+        outgoing.respond(&mut responder, Err(InferError::internal("no")));
         assert_eq!(seen.counts(), (0, 0, 0));
         block_on(async {
             let first = responses.next().await.unwrap();
@@ -346,7 +346,7 @@ mod tests {
             assert_eq!(seen.counts(), (0, 1, 3));
             assert!(responses.next().await.unwrap().answer.unwrap().is_err());
             assert_eq!(seen.counts(), (0, 2, 3));
-            parcels.finish(responder);
+            outgoing.finish(responder);
             assert_eq!(responses.next().await, Some(Response { tag: 0, answer: None, last: true }));
             assert_eq!(responses.next().await, None);
         });
@@ -359,10 +359,10 @@ mod tests {
         let mailbox = Mailbox::new();
         let (mut one, _caller) = Responder::into_mailbox(&mailbox, 1);
         let (two, _other) = Responder::into_mailbox(&mailbox, 2);
-        let mut parcels = Parcels::default();
-        parcels.respond(&mut one, reply(1));
-        parcels.add(two, reply(1));
-        parcels.add(one, reply(1));
+        let mut outgoing = AnswerBatch::default();
+        outgoing.respond(&mut one, reply(1));
+        outgoing.add(two, reply(1));
+        outgoing.add(one, reply(1));
         assert_eq!(take(&mailbox), [(1, true, false), (2, true, true), (1, true, true)]);
     }
 
@@ -371,7 +371,7 @@ mod tests {
         let budget = Budget::new(1);
         let mailbox = Mailbox::counted(Arc::clone(&budget));
         let (responder, _caller) = Responder::into_mailbox(&mailbox, 1);
-        Parcels::default().add(responder, reply(10_000));
+        AnswerBatch::default().add(responder, reply(10_000));
         assert_eq!(budget.used(), 10_000);
         let mut taken = VecDeque::new();
         block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut taken)));

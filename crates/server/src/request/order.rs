@@ -11,7 +11,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::completion::CompletionQueue;
-use super::responder::Delivery;
+use super::responder::Completion;
 
 /// The order of a version's requests.
 #[derive(Default)]
@@ -40,15 +40,15 @@ pub struct Bound {
     /// The completion queue that the answer goes through; none where it goes straight to its mailbox.
     pub home: Option<Arc<CompletionQueue>>,
     /// The answer.
-    pub delivery: Delivery,
+    pub completion: Completion,
 }
 
 impl Bound {
     fn go(self) {
         match self.home {
             // Through the queue even on its own thread: the answers in it came first.
-            Some(home) => home.push(&mut vec![self.delivery]),
-            None => self.delivery.hand_over(),
+            Some(home) => home.push(&mut vec![self.completion]),
+            None => self.completion.deliver(),
         }
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::request::responder::{Answer, Parcels, Reply, Responder};
+    use crate::request::responder::{Answer, AnswerBatch, Reply, Responder};
 
     fn requests(order: &Arc<Order>, count: usize) -> Vec<(Option<Responder>, oneshot::Receiver<Answer>)> {
         let request = |_| {
@@ -145,9 +145,9 @@ mod tests {
     }
 
     fn finish(responder: &mut Option<Responder>) {
-        let mut parcels = Parcels::default();
-        parcels.add(responder.take().expect("it was not answered"), Ok(Reply::default()));
-        parcels.send();
+        let mut outgoing = AnswerBatch::default();
+        outgoing.add(responder.take().expect("it was not answered"), Ok(Reply::default()));
+        outgoing.send();
     }
 
     fn told(requests: &mut [(Option<Responder>, oneshot::Receiver<Answer>)]) -> Vec<bool> {
@@ -184,12 +184,12 @@ mod tests {
         let requests: Vec<_> = (0..2).map(|tag| Responder::into_mailbox(&mailbox, tag)).collect();
         let (mut responders, _callers): (Vec<_>, Vec<_>) = requests.into_iter().unzip();
         responders.iter_mut().for_each(|responder| responder.keep_order(&order));
-        let mut parcels = Parcels::default();
+        let mut outgoing = AnswerBatch::default();
         for _ in 0..2 {
-            responders.iter_mut().rev().for_each(|responder| parcels.respond(responder, Ok(Reply::default())));
+            responders.iter_mut().rev().for_each(|responder| outgoing.respond(responder, Ok(Reply::default())));
         }
-        responders.into_iter().rev().for_each(|responder| parcels.finish(responder));
-        parcels.send();
+        responders.into_iter().rev().for_each(|responder| outgoing.finish(responder));
+        outgoing.send();
         let mut arrived = VecDeque::new();
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(mailbox.poll_take(&mut context, &mut arrived).is_ready());

@@ -1,4 +1,4 @@
-//! The way back: one responder per request, and parcels of answers per network thread.
+//! Answers: one responder per request, and batches of answers by network thread.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -32,7 +32,7 @@ impl Reply {
 /// What a request gets: a reply, or why there is none.
 pub type Answer = Result<Reply, InferError>;
 
-/// Is told what becomes of the caller while somebody else works for the request.
+/// Observes the caller while the request is executed elsewhere.
 ///
 /// Called on the caller's thread, so it must not block; it may be called after the last answer was given, and more than
 /// once with the same news.
@@ -163,8 +163,8 @@ impl<O: Observer> Wake for Farewell<O> {
     }
 }
 
-/// An answer on its way.
-pub enum Delivery {
+/// A finished answer, and the caller that it is for.
+pub enum Completion {
     /// The only one.
     One(oneshot::Sender<Answer>, Answer),
     /// The last one of several, perhaps without a response, and with it the end of the obligation.
@@ -173,53 +173,53 @@ pub enum Delivery {
     Next(mailbox::Post, Answer),
 }
 
-impl Delivery {
+impl Completion {
     /// Keeps the answer for others, if it is one; those who wait for it already are given.
     #[cold]
     fn keep(&self, keep: Box<dyn Keep>) -> Vec<(Responder, Reply)> {
         match self {
-            Delivery::One(_, Ok(reply)) | Delivery::Last(_, Some(Ok(reply))) => keep.keep(reply),
+            Completion::One(_, Ok(reply)) | Completion::Last(_, Some(Ok(reply))) => keep.keep(reply),
             _ => Vec::new(),
         }
     }
 
     fn has_reader(&self) -> bool {
         match self {
-            Delivery::One(..) => false,
-            Delivery::Last(sender, _) => sender.has_reader(),
-            Delivery::Next(post, _) => post.has_reader(),
+            Completion::One(..) => false,
+            Completion::Last(sender, _) => sender.has_reader(),
+            Completion::Next(post, _) => post.has_reader(),
         }
     }
 
     /// Gives the answer to the waiting handler; a caller who has gone meanwhile misses nothing.
-    pub fn hand_over(self) {
+    pub fn deliver(self) {
         match self {
-            Delivery::One(sender, answer) => drop(sender.send(answer)),
-            Delivery::Last(sender, answer) => sender.finish(answer),
-            Delivery::Next(post, answer) => post.send(answer),
+            Completion::One(sender, answer) => drop(sender.send(answer)),
+            Completion::Last(sender, answer) => sender.finish(answer),
+            Completion::Next(post, answer) => post.send(answer),
         }
     }
 }
 
-/// Gives a request its only answer at once. For one that runs alone and holds no lock; see [`Parcels`] for batches.
+/// Gives a request its only answer at once. For one that runs alone and holds no lock; see [`AnswerBatch`] for batches.
 pub fn answer_one(responder: Responder, answer: Answer) {
-    let delivery = match responder.way {
-        Way::One { sender, kept } => Delivery::One(sender, only(kept, Some(answer))),
-        Way::Many(sender) => Delivery::Last(sender, Some(answer)),
+    let completion = match responder.way {
+        Way::One { sender, kept } => Completion::One(sender, only(kept, Some(answer))),
+        Way::Many(sender) => Completion::Last(sender, Some(answer)),
         Way::Nobody => return,
     };
     match responder.home {
-        Some(home) if !home.is_here() => home.push(&mut vec![delivery]),
-        _ => delivery.hand_over(),
+        Some(home) if !home.is_here() => home.push(&mut vec![completion]),
+        _ => completion.deliver(),
     }
 }
 
 /// Collects answers, so that each network thread is woken once for all of them.
 #[derive(Default)]
-pub struct Parcels {
-    away: Vec<(Arc<CompletionQueue>, Vec<Delivery>)>,
+pub struct AnswerBatch {
+    away: Vec<(Arc<CompletionQueue>, Vec<Completion>)>,
     // For readers, who may lock what the giver has locked now.
-    read: Vec<Delivery>,
+    read: Vec<Completion>,
     // For those who wait for their turn; whoever it sets free may be a reader too.
     ordered: Vec<InTurn>,
 }
@@ -230,7 +230,7 @@ enum InTurn {
     End(Place),
 }
 
-impl Parcels {
+impl AnswerBatch {
     /// Gives a request its only or last answer, at once where it was taken in on this thread.
     pub fn add(&mut self, responder: Responder, answer: Answer) {
         self.end(responder, Some(answer));
@@ -248,10 +248,10 @@ impl Parcels {
             Way::One { kept, .. } => *kept = Some(Box::new(Kept { first: answer, responses: 1 })),
             Way::Many(sender) => {
                 responder.keep = None;
-                let delivery = Delivery::Next(sender.post(), answer);
+                let completion = Completion::Next(sender.post(), answer);
                 match &responder.place {
-                    Some(place) => self.hold(place.ticket(), responder.home.clone(), delivery),
-                    None => self.dispatch(responder.home.clone(), delivery),
+                    Some(place) => self.hold(place.ticket(), responder.home.clone(), completion),
+                    None => self.dispatch(responder.home.clone(), completion),
                 }
             }
             Way::Nobody => {}
@@ -259,37 +259,37 @@ impl Parcels {
     }
 
     fn end(&mut self, responder: Responder, answer: Option<Answer>) {
-        let delivery = match responder.way {
-            Way::One { sender, kept } => Delivery::One(sender, only(kept, answer)),
-            Way::Many(sender) => Delivery::Last(sender, answer),
+        let completion = match responder.way {
+            Way::One { sender, kept } => Completion::One(sender, only(kept, answer)),
+            Way::Many(sender) => Completion::Last(sender, answer),
             Way::Nobody => return,
         };
         if let Some(keep) = responder.keep {
-            delivery.keep(keep).into_iter().for_each(|(other, reply)| self.end(other, Some(Ok(reply))));
+            completion.keep(keep).into_iter().for_each(|(other, reply)| self.end(other, Some(Ok(reply))));
         }
         match responder.place {
-            None => self.dispatch(responder.home, delivery),
+            None => self.dispatch(responder.home, completion),
             Some(place) => {
-                self.hold(place.ticket(), responder.home, delivery);
+                self.hold(place.ticket(), responder.home, completion);
                 self.ordered.push(InTurn::End(place));
             }
         }
     }
 
     #[cold]
-    fn hold(&mut self, ticket: Ticket, home: Option<Arc<CompletionQueue>>, delivery: Delivery) {
-        self.ordered.push(InTurn::Answer(ticket, Bound { home, delivery }));
+    fn hold(&mut self, ticket: Ticket, home: Option<Arc<CompletionQueue>>, completion: Completion) {
+        self.ordered.push(InTurn::Answer(ticket, Bound { home, completion }));
     }
 
-    fn dispatch(&mut self, home: Option<Arc<CompletionQueue>>, delivery: Delivery) {
+    fn dispatch(&mut self, home: Option<Arc<CompletionQueue>>, completion: Completion) {
         match home {
-            None if delivery.has_reader() => self.read.push(delivery),
-            Some(home) if !home.is_here() => self.parcel_for(home).push(delivery),
-            _ => delivery.hand_over(),
+            None if completion.has_reader() => self.read.push(completion),
+            Some(home) if !home.is_here() => self.batch_for(home).push(completion),
+            _ => completion.deliver(),
         }
     }
 
-    fn parcel_for(&mut self, home: Arc<CompletionQueue>) -> &mut Vec<Delivery> {
+    fn batch_for(&mut self, home: Arc<CompletionQueue>) -> &mut Vec<Completion> {
         let at = self.away.iter().position(|(other, _)| Arc::ptr_eq(other, &home));
         let at = at.unwrap_or_else(|| {
             self.away.push((home, Vec::new()));
@@ -298,14 +298,14 @@ impl Parcels {
         &mut self.away[at].1
     }
 
-    /// Sends the parcels off.
+    /// Sends the answers, with one wake-up for each network thread.
     pub fn send(&mut self) {
-        for (home, deliveries) in &mut self.away {
-            if !deliveries.is_empty() {
-                home.push(deliveries);
+        for (home, completions) in &mut self.away {
+            if !completions.is_empty() {
+                home.push(completions);
             }
         }
-        self.read.drain(..).for_each(Delivery::hand_over);
+        self.read.drain(..).for_each(Completion::deliver);
         for one in self.ordered.drain(..) {
             match one {
                 InTurn::Answer(ticket, answer) => ticket.answer(answer),
@@ -352,10 +352,10 @@ mod tests {
     #[test]
     fn a_response_and_an_end_are_one_answer() {
         let (mut responder, mut answer) = Responder::unary();
-        let mut parcels = Parcels::default();
-        parcels.respond(&mut responder, Ok(reply(1)));
+        let mut outgoing = AnswerBatch::default();
+        outgoing.respond(&mut responder, Ok(reply(1)));
         assert!(answer.try_recv().is_err());
-        parcels.finish(responder);
+        outgoing.finish(responder);
         assert_eq!(answer.try_recv().unwrap(), Ok(reply(1)));
     }
 
@@ -363,9 +363,9 @@ mod tests {
     fn a_caller_of_one_answer_is_told_how_many_there_were() {
         for responses in [0, 2, 3] {
             let (mut responder, mut answer) = Responder::unary();
-            let mut parcels = Parcels::default();
-            (0..responses).for_each(|number| parcels.respond(&mut responder, Ok(reply(number))));
-            parcels.finish(responder);
+            let mut outgoing = AnswerBatch::default();
+            (0..responses).for_each(|number| outgoing.respond(&mut responder, Ok(reply(number))));
+            outgoing.finish(responder);
             let text = format!("expected a single response, got {responses}");
             assert_eq!(answer.try_recv().unwrap().unwrap_err().message, text);
         }
@@ -376,7 +376,7 @@ mod tests {
         let seen = Count::default();
         let (mut responder, answer) = Responder::unary();
         responder.observe(seen.clone());
-        Parcels::default().add(responder, Ok(reply(1)));
+        AnswerBatch::default().add(responder, Ok(reply(1)));
         drop(answer);
         assert_eq!(seen.0.load(Ordering::Relaxed), 0);
         let (mut responder, answer) = Responder::unary();

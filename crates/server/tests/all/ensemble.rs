@@ -9,7 +9,7 @@ use alipes_protocol::{
     Code, CorrelationId, InferError, InferRequest, Origin, Parameter, RequestedOutput, SequenceInfo,
 };
 use alipes_server::build::build;
-use alipes_server::executor::answer::{Answer, Observer, Parcels, Reply};
+use alipes_server::executor::answer::{Answer, AnswerBatch, Observer, Reply};
 use alipes_server::executor::mailbox::{Mailbox, Responses};
 use alipes_server::model::Pending;
 use alipes_server::{ModelVersion, Service};
@@ -70,21 +70,21 @@ async fn wait(answer: oneshot::Receiver<Answer>) -> Answer {
 }
 
 fn answer(pending: Pending, answer: Answer) {
-    let mut parcels = Parcels::default();
-    parcels.add(pending.responder, answer);
-    parcels.send();
+    let mut outgoing = AnswerBatch::default();
+    outgoing.add(pending.responder, answer);
+    outgoing.send();
 }
 
 fn respond(pending: &mut Pending, elements: usize) {
-    let mut parcels = Parcels::default();
-    parcels.respond(&mut pending.responder, Ok(reply(elements)));
-    parcels.send();
+    let mut outgoing = AnswerBatch::default();
+    outgoing.respond(&mut pending.responder, Ok(reply(elements)));
+    outgoing.send();
 }
 
 fn finish(pending: Pending) {
-    let mut parcels = Parcels::default();
-    parcels.finish(pending.responder);
-    parcels.send();
+    let mut outgoing = AnswerBatch::default();
+    outgoing.finish(pending.responder);
+    outgoing.send();
 }
 
 /// How many elements the outputs of a response have, by name.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::common::{Puppet, reply, service, tensor};
 use alipes_protocol::{InferError, InferRequest};
 use alipes_server::build::build;
-use alipes_server::executor::answer::Parcels;
+use alipes_server::executor::answer::AnswerBatch;
 use alipes_server::executor::mailbox::{Caller, Mailbox, Reader, Response};
 use alipes_server::model::Pending;
 use alipes_server::{ModelVersion, Service};
@@ -118,7 +118,7 @@ impl Stage {
                 if !self.calls[step].is_empty() {
                     let call = call % self.calls[step].len();
                     let (pending, _) = self.calls[step].remove(call);
-                    send(|parcels| parcels.add(pending.responder, Err(InferError::invalid("drawn"))));
+                    send(|outgoing| outgoing.add(pending.responder, Err(InferError::invalid("drawn"))));
                 }
             }
             Event::Leave { request } if !self.requests.is_empty() => {
@@ -155,12 +155,12 @@ impl Stage {
         if self.decoupled && step == 0 && *given < 3 {
             let more = elements + *given * APART;
             *given += 1;
-            return send(|parcels| parcels.respond(&mut pending.responder, Ok(reply(more))));
+            return send(|outgoing| outgoing.respond(&mut pending.responder, Ok(reply(more))));
         }
         let (pending, _) = self.calls[step].remove(call);
         match self.decoupled && step == 0 {
-            true => send(|parcels| parcels.finish(pending.responder)),
-            false => send(|parcels| parcels.add(pending.responder, Ok(reply(elements)))),
+            true => send(|outgoing| outgoing.finish(pending.responder)),
+            false => send(|outgoing| outgoing.add(pending.responder, Ok(reply(elements)))),
         }
     }
 
@@ -223,10 +223,10 @@ impl Stage {
     }
 }
 
-fn send(what: impl FnOnce(&mut Parcels)) {
-    let mut parcels = Parcels::default();
-    what(&mut parcels);
-    parcels.send();
+fn send(what: impl FnOnce(&mut AnswerBatch)) {
+    let mut outgoing = AnswerBatch::default();
+    what(&mut outgoing);
+    outgoing.send();
 }
 
 proptest! {

@@ -11,7 +11,7 @@ use crate::common::{
 use alipes_protocol::codec::proto::inference::{ModelInferResponse, ModelStreamInferResponse};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
 use alipes_protocol::{Code, InferError};
-use alipes_server::executor::answer::{Observer, Parcels};
+use alipes_server::executor::answer::{AnswerBatch, Observer};
 use alipes_server::model::Pending;
 
 /// Counts what the caller does.
@@ -46,7 +46,7 @@ async fn until(so: impl Fn() -> bool, what: &str) {
 }
 
 fn answer(pending: Pending) {
-    Parcels::default().add(pending.responder, Ok(reply(1)));
+    AnswerBatch::default().add(pending.responder, Ok(reply(1)));
 }
 
 /// The ids of the next messages, each of which is the only response to its request.
@@ -108,12 +108,12 @@ async fn decoupled_models_answer_whenever_they_are_ready() {
     stream.send(request("decoupled", "b", 1));
     let held = ordinary.take().await;
     let (mut a, b) = (decoupled.take().await.responder, decoupled.take().await.responder);
-    let mut parcels = Parcels::default();
-    parcels.respond(&mut a, Ok(reply(1)));
+    let mut outgoing = AnswerBatch::default();
+    outgoing.respond(&mut a, Ok(reply(1)));
     assert_eq!(told(&stream.response().await), ("a", "", Some(false)));
-    parcels.add(b, Ok(reply(1)));
+    outgoing.add(b, Ok(reply(1)));
     assert_eq!(told(&stream.response().await), ("b", "", Some(true)));
-    parcels.add(a, Ok(reply(1)));
+    outgoing.add(a, Ok(reply(1)));
     assert_eq!(told(&stream.response().await), ("a", "", Some(true)));
     answer(held);
     assert_eq!(ids(&mut stream, 1).await, ["o"]);
@@ -126,11 +126,11 @@ async fn an_end_without_a_response_is_told_to_those_who_ask() {
     let mut stream = server.stream(false).await;
     stream.send(request("m", "silent", 1));
     stream.send(with_empty_final(request("m", "told", 1)));
-    let mut parcels = Parcels::default();
+    let mut outgoing = AnswerBatch::default();
     for _ in 0..2 {
         let mut responder = puppet.take().await.responder;
-        parcels.respond(&mut responder, Ok(reply(1)));
-        parcels.finish(responder);
+        outgoing.respond(&mut responder, Ok(reply(1)));
+        outgoing.finish(responder);
     }
     assert_eq!(told(&stream.response().await), ("silent", "", Some(false)));
     assert_eq!(told(&stream.response().await), ("told", "", Some(false)));
@@ -149,8 +149,8 @@ async fn an_ordinary_model_that_ends_apart_from_its_response_has_one_response_al
     let mut stream = server.stream(false).await;
     stream.send(with_empty_final(request("m", "1", 1)));
     let mut responder = puppet.take().await.responder;
-    Parcels::default().respond(&mut responder, Ok(reply(1)));
-    Parcels::default().finish(responder);
+    AnswerBatch::default().respond(&mut responder, Ok(reply(1)));
+    AnswerBatch::default().finish(responder);
     assert_eq!(ids(&mut stream, 1).await, ["1"]);
     stream.half_close();
     assert_eq!(stream.next().await.unwrap(), None);
@@ -163,10 +163,10 @@ async fn errors_of_models_leave_the_stream_open() {
     let mut stream = server.stream(false).await;
     stream.send(with_empty_final(request("m", "e", 1)));
     let mut responder = puppet.take().await.responder;
-    let mut parcels = Parcels::default();
-    parcels.respond(&mut responder, Err(InferError::internal("middle")));
-    parcels.respond(&mut responder, Ok(reply(1)));
-    parcels.add(responder, Err(InferError::internal("last")));
+    let mut outgoing = AnswerBatch::default();
+    outgoing.respond(&mut responder, Err(InferError::internal("middle")));
+    outgoing.respond(&mut responder, Ok(reply(1)));
+    outgoing.add(responder, Err(InferError::internal("last")));
     let middle = stream.response().await;
     assert_eq!(told(&middle), ("e", "middle", Some(false)));
     assert_eq!(middle.infer_response.unwrap().model_name, "m");
@@ -189,7 +189,7 @@ async fn an_error_of_a_model_ends_a_strict_stream_and_withdraws_its_other_reques
     stream.send(request("m", "a", 1));
     stream.send(request("m", "b", 1));
     let (failing, other) = (puppet.take().await.responder, puppet.take().await.responder);
-    Parcels::default().add(failing, Err(InferError::new(Code::NotFound, "last failure")));
+    AnswerBatch::default().add(failing, Err(InferError::new(Code::NotFound, "last failure")));
     let status = stream.next().await.unwrap_err();
     assert_eq!((status.code(), status.message()), (tonic::Code::NotFound, "last failure"));
     assert!(other.is_cancelled());
@@ -203,10 +203,10 @@ async fn a_half_closed_stream_ends_when_its_requests_have() {
     stream.send(request("m", "1", 1));
     stream.half_close();
     let mut responder = puppet.take().await.responder;
-    let mut parcels = Parcels::default();
-    parcels.respond(&mut responder, Ok(reply(1)));
+    let mut outgoing = AnswerBatch::default();
+    outgoing.respond(&mut responder, Ok(reply(1)));
     assert_eq!(told(&stream.response().await), ("1", "", Some(false)));
-    parcels.add(responder, Ok(reply(1)));
+    outgoing.add(responder, Ok(reply(1)));
     assert_eq!(told(&stream.response().await), ("1", "", Some(true)));
     assert_eq!(stream.next().await.unwrap(), None);
 }
@@ -224,7 +224,7 @@ async fn whoever_leaves_withdraws_every_request_of_the_stream() {
         pending.responder.observe(seen.clone());
         underway.push(pending.responder);
     }
-    Parcels::default().respond(&mut underway[0], Ok(reply(1)));
+    AnswerBatch::default().respond(&mut underway[0], Ok(reply(1)));
     assert_eq!(told(&stream.response().await).0, "1");
     drop(stream);
     until(|| seen.0.cancelled.load(Ordering::Relaxed) == 3, "the model never heard of it").await;
@@ -243,8 +243,8 @@ async fn what_is_taken_is_reported_and_a_client_that_does_not_read_is_given_litt
     let mut responder = puppet.take().await.responder;
     let seen = Seen::default();
     responder.observe(seen.clone());
-    let mut parcels = Parcels::default();
-    (0..RESPONSES).for_each(|_| parcels.respond(&mut responder, Ok(reply(ELEMENTS))));
+    let mut outgoing = AnswerBatch::default();
+    (0..RESPONSES).for_each(|_| outgoing.respond(&mut responder, Ok(reply(ELEMENTS))));
     // A second stream on the same connection is served: this one does not stand in its way.
     let mut other = server.stream(false).await;
     other.send(request("absent", "2", 1));
@@ -284,7 +284,7 @@ async fn room_that_comes_free_without_a_word_is_used() {
     let stream = server.stream(false).await;
     (0..=GRPC_MAX_STREAM_REQUESTS).for_each(|_| stream.send(request("m", "", 1)));
     for _ in 0..=GRPC_MAX_STREAM_REQUESTS {
-        Parcels::default().finish(puppet.take().await.responder);
+        AnswerBatch::default().finish(puppet.take().await.responder);
     }
 }
 
@@ -299,10 +299,10 @@ async fn a_draining_stream_finishes_what_it_has_and_says_goodbye() {
     let status = idle.next().await.unwrap_err();
     let text = "GRPC server is shutting down and has stopped accepting new requests.";
     assert_eq!((status.code(), status.message()), (tonic::Code::Unavailable, text));
-    let mut parcels = Parcels::default();
-    parcels.respond(&mut responder, Ok(reply(1)));
+    let mut outgoing = AnswerBatch::default();
+    outgoing.respond(&mut responder, Ok(reply(1)));
     assert_eq!(told(&busy.response().await), ("1", "", Some(false)));
-    parcels.add(responder, Ok(reply(1)));
+    outgoing.add(responder, Ok(reply(1)));
     assert_eq!(told(&busy.response().await), ("1", "", Some(true)));
     assert_eq!(busy.next().await.unwrap_err().code(), tonic::Code::Unavailable);
 }

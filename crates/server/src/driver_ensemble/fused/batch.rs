@@ -13,7 +13,7 @@ use super::plan::{Plan, Planned, Source};
 use super::refusal::{fits, refusals};
 use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::request::check::CheckedInput;
-use crate::request::responder::{Parcels, Reply};
+use crate::request::responder::{AnswerBatch, Reply};
 use crate::runtime::model::{ModelVersion, Pending};
 
 /// A batch, and what it is made in, which is kept from one to the next.
@@ -25,7 +25,7 @@ pub struct Batch {
     /// By number: the tensors that steps have made.
     made: Vec<Option<OutputTensor>>,
     outputs: Vec<OutputTensor>,
-    parcels: Parcels,
+    outgoing: AnswerBatch,
 }
 
 /// Why a batch has come no further.
@@ -72,7 +72,7 @@ impl Batch {
 
     /// Sends the answers off.
     pub fn send(&mut self) {
-        self.parcels.send();
+        self.outgoing.send();
     }
 
     fn succeed(&mut self, model: &ModelVersion, plan: &Plan, times: ExecutionTimes) {
@@ -99,7 +99,7 @@ impl Batch {
             let outputs = split.take(request.checked.rows as usize).map(named).collect();
             let sequence = request.checked.context.map(|context| context.sequence).unwrap_or_default();
             let parameters = step::parameters(Some(sequence));
-            self.parcels.add(request.responder, Ok(Reply { outputs, parameters }));
+            self.outgoing.add(request.responder, Ok(Reply { outputs, parameters }));
         }
     }
 
@@ -108,7 +108,7 @@ impl Batch {
         for (request, error) in self.requests.drain(..).zip(errors) {
             model.statistics.failed(FailureReason::Other, now.duration_since(request.arrived));
             let message = format!("in ensemble '{}', {}", model.name, error.message);
-            self.parcels.add(request.responder, Err(InferError { message, ..error }.at(Origin::Model)));
+            self.outgoing.add(request.responder, Err(InferError { message, ..error }.at(Origin::Model)));
         }
     }
 }

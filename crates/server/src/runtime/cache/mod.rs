@@ -26,7 +26,7 @@ use alipes_protocol::trace::{Moment, Side};
 use bytes::Bytes;
 
 use crate::request::check::Checked;
-use crate::request::responder::{Parcels, Reply, Responder};
+use crate::request::responder::{AnswerBatch, Reply, Responder};
 use crate::runtime::model::{ModelVersion, Pending, policy};
 use crate::spec::ModelSpec;
 use crate::workers::clock;
@@ -115,9 +115,9 @@ impl Cached {
         let Some(reply) = self.find(key.clone(), model, &pending.checked) else { return Some(pending) };
         let mut responder = book_hit(model, pending, &reply, began);
         model.take_turn(&mut responder);
-        let mut parcels = Parcels::default();
-        parcels.add(responder, Ok(reply));
-        parcels.send();
+        let mut outgoing = AnswerBatch::default();
+        outgoing.add(responder, Ok(reply));
+        outgoing.send();
         None
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Run, drive_loop, pool};
 use crate::request::completion::CompletionQueue;
-use crate::request::responder::Delivery;
+use crate::request::responder::Completion;
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
@@ -58,12 +58,12 @@ impl RunQueue {
 
     /// The task of both queues: ends when the event loop does.
     pub async fn serve(self: Arc<Self>) {
-        let (mut completed, mut runs): (Vec<Delivery>, Vec<Run>) = Default::default();
+        let (mut completed, mut runs): (Vec<Completion>, Vec<Run>) = Default::default();
         loop {
             self.completions.woken().await;
             self.completions.swap(&mut completed);
             swap(&mut runs);
-            completed.drain(..).for_each(Delivery::hand_over);
+            completed.drain(..).for_each(Completion::deliver);
             runs.drain(..).for_each(step);
             if !(self.completions.is_empty() && is_empty()) {
                 // Answers go out and new requests come in before the next batch is formed.

@@ -13,7 +13,7 @@ use crate::books::statistics::FailureReason;
 use crate::events::Event;
 use crate::log::WARNING;
 use crate::request::check::has_id;
-use crate::request::responder::Parcels;
+use crate::request::responder::AnswerBatch;
 use crate::runtime::executor::alarm;
 use crate::workers::clock;
 
@@ -124,9 +124,9 @@ impl ModelVersion {
         if let Some(moment) = alarm {
             alarm::set(self, moment);
         }
-        let mut parcels = Parcels::default();
-        refused.into_iter().for_each(|refused| self.give_back(refused, &mut parcels));
-        parcels.send();
+        let mut outgoing = AnswerBatch::default();
+        refused.into_iter().for_each(|refused| self.give_back(refused, &mut outgoing));
+        outgoing.send();
         conflicts.iter().for_each(|id| self.warn_of_conflict(id));
     }
 
@@ -146,7 +146,7 @@ impl ModelVersion {
     }
 
     /// Answers a request that was taken in and will not be executed.
-    fn give_back(&self, Refused { work, reason }: Refused<Pending>, parcels: &mut Parcels) {
+    fn give_back(&self, Refused { work, reason }: Refused<Pending>, outgoing: &mut AnswerBatch) {
         self.statistics.failed(counted_as(reason), alipes_clock::elapsed(work.arrived));
         if let Some(trace) = &work.trace {
             trace.note(Moment::RequestEnd, clock::now_ns());
@@ -155,7 +155,7 @@ impl ModelVersion {
             Reason::Cancelled => work.responder.dismiss(),
             _ => {
                 let error = refusal(&self.name, reason, &work).at(Origin::Model);
-                parcels.add(work.responder, Err(error));
+                outgoing.add(work.responder, Err(error));
             }
         }
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::rows::Rows;
 use super::{Kept, Sequences, Visit, slot};
-use crate::request::responder::{Parcels, Reply};
+use crate::request::responder::{AnswerBatch, Reply};
 use crate::runtime::model::Pending;
 
 impl Rows {
@@ -32,13 +32,13 @@ impl Rows {
 
 /// Takes the visits out of a batch and answers them; what is left is executed.
 #[cold]
-pub fn receive_all(sequences: &Sequences, rows: &mut Rows, batch: &mut Vec<Pending>, parcels: &mut Parcels) {
+pub fn receive_all(sequences: &Sequences, rows: &mut Rows, batch: &mut Vec<Pending>, outgoing: &mut AnswerBatch) {
     let (visits, requests) = batch.drain(..).partition::<Vec<_>, _>(Pending::is_visit);
     batch.extend(requests);
     for pending in visits {
         let Some(visit) = pending.visit() else { continue };
         let reply = rows.receive(sequences, &pending, visit);
-        parcels.add(pending.responder, Ok(reply));
+        outgoing.add(pending.responder, Ok(reply));
     }
 }
 
