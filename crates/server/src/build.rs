@@ -40,14 +40,14 @@ pub fn build(context: &Arc<Context>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     Ok(model)
 }
 
-/// The cache, where the model wants its answers kept and each request has one. A model whose own configuration says that
-/// requests have several was refused; an ensemble follows its models.
+/// The response cache, where the model asks for it and each request has one answer. The control plane refuses a
+/// decoupled model that asks; an ensemble is decoupled where one of its models is.
 fn cached(context: &Context, spec: &ModelSpec) -> Option<Cached> {
     let cache = context.cache.as_ref().filter(|_| spec.response_cache && !spec.decoupled)?;
     Some(Cached::new(cache, spec))
 }
 
-/// What is kept of the model beyond the books of every model.
+/// The optional statistics of the model.
 fn extras(context: &Context, spec: &ModelSpec) -> Extras {
     let edges = || spec.histogram_buckets.get(metrics::FIRST_RESPONSE).cloned();
     Extras {
@@ -59,13 +59,13 @@ fn extras(context: &Context, spec: &ModelSpec) -> Extras {
     }
 }
 
-/// Gives a version that serves the instances, and the configuration, of another specification of it. Those that it has
-/// already go on; nothing is loaded again, and no request is lost.
+/// Changes the instances and the configuration of a serving version to those of another specification. Instances that
+/// it has already go on: nothing is loaded again, and no request is lost.
 ///
 /// # Errors
 ///
-/// What the engine refuses, `InvalidArgument` where the specification is for another kind of engine. The version is as it
-/// was then.
+/// What the engine refuses, or `InvalidArgument` where the specification is for another kind of engine. The version is
+/// unchanged then.
 pub fn adapt(model: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
     if spec.instances.is_empty() {
         return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));

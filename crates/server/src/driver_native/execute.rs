@@ -1,4 +1,4 @@
-//! One execution: gather, run, split, answer, book.
+//! One execution: gather, run, split, record, answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::runtime::sequences::rows::{Rows, add_state_outputs};
 use crate::runtime::sequences::visit;
 use crate::workers::clock;
 
-/// What an instance keeps from one execution to the next, so that a warm one allocates little.
+/// Buffers that an instance reuses from one execution to the next, so that a warm one allocates little.
 pub struct InstanceState {
     /// The requests of the batch that is being formed or executed.
     pub batch: Vec<Pending>,
@@ -26,7 +26,7 @@ pub struct InstanceState {
     wanted: Vec<usize>,
     outputs: Vec<OutputTensor>,
     outgoing: AnswerBatch,
-    /// Where requests come in sequences: the rows of the batch, and what is kept for the sequences.
+    /// For sequences: the rows of the batch, and the states of the sequences.
     rows: Option<Box<Rows>>,
 }
 
@@ -44,11 +44,11 @@ impl InstanceState {
         }
     }
 
-    /// Executes inputs that somebody else has gathered, and will split and answer.
+    /// Executes inputs that the caller has gathered; the caller splits the outputs and answers.
     ///
     /// # Errors
     ///
-    /// What the engine says.
+    /// The engine's error.
     pub fn compute(
         &mut self,
         inputs: &[InputView<'_>],
@@ -64,7 +64,7 @@ impl InstanceState {
     }
 }
 
-/// Executes the batch of an instance and answers each of its requests, whatever happens.
+/// Executes the batch of an instance and answers each of its requests, also where the engine fails or panics.
 pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     let taken = alipes_clock::now();
     match &model.sequences {

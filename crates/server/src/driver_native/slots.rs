@@ -12,20 +12,20 @@ use super::warmup;
 use crate::runtime::executor::park::Parker;
 use crate::runtime::model::ModelVersion;
 
-/// One loaded copy of the model, and where its driver parks.
+/// One loaded copy of the model, and the parker of the thread that drives it.
 pub struct InstanceSlot {
-    /// Locked by whoever drives the claimed instance, so the lock is never contended.
+    /// Locked by the thread that drives the claimed instance, so the lock is never contended.
     pub state: Mutex<InstanceState>,
-    /// Where the driver waits for a batch to become due.
+    /// Parks that thread until a batch is due.
     pub parker: Parker,
 }
 
 type Table = Vec<Option<Arc<InstanceSlot>>>;
 
-/// The copies; the table is replaced as a whole when some come or go.
+/// The copies; the table is replaced as a whole when copies are added or removed.
 pub struct Slots {
     table: ArcSwap<Table>,
-    /// Loaded like the others, and never used.
+    /// Loaded like the others, never used.
     passive: Vec<Arc<InstanceSlot>>,
 }
 
@@ -42,22 +42,22 @@ impl Slots {
         Slots { passive: passive.into_iter().map(slot).collect(), ..self }
     }
 
-    /// How many there are.
+    /// Number of copies in service.
     pub fn count(&self) -> usize {
         self.table.load().iter().flatten().count()
     }
 
-    /// Does something with an instance; nothing where it is gone.
+    /// Calls `act` with an instance; none where it is no longer in service.
     pub fn with<T>(&self, instance: usize, act: impl FnOnce(&InstanceSlot) -> T) -> Option<T> {
         self.table.load().get(instance)?.as_deref().map(act)
     }
 
-    /// An instance; none where it is gone.
+    /// An instance; none where it is no longer in service.
     pub fn get(&self, instance: usize) -> Option<Arc<InstanceSlot>> {
         self.table.load().get(instance)?.clone()
     }
 
-    /// Has every copy execute the model's samples, before any request comes.
+    /// Executes the model's warm-up samples on every copy.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Slots {
         warmup::warm_up(model, &slots)
     }
 
-    /// Warms further copies up and puts them into service. The caller sees to it that there is one change at a time.
+    /// Warms further copies up and puts them into service. The caller makes one change at a time.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Takes copies out of service until so many are left. One that executes is freed when it has done so.
+    /// Takes copies out of service until `count` are left. A copy that executes is freed when it has finished.
     pub fn shrink(&self, model: &Arc<ModelVersion>, count: usize) {
         let mut table = Table::clone(&self.table.load());
         let mut in_service = 0;
@@ -100,7 +100,7 @@ impl Slots {
                 *slot = None;
             }
         }
-        // The queue first: who is woken to go finds the parker of its driver.
+        // The queue first: an instance that is woken to leave must still find its parker.
         rearrange(model, &table);
         self.table.store(Arc::new(table));
     }

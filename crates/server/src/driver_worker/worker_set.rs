@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::worker::Worker;
 
-/// The numbers of a worker's turns, one a level: evenly spaced, so that neither direction needs a table.
+/// The numbers of a worker's turns, one per level: evenly spaced, so that neither direction needs a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     first: usize,
@@ -12,12 +12,12 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers of one worker among those that a version begins with: they take turns.
+    /// The numbers of one worker among those that a version begins with, interleaved with its siblings'.
     pub fn among(siblings: usize, index: usize) -> Numbers {
         Numbers { first: index, stride: siblings }
     }
 
-    /// The numbers of a worker that comes later, from the first that was never given.
+    /// The numbers of a worker that is added later, from the first number that was never used.
     pub fn behind(first: usize) -> Numbers {
         Numbers { first, stride: 1 }
     }
@@ -33,11 +33,11 @@ impl Numbers {
     }
 }
 
-/// The workers of a version. Replaced as a whole when some come or go.
+/// The workers of a version. Replaced as a whole when workers are added or removed.
 pub struct WorkerSet {
     /// Those in service, one per instance.
     pub list: Vec<Arc<Worker>>,
-    /// Those that finish what they hold, and then go.
+    /// Those that finish the requests that they hold, and then leave.
     pub leaving: Vec<Arc<Worker>>,
     by_turn: Vec<Option<Arc<Worker>>>,
 }
@@ -60,11 +60,11 @@ impl WorkerSet {
         (0..levels).flat_map(|level| self.list.iter().map(move |worker| worker.numbers.turn(level))).collect()
     }
 
-    /// The worker whose turn this is, and the turn's level there.
+    /// The worker that a turn belongs to, and the turn's level there.
     ///
     /// # Panics
     ///
-    /// If it is nobody's: a claimed turn is somebody's.
+    /// If no worker has the turn: a claimed turn has a worker.
     pub fn turn(&self, turn: usize) -> (&Arc<Worker>, usize) {
         let worker = self.by_turn[turn].as_ref().expect("a claimed turn is somebody's");
         (worker, worker.numbers.level(turn))

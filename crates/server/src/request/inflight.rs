@@ -1,4 +1,4 @@
-//! The count of requests that are in the house, and the door that closes for a drain.
+//! The number of requests in flight, and the end of admission when the server drains.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,13 +7,13 @@ use std::time::Instant;
 use alipes_protocol::{Code, InferError};
 use parking_lot::{Condvar, Mutex};
 
-/// Set in the counter once nothing new is let in.
+/// Set in the counter once no request is admitted any more.
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
-/// Requests that were let in and have not left yet.
+/// Requests that were admitted and are not finished.
 #[derive(Default)]
 pub struct Inflight {
-    // The count, and the closed mark in its highest bit: one atomic decides "let in or refused" without a race.
+    // The count, and the closed mark in its highest bit: one atomic decides between admission and rejection.
     count: AtomicUsize,
     left: Mutex<()>,
     empty: Condvar,
@@ -26,7 +26,7 @@ pub struct Guest<'a>(&'a Inflight);
 pub struct OwnedGuest(Arc<Inflight>);
 
 impl Inflight {
-    /// Lets a request in.
+    /// Admits a request.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl Inflight {
         self.count_in().map(|()| Guest(self))
     }
 
-    /// Lets a request in that outlives the call which brought it.
+    /// Admits a request that outlives the call which brought it.
     ///
     /// # Errors
     ///
@@ -61,17 +61,17 @@ impl Inflight {
         }
     }
 
-    /// Whether the door is closed.
+    /// Whether admission is closed.
     pub fn is_closed(&self) -> bool {
         self.count.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Lets nothing in any more.
+    /// Closes admission.
     pub fn close(&self) {
         self.count.fetch_or(CLOSED, Ordering::AcqRel);
     }
 
-    /// Waits until the last request has left; false where the deadline came first.
+    /// Waits until the last request is finished; false where the deadline came first.
     pub fn wait_empty(&self, deadline: Instant) -> bool {
         let mut left = self.left.lock();
         while self.count.load(Ordering::Acquire) & !CLOSED != 0 {

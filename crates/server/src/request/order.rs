@@ -1,8 +1,8 @@
 //! Answers in the order of requests, for models that promise it.
 //!
-//! A request takes its place in the order when it is queued, and gives it up with its last answer, however that comes about.
-//! What is answered out of turn is kept until those before it are done. One thread at a time hands on what may go, so that
-//! two that come at the same moment do not overtake each other, and it holds no lock while it does.
+//! A request takes its place in the order when it is queued, and gives it up with its last answer. Answers that are
+//! early wait until the requests before theirs are done. One thread at a time sends the answers that are due, so that
+//! two threads cannot reorder them, and it holds no lock while it does.
 
 use std::collections::VecDeque;
 use std::mem;
