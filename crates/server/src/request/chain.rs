@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct VersionId(u64);
 
 impl VersionId {
-    /// A new number.
-    #[expect(clippy::new_without_default, reason = "each is another one")]
-    pub fn new() -> VersionId {
+    /// The next number.
+    pub fn next() -> VersionId {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         VersionId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -52,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_version_of_the_same_name_is_another_model() {
-        let (name, one, other) = (Arc::from("a"), VersionId::new(), VersionId::new());
+        let (name, one, other) = (Arc::from("a"), VersionId::next(), VersionId::next());
         let chain = Chain::new(one, &name, None);
         assert_eq!(chain.cycle(one, "a").as_deref(), Some("a -> a"));
         assert_eq!(chain.cycle(other, "a"), None);

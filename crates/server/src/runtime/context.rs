@@ -91,7 +91,8 @@ impl Context {
 
     /// Stops what the drivers have started; false where the deadline came first.
     pub fn stop_drivers(&self, deadline: Instant) -> bool {
-        self.factories.iter().fold(true, |stopped, factory| factory.stop(deadline) && stopped)
+        // Every factory, also after one whose deadline has passed.
+        self.factories.iter().filter(|factory| !factory.stop(deadline)).count() == 0
     }
 
     /// Whether a model can answer, and says so where it takes part.
@@ -155,4 +156,29 @@ impl Context {
 
 fn bytes_of((key, value): &(String, Parameter)) -> usize {
     key.len() + if let Parameter::String(text) = value { text.len() } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_engine_without_a_driver_is_refused_by_name() {
+        let endpoint = json!({"enabled": false, "address": "127.0.0.1", "port": 0});
+        let config = json!({
+            "schema": 1, "id": "alipes-test", "http": endpoint, "grpc": endpoint, "metrics": endpoint,
+            "control_mode": "none", "counter_latencies": true, "cpu_metrics": false,
+        });
+        let spec = json!({
+            "schema": 1, "name": "m", "version": 1, "platform": "test", "max_batch_size": 0,
+            "inputs": [], "outputs": [], "scheduling": {"kind": "direct"}, "instances": ["i"],
+            "engine": {"kind": "ensemble", "steps": []},
+            "config_json": "{}", "config_proto": "", "metric_tags": {},
+        });
+        let context = Arc::new(Context::new(serde_json::from_value(config).unwrap(), Vec::new()));
+        let refused = context.make_driver(&serde_json::from_value(spec).unwrap()).err().expect("there is no driver");
+        assert_eq!(refused.message, "this build of the server has no driver for engine 'ensemble'");
+    }
 }

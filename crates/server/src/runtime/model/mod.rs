@@ -121,7 +121,7 @@ impl ModelVersion {
         let configuration = ArcSwap::from_pointee(Configuration::of(&spec)?);
         let sequences = spec.scheduling.sequences().map(|said| Sequences::new(&spec, said)).transpose()?;
         Ok(ModelVersion {
-            id: VersionId::new(),
+            id: VersionId::next(),
             name: spec.name.as_str().into(),
             labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
             statistics: Statistics::default(),
