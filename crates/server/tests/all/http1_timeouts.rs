@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use alipes_server::wire::door::Kind;
+use alipes_server::net::policy::ListenerKind;
 
 use crate::memory::Endpoint;
 
@@ -18,14 +18,14 @@ fn seconds(seconds: f64) -> Duration {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_says_nothing_at_all_is_let_go() {
-    let mut connection = Endpoint::impatient(Kind::Http).connect();
+    let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
     assert!(connection.rest().await.starts_with("HTTP/1.1 408 "));
     assert!((seconds(4.0)..seconds(7.0)).contains(&connection.age()), "{:?}", connection.age());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_head_that_drips_in_is_not_waited_for() {
-    let mut connection = Endpoint::impatient(Kind::Http).connect();
+    let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
     let slow = format!("GET /v2/health/live HTTP/1.1\r\nX-Slow: {}", "a".repeat(300));
     let answer = connection.drip(slow.as_bytes(), seconds(0.05)).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408 "), "{answer}");
@@ -34,7 +34,7 @@ async fn a_head_that_drips_in_is_not_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_head_is_not_waited_for_longer_than_the_first() {
-    let mut connection = Endpoint::impatient(Kind::Http).connect();
+    let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
     assert!(connection.send(LIVE).await);
     assert!(connection.head().await.starts_with("HTTP/1.1 200 "));
     let slow = format!("{}{}", &LIVE[..LIVE.len() - 1], " ".repeat(300));
@@ -43,7 +43,7 @@ async fn a_second_head_is_not_waited_for_longer_than_the_first() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_is_closed_after_a_while() {
-    let mut connection = Endpoint::impatient(Kind::Http).connect();
+    let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
     for _ in 0..3 {
         assert!(connection.send(LIVE).await);
         assert!(connection.head().await.starts_with("HTTP/1.1 200 "));
@@ -56,7 +56,7 @@ async fn an_idle_connection_is_closed_after_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_stops_half_way_is_told_and_its_connection_ends() {
-    let mut connection = Endpoint::impatient(Kind::Http).connect();
+    let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
     assert!(connection.send(head("/v2/models/echo/infer", 1000) + "{\"inputs\":").await);
     let answer = connection.rest().await;
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
@@ -65,7 +65,7 @@ async fn a_body_that_stops_half_way_is_told_and_its_connection_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_drips_in_is_not_waited_for() {
-    let mut connection = Endpoint::impatient(Kind::Http).connect();
+    let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
     assert!(connection.send(head("/v2/models/echo/infer", 1 << 20)).await);
     let answer = connection.drip(&[b' '; 500], seconds(0.05)).await;
     assert!(answer.contains(" 400 ") || answer.is_empty(), "{answer}");
@@ -73,7 +73,7 @@ async fn a_body_that_drips_in_is_not_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_slow_but_steady_is_waited_for() {
-    let mut connection = Endpoint::impatient(Kind::Http).connect();
+    let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
     let body = br#"{"inputs":[{"name":"X","datatype":"FP32","shape":[1],"data":[1]}]}"#;
     let padding = vec![b' '; 4096];
     assert!(connection.send(head("/v2/models/echo/infer", body.len() + 10 * padding.len())).await);
@@ -88,7 +88,7 @@ async fn a_body_that_is_slow_but_steady_is_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_body_that_never_comes_holds_nothing() {
     for path in ["/v2/models/absent/infer", "/v2/repository/index", "/nowhere"] {
-        let mut connection = Endpoint::impatient(Kind::Http).connect();
+        let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
         assert!(connection.send(head(path, 1 << 20) + "{").await);
         let answer = connection.rest().await;
         assert!(answer.starts_with("HTTP/1.1 4"), "{path}: {answer}");
@@ -97,7 +97,7 @@ async fn a_refused_body_that_never_comes_holds_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_reads_is_thrown_away() {
-    let mut connection = Endpoint::impatient(Kind::Http).connect_with_buffer(64);
+    let mut connection = Endpoint::impatient(ListenerKind::Http).connect_with_buffer(64);
     assert!(connection.send("GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n").await);
     tokio::time::sleep(seconds(6.0)).await;
     // What the buffer held, and no more: the server has closed.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use alipes_server::net::policy::ListenerKind;
 use alipes_server::spec::{ConnectionSpec, KeepaliveSpec};
-use alipes_server::wire::door::Kind;
 use prost::Message;
 use tokio::time::sleep;
 
@@ -19,16 +19,16 @@ const LIVE: &str = "/inference.GRPCInferenceService/ServerLive";
 const INFER: &str = "/inference.GRPCInferenceService/ModelInfer";
 const STREAM: &str = "/inference.GRPCInferenceService/ModelStreamInfer";
 
-const KINDS: [Kind; 2] = [Kind::Http, Kind::Grpc];
+const KINDS: [ListenerKind; 2] = [ListenerKind::Http, ListenerKind::Grpc];
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
 /// A request whose answer has a few bytes.
-fn asks(kind: Kind, stream: u32) -> Vec<u8> {
+fn asks(kind: ListenerKind, stream: u32) -> Vec<u8> {
     match kind {
-        Kind::Http => get(stream, "/v2/models/echo"),
+        ListenerKind::Http => get(stream, "/v2/models/echo"),
         _ => empty_call(stream, LIVE),
     }
 }
@@ -65,7 +65,7 @@ async fn an_old_connection_is_asked_to_go_and_closed_where_it_stays() {
         max_connection_age_grace_ms: 100_000,
         ..KeepaliveSpec::default()
     };
-    let endpoint = Endpoint::open(Kind::Grpc, ConnectionSpec::default(), age, []);
+    let endpoint = Endpoint::open(ListenerKind::Grpc, ConnectionSpec::default(), age, []);
     let mut connection = endpoint.connect();
     connection.begin_http2(&[]).await;
     assert!(connection.send(call(1, STREAM)).await);
@@ -79,7 +79,7 @@ async fn an_old_connection_is_asked_to_go_and_closed_where_it_stays() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_answers_no_ping_is_given_up() {
     let keepalive = KeepaliveSpec { time_ms: 10_000, timeout_ms: 8_000, ..KeepaliveSpec::default() };
-    let endpoint = Endpoint::open(Kind::Grpc, ConnectionSpec::default(), keepalive, []);
+    let endpoint = Endpoint::open(ListenerKind::Grpc, ConnectionSpec::default(), keepalive, []);
     let mut silent = endpoint.connect();
     silent.begin_http2(&[]).await;
     assert!(silent.send(call(1, STREAM)).await);
@@ -97,7 +97,7 @@ async fn a_client_that_answers_no_ping_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_of_grpc_may_ping_now_and_then_but_not_too_often() {
-    let endpoint = Endpoint::impatient(Kind::Grpc);
+    let endpoint = Endpoint::impatient(ListenerKind::Grpc);
     let ping = frame(PING, 0, 0, &[0; 8]);
     let mut connection = endpoint.connect();
     connection.begin_http2(&[]).await;
@@ -114,7 +114,7 @@ async fn a_client_of_grpc_may_ping_now_and_then_but_not_too_often() {
 
 #[tokio::test(start_paused = true)]
 async fn streams_of_which_nothing_comes_are_kept() {
-    let mut connection = Endpoint::impatient(Kind::Grpc).connect();
+    let mut connection = Endpoint::impatient(ListenerKind::Grpc).connect();
     connection.begin_http2(&[]).await;
     assert!(connection.send(call(1, STREAM)).await);
     sleep(seconds(24 * 3600)).await;
@@ -136,7 +136,7 @@ async fn streams_of_which_nothing_comes_are_kept() {
 async fn a_message_that_stops_half_way_ends_its_call_and_no_other() {
     let halves: [&[u8]; 4] = [b"", b"\0", b"\0\0\0\x03\xe8half", b"\0\x80\0\0\0"];
     for half in halves {
-        let mut connection = Endpoint::impatient(Kind::Grpc).connect();
+        let mut connection = Endpoint::impatient(ListenerKind::Grpc).connect();
         connection.begin_http2(&[]).await;
         assert!(connection.send([call(1, INFER), frame(DATA, 0, 1, half), empty_call(3, LIVE)].concat()).await);
         let mut open = BTreeSet::from([1, 3]);
@@ -204,7 +204,7 @@ async fn a_large_answer_that_a_client_takes_in_part_is_thrown_away() {
     let message = [&[0], &u32::try_from(message.len()).unwrap().to_be_bytes()[..], &message].concat();
     // Room for nothing, for some of it, and for all but its last bytes.
     for room in [1, 100_000, 4 * ELEMENTS as u32 - 10_000] {
-        let mut connection = Endpoint::impatient(Kind::Grpc).connect();
+        let mut connection = Endpoint::impatient(ListenerKind::Grpc).connect();
         connection.begin_http2(&[&[0, 4][..], &room.to_be_bytes()].concat()).await;
         connection.next(SETTINGS).await;
         // Until the server has widened the connection, it takes 64 KiB and no more.

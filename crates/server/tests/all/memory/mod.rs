@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alipes_clock::Entered;
+use alipes_server::grpc::{self, GrpcProtocol};
+use alipes_server::http::{self, HttpProtocol};
+use alipes_server::net::connection::{Carrier, Socket, TransportStream};
+use alipes_server::net::policy::ListenerKind;
+use alipes_server::net::protocol::Protocol;
 use alipes_server::spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
-use alipes_server::wire::connection::{Carrier, Line, Socket};
-use alipes_server::wire::door::{Door, Kind};
-use alipes_server::wire::{grpc, http};
-use alipes_server::{ModelVersion, Service};
+use alipes_server::{ModelVersion, compose};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::{Instant, sleep};
@@ -23,16 +25,23 @@ use crate::common::{Echo, model};
 /// Bytes on their way in one direction, as a socket's buffers hold them.
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// What the connections of an endpoint speak.
+#[derive(Clone)]
+enum Served {
+    Http(Arc<HttpProtocol>),
+    Grpc(Arc<GrpcProtocol>),
+}
+
 /// An endpoint whose connections are in memory.
 pub struct Endpoint {
-    door: Arc<Door>,
+    protocol: Served,
     _clock: Entered,
 }
 
 impl Endpoint {
     /// An endpoint with limits on connections and keep-alive settings beside the defaults, and models behind it.
     pub fn open(
-        kind: Kind,
+        kind: ListenerKind,
         connections: ConnectionSpec,
         keepalive: KeepaliveSpec,
         models: impl IntoIterator<Item = Arc<ModelVersion>>,
@@ -45,17 +54,23 @@ impl Endpoint {
         });
         let mut config: ServerConfig = serde_json::from_value(config).unwrap();
         (config.connections, config.keepalive) = (connections, keepalive);
-        let service = Service::new(config);
+        let service = compose::service(config);
         for model in models {
             let name = model.spec.name.clone();
             service.registry.publish(&name, "", vec![model]);
         }
         service.registry.set_index(Vec::new(), true);
-        Endpoint { door: Arc::new(Door::new(kind, Arc::new(service))), _clock: clock }
+        let service = Arc::new(service);
+        let protocol = match kind {
+            ListenerKind::Http => Served::Http(Arc::new(HttpProtocol::new(service))),
+            ListenerKind::Grpc => Served::Grpc(Arc::new(GrpcProtocol::new(service))),
+            ListenerKind::Metrics => unreachable!("no test opens metrics in memory"),
+        };
+        Endpoint { protocol, _clock: clock }
     }
 
     /// An endpoint that waits four seconds for a head, five for a stalled body or answer, and a minute between requests.
-    pub fn impatient(kind: Kind) -> Endpoint {
+    pub fn impatient(kind: ListenerKind) -> Endpoint {
         let limits = ConnectionSpec {
             header_timeout_s: 4.0,
             stall_timeout_s: 5.0,
@@ -73,12 +88,16 @@ impl Endpoint {
     /// A connection on which at most `buffer_bytes` wait in each direction.
     pub fn connect_with_buffer(&self, buffer_bytes: usize) -> Connection {
         let (stream, accepted) = tokio::io::duplex(buffer_bytes);
-        let line = Line::new(Socket::Plain(Carrier::Memory(accepted)), self.door.patience.stall);
-        let door = Arc::clone(&self.door);
-        match door.kind {
-            Kind::Http => drop(tokio::spawn(http::serve_connection(line, door, std::future::pending()))),
-            Kind::Grpc => drop(tokio::spawn(grpc::serve_connection(line, door, std::future::pending()))),
-            Kind::Metrics => unreachable!("no test opens metrics in memory"),
+        let socket = Socket::Plain(Carrier::Memory(accepted));
+        match self.protocol.clone() {
+            Served::Http(http) => {
+                let transport = TransportStream::new(socket, http.policy().timeouts.stall);
+                drop(tokio::spawn(http::serve_connection(transport, http, std::future::pending())));
+            }
+            Served::Grpc(grpc) => {
+                let transport = TransportStream::new(socket, grpc.policy().timeouts.stall);
+                drop(tokio::spawn(grpc::serve_connection(transport, grpc, std::future::pending())));
+            }
         }
         Connection { stream, opened: Instant::now() }
     }
