@@ -62,7 +62,7 @@ STAGES: Sequence[Stage] = (
         TESTED,
     ),
     Stage("clippy", "Rust's lints", "tools/lint clippy", 420, ("tools",), CHECKED),
-    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 480, ("wheel",), TESTED),
+    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 900, ("wheel",), TESTED),
     Stage(
         "python",
         "units, protocol, recorded exchanges, end to end, every page",

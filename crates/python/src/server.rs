@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alipes_server::model::Departure;
-use alipes_server::registry::IndexEntry;
-use alipes_server::spec::{ModelSpec, ServerConfig};
+use alipes_server::runtime::model::Departure;
+use alipes_server::runtime::registry::IndexEntry;
+use alipes_spec::{ModelSpec, ServerConfig};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

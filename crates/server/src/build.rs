@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use alipes_protocol::InferError;
 
-use crate::books::metrics;
-use crate::books::statistics::{Extras, FIRST_RESPONSE_EDGES, Statistics};
 use crate::runtime::cache::Cached;
 use crate::runtime::context::Context;
 use crate::runtime::limiter::Limited;
 use crate::runtime::model::ModelVersion;
-use crate::spec::{EngineSpec, ModelSpec};
+use alipes_spec::{EngineSpec, ModelSpec};
+use alipes_stats::metrics;
+use alipes_stats::statistics::{Extras, FIRST_RESPONSE_EDGES, Statistics};
 
 /// Loads every instance of a model version.
 ///

@@ -10,7 +10,7 @@ use crate::driver_worker::WorkerFactory;
 use crate::runtime::context::Context;
 use crate::runtime::model::driver::DriverFactory;
 use crate::service::Service;
-use crate::spec::ServerConfig;
+use alipes_spec::ServerConfig;
 
 /// The drivers that this build offers, one for each kind of engine.
 fn drivers() -> Vec<Box<dyn DriverFactory>> {

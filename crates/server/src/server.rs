@@ -9,7 +9,6 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::compose;
-use crate::executor::run_queue::RunQueue;
 use crate::grpc::GrpcProtocol;
 use crate::http::{HttpProtocol, MetricsProtocol};
 use crate::net::bind::{BindError, BoundSocket};
@@ -18,8 +17,9 @@ use crate::net::network::{Network, NetworkOptions, ThreadHooks};
 use crate::net::policy::ListenerKind;
 use crate::net::protocol::Protocol;
 use crate::net::tls::{Tls, TlsError};
+use crate::runtime::executor::run_queue::RunQueue;
 use crate::service::Service;
-use crate::spec::{Endpoint, ServerConfig};
+use alipes_spec::{Endpoint, ServerConfig};
 
 /// Why a server could not start.
 #[derive(Debug, Error)]

@@ -16,6 +16,7 @@ mod region;
 mod regions;
 mod request;
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests read and remove files")]
 mod tests;
 
 pub use region::RegionStatus;

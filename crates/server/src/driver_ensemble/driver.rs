@@ -14,7 +14,7 @@ use crate::runtime::model::driver::{
     Driver, DriverFactory, Introspection, Readiness, Rejection, Unqueued, other_engine,
 };
 use crate::runtime::model::{ModelVersion, Pending, policy};
-use crate::spec::{EngineSpec, ModelSpec};
+use alipes_spec::{EngineSpec, ModelSpec};
 
 /// Makes the drivers of ensembles.
 pub struct EnsembleFactory;

@@ -34,13 +34,13 @@ use run::Run;
 use semaphore::{Overdue, Semaphore};
 use smallvec::SmallVec;
 
-use crate::events::Event;
 use crate::runtime::context::Context;
 use crate::runtime::executor::alarm;
 use crate::runtime::model::ModelVersion;
 use crate::runtime::model::driver::Readiness;
+use alipes_stats::events::Event;
 
-use crate::spec::{EnsembleSpec, ModelSpec, StepSpec};
+use alipes_spec::{EnsembleSpec, ModelSpec, StepSpec};
 
 /// The versions that a request's steps are called with, by the number of their member. Held for as long as it runs.
 type Members = SmallVec<[Arc<ModelVersion>; 4]>;

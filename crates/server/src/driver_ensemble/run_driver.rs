@@ -14,7 +14,6 @@ use super::run::{self, Event, Run};
 use super::semaphore::Permit;
 use super::step::{self, Prepared, Value};
 use super::{Ensemble, Members};
-use crate::books::statistics::{Execution, FailureReason, Shares};
 use crate::request::chain::Chain;
 use crate::request::check::{Checked, RequestContext, Terms};
 use crate::request::mailbox::{Caller, Mailbox, Reader, Response};
@@ -22,8 +21,9 @@ use crate::request::responder::{Answer, AnswerBatch, Reply, Responder};
 use crate::runtime::executor::alarm;
 use crate::runtime::executor::reshape::wire_shape;
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::trace::underway::Underway;
-use crate::workers::clock;
+use alipes_stats::clock;
+use alipes_stats::statistics::{Execution, FailureReason, Shares};
+use alipes_stats::trace::underway::Underway;
 
 /// One request's run through an ensemble; one thread at a time has it.
 pub struct RunDriver {

@@ -8,14 +8,14 @@ use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, Origin, Tensor};
 
-use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::request::responder::{AnswerBatch, Reply};
 use crate::runtime::executor::record::{note_execution, withdraw_cancelled};
 use crate::runtime::executor::reshape::wire_shape;
 use crate::runtime::model::{ModelVersion, Pending};
 use crate::runtime::sequences::rows::{Rows, add_state_outputs};
 use crate::runtime::sequences::visit;
-use crate::workers::clock;
+use alipes_stats::clock;
+use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 
 /// Buffers that an instance reuses from one execution to the next, so that a warm one allocates little.
 pub struct InstanceState {

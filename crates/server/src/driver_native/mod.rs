@@ -17,13 +17,13 @@ use alipes_engine::{EngineError, InputView, OutputTensor};
 use alipes_protocol::InferError;
 use alipes_scheduler::Next;
 
-use crate::books::statistics::ExecutionTimes;
 use crate::runtime::context::Context;
 use crate::runtime::executor::{self, Run, Step};
 use crate::runtime::limiter::Limited;
 use crate::runtime::model::ModelVersion;
 use crate::runtime::model::driver::{Driver, DriverFactory, Instance, LocalInstances, other_engine};
-use crate::spec::{EngineSpec, ModelSpec};
+use alipes_spec::{EngineSpec, ModelSpec};
+use alipes_stats::statistics::ExecutionTimes;
 use slots::{InstanceSlot, Slots};
 
 /// Makes the drivers of models that ONNX Runtime executes.

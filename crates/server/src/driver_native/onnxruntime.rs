@@ -10,10 +10,10 @@ use alipes_engine::{Engine, EngineError};
 use alipes_protocol::{Code, InferError};
 use serde::Serialize;
 
-use crate::priority::{self, Priority};
 use crate::runtime::model::layout;
 use crate::runtime::sequences::{FurtherPort, Sequences};
-use crate::spec::{ModelSpec, OnnxruntimeSpec, Port};
+use alipes_spec::{ModelSpec, OnnxruntimeSpec, Port};
+use alipes_stats::priority::{self, Priority};
 
 /// Loads a number of sessions in parallel: reading and optimizing a model uses one thread each.
 ///

@@ -7,11 +7,11 @@ use alipes_protocol::InferError;
 
 use super::execute;
 use super::slots::InstanceSlot;
-use crate::priority::{self, Priority};
 use crate::request::mailbox;
 use crate::request::responder::Responder;
 use crate::runtime::model::ModelVersion;
 use crate::runtime::model::warmup::Sample;
+use alipes_stats::priority::{self, Priority};
 
 /// Executes the samples on instances that do not serve yet, all instances in parallel.
 ///

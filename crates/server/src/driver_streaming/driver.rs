@@ -12,7 +12,7 @@ use crate::runtime::model::driver::{
     Driver, DriverFactory, Introspection, Rejection, SequenceStates, Unqueued, other_engine,
 };
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::spec::{EngineSpec, ModelSpec};
+use alipes_spec::{EngineSpec, ModelSpec};
 
 /// Makes the drivers of streaming models.
 pub struct StreamingFactory;

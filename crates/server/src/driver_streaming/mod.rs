@@ -25,7 +25,6 @@ use alipes_scheduler::streams::{Flags, Refusal, Streams, Turn};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::request::check::has_id;
 use crate::request::completion;
 use crate::request::responder::{Answer, Reply, Responder, answer_one};
@@ -33,7 +32,8 @@ use crate::runtime::context::Context;
 use crate::runtime::executor::record::note_execution;
 use crate::runtime::executor::{Run, Step, pool};
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::spec::{ModelSpec, StreamingSpec, Update};
+use alipes_spec::{ModelSpec, StreamingSpec, Update};
+use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 
 /// Most bytes that an update may write on a network thread: about as long as a quick model may run there.
 const AT_ONCE_BYTES: usize = 1 << 20;

@@ -9,7 +9,7 @@ use super::worker::Worker;
 use super::worker_set::{Numbers, WorkerSet};
 use super::{Workers, new_worker};
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::spec::{ModelSpec, WorkerSpec};
+use alipes_spec::{ModelSpec, WorkerSpec};
 
 impl Workers {
     /// Has the instances that the specification names, and no others: those of them that run go on running.

@@ -13,7 +13,7 @@ use tokio::time;
 
 use super::Workers;
 use super::worker::Worker;
-use crate::events::WorkerState;
+use alipes_stats::events::WorkerState;
 
 /// Longest wait for an answer. Source: Triton's Python backend waits as long.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -8,9 +8,9 @@ use alipes_protocol::{Code, InferError, Parameter};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::books::custom::{Change, Kind, Owner};
 use crate::request::budget::Charge;
 use crate::runtime::context::Context;
+use alipes_stats::custom::{Change, Kind, Owner};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

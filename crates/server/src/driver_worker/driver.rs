@@ -14,7 +14,7 @@ use crate::runtime::context::Context;
 use crate::runtime::executor::{Run, Step, pool};
 use crate::runtime::model::driver::{Driver, DriverFactory, Introspection, Readiness, WorkerStatus, other_engine};
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::spec::{EngineSpec, ModelSpec};
+use alipes_spec::{EngineSpec, ModelSpec};
 
 /// Makes the drivers of models that run in worker processes, and supervises every process of the server.
 #[derive(Default)]

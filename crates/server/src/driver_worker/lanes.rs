@@ -7,9 +7,9 @@ use std::time::Instant;
 use alipes_link::Placed;
 use alipes_protocol::trace::Trace;
 
-use crate::books::statistics::Shares;
 use crate::request::chain::Chain;
 use crate::runtime::model::Pending;
+use alipes_stats::statistics::Shares;
 
 /// A request that was placed in a worker's ring.
 pub struct InFlight {

@@ -42,12 +42,12 @@ use alipes_scheduler::Scheduler;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
-use crate::events::Source;
 use crate::runtime::context::Context;
 use crate::runtime::executor::park::Parker;
 use crate::runtime::model::Pending;
 use crate::runtime::model::policy;
-use crate::spec::{ModelSpec, Scheduling, WorkerSpec};
+use alipes_spec::{ModelSpec, Scheduling, WorkerSpec};
+use alipes_stats::events::Source;
 use calls::Calls;
 use checks::Checks;
 pub use driver::WorkerFactory;

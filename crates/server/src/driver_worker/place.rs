@@ -14,13 +14,13 @@ use super::lanes::InFlight;
 use super::receive::Received;
 use super::worker::{State, Worker};
 use super::{Workers, receive};
-use crate::books::statistics::FailureReason;
 use crate::request::check::RequestContext;
 use crate::request::responder::AnswerBatch;
 use crate::runtime::executor::{Run, pool};
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::trace::context;
-use crate::trace::underway::Underway;
+use alipes_stats::statistics::FailureReason;
+use alipes_stats::trace::context;
+use alipes_stats::trace::underway::Underway;
 
 thread_local! {
     /// The requests that a turn has just taken; kept so that a turn allocates nothing.

@@ -14,12 +14,12 @@ use bytes::Bytes;
 use super::calls::{CallId, Receipt};
 use super::worker::{State, Worker};
 use super::{calls, clock};
-use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
-use crate::events::Event;
 use crate::request::responder::{Answer, AnswerBatch, Reply, Responder};
 use crate::runtime::executor::reshape::wire_shape;
 use crate::runtime::model::{ModelVersion, Pending};
 use crate::runtime::sequences::{self, Kept, Sequences, StateTable};
+use alipes_stats::events::Event;
+use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 
 /// What a look into the ring of answers brought; to be settled once the worker's lock is released.
 #[derive(Default)]

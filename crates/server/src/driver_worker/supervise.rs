@@ -19,11 +19,11 @@ use super::process::{Inherited, WorkerProcess};
 use super::warmup::warm_up;
 use super::worker::Worker;
 use super::{calls, new_link, receive};
-use crate::books::statistics::FailureReason;
-use crate::events::WorkerState;
 use crate::request::responder::AnswerBatch;
 use crate::runtime::model::{Gone, ModelVersion, Pending};
 use crate::runtime::sequences::StateTable;
+use alipes_stats::events::WorkerState;
+use alipes_stats::statistics::FailureReason;
 
 /// How long after its last request a model gives unused memory back: long enough that a pause between two bursts costs
 /// nothing, since memory that was given back is zeroed by the system when it is used again.

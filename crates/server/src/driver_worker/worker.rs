@@ -16,11 +16,11 @@ use super::lanes::Lanes;
 use super::process::Program;
 use super::supervisor::Supervisor;
 use super::worker_set::Numbers;
-use crate::events::{Event, Source, WorkerState};
 use crate::runtime::context::Context;
 use crate::runtime::executor::park::Parker;
 use crate::runtime::model::ModelVersion;
 use crate::runtime::sequences::StateTable;
+use alipes_stats::events::{Event, Source, WorkerState};
 
 /// Numbers that are given once, among the workers of a model version.
 #[derive(Debug, Default)]

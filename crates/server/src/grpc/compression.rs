@@ -13,9 +13,9 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use flate2::{Compression, Decompress, FlushDecompress};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::budget::{Budget, Charge};
 use crate::net::offload::offload;
-use crate::spec::CompressionLevel;
+use crate::request::budget::{Budget, Charge};
+use alipes_spec::CompressionLevel;
 
 pub(super) const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 pub(super) const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");

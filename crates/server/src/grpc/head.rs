@@ -8,7 +8,7 @@ use http::HeaderMap;
 use super::compression::{Encoding, Press};
 use super::deadline;
 use super::message::Receiving;
-use crate::spec::ServerConfig;
+use alipes_spec::ServerConfig;
 
 /// What a call carries of its head.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,8 @@ use super::message::{Parsed, parse_inference, read_message};
 use super::response::ResponseBody;
 use super::tracing::Entry;
 use crate::net::connection::RequestBody;
-use crate::regions::{Finder, Held};
 use crate::service::Service;
+use alipes_shared_memory::{Finder, Held};
 
 /// The name of the endpoint in refusals.
 const ENDPOINT: &str = "ModelInfer RPC";

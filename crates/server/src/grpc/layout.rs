@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alipes_link::RequestArena;
 use alipes_protocol::codec::proto::{first_raw_tensor, named_model};
 
-use crate::budget::Budget;
+use crate::request::budget::Budget;
 use crate::service::Service;
 
 /// Where to collect a message.

@@ -11,8 +11,8 @@ use bytes::Bytes;
 
 use super::message::parse;
 use super::response::ResponseBody;
-use crate::log::{LogChange, LogFormat, LogSettings};
 use crate::service::{LOG_FILE_IS_FIXED, Service};
+use alipes_spec::log::{LogChange, LogFormat, LogSettings};
 
 pub(super) async fn log_settings(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: LogSettingsRequest = parse(message)?;

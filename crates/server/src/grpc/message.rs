@@ -15,8 +15,8 @@ use http_body_util::BodyExt;
 use super::compression::{self, Encoding};
 use super::layout::{Layout, Place};
 use super::tensors::{Sorting, Taken};
-use crate::budget::{Budget, Charge};
 use crate::net::aligned::AlignedBytes;
+use crate::request::budget::{Budget, Charge};
 
 /// Bytes in front of a message: a flag for compression and the length.
 pub(super) const PREFIX_BYTES: usize = 5;

@@ -25,8 +25,8 @@ use super::layout::Plain;
 use super::message::{self, Messages, Receiving, parse, within_message};
 use super::response::framed;
 use super::status;
-use crate::budget::Budget;
 use crate::net::connection::RequestBody;
+use crate::request::budget::Budget;
 
 /// The index of descriptors, built at the first request.
 static INDEX: LazyLock<Index> = LazyLock::new(Index::new);

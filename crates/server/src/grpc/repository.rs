@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::message::parse;
 use super::response::ResponseBody;
-use crate::budget::Charge;
+use crate::request::budget::Charge;
 use crate::service::Service;
 
 pub(super) fn index(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {

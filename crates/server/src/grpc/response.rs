@@ -21,8 +21,8 @@ use super::reflection::ReflectionBody;
 use super::status::{self, GRPC};
 use super::stream::StreamBody;
 use super::watch::WatchBody;
-use crate::budget::{Budget, Charge};
-use crate::trace::sent::Sent;
+use crate::request::budget::{Budget, Charge};
+use alipes_stats::trace::sent::Sent;
 
 /// The body of a response.
 pub(super) enum ResponseBody {

@@ -12,8 +12,8 @@ use bytes::Bytes;
 
 use super::message::parse;
 use super::response::ResponseBody;
-use crate::regions::RegionStatus;
 use crate::service::Service;
+use alipes_shared_memory::RegionStatus;
 
 pub(super) fn status(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: SystemSharedMemoryStatusRequest = parse(message)?;

@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::message::parse;
 use super::response::ResponseBody;
-use crate::books::statistics::{BatchTally, Snapshot, Tally};
 use crate::service::{ModelStatistics, Service};
+use alipes_stats::statistics::{BatchTally, Snapshot, Tally};
 
 pub(super) fn model_statistics(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: ModelStatisticsRequest = parse(message)?;

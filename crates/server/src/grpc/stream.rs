@@ -31,7 +31,7 @@ use super::{deadline, status};
 use crate::net::connection::RequestBody;
 use crate::service::stream::{Event, Session};
 use crate::service::{Reply, Service};
-use crate::trace::sent::Sent;
+use alipes_stats::trace::sent::Sent;
 
 /// Responses are batched up to about this many bytes: enough to make frames and wake-ups few, and little to hold for a
 /// slow reader.

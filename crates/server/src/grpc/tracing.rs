@@ -13,9 +13,9 @@ use http::HeaderMap;
 use super::message::parse;
 use super::response::ResponseBody;
 use crate::service::{Service, TRACE_FILE_IS_FIXED};
-use crate::trace::context;
-use crate::trace::settings::{self, Change, Destination, Values};
-use crate::workers::clock::now_ns;
+use alipes_spec::trace::{self, Change, Destination, Values};
+use alipes_stats::clock::now_ns;
+use alipes_stats::trace::context;
 
 /// What is known of a call before its message, where requests are traced.
 pub(super) struct Entry {
@@ -63,13 +63,13 @@ fn change<'a>(asked: impl Fn(&str) -> Option<&'a [String]>) -> Result<Change, In
             None => None,
             Some([]) => Some(None),
             Some(names) => {
-                let level = settings::level_of(names.iter().map(String::as_str));
+                let level = trace::level_of(names.iter().map(String::as_str));
                 level.map_err(InferError::invalid)?.map(Some)
             }
         },
-        rate: number("trace_rate", &asked, |text| settings::unsigned("trace_rate", text))?,
-        count: number("trace_count", &asked, |text| settings::count("trace_count", text, " "))?,
-        log_frequency: number("log_frequency", &asked, |text| settings::unsigned("log_frequency", text))?,
+        rate: number("trace_rate", &asked, |text| trace::unsigned("trace_rate", text))?,
+        count: number("trace_count", &asked, |text| trace::count("trace_count", text, " "))?,
+        log_frequency: number("log_frequency", &asked, |text| trace::unsigned("log_frequency", text))?,
     })
 }
 

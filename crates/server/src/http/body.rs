@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 
-use crate::budget::{Budget, Charge};
 use crate::net::aligned::AlignedBytes;
 use crate::net::connection::RequestBody;
+use crate::request::budget::{Budget, Charge};
 
 /// Reads and drops the rest of a refused request's body while the refusal is already being sent.
 ///

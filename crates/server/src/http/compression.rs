@@ -14,8 +14,8 @@ use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue};
 
 use super::body::{Body, Received};
-use crate::budget::Charge;
 use crate::net::offload::offload;
+use crate::request::budget::Charge;
 
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ fn compress_now(body: &[Bytes], coding: Coding) -> io::Result<Bytes> {
 mod tests {
     use super::super::body::Expected;
     use super::*;
-    use crate::budget::Budget;
+    use crate::request::budget::Budget;
 
     fn compressed(body: &[u8], coding: Coding) -> Bytes {
         compress_now(&[Bytes::copy_from_slice(body)], coding).unwrap()

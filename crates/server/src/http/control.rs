@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::body;
 use super::response::{self, ResponseBody};
-use crate::budget::Charge;
 use crate::net::connection::RequestBody;
+use crate::request::budget::Charge;
 use crate::service::{IndexEntry, Service};
 
 /// Whether a model is ready: 200 without a body, or Triton 2.51's refusal.

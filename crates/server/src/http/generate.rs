@@ -12,10 +12,10 @@ use super::compression::Coding;
 use super::response::{self, ResponseBody};
 use super::{body, events};
 use crate::net::connection::RequestBody;
-use crate::regions::Held;
 use crate::service::generate::{Generation, declared_input};
 use crate::service::{ModelVersion, Service};
-use crate::workers::clock::now_ns;
+use alipes_shared_memory::Held;
+use alipes_stats::clock::now_ns;
 
 /// Triton's words for a model that does not answer exactly once.
 const NOT_ONE: &str = "generate expects model to produce exactly 1 response, use generate stream for model that \

@@ -14,11 +14,11 @@ use super::body::{self, Body, Expected, Received};
 use super::compression::{self, Coding};
 use super::repeated::Repeated;
 use super::response::{self, ResponseBody};
-use crate::budget::{Budget, Charge};
 use crate::net::connection::{RequestBody, Spelling};
-use crate::regions::Finder;
+use crate::request::budget::{Budget, Charge};
 use crate::service::{Encoded, Service};
-use crate::workers::clock::now_ns;
+use alipes_shared_memory::Finder;
+use alipes_stats::clock::now_ns;
 
 /// Length of the JSON in front of binary tensors. Source: the binary tensor extension.
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");

@@ -6,9 +6,9 @@ use hyper::Response;
 
 use super::control::read;
 use super::response::{self, ResponseBody};
-use crate::log::{LogChange, LogFormat};
 use crate::net::connection::RequestBody;
 use crate::service::{LOG_FILE_IS_FIXED, Service};
+use alipes_spec::log::{LogChange, LogFormat};
 
 /// The settings.
 pub fn settings(service: &Service) -> Response<ResponseBody> {

@@ -7,7 +7,7 @@ use alipes_protocol::codec::json::EncodedResponse;
 use alipes_protocol::{InferError, InferRequest, Parameter};
 
 use super::body::Body;
-use crate::budget::{Budget, Charge};
+use crate::request::budget::{Budget, Charge};
 use crate::service::{Cached, Encoded, ModelVersion, Posted, Service};
 
 /// A body that may have been answered before.

@@ -15,7 +15,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use super::events::Events;
-use crate::trace::sent::Sent;
+use alipes_stats::trace::sent::Sent;
 
 /// Content type of JSON responses.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");

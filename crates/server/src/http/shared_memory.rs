@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::control::read;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction};
-use crate::regions::RegionStatus;
 use crate::service::Service;
+use alipes_shared_memory::RegionStatus;
 
 #[derive(Serialize)]
 struct RegionDocument<'a> {

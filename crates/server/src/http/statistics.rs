@@ -6,8 +6,8 @@ use hyper::Response;
 use serde::Serialize;
 
 use super::response::{self, ResponseBody};
-use crate::books::statistics::{BatchTally, Tally};
 use crate::service::{ModelStatistics, Service};
+use alipes_stats::statistics::{BatchTally, Tally};
 
 /// Answers a request for statistics.
 pub fn statistics(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {

@@ -10,7 +10,7 @@ use super::control::read;
 use super::response::{self, ResponseBody};
 use crate::net::connection::RequestBody;
 use crate::service::{Service, TRACE_FILE_IS_FIXED};
-use crate::trace::settings::{self, Change, Destination, Values};
+use alipes_spec::trace::{self, Change, Destination, Values};
 
 /// The settings of a model, or of all where the name is empty.
 pub fn settings(service: &Service, model: &str) -> Response<ResponseBody> {
@@ -63,7 +63,7 @@ fn change_of(text: &[u8]) -> Result<Change, InferError> {
     if file.is_some() {
         return Err(InferError::new(Code::Unsupported, TRACE_FILE_IS_FIXED));
     }
-    let unsigned = |name: &'static str, value: Option<Value<'_>>| number(value, |text| settings::unsigned(name, text));
+    let unsigned = |name: &'static str, value: Option<Value<'_>>| number(value, |text| trace::unsigned(name, text));
     Ok(Change {
         level: match level {
             None => None,
@@ -71,7 +71,7 @@ fn change_of(text: &[u8]) -> Result<Change, InferError> {
             Some(value) => level_of(value)?.map(Some),
         },
         rate: unsigned("trace_rate", rate)?,
-        count: number(count, |text| settings::count("trace_count", text, ""))?,
+        count: number(count, |text| trace::count("trace_count", text, ""))?,
         log_frequency: unsigned("log_frequency", frequency)?,
     })
 }
@@ -79,7 +79,7 @@ fn change_of(text: &[u8]) -> Result<Change, InferError> {
 fn level_of(value: Value<'_>) -> Result<Option<alipes_protocol::trace::Level>, InferError> {
     let names: Vec<String> =
         value.elements()?.map(|name| Ok(name.as_text()?.into_owned())).collect::<Result<_, InferError>>()?;
-    settings::level_of(names.iter().map(String::as_str)).map_err(InferError::invalid)
+    trace::level_of(names.iter().map(String::as_str)).map_err(InferError::invalid)
 }
 
 fn number<T>(

@@ -14,7 +14,7 @@ use super::network::Phase;
 use super::policy::ListenerPolicy;
 use super::protocol::Protocol;
 use super::tls::Tls;
-use crate::events::{Event, EventQueue};
+use alipes_stats::events::{Event, EventQueue};
 
 /// Pause after a failed accept, which mostly means that descriptors have run out: the loop must not spin on it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::listener::ListeningSocket;
-use crate::spec::Endpoint;
+use alipes_spec::Endpoint;
 
 /// Connections that may wait to be accepted: room for a burst of clients that all start at once.
 const BACKLOG: i32 = 1024;

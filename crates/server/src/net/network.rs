@@ -21,8 +21,8 @@ use super::listener::Listener;
 use super::policy::ListenerKind;
 use super::protocol::Shutdown;
 use super::tls::Tls;
-use crate::events::EventQueue;
-use crate::priority::{self, Priority};
+use alipes_stats::events::EventQueue;
+use alipes_stats::priority::{self, Priority};
 
 /// How far the network has come with stopping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]

@@ -9,7 +9,7 @@ use super::connection::{ConnectionTimeouts, TransportStream, Watchdog};
 use super::http2::{FrameGuard, PingRules};
 use super::network::Phase;
 use super::restricted::Restrictions;
-use crate::spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
+use alipes_spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 
 /// What a listener serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use http::HeaderMap;
 
-use crate::spec::RestrictionSpec;
+use alipes_spec::RestrictionSpec;
 
 /// A group of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

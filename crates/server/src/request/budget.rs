@@ -14,7 +14,7 @@ use alipes_protocol::limits::{BUDGET_FREE_BYTES, BUDGET_LARGE_BYTES};
 use alipes_protocol::{Code, InferError, InferRequest, Tensor};
 use bytes::Bytes;
 
-use crate::regions::Held;
+use alipes_shared_memory::Held;
 
 /// What of the budget is kept back for requests that are not large, so that they still pass beside those that are.
 const KEPT_SHARE: u64 = 8;

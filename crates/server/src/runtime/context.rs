@@ -8,9 +8,6 @@ use std::time::Instant;
 
 use alipes_protocol::{Code, InferError, Parameter};
 
-use crate::books::custom::CustomMetrics;
-use crate::events::EventQueue;
-use crate::log::Log;
 use crate::request::budget::{Budget, Charge};
 use crate::runtime::cache::ResponseCache;
 use crate::runtime::control::{ControlKind, ControlQueue, ControlRequest};
@@ -18,7 +15,10 @@ use crate::runtime::limiter::Limiter;
 use crate::runtime::model::driver::{Driver, DriverFactory};
 use crate::runtime::reactors::Reactors;
 use crate::runtime::registry::Registry;
-use crate::spec::{ControlMode, ModelSpec, ServerConfig};
+use alipes_spec::{ControlMode, ModelSpec, ServerConfig};
+use alipes_stats::Log;
+use alipes_stats::custom::CustomMetrics;
+use alipes_stats::events::EventQueue;
 
 /// Triton's words for a server that loads nothing on request, whatever the reason.
 const NOT_ALLOWED: &str = "explicit model load / unload is not allowed if polling is enabled";

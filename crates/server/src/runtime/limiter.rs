@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::runtime::executor::{self, Run};
 use crate::runtime::model::ModelVersion;
-use crate::spec::{LimitSpec, ResourceSpec};
+use alipes_spec::{LimitSpec, ResourceSpec};
 
 /// The limiter of a server.
 pub struct Limiter(Mutex<Book>);

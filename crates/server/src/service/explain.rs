@@ -9,9 +9,9 @@ use alipes_scheduler::{Decision, Explanation};
 use serde::Serialize;
 
 use super::Service;
-use crate::model::ModelVersion;
-use crate::model::driver::{Introspection, SequenceStates, WorkerStatus};
-use crate::spec::{DynamicSpec, QueuePolicySpec, Scheduling, StrategySpec};
+use crate::runtime::model::ModelVersion;
+use crate::runtime::model::driver::{Introspection, SequenceStates, WorkerStatus};
+use alipes_spec::{DynamicSpec, QueuePolicySpec, Scheduling, StrategySpec};
 
 /// Waiting requests that are shown one by one. The queue is locked for as long as they are looked at.
 const SHOWN: usize = 20;

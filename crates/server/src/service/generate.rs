@@ -10,10 +10,10 @@ use compact_str::CompactString;
 
 use super::Service;
 use super::log::RequestRecord;
-use crate::executor::answer::Reply;
-use crate::executor::mailbox::{Mailbox, Responses};
-use crate::inflight::OwnedGuest;
-use crate::model::ModelVersion;
+use crate::request::inflight::OwnedGuest;
+use crate::runtime::executor::answer::Reply;
+use crate::runtime::executor::mailbox::{Mailbox, Responses};
+use crate::runtime::model::ModelVersion;
 
 impl Service {
     /// Begins a request to a model of any kind.

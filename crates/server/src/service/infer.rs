@@ -10,12 +10,12 @@ use bytes::Bytes;
 
 use super::Service;
 use super::classification::best_classes;
-use crate::budget::{Budget, Charge, count_answer};
-use crate::cache::{Cached, Encoded, Posted};
-use crate::executor::answer::Reply;
-use crate::model::ModelVersion;
-use crate::regions::Held;
-use crate::spec::ModelSpec;
+use crate::request::budget::{Budget, Charge, count_answer};
+use crate::runtime::cache::{Cached, Encoded, Posted};
+use crate::runtime::executor::answer::Reply;
+use crate::runtime::model::ModelVersion;
+use alipes_shared_memory::Held;
+use alipes_spec::ModelSpec;
 
 impl Service {
     /// Runs a request and returns the model's response. Outputs for the client's regions are written there.

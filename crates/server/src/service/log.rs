@@ -7,11 +7,11 @@ use alipes_protocol::{Code, InferError};
 use compact_str::CompactString;
 
 use super::Service;
-use crate::budget::Charge;
-use crate::control::{ControlKind, ControlRequest};
-use crate::events::{Event, EventQueue};
-use crate::log::{LogChange, LogSettings};
-use crate::model::ModelVersion;
+use crate::request::budget::Charge;
+use crate::runtime::control::{ControlKind, ControlRequest};
+use crate::runtime::model::ModelVersion;
+use alipes_spec::log::{LogChange, LogSettings};
+use alipes_stats::events::{Event, EventQueue};
 
 impl Service {
     /// The settings of the log.

@@ -4,7 +4,7 @@ use alipes_protocol::InferError;
 use serde::Serialize;
 
 use super::Service;
-use crate::spec::{ModelSpec, Port};
+use alipes_spec::{ModelSpec, Port};
 
 /// Release of the protocol that the server speaks: clients compare it with the release of Triton they were built for.
 const VERSION: &str = "2.51.0";

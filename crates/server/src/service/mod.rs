@@ -24,17 +24,17 @@ pub use statistics::ModelStatistics;
 pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
 
 // The types of the runtime that HTTP and gRPC encode, so that neither needs to know the runtime.
-pub use crate::cache::{Cached, Encoded, Posted};
-pub use crate::executor::answer::Reply;
-pub use crate::model::ModelVersion;
-pub use crate::model::check::{check_id, has_id};
-pub use crate::registry::IndexEntry;
+pub use crate::runtime::cache::{Cached, Encoded, Posted};
+pub use crate::runtime::executor::answer::Reply;
+pub use crate::runtime::model::ModelVersion;
+pub use crate::runtime::model::check::{check_id, has_id};
+pub use crate::runtime::registry::IndexEntry;
 
-use crate::books::cpu::CpuMeter;
-use crate::context::Context;
-use crate::inflight::Inflight;
-use crate::regions::Regions;
-use crate::trace::Traces;
+use crate::request::inflight::Inflight;
+use crate::runtime::context::Context;
+use alipes_shared_memory::Regions;
+use alipes_stats::cpu::CpuMeter;
+use alipes_trace_export::Traces;
 
 /// The running service: HTTP and gRPC both call it, so that they cannot disagree.
 pub struct Service {

@@ -1,7 +1,7 @@
 //! The repository index. Requests to load and unload are the context's.
 
 use super::Service;
-use crate::registry::IndexEntry;
+use crate::runtime::registry::IndexEntry;
 
 /// State of a version that answers.
 const READY: &str = "READY";

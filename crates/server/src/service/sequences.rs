@@ -6,8 +6,8 @@ use alipes_protocol::{Code, CorrelationId, InferError};
 use bytes::Bytes;
 
 use super::Service;
-use crate::model::ModelVersion;
-use crate::sequences::Visit;
+use crate::runtime::model::ModelVersion;
+use crate::runtime::sequences::Visit;
 
 impl Service {
     /// The state of a live sequence, between its requests.

@@ -3,9 +3,9 @@
 use alipes_protocol::{Code, InferError};
 
 use super::Service;
-use crate::events::Event;
-use crate::log::VERBOSE;
-use crate::regions::RegionStatus;
+use alipes_shared_memory::RegionStatus;
+use alipes_spec::log::VERBOSE;
+use alipes_stats::events::Event;
 
 /// Triton's words for a server whose flags do not allow shared memory.
 const DISABLED: &str = "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.";

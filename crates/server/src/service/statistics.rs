@@ -3,11 +3,11 @@
 use alipes_protocol::InferError;
 
 use super::Service;
-use crate::books::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
-use crate::books::statistics::Snapshot;
-use crate::cache::Cached;
-use crate::model::ModelVersion;
-use crate::model::driver::{Introspection, WorkerStatus};
+use crate::runtime::cache::Cached;
+use crate::runtime::model::ModelVersion;
+use crate::runtime::model::driver::{Introspection, WorkerStatus};
+use alipes_stats::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
+use alipes_stats::statistics::Snapshot;
 
 /// What a model version did so far.
 #[derive(Clone, Debug)]

@@ -16,11 +16,11 @@ use smallvec::SmallVec;
 
 use super::Service;
 use super::infer::{classified, classify};
-use crate::executor::answer::Answer;
-use crate::executor::mailbox::{Caller, Mailbox, Response};
-use crate::inflight::OwnedGuest;
-use crate::model::ModelVersion;
-use crate::regions::Held;
+use crate::request::inflight::OwnedGuest;
+use crate::runtime::executor::answer::Answer;
+use crate::runtime::executor::mailbox::{Caller, Mailbox, Response};
+use crate::runtime::model::ModelVersion;
+use alipes_shared_memory::Held;
 
 /// The open requests of one stream. Dropping the session cancels them all.
 pub struct Session {

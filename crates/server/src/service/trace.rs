@@ -7,9 +7,9 @@ use alipes_protocol::trace::{Moment, Trace};
 use http::HeaderMap;
 
 use super::Service;
-use crate::trace::context;
-use crate::trace::settings::{Change, Values};
-use crate::workers::clock::now_ns;
+use alipes_spec::trace::{Change, Values};
+use alipes_stats::clock::now_ns;
+use alipes_stats::trace::context;
 
 /// The refusal of a trace setting that names the file. Source: Triton.
 pub const FILE_IS_FIXED: &str = "trace file location can not be updated through network protocol";

@@ -9,11 +9,11 @@ use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_server::ModelVersion;
 use alipes_server::driver_native::slots::Slots;
-use alipes_server::executor::answer::Answer;
-use alipes_server::executor::park::Parker;
-use alipes_server::executor::run_queue::RunQueue;
-use alipes_server::model::driver::Driver;
-use alipes_server::spec::ModelSpec;
+use alipes_server::runtime::executor::answer::Answer;
+use alipes_server::runtime::executor::park::Parker;
+use alipes_server::runtime::executor::run_queue::RunQueue;
+use alipes_server::runtime::model::driver::Driver;
+use alipes_spec::ModelSpec;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 

@@ -10,8 +10,8 @@ use alipes_protocol::{Datatype, InferError, InferRequest, RequestedOutput, Tenso
 use alipes_scheduler::{Decision, Why};
 use alipes_server::build::build;
 use alipes_server::driver_native::slots::Slots;
-use alipes_server::executor::answer::{Answer, Reply};
-use alipes_server::executor::run_queue::RunQueue;
+use alipes_server::runtime::executor::answer::{Answer, Reply};
+use alipes_server::runtime::executor::run_queue::RunQueue;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;
 use proptest::collection::vec;

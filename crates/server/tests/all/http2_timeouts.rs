@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use alipes_server::net::policy::ListenerKind;
-use alipes_server::spec::{ConnectionSpec, KeepaliveSpec};
+use alipes_spec::{ConnectionSpec, KeepaliveSpec};
 use prost::Message;
 use tokio::time::sleep;
 

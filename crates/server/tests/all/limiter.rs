@@ -10,8 +10,8 @@ use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::InferRequest;
 use alipes_server::ModelVersion;
 use alipes_server::driver_native::slots::Slots;
-use alipes_server::limiter::{Limited, Limiter};
-use alipes_server::spec::{LimitSpec, ResourceSpec};
+use alipes_server::runtime::limiter::{Limited, Limiter};
+use alipes_spec::{LimitSpec, ResourceSpec};
 use parking_lot::Mutex;
 
 /// Who has executed, in this order, and how many at a time at most.
@@ -59,7 +59,7 @@ fn model(limiter: &Arc<Limiter>, log: &Arc<Log>, name: usize, instances: usize, 
     Arc::new(model)
 }
 
-fn ask(model: &Arc<ModelVersion>) -> tokio::sync::oneshot::Receiver<alipes_server::executor::answer::Answer> {
+fn ask(model: &Arc<ModelVersion>) -> tokio::sync::oneshot::Receiver<alipes_server::runtime::executor::answer::Answer> {
     let request = InferRequest { inputs: vec![tensor(1)], ..Default::default() };
     model.submit(request, Instant::now()).unwrap()
 }

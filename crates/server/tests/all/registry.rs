@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::{Echo, model};
 use alipes_protocol::Code;
-use alipes_server::registry::Registry;
+use alipes_server::runtime::registry::Registry;
 
 fn refusal(registry: &Registry, name: &str) -> (Code, String) {
     let error = registry.find(name, "").err().expect("it is refused");

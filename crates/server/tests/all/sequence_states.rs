@@ -6,7 +6,7 @@ use std::cell::Cell;
 use alipes_engine::EngineError;
 use alipes_protocol::codec::elements;
 use alipes_protocol::{Code, Datatype, Shape};
-use alipes_server::sequences::{Kept, StatePort, States};
+use alipes_server::runtime::sequences::{Kept, StatePort, States};
 use alipes_testkit::mutation::damaged;
 use bytes::Bytes;
 use proptest::collection::vec;

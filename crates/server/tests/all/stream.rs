@@ -11,8 +11,8 @@ use crate::common::{
 use alipes_protocol::codec::proto::inference::{ModelInferResponse, ModelStreamInferResponse};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
 use alipes_protocol::{Code, InferError};
-use alipes_server::executor::answer::{AnswerBatch, Observer};
-use alipes_server::model::Pending;
+use alipes_server::runtime::executor::answer::{AnswerBatch, Observer};
+use alipes_server::runtime::model::Pending;
 
 /// Counts what the caller does.
 #[derive(Clone, Default)]

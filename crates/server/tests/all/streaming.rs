@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use alipes_protocol::{CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Tensor};
 use alipes_server::ModelVersion;
-use alipes_server::spec::{EngineSpec, ModelSpec};
-use alipes_server::streaming::Streaming;
+use alipes_server::driver_streaming::Streaming;
+use alipes_spec::{EngineSpec, ModelSpec};
 use serde_json::json;
 
 const THREADS: u64 = 8;

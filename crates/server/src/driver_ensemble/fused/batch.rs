@@ -11,10 +11,10 @@ use super::super::step;
 use super::claims::Claim;
 use super::plan::{Plan, Planned, Source};
 use super::refusal::{fits, refusals};
-use crate::books::statistics::{Execution, ExecutionTimes, FailureReason};
 use crate::request::check::CheckedInput;
 use crate::request::responder::{AnswerBatch, Reply};
 use crate::runtime::model::{ModelVersion, Pending};
+use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 
 /// A batch, and what it is made in, which is kept from one to the next.
 #[derive(Default)]

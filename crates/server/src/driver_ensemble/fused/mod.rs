@@ -33,7 +33,7 @@ use crate::runtime::executor::Step;
 use crate::runtime::executor::record::withdraw_cancelled;
 use crate::runtime::model::pace::Pace;
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::spec::ModelSpec;
+use alipes_spec::ModelSpec;
 
 /// Turns of a network thread that requests wait for models to be free, for each step: one to run what waits there, and one
 /// for what came to it meanwhile.

@@ -6,7 +6,7 @@ use alipes_scheduler::ensemble::Graph;
 
 use super::super::{Ensemble, Step};
 use crate::runtime::model::{ModelVersion, policy};
-use crate::spec::{ModelSpec, Port, Scheduling};
+use alipes_spec::{ModelSpec, Port, Scheduling};
 
 /// A batch's way through an ensemble.
 pub struct Plan {

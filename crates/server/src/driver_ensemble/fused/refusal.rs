@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::plan::{Planned, Source};
 use crate::request::check::check_request;
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::spec::Port;
+use alipes_spec::Port;
 
 /// Whether an input is what a model declares.
 pub fn fits(port: &Port, batches: bool, view: &InputView<'_>) -> bool {

@@ -12,7 +12,7 @@ use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
 
-use crate::spec::TlsSpec;
+use alipes_spec::TlsSpec;
 
 /// Identifies the content of files: device, inode, time of change and size of each.
 pub type Stamp = Vec<Option<(u64, u64, i64, i64, u64)>>;

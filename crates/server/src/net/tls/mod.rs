@@ -13,8 +13,8 @@ use tokio_rustls::TlsAcceptor;
 use self::files::{Stamp, load, stamp};
 use super::connection::{Carrier, Socket};
 use super::policy::ListenerKind;
-use crate::events::{Event, EventQueue};
-use crate::spec::TlsSpec;
+use alipes_spec::TlsSpec;
+use alipes_stats::events::{Event, EventQueue};
 
 /// How connections of a listener are encrypted.
 pub struct Tls {

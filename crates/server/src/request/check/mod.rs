@@ -14,7 +14,7 @@ use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use crate::request::visit::Visit;
-use crate::spec::{ModelSpec, Port};
+use alipes_spec::{ModelSpec, Port};
 
 mod sequence;
 

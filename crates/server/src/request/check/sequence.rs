@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use alipes_protocol::{Code, CorrelationId, InferError, SequenceInfo, limits};
 
-use crate::spec::{ModelSpec, SequenceSpec};
+use alipes_spec::{ModelSpec, SequenceSpec};
 
 /// Ids of sequences of one request; far from those that callers choose.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1 << 63);

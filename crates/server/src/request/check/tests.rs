@@ -3,7 +3,7 @@
 use alipes_protocol::RequestedOutput;
 
 use super::*;
-use crate::spec::ModelSpec;
+use alipes_spec::ModelSpec;
 
 fn port(name: &str, datatype: &str, dims: &[i64], more: &str) -> String {
     format!(r#"{{"name":"{name}","datatype":"{datatype}","dims":{dims:?}{more}}}"#)

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::coalescing::{Coalescing, InFlight};
 use super::key::{Key, StoredRequest};
 use super::{ResponseCache, book_hit, copy};
-use crate::books::statistics::FailureReason;
 use crate::request::responder::{self, Reply, Responder};
 use crate::runtime::model::{ModelVersion, Pending};
+use alipes_stats::statistics::FailureReason;
 
 /// Keeps the answer to a request once it is there. Dropped without one, it has those computed who waited for it.
 pub struct Keep {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::exchange::Exchange;
 use super::{Run, drive_loop};
-use crate::priority::{self, Priority};
+use alipes_stats::priority::{self, Priority};
 
 /// How long an idle thread waits for work before it ends: long enough to bridge pauses between requests, short enough
 /// that a thousand idle models own no thread.

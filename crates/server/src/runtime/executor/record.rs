@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use alipes_protocol::Tensor;
 use alipes_protocol::trace::{Moment, Side, Trace};
 
-use crate::books::statistics::{ExecutionTimes, FailureReason};
 use crate::runtime::model::{ModelVersion, Pending};
-use crate::workers::clock;
+use alipes_stats::clock;
+use alipes_stats::statistics::{ExecutionTimes, FailureReason};
 
 /// Removes the requests whose callers have gone, and counts them as cancelled.
 pub fn withdraw_cancelled(model: &ModelVersion, batch: &mut Vec<Pending>, now: Instant) {

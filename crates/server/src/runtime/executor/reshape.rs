@@ -2,7 +2,7 @@
 
 use alipes_protocol::Shape;
 
-use crate::spec::Port;
+use alipes_spec::Port;
 
 /// The wire shape of an output: the declared sizes where the configuration reshapes, with the backend's own sizes, in
 /// their order, in place of wildcards.

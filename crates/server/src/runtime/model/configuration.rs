@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
-use crate::spec::ModelSpec;
+use alipes_spec::ModelSpec;
 
 /// The configuration in the forms of both doors.
 pub struct Configuration {

@@ -15,11 +15,11 @@ use alipes_scheduler::{Queue, Scheduler};
 use bytes::Bytes;
 
 use super::{ModelVersion, Pending, policy};
-use crate::books::statistics::ExecutionTimes;
 use crate::request::responder::Responder;
 use crate::runtime::context::Context;
 use crate::runtime::executor::Step;
-use crate::spec::ModelSpec;
+use alipes_spec::ModelSpec;
+use alipes_stats::statistics::ExecutionTimes;
 
 /// The answer of models that are asked whether they are ready.
 pub type Readiness = Pin<Box<dyn Future<Output = bool> + Send>>;

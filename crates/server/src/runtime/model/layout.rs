@@ -3,7 +3,7 @@
 use alipes_engine::batch::{Layout, MadeInput, MadeKind};
 use alipes_engine::onnxruntime::DeclaredPort;
 
-use crate::spec::{BatchInputKind, BatchInputSpec, ModelSpec, Port};
+use alipes_spec::{BatchInputKind, BatchInputSpec, ModelSpec, Port};
 
 /// How the model's batches are laid out; none where all is joined along the first dimension, which is almost always.
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 use alipes_scheduler::{DynamicPolicy, Priorities, QueuePolicy, Scheduler, TimeoutAction};
 
 use super::Pending;
-use crate::spec::{DynamicSpec, ModelSpec, QueuePolicySpec, Scheduling};
+use alipes_spec::{DynamicSpec, ModelSpec, QueuePolicySpec, Scheduling};
 
 /// The scheduler that a specification asks for.
 pub fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {

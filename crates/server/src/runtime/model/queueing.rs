@@ -9,13 +9,13 @@ use alipes_scheduler::{Aftermath, Membership, Queue, Reason, Refused, Seat, Sequ
 use parking_lot::MutexGuard;
 
 use super::{ModelVersion, Pending};
-use crate::books::statistics::FailureReason;
-use crate::events::Event;
-use crate::log::WARNING;
 use crate::request::check::has_id;
 use crate::request::responder::AnswerBatch;
 use crate::runtime::executor::alarm;
-use crate::workers::clock;
+use alipes_spec::log::WARNING;
+use alipes_stats::clock;
+use alipes_stats::events::Event;
+use alipes_stats::statistics::FailureReason;
 
 const STOPPING: &str = "Server is stopping, scheduler for model has stopped accepting new inference requests";
 

@@ -14,7 +14,7 @@ use alipes_protocol::{Code, CorrelationId, Datatype, InferError, InferRequest, S
 use super::Pending;
 use crate::request::check::{Checked, check_request};
 use crate::request::responder::{Answer, Responder};
-use crate::spec::{ModelSpec, SampleData, SampleInput, SampleSpec};
+use alipes_spec::{ModelSpec, SampleData, SampleInput, SampleSpec};
 
 /// One sample, ready to be executed.
 pub struct Sample {

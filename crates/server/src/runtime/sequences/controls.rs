@@ -4,7 +4,7 @@ use alipes_protocol::{CorrelationId, Datatype, SequenceInfo, Shape};
 use bytes::{BufMut, Bytes, BytesMut};
 use smallvec::smallvec;
 
-use crate::spec::{ControlKind, ControlSpec};
+use alipes_spec::{ControlKind, ControlSpec};
 
 /// Where the sequence of a row stands.
 #[derive(Clone, Copy, Debug)]

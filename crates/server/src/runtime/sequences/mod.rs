@@ -30,7 +30,7 @@ pub use crate::request::visit::{Kept, Visit};
 use crate::request::check::{Checked, CheckedInput, RequestContext, Terms};
 use crate::request::responder::Responder;
 use crate::runtime::model::Pending;
-use crate::spec::{ModelSpec, SequenceSpec, StrategySpec};
+use alipes_spec::{ModelSpec, SequenceSpec, StrategySpec};
 
 /// How the sequences of a model version are told to the model.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Sequences {
     }
 
     /// Inputs and outputs that the model has beyond those that requests know of.
-    pub fn further_ports(spec: &SequenceSpec, outputs: &[crate::spec::Port]) -> FurtherPorts {
+    pub fn further_ports(spec: &SequenceSpec, outputs: &[alipes_spec::Port]) -> FurtherPorts {
         let port =
             |name: &str, datatype, dims: &[i64]| FurtherPort { name: name.to_owned(), datatype, dims: dims.into() };
         let controls = spec.controls.iter().map(|control| port(&control.name, control.datatype, &[1]));

@@ -12,7 +12,7 @@ use super::states::StateTable;
 use super::{Sequences, Standing, slot};
 use crate::request::visit::Kept;
 use crate::runtime::model::Pending;
-use crate::spec::ModelSpec;
+use alipes_spec::ModelSpec;
 
 /// What an instance keeps from one execution to the next.
 #[derive(Debug, Default)]

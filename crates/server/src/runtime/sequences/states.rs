@@ -9,7 +9,7 @@ use alipes_engine::EngineError;
 use alipes_protocol::{Datatype, Shape, shape};
 
 use crate::request::visit::Kept;
-use crate::spec::{ModelSpec, StateSpec};
+use alipes_spec::{ModelSpec, StateSpec};
 
 /// The states of a model's sequences.
 #[derive(Debug)]
