@@ -14,6 +14,8 @@ from support.models import add_model, busy
 from support.server import ServerProcess
 from support.waiting import until
 
+pytestmark = pytest.mark.alone
+
 Serve = Callable[..., ServerProcess]
 
 ROUNDS = 1000
@@ -23,8 +25,6 @@ ALLOWED_GROWTH = 1.05
 
 _PYTHON = """
 import triton_python_backend_utils as pb_utils
-
-pytestmark = pytest.mark.alone
 
 class TritonPythonModel:
     def execute(self, requests):

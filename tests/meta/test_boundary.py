@@ -19,7 +19,7 @@ from support.configurations import backend_of as onnx_backend_of
 
 SOURCES = Path(__file__).parents[2] / "crates" / "server" / "src"
 RESTRICTED = SOURCES / "net" / "restricted.rs"
-SPECS = [SOURCES / "spec.rs", *sorted((SOURCES / "spec").glob("*.rs"))]
+SPECS = sorted((SOURCES.parents[1] / "spec" / "src").glob("*.rs"))
 
 TENSORS = """
 input { name: "X" data_type: TYPE_FP32 dims: [ -1, 2 ] }

@@ -56,3 +56,33 @@ outcomes = list(runner.run(rows, "gate"))
 print("|".join(outcome.verdict for outcome in outcomes), sum(outcome.fails for outcome in outcomes))
 """
     assert in_the_gate(code).splitlines()[-1] == "failed|not run|passed|over budget|left out|not run 2"
+
+
+def test_tests_of_a_group_run_in_one_process(tmp_path: Path) -> None:
+    (tmp_path / "test_grouped.py").write_text(
+        """
+import os, pathlib, pytest
+
+@pytest.mark.parametrize("number", range(12))
+@pytest.mark.xdist_group("all")
+def test_notes_its_process(number):
+    with pathlib.Path(__file__).with_name("processes").open("a") as file:
+        file.write(f"{os.getpid()}\\n")
+"""
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+        "--rootdir",
+        ".",
+    ]
+    subprocess.run([*command, "-c", "/dev/null", "test_grouped.py"], cwd=tmp_path, check=True, capture_output=True)
+    assert len(set((tmp_path / "processes").read_text().split())) == 1

@@ -39,7 +39,7 @@ class Stage:
 
 def _extra(name: str, proves: str, more: str = "", budget_s: int = 240) -> Stage:
     environment = f"{ENVIRONMENT} .venv-{name} --group test --wheel $WHEELS {more or f'--extra {name}'}"
-    tests = f'tools/run-pytest .venv-{name}/bin/python extra-{name} {PYTEST} -n 3 --extra {name} -m "$EXTENT"'
+    tests = f'tools/run-pytest .venv-{name}/bin/python extra-{name} -q -p no:cacheprovider --extra={name} -m "$EXTENT"'
     return Stage(f"extra {name}", proves, f"{environment} && {tests}", budget_s, ("wheel",))
 
 

@@ -12,7 +12,7 @@ from support.attack import connect, drip, links, rest
 from support.server import ServerProcess
 from support.steady_client import BODY, INFER
 
-pytestmark = pytest.mark.usefixtures("steady_client")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("steady_client")]
 
 
 # Chunks of less than a kibibyte on average that a body may come in.

@@ -35,7 +35,7 @@ from support.http2 import (
 from support.server import ServerProcess
 from tritonclient.grpc import service_pb2
 
-pytestmark = pytest.mark.usefixtures("steady_client")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("steady_client")]
 
 INFER = "/inference.GRPCInferenceService/ModelInfer"
 STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
