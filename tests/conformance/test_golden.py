@@ -17,7 +17,11 @@ def _scenarios() -> list[object]:
             scenario.id,
             id=scenario.id,
             # One worker plays a group where workers are given whole groups; elsewhere each plays it for itself.
-            marks=[pytest.mark.xdist_group(group.name), pytest.mark.timeout(180)],
+            marks=[
+                pytest.mark.xdist_group(group.name),
+                pytest.mark.timeout(180),
+                pytest.mark.slow("the first of a group plays the whole group"),
+            ],
         )
         for group in groups().values()
         for scenario in group.scenarios

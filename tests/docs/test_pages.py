@@ -28,6 +28,7 @@ def _name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.slow("every block of a page is run")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_a_page_works_as_printed(page: Path, tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ class Rounds:
         assert answer.status == 200, text
 
 
+@pytest.mark.slow("a thousand loads")
 @pytest.mark.timeout(600)
 def test_a_thousand_loads_of_an_engine_leave_nothing_behind(repository: Path, serve: Serve) -> None:
     add_model(repository, "m", busy())

@@ -37,7 +37,7 @@ class Stage:
     runs_in: Sequence[str] = WHOLE
 
 
-def _extra(name: str, proves: str, more: str = "", budget_s: int = 240) -> Stage:
+def _extra(name: str, proves: str, more: str = "", budget_s: int = 400) -> Stage:
     environment = f"{ENVIRONMENT} .venv-{name} --group test --wheel $WHEELS {more or f'--extra {name}'}"
     tests = f'tools/run-pytest .venv-{name}/bin/python extra-{name} -q -p no:cacheprovider --extra={name} -m "$EXTENT"'
     return Stage(f"extra {name}", proves, f"{environment} && {tests}", budget_s, ("wheel",))
@@ -67,7 +67,7 @@ STAGES: Sequence[Stage] = (
         "python",
         "units, protocol, recorded exchanges, end to end, every page",
         f'{MAIN} python {PYTEST} -n $PROCESSES -m "$EXTENT and not alone"',
-        720,
+        900,
         ("wheel",),
         TESTED,
     ),
@@ -75,7 +75,7 @@ STAGES: Sequence[Stage] = (
         "python alone",
         "what measures memory, and needs the machine for itself",
         f'{MAIN} alone {PYTEST} -m "$EXTENT and alone"',
-        180,
+        420,
         ("wheel",),
         TESTED,
     ),
@@ -95,7 +95,7 @@ STAGES: Sequence[Stage] = (
         "torch",
         "exports of PyTorch models, and the pages about them",
         "--extra torch --extra notebook --extra examples --extra plots --group buckets --torch",
-        420,
+        600,
     ),
     Stage("documentation", "Rust's documentation builds", "tools/lint docs", 300, ("tools",), (PROOF,)),
     Stage(

@@ -40,6 +40,7 @@ def test_the_real_client_understands_every_combination(
     assert np.array_equal(answer.as_numpy("Y"), array * 2)
 
 
+@pytest.mark.slow("a gigabyte is expanded")
 @pytest.mark.parametrize("coding", CODINGS)
 def test_a_bomb_is_refused_and_costs_little(
     server: ServerProcess, connection: http.client.HTTPConnection, coding: str

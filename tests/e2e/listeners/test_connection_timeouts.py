@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import grpc
+import pytest
 from support.attack import connect, rest
 from support.http2 import ACK, GOAWAY, HEADERS, PING, Connection, call, frame
 from support.server import ServerProcess
@@ -15,6 +16,7 @@ LIVE = "/inference.GRPCInferenceService/ServerLive"
 STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
 
 
+@pytest.mark.slow("waits for the time-out end to end")
 def test_an_idle_connection_is_closed_after_a_while(models: Path, serve: Callable[..., ServerProcess]) -> None:
     # So long that neither of the two is idle before it has asked.
     server = serve(models, "--idle-timeout-secs=6")
@@ -61,6 +63,7 @@ def test_an_old_connection_is_asked_to_go_and_closed_where_it_stays(
             pass
 
 
+@pytest.mark.slow("waits for the time-out end to end")
 def test_a_client_that_answers_no_ping_is_given_up(models: Path, serve: Callable[..., ServerProcess]) -> None:
     # Long enough for a client that answers, whatever else the machine has to do.
     server = serve(models, "--grpc-keepalive-time=200", "--grpc-keepalive-timeout=8000")

@@ -35,6 +35,7 @@ MAX_GROWTH_BYTES = 256 << 20
 MODELS = (*UNARY, "callee", STREAM)
 
 
+@pytest.mark.slow("twenty seconds of trouble")
 @pytest.mark.timeout(SECONDS + 300)
 def test_a_server_survives_everything_that_happens_to_its_workers(
     repository: Path, serve: Callable[..., ServerProcess], capsys: pytest.CaptureFixture[str]

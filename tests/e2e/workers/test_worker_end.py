@@ -178,6 +178,7 @@ def test_a_worker_keeps_no_descriptor_of_the_server(repository: Path, start: Sta
             assert len(files) <= 2  # its link and the requests; not those of the other instance
 
 
+@pytest.mark.slow("many loads of processes")
 def test_processes_descriptors_and_memory_stay_level_over_many_loads(repository: Path, start: Start) -> None:
     add_python_model(repository, "echo", config=instances(2))
     server = start("--model-control-mode=explicit")

@@ -91,6 +91,7 @@ def pid_of(endpoint: Endpoint, model: str) -> int:
     return int(endpoint.ask(model, {"HOW": ["live"]})["PID"][0])
 
 
+@pytest.mark.slow("waits for back-offs of restarts")
 @pytest.mark.parametrize("how", FAULTS)
 def test_a_fault_is_told_counted_and_survived(server: ServerProcess, endpoint: Endpoint, how: str) -> None:
     first = pid_of(endpoint, how)

@@ -151,6 +151,7 @@ def test_brain_floats_come_back_by_way_of_dlpack(endpoint: Endpoint) -> None:
     assert np.array_equal(got.astype(np.float32), numbers.astype(np.float32))
 
 
+@pytest.mark.slow("200 megabytes, several times")
 @pytest.mark.timeout(400)
 def test_200_megabytes_go_in_and_out_and_the_memory_goes_back(server: ServerProcess, endpoint: Endpoint) -> None:
     content = np.arange(LARGE_BYTES // 8, dtype=np.uint64).view(np.uint8)
