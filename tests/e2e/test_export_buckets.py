@@ -19,6 +19,7 @@ from support.exported import scaled
 pytest.importorskip("fsspec", reason="buckets need fsspec: pip install 'alipes[gcs]'")
 pytestmark = [
     pytest.mark.extra("buckets"),
+    pytest.mark.slow("talks to emulated stores for seconds"),
     pytest.mark.filterwarnings("ignore"),
 ]  # the stores' clients warn of each other
 

@@ -79,6 +79,7 @@ def test_a_thousand_loads_of_an_engine_leave_nothing_behind(repository: Path, se
     assert after <= before * ALLOWED_GROWTH, f"{before} bytes after {SETTLED} rounds, {after} after {ROUNDS}"
 
 
+@pytest.mark.slow("thirty loads of processes")
 @pytest.mark.timeout(600)
 def test_loads_of_processes_leave_neither_memory_nor_processes(repository: Path, serve: Serve) -> None:
     (repository / "m" / "1").mkdir(parents=True)

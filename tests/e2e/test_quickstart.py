@@ -80,6 +80,7 @@ def test_the_tour_shows_every_door_and_leaves_nothing_behind(tmp_path: Path, tou
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow("measures a load for seconds")
 def test_the_load_is_batched(tmp_path: Path, tours: list[Tour]) -> None:
     # As long as that, so that the machine has time for more than the first requests.
     tour = Tour(tmp_path, "--seconds=4")

@@ -17,6 +17,7 @@ from support.server import TIMEOUT_S, ServerDidNotStart, ServerProcess
 pytest.importorskip("fsspec", reason="buckets need a client: pip install 'alipes[s3]'")
 pytestmark = [
     pytest.mark.extra("buckets"),
+    pytest.mark.slow("talks to emulated stores for seconds"),
     pytest.mark.filterwarnings("ignore"),
 ]  # the stores' clients warn of each other
 

@@ -112,6 +112,7 @@ def test_heads_that_drip_in_are_not_waited_for(server: ServerProcess) -> None:
             assert answer == b"" or answer.startswith(b"HTTP/1.1 408 "), answer
 
 
+@pytest.mark.slow("waits for the time-out end to end")
 def test_a_second_head_is_not_waited_for_longer_than_the_first(server: ServerProcess) -> None:
     live = b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n"
     with connect(server.http) as link:

@@ -175,6 +175,7 @@ def test_a_collector_that_refuses_or_is_away_hurts_no_request(start: Serve) -> N
     assert away.stop() == 0
 
 
+@pytest.mark.slow("the refused export is tried again before it is reported")
 def test_spans_reach_an_encrypted_collector_with_a_trusted_root(start: Serve, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     with Collector(tls=authority.server_context()) as collector:
