@@ -67,6 +67,7 @@ def server(request: pytest.FixtureRequest) -> ServerProcess:
     return request.getfixturevalue(f"{request.param}_server")
 
 
+@pytest.mark.slow("four processes import PyTorch")
 def test_the_client_prints_label_and_probability(server: ServerProcess, example: Path) -> None:
     printed = run(example, "classify.py", "test_image.jpeg", "--url", server.http)
     assert printed == "Soup (0.9995)\n"

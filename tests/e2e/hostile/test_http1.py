@@ -12,7 +12,11 @@ from support.attack import connect, drip, links, rest
 from support.server import ServerProcess
 from support.steady_client import BODY, INFER
 
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("steady_client")]
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.slow("waits for time-outs of connections, end to end"),
+    pytest.mark.usefixtures("steady_client"),
+]
 
 
 # Chunks of less than a kibibyte on average that a body may come in.
@@ -112,7 +116,6 @@ def test_heads_that_drip_in_are_not_waited_for(server: ServerProcess) -> None:
             assert answer == b"" or answer.startswith(b"HTTP/1.1 408 "), answer
 
 
-@pytest.mark.slow("waits for the time-out end to end")
 def test_a_second_head_is_not_waited_for_longer_than_the_first(server: ServerProcess) -> None:
     live = b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n"
     with connect(server.http) as link:

@@ -35,7 +35,11 @@ from support.http2 import (
 from support.server import ServerProcess
 from tritonclient.grpc import service_pb2
 
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("steady_client")]
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.slow("waits for time-outs of connections, end to end"),
+    pytest.mark.usefixtures("steady_client"),
+]
 
 INFER = "/inference.GRPCInferenceService/ModelInfer"
 STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
@@ -233,7 +237,6 @@ def test_one_stalled_answer_is_reset_alone(server: ServerProcess, endpoint: str)
         assert reset_streams == {1}
 
 
-@pytest.mark.slow("waits for the time-out end to end")
 def test_of_a_large_answer_that_nobody_takes_next_to_nothing_stays(server: ServerProcess) -> None:
     message = service_pb2.ModelInferRequest(model_name="wide", raw_input_contents=[bytes(1 << 20)])
     message.inputs.add(name="X", datatype="FP32", shape=[1, 1 << 18])
@@ -253,7 +256,6 @@ def test_of_a_large_answer_that_nobody_takes_next_to_nothing_stays(server: Serve
             assert connection.next(RST_STREAM).stream == 1, room
 
 
-@pytest.mark.slow("is silent for six seconds")
 def test_streams_of_which_nothing_comes_are_kept(server: ServerProcess) -> None:
     with grpc.insecure_channel(server.grpc) as channel:
         stream = channel.stream_stream(STREAM)

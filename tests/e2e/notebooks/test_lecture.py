@@ -127,6 +127,7 @@ def export(space: dict[str, Any], read: Callable[[], str]) -> None:
     assert repr(CELLS[17].run(space)) == SCALED
 
 
+@pytest.mark.slow("a whole notebook is run")
 @pytest.mark.timeout(600)
 def test_every_cell_does_what_it_shows(
     space: dict[str, Any],

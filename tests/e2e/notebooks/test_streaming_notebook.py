@@ -23,7 +23,7 @@ for package in ("pandas", "bokeh", "nbclient", "ipykernel"):
         package, reason="notebooks need pandas, bokeh, nbclient, ipykernel: pip install 'alipes[notebook]'"
     )
 
-pytestmark = [pytest.mark.extra("torch"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.extra("torch"), pytest.mark.slow("a whole notebook is run"), pytest.mark.timeout(1800)]
 
 CELLS = read_cells(Path(__file__).with_name("streaming_inference.txt"))
 NUMBERS = [cell.number for cell in CELLS]
