@@ -68,7 +68,8 @@ impl Default for Held {
     }
 }
 
-/// Makes the calling thread read its time from `source` until the guard is dropped; `source` must not call [`crate::now`].
+/// Makes the calling thread read its time from `source` until the guard is dropped; `source` must not call
+/// [`crate::now`].
 ///
 /// A test on a paused Tokio runtime follows `|| tokio::time::Instant::now().into_std()`.
 #[must_use = "the thread leaves the clock when the guard is dropped"]
