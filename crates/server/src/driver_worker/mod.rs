@@ -34,8 +34,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-pub use alipes_stats::clock;
-
 use alipes_link::{Geometry, RequestArena, ServerEnd};
 use alipes_protocol::{Code, InferError};
 use alipes_scheduler::Scheduler;

@@ -11,13 +11,14 @@ use alipes_protocol::{Code, InferError, Origin, Tensor};
 use alipes_scheduler::Work;
 use bytes::Bytes;
 
+use super::calls;
 use super::calls::{CallId, Receipt};
 use super::worker::{State, Worker};
-use super::{calls, clock};
 use crate::request::responder::{Answer, AnswerBatch, Reply, Responder};
 use crate::runtime::executor::reshape::wire_shape;
 use crate::runtime::model::{ModelVersion, Pending};
 use crate::runtime::sequences::{self, Kept, Sequences, StateTable};
+use alipes_stats::clock;
 use alipes_stats::events::Event;
 use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 

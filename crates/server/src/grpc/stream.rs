@@ -29,8 +29,9 @@ use super::response::{check_length, compressed_prefix, prefix};
 use super::tracing::Entry;
 use super::{deadline, status};
 use crate::net::connection::RequestBody;
+use crate::request::responder::Reply;
+use crate::service::Service;
 use crate::service::stream::{Event, Session};
-use crate::service::{Reply, Service};
 use alipes_stats::trace::sent::Sent;
 
 /// Responses are batched up to about this many bytes: enough to make frames and wake-ups few, and little to hold for a

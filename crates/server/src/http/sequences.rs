@@ -7,7 +7,8 @@ use percent_encoding::percent_decode_str;
 use super::control::read;
 use super::response::{self, ResponseBody};
 use crate::net::connection::RequestBody;
-use crate::service::{Service, check_id, has_id};
+use crate::request::check::{check_id, has_id};
+use crate::service::Service;
 
 /// The state of a sequence.
 pub async fn state(service: &Service, model: &str, version: &str, id: &str) -> Response<ResponseBody> {

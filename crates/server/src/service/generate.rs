@@ -11,8 +11,8 @@ use compact_str::CompactString;
 use super::Service;
 use super::log::RequestRecord;
 use crate::request::inflight::OwnedGuest;
-use crate::runtime::executor::answer::Reply;
-use crate::runtime::executor::mailbox::{Mailbox, Responses};
+use crate::request::mailbox::{Mailbox, Responses};
+use crate::request::responder::Reply;
 use crate::runtime::model::ModelVersion;
 
 impl Service {

@@ -25,9 +25,7 @@ pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
 
 // The types of the runtime that HTTP and gRPC encode, so that neither needs to know the runtime.
 pub use crate::runtime::cache::{Cached, Encoded, Posted};
-pub use crate::runtime::executor::answer::Reply;
 pub use crate::runtime::model::ModelVersion;
-pub use crate::runtime::model::check::{check_id, has_id};
 pub use crate::runtime::registry::IndexEntry;
 
 use crate::request::inflight::Inflight;

@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 use super::Service;
 use super::infer::{classified, classify};
 use crate::request::inflight::OwnedGuest;
-use crate::runtime::executor::answer::Answer;
-use crate::runtime::executor::mailbox::{Caller, Mailbox, Response};
+use crate::request::mailbox::{Caller, Mailbox, Response};
+use crate::request::responder::Answer;
 use crate::runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
 

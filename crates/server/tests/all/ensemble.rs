@@ -9,8 +9,8 @@ use alipes_protocol::{
     Code, CorrelationId, InferError, InferRequest, Origin, Parameter, RequestedOutput, SequenceInfo,
 };
 use alipes_server::build::build;
-use alipes_server::runtime::executor::answer::{Answer, AnswerBatch, Observer, Reply};
-use alipes_server::runtime::executor::mailbox::{Mailbox, Responses};
+use alipes_server::request::mailbox::{Mailbox, Responses};
+use alipes_server::request::responder::{Answer, AnswerBatch, Observer, Reply};
 use alipes_server::runtime::model::Pending;
 use alipes_server::{ModelVersion, Service};
 use serde_json::json;
@@ -406,8 +406,8 @@ async fn a_model_whose_calls_led_to_the_ensemble_is_not_called_by_it() {
     let one = ensemble(&service, "one", &["R"], &[step("puppet", "X", "R")]);
     let (told, mut answers) = tokio::sync::mpsc::unbounded_channel();
     struct Tell(tokio::sync::mpsc::UnboundedSender<Option<Answer>>);
-    impl alipes_server::runtime::executor::mailbox::Reader for Tell {
-        fn take(&self, response: alipes_server::runtime::executor::mailbox::Response) {
+    impl alipes_server::request::mailbox::Reader for Tell {
+        fn take(&self, response: alipes_server::request::mailbox::Response) {
             let _ = self.0.send(response.answer);
         }
     }

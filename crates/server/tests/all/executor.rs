@@ -9,7 +9,7 @@ use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_server::ModelVersion;
 use alipes_server::driver_native::slots::Slots;
-use alipes_server::runtime::executor::answer::Answer;
+use alipes_server::request::responder::Answer;
 use alipes_server::runtime::executor::park::Parker;
 use alipes_server::runtime::executor::run_queue::RunQueue;
 use alipes_server::runtime::model::driver::Driver;

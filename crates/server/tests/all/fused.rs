@@ -10,7 +10,7 @@ use alipes_protocol::{Datatype, InferError, InferRequest, RequestedOutput, Tenso
 use alipes_scheduler::{Decision, Why};
 use alipes_server::build::build;
 use alipes_server::driver_native::slots::Slots;
-use alipes_server::runtime::executor::answer::{Answer, Reply};
+use alipes_server::request::responder::{Answer, Reply};
 use alipes_server::runtime::executor::run_queue::RunQueue;
 use alipes_server::{ModelVersion, Service};
 use bytes::Bytes;

@@ -59,7 +59,7 @@ fn model(limiter: &Arc<Limiter>, log: &Arc<Log>, name: usize, instances: usize, 
     Arc::new(model)
 }
 
-fn ask(model: &Arc<ModelVersion>) -> tokio::sync::oneshot::Receiver<alipes_server::runtime::executor::answer::Answer> {
+fn ask(model: &Arc<ModelVersion>) -> tokio::sync::oneshot::Receiver<alipes_server::request::responder::Answer> {
     let request = InferRequest { inputs: vec![tensor(1)], ..Default::default() };
     model.submit(request, Instant::now()).unwrap()
 }

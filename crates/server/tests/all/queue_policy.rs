@@ -7,7 +7,7 @@ use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Code, Datatype, InferError, InferRequest, Origin, Tensor};
 use alipes_server::ModelVersion;
 use alipes_server::driver_native::slots::Slots;
-use alipes_server::runtime::executor::answer::Answer;
+use alipes_server::request::responder::Answer;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;

@@ -11,7 +11,7 @@ use crate::common::{
 use alipes_protocol::codec::proto::inference::{ModelInferResponse, ModelStreamInferResponse};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
 use alipes_protocol::{Code, InferError};
-use alipes_server::runtime::executor::answer::{AnswerBatch, Observer};
+use alipes_server::request::responder::{AnswerBatch, Observer};
 use alipes_server::runtime::model::Pending;
 
 /// Counts what the caller does.

@@ -13,7 +13,6 @@ pub mod run_queue;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use crate::request::{mailbox, order, responder as answer};
 use crate::runtime::model::ModelVersion;
 use drive_loop::Claimed;
 pub use drive_loop::Step;

@@ -26,7 +26,6 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::request::chain::{Chain, VersionId};
-pub use crate::request::check;
 use crate::request::check::{Checked, check_request};
 use crate::request::mailbox::{Caller, Mailbox, Reader, Responses};
 use crate::request::order::Order;
