@@ -1,7 +1,7 @@
 //! A repository request, on its way through Python.
 
 use alipes_protocol::{Code, InferError};
-use alipes_server::runtime::control::{ControlCall, ControlKind};
+use alipes_runtime::control::{ControlCall, ControlKind};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alipes_server::runtime::model::Departure;
-use alipes_server::runtime::registry::IndexEntry;
+use alipes_runtime::model::Departure;
+use alipes_runtime::registry::IndexEntry;
 use alipes_spec::{ModelSpec, ServerConfig};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -54,7 +54,7 @@ impl Server {
         detached(py, || {
             let spec: ModelSpec = serde_json::from_str(spec)?;
             let (name, version) = (spec.name.clone(), spec.version);
-            let built = alipes_server::build::build(&self.inner.service.context, spec).map_err(Failure::Load)?;
+            let built = alipes_runtime::build::build(&self.inner.service.context, spec).map_err(Failure::Load)?;
             let departure = built.departure();
             Ok(ModelVersion { name, version, departure, built: Mutex::new(Some(built)) })
         })
@@ -65,7 +65,7 @@ impl Server {
         let built = built.ok_or_else(|| PyValueError::new_err("a released version cannot be changed"))?;
         detached(py, || {
             let spec: ModelSpec = serde_json::from_str(spec)?;
-            alipes_server::build::adapt(&built, &spec).map_err(Failure::Load)
+            alipes_runtime::build::adapt(&built, &spec).map_err(Failure::Load)
         })
     }
 
@@ -133,7 +133,7 @@ pub struct ModelVersion {
     #[pyo3(get)]
     version: i64,
     departure: Departure,
-    built: Mutex<Option<Arc<alipes_server::ModelVersion>>>,
+    built: Mutex<Option<Arc<alipes_runtime::model::ModelVersion>>>,
 }
 
 #[pymethods]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::driver_ensemble::EnsembleFactory;
-use crate::driver_native::OnnxruntimeFactory;
-pub use crate::driver_native::onnxruntime::describe_onnx;
-use crate::driver_streaming::StreamingFactory;
-use crate::driver_worker::WorkerFactory;
-use crate::runtime::context::Context;
-use crate::runtime::model::driver::DriverFactory;
-use crate::service::Service;
+use alipes_driver_ensemble::EnsembleFactory;
+use alipes_driver_native::OnnxruntimeFactory;
+pub use alipes_driver_native::onnxruntime::describe_onnx;
+use alipes_driver_streaming::StreamingFactory;
+use alipes_driver_worker::WorkerFactory;
+use alipes_runtime::context::Context;
+use alipes_runtime::model::driver::DriverFactory;
+use alipes_service::Service;
 use alipes_spec::ServerConfig;
 
 /// The drivers that this build offers, one for each kind of engine.

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use alipes_grpc::GrpcProtocol;
+use alipes_http::{HttpProtocol, MetricsProtocol};
+use alipes_net::bind::{BindError, BoundSocket};
+use alipes_net::listener::Listener;
+use alipes_net::network::{Network, NetworkOptions, ThreadHooks};
+use alipes_net::policy::ListenerKind;
+use alipes_net::protocol::Protocol;
+use alipes_net::tls::{Tls, TlsError};
+use alipes_runtime::executor::run_queue::RunQueue;
+use alipes_service::Service;
+use alipes_spec::{Endpoint, ServerConfig};
 use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::compose;
-use crate::grpc::GrpcProtocol;
-use crate::http::{HttpProtocol, MetricsProtocol};
-use crate::net::bind::{BindError, BoundSocket};
-use crate::net::listener::Listener;
-use crate::net::network::{Network, NetworkOptions, ThreadHooks};
-use crate::net::policy::ListenerKind;
-use crate::net::protocol::Protocol;
-use crate::net::tls::{Tls, TlsError};
-use crate::runtime::executor::run_queue::RunQueue;
-use crate::service::Service;
-use alipes_spec::{Endpoint, ServerConfig};
 
 /// Why a server could not start.
 #[derive(Debug, Error)]

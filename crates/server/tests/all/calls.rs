@@ -134,7 +134,7 @@ async fn requests_that_are_cancelled_leave_the_queue_and_hurt_no_other() {
     while pending.responder.is_cancelled() {
         pending = puppet.take().await;
     }
-    let mut outgoing = alipes_server::request::responder::AnswerBatch::default();
+    let mut outgoing = alipes_request::responder::AnswerBatch::default();
     outgoing.add(pending.responder, Ok(crate::common::reply(4)));
     outgoing.send();
     assert_eq!(status(staying.await.unwrap()).await.0, "0");

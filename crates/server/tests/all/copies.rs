@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::common::{Echo, GrpcServer, PATIENCE, model, request};
+use alipes_http::{HttpProtocol, serve_connection};
+use alipes_net::connection::TransportStream;
 use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::model_infer_request::InferRequestedOutputTensor;
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
 use alipes_protocol::copies::copied_bytes;
 use alipes_protocol::limits::HTTP2_LAST_PIECE_BYTES;
-use alipes_server::http::{HttpProtocol, serve_connection};
-use alipes_server::net::connection::TransportStream;
 use rustix::fs::Mode;
 use rustix::shm;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -8,11 +8,12 @@ use crate::common::{Echo, PATIENCE, Puppet, model, reply, service, tensor};
 use alipes_protocol::{
     Code, CorrelationId, InferError, InferRequest, Origin, Parameter, RequestedOutput, SequenceInfo,
 };
-use alipes_server::build::build;
-use alipes_server::request::mailbox::{Mailbox, Responses};
-use alipes_server::request::responder::{Answer, AnswerBatch, Observer, Reply};
-use alipes_server::runtime::model::Pending;
-use alipes_server::{ModelVersion, Service};
+use alipes_request::mailbox::{Mailbox, Responses};
+use alipes_request::responder::{Answer, AnswerBatch, Observer, Reply};
+use alipes_runtime::build::build;
+use alipes_runtime::model::ModelVersion;
+use alipes_runtime::model::Pending;
+use alipes_service::Service;
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -406,8 +407,8 @@ async fn a_model_whose_calls_led_to_the_ensemble_is_not_called_by_it() {
     let one = ensemble(&service, "one", &["R"], &[step("puppet", "X", "R")]);
     let (told, mut answers) = tokio::sync::mpsc::unbounded_channel();
     struct Tell(tokio::sync::mpsc::UnboundedSender<Option<Answer>>);
-    impl alipes_server::request::mailbox::Reader for Tell {
-        fn take(&self, response: alipes_server::request::mailbox::Response) {
+    impl alipes_request::mailbox::Reader for Tell {
+        fn take(&self, response: alipes_request::mailbox::Response) {
             let _ = self.0.send(response.answer);
         }
     }

@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use crate::common::{Puppet, reply, service, tensor};
 use alipes_protocol::{InferError, InferRequest};
-use alipes_server::build::build;
-use alipes_server::request::mailbox::{Caller, Mailbox, Reader, Response};
-use alipes_server::request::responder::AnswerBatch;
-use alipes_server::runtime::model::Pending;
-use alipes_server::{ModelVersion, Service};
+use alipes_request::mailbox::{Caller, Mailbox, Reader, Response};
+use alipes_request::responder::AnswerBatch;
+use alipes_runtime::build::build;
+use alipes_runtime::model::ModelVersion;
+use alipes_runtime::model::Pending;
+use alipes_service::Service;
 use parking_lot::Mutex;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -63,7 +64,7 @@ struct Heard(Mutex<(Vec<Result<usize, InferError>>, usize)>);
 impl Reader for Heard {
     fn take(&self, response: Response) {
         let mut heard = self.0.lock();
-        let elements = |answer: Result<alipes_server::request::responder::Reply, _>| {
+        let elements = |answer: Result<alipes_request::responder::Reply, _>| {
             answer.map(|reply| reply.outputs[0].shape[0] as usize)
         };
         heard.0.extend(response.answer.map(elements));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use alipes_server::net::policy::ListenerKind;
+use alipes_net::policy::ListenerKind;
 
 use crate::memory::Endpoint;
 

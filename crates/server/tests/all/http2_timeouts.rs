@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use alipes_server::net::policy::ListenerKind;
+use alipes_net::policy::ListenerKind;
 use alipes_spec::{ConnectionSpec, KeepaliveSpec};
 use prost::Message;
 use tokio::time::sleep;

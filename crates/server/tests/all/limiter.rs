@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{Echo, tensor};
+use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::InferRequest;
-use alipes_server::ModelVersion;
-use alipes_server::driver_native::slots::Slots;
-use alipes_server::runtime::limiter::{Limited, Limiter};
+use alipes_runtime::limiter::{Limited, Limiter};
+use alipes_runtime::model::ModelVersion;
 use alipes_spec::{LimitSpec, ResourceSpec};
 use parking_lot::Mutex;
 
@@ -59,7 +59,7 @@ fn model(limiter: &Arc<Limiter>, log: &Arc<Log>, name: usize, instances: usize, 
     Arc::new(model)
 }
 
-fn ask(model: &Arc<ModelVersion>) -> tokio::sync::oneshot::Receiver<alipes_server::request::responder::Answer> {
+fn ask(model: &Arc<ModelVersion>) -> tokio::sync::oneshot::Receiver<alipes_request::responder::Answer> {
     let request = InferRequest { inputs: vec![tensor(1)], ..Default::default() };
     model.submit(request, Instant::now()).unwrap()
 }

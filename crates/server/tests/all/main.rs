@@ -14,7 +14,6 @@ mod ensemble_runs;
 mod executor;
 mod fused;
 mod grpc;
-mod handover;
 #[cfg(debug_assertions)]
 mod http1_timeouts;
 #[cfg(debug_assertions)]
@@ -22,6 +21,5 @@ mod http2_timeouts;
 mod limiter;
 mod queue_policy;
 mod registry;
-mod sequence_states;
 mod stream;
 mod streaming;

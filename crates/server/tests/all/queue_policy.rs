@@ -3,11 +3,11 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Code, Datatype, InferError, InferRequest, Origin, Tensor};
-use alipes_server::ModelVersion;
-use alipes_server::driver_native::slots::Slots;
-use alipes_server::request::responder::Answer;
+use alipes_request::responder::Answer;
+use alipes_runtime::model::ModelVersion;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;

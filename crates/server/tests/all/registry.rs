@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::common::{Echo, model};
 use alipes_protocol::Code;
-use alipes_server::runtime::registry::Registry;
+use alipes_runtime::registry::Registry;
+
+use crate::common::{Echo, model};
 
 fn refusal(registry: &Registry, name: &str) -> (Code, String) {
     let error = registry.find(name, "").err().expect("it is refused");

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use alipes_protocol::codec::proto::inference::{ModelInferResponse, ModelStreamInferResponse};
+use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
+use alipes_protocol::{Code, InferError};
+use alipes_request::responder::{AnswerBatch, Observer};
+use alipes_runtime::model::Pending;
+
 use crate::common::{
     Echo, GrpcServer, PATIENCE, Puppet, Stream, model, reply, request, told,
     with_empty_final_response as with_empty_final,
 };
-use alipes_protocol::codec::proto::inference::{ModelInferResponse, ModelStreamInferResponse};
-use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
-use alipes_protocol::{Code, InferError};
-use alipes_server::request::responder::{AnswerBatch, Observer};
-use alipes_server::runtime::model::Pending;
 
 /// Counts what the caller does.
 #[derive(Clone, Default)]

@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Instant;
 
+use alipes_driver_streaming::Streaming;
 use alipes_protocol::{CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Tensor};
-use alipes_server::ModelVersion;
-use alipes_server::driver_streaming::Streaming;
+use alipes_runtime::model::ModelVersion;
 use alipes_spec::{EngineSpec, ModelSpec};
 use serde_json::json;
 

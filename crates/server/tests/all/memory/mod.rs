@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alipes_clock::Entered;
-use alipes_server::grpc::{self, GrpcProtocol};
-use alipes_server::http::{self, HttpProtocol};
-use alipes_server::net::connection::{Carrier, Socket, TransportStream};
-use alipes_server::net::policy::ListenerKind;
-use alipes_server::net::protocol::Protocol;
-use alipes_server::{ModelVersion, compose};
+use alipes_grpc::GrpcProtocol;
+use alipes_http::HttpProtocol;
+use alipes_net::connection::{Carrier, Socket, TransportStream};
+use alipes_net::policy::ListenerKind;
+use alipes_net::protocol::Protocol;
+use alipes_runtime::model::ModelVersion;
+use alipes_server::compose;
 use alipes_spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -92,11 +93,11 @@ impl Endpoint {
         match self.protocol.clone() {
             Served::Http(http) => {
                 let transport = TransportStream::new(socket, http.policy().timeouts.stall);
-                drop(tokio::spawn(http::serve_connection(transport, http, std::future::pending())));
+                drop(tokio::spawn(alipes_http::serve_connection(transport, http, std::future::pending())));
             }
             Served::Grpc(grpc) => {
                 let transport = TransportStream::new(socket, grpc.policy().timeouts.stall);
-                drop(tokio::spawn(grpc::serve_connection(transport, grpc, std::future::pending())));
+                drop(tokio::spawn(alipes_grpc::serve_connection(transport, grpc, std::future::pending())));
             }
         }
         Connection { stream, opened: Instant::now() }

@@ -1,0 +1,100 @@
+//! An ensemble as the driver of its model version.
+//!
+//! The version's queue holds only the requests that go through all steps at once; all others go step by step, unqueued.
+
+use std::sync::Arc;
+
+use alipes_protocol::InferError;
+use alipes_runtime::context::Context;
+use alipes_runtime::executor::{self, Run, Step};
+use alipes_runtime::model::driver::{
+    Driver, DriverFactory, Introspection, Readiness, Rejection, Unqueued, other_engine,
+};
+use alipes_runtime::model::{ModelVersion, Pending, policy};
+use alipes_scheduler::{DynamicPolicy, Scheduler};
+use alipes_spec::{EngineSpec, ModelSpec};
+
+use super::{Ensemble, fused, run};
+
+/// Makes the drivers of ensembles.
+pub struct EnsembleFactory;
+
+impl DriverFactory for EnsembleFactory {
+    fn kind(&self) -> &'static str {
+        "ensemble"
+    }
+
+    fn make(&self, context: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
+        let EngineSpec::Ensemble(steps) = &spec.engine else { return Err(other_engine(spec)) };
+        Ok(Arc::new(EnsembleDriver(Ensemble::new(spec, steps, &Arc::downgrade(context))?)))
+    }
+}
+
+/// Drives the steps of an ensemble.
+struct EnsembleDriver(Arc<Ensemble>);
+
+impl Driver for EnsembleDriver {
+    fn instances(&self) -> usize {
+        // A queue has at least one.
+        1
+    }
+
+    fn scheduler(&self, spec: &ModelSpec) -> Scheduler<Pending> {
+        if spec.max_batch_size > 0 {
+            return Scheduler::dynamic(DynamicPolicy { max_batch_size: spec.max_batch_size, ..Default::default() });
+        }
+        policy::scheduler(spec)
+    }
+
+    fn unqueued(&self, pending: &Pending, spec: &ModelSpec) -> Option<&dyn Unqueued> {
+        (!self.0.fusing.takes(pending, spec)).then_some(self)
+    }
+
+    fn adapt(&self, _: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+        Err(other_engine(spec))
+    }
+
+    fn start(&self, model: &Arc<ModelVersion>, instance: usize) {
+        executor::start_quick(Run { model: Arc::clone(model), instance });
+    }
+
+    fn step(&self, model: &Arc<ModelVersion>, instance: usize) -> Step {
+        fused::drive(&self.0, model, instance)
+    }
+
+    fn expire(&self, model: &Arc<ModelVersion>) {
+        self.0.expire(model, alipes_clock::now());
+    }
+
+    fn is_ready(&self) -> bool {
+        self.0.is_ready()
+    }
+
+    fn ask_ready(&self) -> Option<Readiness> {
+        self.0.ask_ready()
+    }
+
+    fn keeps_state(&self, _: &ModelVersion) -> bool {
+        self.0.keeps_state()
+    }
+
+    fn is_cacheable(&self) -> bool {
+        // The answer depends on the state of its models, which may come and go.
+        !self.0.keeps_state()
+    }
+
+    fn members(&self) -> Vec<Arc<ModelVersion>> {
+        self.0.serving()
+    }
+
+    fn introspect(&self) -> Introspection {
+        Introspection::Ensemble { runs: self.0.runs(), held_back: self.0.held_back() }
+    }
+}
+
+impl Unqueued for EnsembleDriver {
+    fn begin(&self, model: &Arc<ModelVersion>, pending: Pending) -> Result<(), Rejection> {
+        run::begin(&self.0, model, pending);
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Batches that go through all steps of an ensemble at once.
+//!
+//! Step by step, each request waits in each model's queue, and each model gathers and splits its batches. Where models take a
+//! few microseconds, that costs more than they do. So where nothing forbids it, requests wait in a queue of the ensemble's
+//! own; whoever takes a batch from there claims an instance of each model, gathers once, runs the steps one right after the
+//! other on the whole batch, and splits once. What waits in front of a model goes first: where an instance is not free, the
+//! requests go step by step.
+//!
+//! - `plan`: whether the models allow it, and how it goes.
+//! - `claims`: the instances.
+//! - `batch`: one batch on its way.
+//! - `refusal`: what requests are told whose tensors do not fit a step.
+
+mod batch;
+mod claims;
+mod plan;
+mod refusal;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use alipes_request::completion;
+use alipes_runtime::executor::Step;
+use alipes_runtime::executor::record::withdraw_cancelled;
+use alipes_runtime::model::pace::Pace;
+use alipes_runtime::model::{ModelVersion, Pending};
+use alipes_scheduler::Next;
+use alipes_spec::ModelSpec;
+use arc_swap::{ArcSwap, Guard};
+use batch::Batch;
+use parking_lot::Mutex;
+use plan::Plan;
+use smallvec::SmallVec;
+
+use super::{Ensemble, run};
+
+/// Turns of a network thread that requests wait for models to be free, for each step: one to run what waits there, and one
+/// for what came to it meanwhile.
+const TRIES_PER_STEP: usize = 2;
+
+/// Whether an ensemble's requests go through all steps at once.
+#[derive(Default)]
+pub struct Fusing {
+    judged: ArcSwap<Judged>,
+    /// Whether they do now: all models are quick.
+    open: AtomicBool,
+    /// How often in a row the models were found busy.
+    tries: AtomicUsize,
+    /// What batches are made in, while none is under way.
+    resting: Mutex<Vec<Batch>>,
+}
+
+/// What was found of the steps' models when they were looked at last.
+#[derive(Default)]
+pub struct Judged {
+    of: SmallVec<[Seen; 4]>,
+    plan: Option<Plan>,
+}
+
+/// A version, which is not kept for having been looked at, and how many instances it had.
+struct Seen {
+    version: Weak<ModelVersion>,
+    instances: usize,
+}
+
+impl Judged {
+    fn is_of(&self, members: &[Arc<ModelVersion>]) -> bool {
+        let same = |(seen, member): (&Seen, &Arc<ModelVersion>)| {
+            std::ptr::eq(seen.version.as_ptr(), Arc::as_ptr(member)) && seen.instances == instances(member)
+        };
+        self.of.len() == members.len() && self.of.iter().zip(members).all(same)
+    }
+}
+
+impl Fusing {
+    /// Whether a request may go through all steps at once, as far as can be told before it does.
+    pub fn takes(&self, pending: &Pending, spec: &ModelSpec) -> bool {
+        // A trace shows when each step took the request.
+        self.open.load(Ordering::Relaxed)
+            && pending.trace.is_none()
+            && pending.checked.rows > 0
+            && pending.checked.outputs.len() == spec.outputs.len()
+    }
+
+    /// Looks at the models that requests are answered with now.
+    pub fn look(
+        &self,
+        ensemble: &Ensemble,
+        model: &Arc<ModelVersion>,
+        members: &[Arc<ModelVersion>],
+    ) -> Guard<Arc<Judged>> {
+        let mut judged = self.judged.load();
+        if !judged.is_of(members) {
+            self.judged.store(Arc::new(judge(ensemble, model, members)));
+            judged = self.judged.load();
+        }
+        let open = judged.plan.is_some() && Pace::are_quick(members.iter().map(|member| &member.pace));
+        if self.open.load(Ordering::Relaxed) != open {
+            self.open.store(open, Ordering::Relaxed);
+        }
+        judged
+    }
+
+    /// Whether requests that find an instance busy wait a moment. Else one that goes step by step would have all behind it do
+    /// so too for as long as requests come: what is a step before them always keeps some instance. A network thread comes
+    /// back once it has driven everything else, by when these are a step further; there is no use in it elsewhere.
+    fn tries_again(&self, steps: usize) -> bool {
+        let again =
+            completion::is_network_thread() && self.tries.fetch_add(1, Ordering::Relaxed) < TRIES_PER_STEP * steps;
+        if !again {
+            self.tries.store(0, Ordering::Relaxed);
+        }
+        again
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+}
+
+fn judge(ensemble: &Ensemble, model: &Arc<ModelVersion>, members: &[Arc<ModelVersion>]) -> Judged {
+    let of = members.iter().map(|member| Seen { version: Arc::downgrade(member), instances: instances(member) });
+    let plan = Plan::of(ensemble, &model.spec, members);
+    if plan.is_some() {
+        // As many batches at a time as have an instance of each model.
+        let turns: Vec<usize> = (0..members.iter().map(instances).min().unwrap_or(1).max(1)).collect();
+        let effect = model.with_queue(|queue, now| queue.rearrange(now, &turns));
+        model.carry_out(effect);
+    }
+    Judged { of: of.collect(), plan }
+}
+
+fn instances(member: &Arc<ModelVersion>) -> usize {
+    member.driver.local_instances().map_or(0, |instances| instances.count())
+}
+
+/// Takes the next batch of an ensemble's queue through all steps, for who has claimed a turn there.
+pub fn drive(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, turn: usize) -> Step {
+    let fusing = &ensemble.fusing;
+    let mut batch = fusing.resting.lock().pop().unwrap_or_default();
+    let (next, effect) = model.with_queue(|queue, now| queue.next(now, turn, &mut batch.requests));
+    model.carry_out(effect);
+    let step = match next {
+        Next::Take => {
+            go(ensemble, model, &mut batch);
+            Step::Again
+        }
+        Next::WaitUntil(until) => Step::Wait(until),
+        Next::Idle => Step::Idle,
+    };
+    fusing.resting.lock().push(batch);
+    step
+}
+
+/// Takes a batch through all steps, now or soon, or each of its requests step by step.
+fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
+    let taken = alipes_clock::now();
+    withdraw_cancelled(model, &mut batch.requests, taken);
+    if batch.requests.is_empty() {
+        return;
+    }
+    match fuse(ensemble, model, batch, taken) {
+        Outcome::Answered => ensemble.fusing.tries.store(0, Ordering::Relaxed),
+        Outcome::Busy if ensemble.fusing.tries_again(ensemble.steps.len()) => {
+            let effect = model.with_queue(|queue, now| queue.put_back(now, batch.requests.drain(..)));
+            model.carry_out(effect);
+        }
+        Outcome::Busy | Outcome::Apart => {
+            batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
+        }
+    }
+}
+
+/// What became of a batch.
+enum Outcome {
+    /// Each of its requests has its answer.
+    Answered,
+    /// Nothing: an instance is not free, or requests wait in front of it.
+    Busy,
+    /// Nothing: its requests have to go step by step.
+    Apart,
+}
+
+fn fuse(ensemble: &Ensemble, model: &Arc<ModelVersion>, batch: &mut Batch, taken: Instant) -> Outcome {
+    let Ok(members) = ensemble.members() else { return Outcome::Apart };
+    let judged = ensemble.fusing.look(ensemble, model, &members);
+    let Some(plan) = judged.plan.as_ref().filter(|_| ensemble.fusing.is_open()) else { return Outcome::Apart };
+    let Some(claims) = claims::all(&members) else { return Outcome::Busy };
+    batch.go(model, plan, &claims, taken);
+    // First the instances, which whoever is answered may ask for next.
+    drop(claims);
+    batch.send();
+    Outcome::Answered
+}

@@ -1,0 +1,232 @@
+//! One execution: gather, run, split, record, answer.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use alipes_engine::batch::{Gather, Member, Split};
+use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_protocol::trace::Moment;
+use alipes_protocol::{InferError, Origin, Tensor};
+use alipes_request::responder::{AnswerBatch, Reply};
+use alipes_runtime::executor::record::{note_execution, withdraw_cancelled};
+use alipes_runtime::executor::reshape::wire_shape;
+use alipes_runtime::model::{ModelVersion, Pending};
+use alipes_runtime::sequences::rows::{Rows, add_state_outputs};
+use alipes_runtime::sequences::visit;
+use alipes_stats::clock;
+use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
+
+/// Buffers that an instance reuses from one execution to the next, so that a warm one allocates little.
+pub struct InstanceState {
+    /// The requests of the batch that is being formed or executed.
+    pub batch: Vec<Pending>,
+    engine: Box<dyn Engine>,
+    gather: Gather,
+    wanted: Vec<usize>,
+    outputs: Vec<OutputTensor>,
+    outgoing: AnswerBatch,
+    /// For sequences: the rows of the batch, and the states of the sequences.
+    rows: Option<Box<Rows>>,
+}
+
+impl InstanceState {
+    /// The state of an instance that has not executed anything yet.
+    pub fn new(engine: Box<dyn Engine>) -> InstanceState {
+        InstanceState {
+            batch: Vec::new(),
+            engine,
+            gather: Gather::default(),
+            wanted: Vec::new(),
+            outputs: Vec::new(),
+            outgoing: AnswerBatch::default(),
+            rows: None,
+        }
+    }
+
+    /// Executes inputs that the caller has gathered; the caller splits the outputs and answers.
+    ///
+    /// # Errors
+    ///
+    /// The engine's error.
+    pub fn compute(
+        &mut self,
+        inputs: &[InputView<'_>],
+        wanted: &[usize],
+        outputs: &mut Vec<OutputTensor>,
+    ) -> Result<ExecutionTimes, EngineError> {
+        let began = alipes_clock::now();
+        // Copies nothing, but what is not aligned.
+        let inputs = self.gather.gather([inputs.iter().copied()])?;
+        let gathered = alipes_clock::now();
+        self.engine.run(&inputs, wanted, outputs)?;
+        Ok(ExecutionTimes { input: gathered - began, infer: alipes_clock::elapsed(gathered), output: Duration::ZERO })
+    }
+}
+
+/// Executes the batch of an instance and answers each of its requests, also where the engine fails or panics.
+pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
+    let taken = alipes_clock::now();
+    match &model.sequences {
+        // In a sequence what comes next would be wrong without it; the queue looks before each batch.
+        None => withdraw_cancelled(model, &mut state.batch, taken),
+        Some(sequences) if state.batch.iter().any(Pending::is_visit) => {
+            let rows = state.rows.get_or_insert_default();
+            visit::receive_all(sequences, rows, &mut state.batch, &mut state.outgoing);
+        }
+        Some(_) => {}
+    }
+    if state.batch.is_empty() {
+        return state.outgoing.send();
+    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
+    match outcome {
+        Ok(Ok(times)) => succeed(model, state, taken, times),
+        Ok(Err(error)) => fail(model, state, error.into()),
+        Err(_) => {
+            fail(model, state, InferError::internal(format!("model '{}' panicked, please report it", model.name)))
+        }
+    }
+    // Without what readers do with the answers, such as the next steps of an ensemble: the model is no slower for it.
+    model.pace.note(alipes_clock::elapsed(taken));
+    state.outgoing.send();
+}
+
+/// Gathers the inputs and runs the engine; the outputs are left in the state.
+fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes, EngineError> {
+    let began = alipes_clock::now();
+    union_of_wanted(model, &state.batch, &mut state.wanted);
+    let datatypes = |index: usize| model.spec.inputs[index].datatype;
+    let members = state.batch.iter().map(|pending| {
+        let inputs = &pending.checked.inputs;
+        inputs.iter().map(|input| Member {
+            index: input.index,
+            datatype: datatypes(input.index),
+            shape: &input.shape,
+            data: &input.data,
+        })
+    });
+    let inputs = match &model.sequences {
+        None => match &model.layout {
+            None => state.gather.gather(members)?,
+            Some(layout) => state.gather.gather_laid_out(layout, members)?,
+        },
+        Some(sequences) => {
+            add_state_outputs(sequences, &mut state.wanted);
+            let rows = state.rows.get_or_insert_default();
+            rows.lay_out(sequences, &state.batch);
+            let joined = state.gather.gather(rows.members(&model.spec, sequences, &state.batch));
+            joined.map_err(|error| rows.differing_states(sequences, &state.batch).unwrap_or(error))?
+        }
+    };
+    let gathered = alipes_clock::now();
+    state.engine.run(&inputs, &state.wanted, &mut state.outputs)?;
+    Ok(ExecutionTimes { input: gathered - began, infer: alipes_clock::elapsed(gathered), output: Duration::ZERO })
+}
+
+/// Outputs that any request of the batch wants, by name: the order in which Triton answers the outputs of ONNX models,
+/// whatever order was asked for.
+fn union_of_wanted(model: &ModelVersion, batch: &[Pending], wanted: &mut Vec<usize>) {
+    wanted.clear();
+    for &index in batch.iter().flat_map(|pending| &pending.checked.outputs) {
+        if !wanted.contains(&index) {
+            wanted.push(index);
+        }
+    }
+    let name = |index: usize| model.spec.outputs[index].name.as_str();
+    wanted.sort_unstable_by(|&one, &other| name(one).cmp(name(other)));
+}
+
+fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut times: ExecutionTimes) {
+    let began = alipes_clock::now();
+    let batches = model.spec.max_batch_size > 0;
+    let rows: u32 = state.batch.iter().map(|pending| pending.checked.rows).sum();
+    let laid_out = state.rows.as_mut().zip(model.sequences.as_ref());
+    let batch_size = laid_out.as_ref().map_or(rows, |(laid_out, _)| laid_out.count() as u32);
+    let split = split(model, &state.batch, &state.outputs, batches.then_some(batch_size as usize));
+    let mut split = match split {
+        Ok(split) => split,
+        Err(error) => return fail(model, state, error.into()),
+    };
+    let requests = state.batch.len() as u64;
+    let mut answers = Vec::with_capacity(state.batch.len());
+    match laid_out {
+        None => state.batch.iter().for_each(|pending| {
+            answers.push(outputs_of(model, pending, split.take(pending.checked.rows as usize)));
+        }),
+        Some((laid_out, sequences)) => laid_out.take(sequences, &state.batch, &mut split, |pending, pieces| {
+            answers.push(outputs_of(model, pending, pieces.into_iter()));
+        }),
+    }
+    times.output = alipes_clock::elapsed(began);
+    drop(split);
+    let answered = alipes_clock::now();
+    // Booked before the answers leave: who asks for statistics after an answer finds it in them.
+    let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
+    let waited = state.batch.iter().map(|pending| taken.duration_since(pending.arrived));
+    model.statistics.executed(&Execution { batch_size, rows, requests, times }, waited, spent);
+    first_responses(model, state, answered);
+    for (pending, answer) in state.batch.drain(..).zip(answers) {
+        if let Some(shares) = &pending.shares {
+            shares.add(&times);
+        }
+        if let Some(trace) = &pending.trace {
+            note_execution(trace, taken, times, &answer);
+        }
+        state.outgoing.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
+    }
+    state.outputs.clear();
+}
+
+fn split<'a>(
+    model: &ModelVersion,
+    batch: &[Pending],
+    outputs: &'a [OutputTensor],
+    rows: Option<usize>,
+) -> Result<Split<'a>, EngineError> {
+    let Some(layout) = model.layout.as_ref().filter(|_| model.sequences.is_none()) else {
+        return Split::new(outputs, rows);
+    };
+    let shape_of = |pending: &Pending, source| {
+        pending.checked.inputs.iter().find(|input| input.index == source).map(|input| input.shape.clone())
+    };
+    Split::laid_out(outputs, rows, |output| {
+        let source = layout.source_of(output)?;
+        Some(batch.iter().filter_map(|pending| shape_of(pending, source)).collect())
+    })
+}
+
+/// The only response of a request is its first, too.
+fn first_responses(model: &ModelVersion, state: &InstanceState, answered: Instant) {
+    if model.statistics.wants_first_responses() {
+        let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
+        spent.for_each(|spent| model.statistics.first_response(spent));
+    }
+}
+
+/// A request's own rows of the outputs it asked for, under their wire shapes.
+fn outputs_of(model: &ModelVersion, pending: &Pending, pieces: impl Iterator<Item = OutputTensor>) -> Vec<Tensor> {
+    let asked = &pending.checked.outputs;
+    pieces
+        .filter(|piece| asked.contains(&piece.index))
+        .map(|piece| {
+            let port = &model.spec.outputs[piece.index];
+            let shape = wire_shape(port, model.spec.max_batch_size > 0, piece.shape);
+            Tensor { name: port.name.as_str().into(), datatype: piece.datatype, shape, data: piece.data }
+        })
+        .collect()
+}
+
+fn fail(model: &ModelVersion, state: &mut InstanceState, error: InferError) {
+    let error = error.at(Origin::Model);
+    model.statistics.execution_failed();
+    let now = alipes_clock::now();
+    first_responses(model, state, now);
+    for pending in state.batch.drain(..) {
+        if let Some(trace) = &pending.trace {
+            trace.note(Moment::RequestEnd, clock::ns(now));
+        }
+        model.statistics.failed(FailureReason::Backend, now.duration_since(pending.arrived));
+        state.outgoing.add(pending.responder, Err(error.clone()));
+    }
+    state.outputs.clear();
+}

@@ -1,0 +1,164 @@
+//! The driver of models that run in this process: an engine for each instance.
+//!
+//! - `slots`: the loaded copies, by the numbers that the queue gives them.
+//! - `execute`: one execution, from a batch to its answers.
+//! - `warmup`: executions before a copy serves.
+//! - `onnxruntime`: loading sessions.
+
+pub mod execute;
+pub mod onnxruntime;
+pub mod slots;
+mod warmup;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use alipes_engine::{EngineError, InputView, OutputTensor};
+use alipes_protocol::InferError;
+use alipes_runtime::context::Context;
+use alipes_runtime::executor::{self, Run, Step};
+use alipes_runtime::limiter::Limited;
+use alipes_runtime::model::ModelVersion;
+use alipes_runtime::model::driver::{Driver, DriverFactory, Instance, LocalInstances, other_engine};
+use alipes_scheduler::Next;
+use alipes_spec::{EngineSpec, ModelSpec};
+use alipes_stats::statistics::ExecutionTimes;
+
+use slots::{InstanceSlot, Slots};
+
+/// Makes the drivers of models that ONNX Runtime executes.
+pub struct OnnxruntimeFactory;
+
+impl DriverFactory for OnnxruntimeFactory {
+    fn kind(&self) -> &'static str {
+        "onnxruntime"
+    }
+
+    /// Loads every instance, and those that are held and never used.
+    fn make(&self, _: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
+        let EngineSpec::Onnxruntime(engine) = &spec.engine else { return Err(other_engine(spec)) };
+        let (active, passive) = (spec.instances.len(), spec.passive_instances.len());
+        let mut sessions = onnxruntime::sessions(spec, engine, active + passive)?;
+        let passive = sessions.split_off(active);
+        Ok(Arc::new(Slots::new(sessions).beside(passive)))
+    }
+}
+
+impl Driver for Slots {
+    fn instances(&self) -> usize {
+        self.count()
+    }
+
+    fn prepare(&self, model: &Arc<ModelVersion>) -> Result<(), InferError> {
+        self.warm_up(model)
+    }
+
+    fn adapt(&self, model: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+        let EngineSpec::Onnxruntime(engine) = &spec.engine else { return Err(other_engine(spec)) };
+        let (has, wants) = (self.count(), spec.instances.len());
+        if wants > has {
+            self.grow(model, onnxruntime::sessions(spec, engine, wants - has)?)?;
+        } else if wants < has {
+            self.shrink(model, wants);
+        }
+        Ok(())
+    }
+
+    fn start(&self, model: &Arc<ModelVersion>, instance: usize) {
+        executor::start(Run { model: Arc::clone(model), instance });
+    }
+
+    fn step(&self, model: &Arc<ModelVersion>, instance: usize) -> Step {
+        self.with(instance, |slot| step(model, instance, slot)).unwrap_or_else(|| {
+            // Taken out of service after the claim.
+            if let Some(limited) = &model.limited {
+                limited.end_use(instance, false);
+            }
+            model.release(instance);
+            Step::Idle
+        })
+    }
+
+    fn park(&self, instance: usize, until: Instant) {
+        self.with(instance, |slot| slot.parker.park_until(until));
+    }
+
+    fn unpark(&self, instance: usize) {
+        self.with(instance, |slot| slot.parker.unpark());
+    }
+
+    fn local_instances(&self) -> Option<&dyn LocalInstances> {
+        Some(self)
+    }
+}
+
+impl LocalInstances for Slots {
+    fn count(&self) -> usize {
+        Slots::count(self)
+    }
+
+    fn get(&self, instance: usize) -> Option<Arc<dyn Instance>> {
+        Slots::get(self, instance).map(|slot| slot as Arc<dyn Instance>)
+    }
+}
+
+impl Instance for InstanceSlot {
+    fn compute(
+        &self,
+        inputs: &[InputView<'_>],
+        wanted: &[usize],
+        outputs: &mut Vec<OutputTensor>,
+    ) -> Result<ExecutionTimes, EngineError> {
+        self.state.lock().compute(inputs, wanted, outputs)
+    }
+}
+
+/// Takes the next batch of a claimed instance, if one is due, and executes it.
+fn step(model: &Arc<ModelVersion>, instance: usize, slot: &InstanceSlot) -> Step {
+    let limited = model.limited.as_ref();
+    if limited.is_some_and(|limited| !limited.ask(model, instance)) {
+        // Still claimed; the limiter starts the instance again when it may execute.
+        return Step::Idle;
+    }
+    let mut state = slot.state.lock();
+    let (next, effect) = model.with_queue(|queue, now| queue.next(now, instance, &mut state.batch));
+    model.carry_out(effect);
+    match next {
+        Next::Take => {
+            execute::execute(model, &mut state);
+            match limited {
+                None => Step::Again,
+                Some(limited) => {
+                    drop(state);
+                    requeue(model, instance, limited)
+                }
+            }
+        }
+        Next::WaitUntil(until) => {
+            return_grant(model, instance);
+            Step::Wait(until)
+        }
+        Next::Idle => {
+            return_grant(model, instance);
+            Step::Idle
+        }
+    }
+}
+
+/// Ends an execution that took resources: instances that wait for them go first.
+fn requeue(model: &Arc<ModelVersion>, instance: usize, limited: &Limited) -> Step {
+    if model.waiting() > 0 {
+        limited.take_turns(model, instance);
+    } else {
+        limited.end_use(instance, true);
+        model.release(instance);
+    }
+    Step::Idle
+}
+
+/// Returns granted resources that were not used.
+fn return_grant(model: &ModelVersion, instance: usize) {
+    if let Some(limited) = &model.limited {
+        limited.give_back(instance);
+    }
+}

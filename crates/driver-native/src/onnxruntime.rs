@@ -1,0 +1,120 @@
+//! Sessions of ONNX Runtime for the instances of a model.
+
+use std::path::Path;
+use std::thread;
+
+use alipes_engine::onnxruntime::{
+    self, Declared, DeclaredPort, ExecutionMode, GraphOptimization, OnnxModel, SessionOptions,
+};
+use alipes_engine::{Engine, EngineError};
+use alipes_protocol::{Code, InferError};
+use alipes_runtime::model::layout;
+use alipes_runtime::sequences::{FurtherPort, Sequences};
+use alipes_spec::{ModelSpec, OnnxruntimeSpec, Port};
+use alipes_stats::priority::{self, Priority};
+use serde::Serialize;
+
+/// Loads a number of sessions in parallel: reading and optimizing a model uses one thread each.
+///
+/// # Errors
+///
+/// What the engine refuses, with Triton's text where the model does not fit its configuration.
+pub fn sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec, count: usize) -> Result<Vec<Box<dyn Engine>>, EngineError> {
+    let model = OnnxModel::open(Path::new(&engine.library), Path::new(&engine.model_path), options(engine)?)?;
+    let (mut inputs, mut outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
+    let further = spec.scheduling.sequences().map(|said| Sequences::further_ports(said, &spec.outputs));
+    if let Some(further) = &further {
+        inputs.extend(further.inputs.iter().map(FurtherPort::declared));
+        outputs.extend(further.outputs.iter().map(FurtherPort::declared));
+    } else {
+        // In sequences the positions behind the inputs are those of controls and states.
+        inputs.extend(layout::made_ports(spec));
+    }
+    if let Some(layout) = layout::of(spec) {
+        layout.scattered.iter().for_each(|&(output, _)| outputs[output].ragged = true);
+    }
+    let declared =
+        Declared { model_name: &spec.name, max_batch_size: spec.max_batch_size, inputs: &inputs, outputs: &outputs };
+    let load = || {
+        // The engine's own threads inherit the priority of the one that loads it.
+        priority::set(Priority::Engine);
+        model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>)
+    };
+    thread::scope(|scope| {
+        let loading: Vec<_> = (0..count).map(|_| scope.spawn(load)).collect();
+        let panicked = |_| Err(EngineError::internal("loading an instance panicked, please report it"));
+        loading.into_iter().map(|loading| loading.join().unwrap_or_else(panicked)).collect()
+    })
+}
+
+fn declared_ports(ports: &[Port]) -> Vec<DeclaredPort<'_>> {
+    ports.iter().map(declared_port).collect()
+}
+
+fn declared_port(port: &Port) -> DeclaredPort<'_> {
+    DeclaredPort {
+        name: &port.name,
+        datatype: port.datatype,
+        dims: port.reshape.as_deref().unwrap_or(&port.dims),
+        optional: port.optional,
+        ragged: port.allow_ragged_batch,
+    }
+}
+
+fn options(engine: &OnnxruntimeSpec) -> Result<SessionOptions, EngineError> {
+    Ok(SessionOptions {
+        intra_op_threads: threads(engine.intra_op_threads, "intra_op")?,
+        inter_op_threads: threads(engine.inter_op_threads, "inter_op")?,
+        execution_mode: match engine.execution_mode.as_str() {
+            "parallel" => ExecutionMode::Parallel,
+            "sequential" => ExecutionMode::Sequential,
+            other => return Err(EngineError::invalid(format!("unknown execution mode '{other}'"))),
+        },
+        graph_optimization: match engine.graph_optimization.as_str() {
+            "disable" => GraphOptimization::Disable,
+            "basic" => GraphOptimization::Basic,
+            "extended" => GraphOptimization::Extended,
+            "all" => GraphOptimization::All,
+            other => return Err(EngineError::invalid(format!("unknown graph optimization '{other}'"))),
+        },
+        session_config: engine.session_config.clone().into_iter().collect(),
+        memory_arena: engine.memory_arena,
+    })
+}
+
+fn threads(count: i32, what: &str) -> Result<u32, EngineError> {
+    u32::try_from(count).map_err(|_| EngineError::invalid(format!("{count} {what} threads are out of range")))
+}
+
+#[derive(Serialize)]
+struct SignatureDocument<'a> {
+    inputs: Vec<PortDocument<'a>>,
+    outputs: Vec<PortDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct PortDocument<'a> {
+    name: &'a str,
+    datatype: &'static str,
+    shape: &'a [i64],
+}
+
+impl<'a> From<&'a onnxruntime::Port> for PortDocument<'a> {
+    fn from(port: &'a onnxruntime::Port) -> Self {
+        PortDocument { name: &port.name, datatype: port.datatype.name(), shape: &port.shape }
+    }
+}
+
+/// Inputs and outputs of an ONNX file, as JSON.
+///
+/// # Errors
+///
+/// The library or the file cannot be loaded.
+pub fn describe_onnx(library: &str, path: &str) -> Result<String, InferError> {
+    let signature = onnxruntime::describe(Path::new(library), Path::new(path))?;
+    let document = SignatureDocument {
+        inputs: signature.inputs.iter().map(PortDocument::from).collect(),
+        outputs: signature.outputs.iter().map(PortDocument::from).collect(),
+    };
+    serde_json::to_string(&document).map_err(|error| InferError::new(Code::Internal, error.to_string()))
+}

@@ -1,0 +1,65 @@
+//! Who waits for a request that a worker has: told to the worker when he leaves, and when he takes responses.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use alipes_link::LinkHandle;
+use alipes_request::responder::Observer;
+
+use super::receive;
+use super::worker::Worker;
+
+/// The caller of one request.
+pub struct Caller {
+    worker: Weak<Worker>,
+    ticket: u64,
+    // Set once the request is in the worker's ring.
+    place: OnceLock<(LinkHandle, u32)>,
+    gone: AtomicBool,
+}
+
+impl Caller {
+    /// The caller of the request with this ticket.
+    pub fn new(worker: &Arc<Worker>, ticket: u64) -> Arc<Caller> {
+        Arc::new(Caller {
+            worker: Arc::downgrade(worker),
+            ticket,
+            place: OnceLock::new(),
+            gone: AtomicBool::new(false),
+        })
+    }
+
+    /// The request has come into this lane.
+    pub fn placed(&self, link: &LinkHandle, lane: u32) {
+        let _ = self.place.set((link.clone(), lane));
+    }
+
+    /// Has the request withdrawn if the caller left before it was placed. Either this or the notice itself sees both.
+    pub fn catch_up(&self) {
+        if self.gone.load(Ordering::SeqCst) {
+            self.withdraw();
+        }
+    }
+
+    fn withdraw(&self) {
+        if let (Some((_, lane)), Some(worker)) = (self.place.get(), self.worker.upgrade()) {
+            receive::withdraw(&worker, *lane, self.ticket);
+        }
+    }
+}
+
+/// The caller as his responder tells about him.
+pub struct Watch(pub Arc<Caller>);
+
+impl Observer for Watch {
+    fn cancelled(&self) {
+        self.0.gone.store(true, Ordering::SeqCst);
+        self.0.withdraw();
+    }
+
+    fn consumed(&self, responses: u32, bytes: u64) {
+        if let Some((link, lane)) = self.0.place.get() {
+            link.consumed(*lane, self.0.ticket, responses, bytes);
+        }
+    }
+}

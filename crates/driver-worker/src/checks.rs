@@ -1,0 +1,214 @@
+//! Asking the model of a worker whether it is ready: its `is_ready`, where it has one.
+//!
+//! One question at a time: whoever asks while one is open waits for the same answer. A worker answers on a thread of
+//! its own, so that one that executes does not look dead.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use alipes_stats::events::WorkerState;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time;
+
+use super::Workers;
+use super::worker::Worker;
+
+/// Longest wait for an answer. Source: Triton's Python backend waits as long.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is asked of one worker.
+#[derive(Default)]
+pub struct Checks {
+    /// The model of the present process can be asked.
+    offered: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Number of the latest question, over all processes of the worker.
+    number: u64,
+    open: Option<Open>,
+}
+
+/// A question that is not answered.
+struct Open {
+    asked: Instant,
+    waiting: Vec<oneshot::Sender<bool>>,
+    /// The log has it that the answer is late.
+    told: bool,
+}
+
+/// An answer that is on its way, if it is not known at once.
+enum Answer {
+    Known(bool),
+    Coming { until: Instant, answer: oneshot::Receiver<bool> },
+}
+
+impl Checks {
+    /// The worker has started; its model can be asked, or cannot.
+    pub fn offer(&self, offered: bool) {
+        self.offered.store(offered, Ordering::Release);
+    }
+
+    fn is_offered(&self) -> bool {
+        self.offered.load(Ordering::Acquire)
+    }
+
+    /// The worker has answered a question. One that nobody has open is passed over.
+    pub fn answered(&self, number: u64, ready: bool) {
+        let mut state = self.state.lock();
+        if state.number != number {
+            return;
+        }
+        let open = state.open.take();
+        drop(state);
+        for waiting in open.into_iter().flat_map(|open| open.waiting) {
+            let _ = waiting.send(ready); // who has gone meanwhile misses nothing
+        }
+    }
+
+    /// The worker has ended: nobody answers.
+    pub fn abandon(&self) {
+        self.offer(false);
+        let open = self.state.lock().open.take();
+        drop(open);
+    }
+
+    /// Joins those who wait, or says under which number to ask.
+    fn join(&self) -> (Answer, Option<u64>) {
+        let (sender, answer) = oneshot::channel();
+        let mut state = self.state.lock();
+        if let Some(open) = &mut state.open {
+            let until = open.asked + PATIENCE;
+            // Whoever comes later than that need not wait for what others have waited for in vain.
+            if alipes_clock::now() >= until {
+                return (Answer::Known(false), None);
+            }
+            open.waiting.push(sender);
+            return (Answer::Coming { until, answer }, None);
+        }
+        let asked = alipes_clock::now();
+        state.number += 1;
+        state.open = Some(Open { asked, waiting: vec![sender], told: false });
+        (Answer::Coming { until: asked + PATIENCE, answer }, Some(state.number))
+    }
+
+    /// Whether the log does not have it yet that the answer is late.
+    fn is_news(&self) -> bool {
+        let mut state = self.state.lock();
+        state.open.as_mut().is_some_and(|open| !std::mem::replace(&mut open.told, true))
+    }
+}
+
+/// Asks a worker, or joins those who did.
+fn ask(worker: &Worker) -> Answer {
+    if !worker.checks.is_offered() {
+        return Answer::Known(true);
+    }
+    let (answer, number) = worker.checks.join();
+    if let Some(number) = number {
+        match &worker.state.lock().link {
+            Some(link) => link.ask(number),
+            None => return Answer::Known(false),
+        }
+    }
+    answer
+}
+
+async fn wait(worker: &Worker, answer: Answer) -> bool {
+    let (until, answer) = match answer {
+        Answer::Known(ready) => return ready,
+        Answer::Coming { until, answer } => (until, answer),
+    };
+    match time::timeout_at(until.into(), answer).await {
+        // An error: the process has ended without an answer.
+        Ok(answered) => answered.unwrap_or(false),
+        Err(_) => {
+            if worker.checks.is_news() {
+                let limit = PATIENCE.as_secs();
+                worker.tell(WorkerState::Unready, format!("has not said within {limit} s whether its model is ready"));
+            }
+            false
+        }
+    }
+}
+
+/// Asks all processes of a model that take requests; what is given tells whether each of them says that it is ready.
+/// None where the model has no say in it.
+pub fn ask_all(workers: &Workers) -> Option<impl Future<Output = bool> + use<>> {
+    let set = workers.set();
+    if !set.list.iter().any(|worker| worker.checks.is_offered()) {
+        return None;
+    }
+    let up = set.list.iter().filter(|worker| worker.is_up());
+    // All are asked before the first answer is waited for.
+    let asked: Vec<_> = up.map(|worker| (Arc::clone(worker), ask(worker))).collect();
+    Some(async move {
+        for (worker, answer) in asked {
+            if !wait(&worker, answer).await {
+                return false;
+            }
+        }
+        true
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coming(answer: Answer) -> oneshot::Receiver<bool> {
+        match answer {
+            Answer::Coming { answer, .. } => answer,
+            Answer::Known(ready) => panic!("known at once: {ready}"),
+        }
+    }
+
+    #[test]
+    fn those_who_ask_while_a_question_is_open_share_its_answer() {
+        let checks = Checks::default();
+        let (first, number) = checks.join();
+        let (second, again) = checks.join();
+        assert_eq!((number, again), (Some(1), None));
+        checks.answered(1, true);
+        assert_eq!(coming(first).try_recv(), Ok(true));
+        assert_eq!(coming(second).try_recv(), Ok(true));
+        assert_eq!(checks.join().1, Some(2));
+    }
+
+    #[test]
+    fn an_answer_to_another_question_answers_nobody() {
+        let checks = Checks::default();
+        let (answer, _) = checks.join();
+        checks.answered(7, true);
+        checks.answered(0, true);
+        let mut answer = coming(answer);
+        assert!(answer.try_recv().is_err());
+        checks.answered(1, false);
+        assert_eq!(answer.try_recv(), Ok(false));
+    }
+
+    #[test]
+    fn a_worker_that_ends_leaves_nobody_waiting() {
+        let checks = Checks::default();
+        let (answer, _) = checks.join();
+        checks.abandon();
+        assert!(coming(answer).try_recv().is_err());
+        assert_eq!(checks.join().1, Some(2));
+    }
+
+    #[test]
+    fn a_late_answer_is_waited_for_once_and_told_once() {
+        let checks = Checks::default();
+        let _ = checks.join();
+        let long_ago = alipes_clock::now().checked_sub(PATIENCE).unwrap();
+        checks.state.lock().open.as_mut().unwrap().asked = long_ago;
+        assert!(matches!(checks.join(), (Answer::Known(false), None)));
+        assert!(checks.is_news() && !checks.is_news());
+        checks.answered(1, true);
+        assert!(checks.join().1.is_some());
+    }
+}

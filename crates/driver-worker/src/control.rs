@@ -1,0 +1,137 @@
+//! What a model may ask of the server besides inference: other models to be loaded, and metrics to be kept.
+//!
+//! Questions and answers are JSON; the module `alipes.worker.triton` asks them.
+
+use std::collections::BTreeMap;
+
+use alipes_protocol::{Code, InferError, Parameter};
+use alipes_request::budget::Charge;
+use alipes_runtime::context::Context;
+use alipes_stats::custom::{Change, Kind, Owner};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Load {
+    model: String,
+    config: String,
+    files: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unload {
+    model: String,
+    unload_dependents: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ready {
+    model: String,
+    version: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Family {
+    name: String,
+    description: String,
+    kind: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    family: u64,
+    labels: BTreeMap<String, String>,
+    buckets: Option<Vec<f64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    metric: u64,
+    value: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metric {
+    metric: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Forget {
+    family: u64,
+}
+
+/// Answers a control call with the text of a JSON document.
+///
+/// # Errors
+///
+/// The operation is unknown, its arguments do not fit, or it was refused.
+pub async fn answer(context: &Context, owner: Owner, name: &str, text: &str) -> Result<String, InferError> {
+    let nothing = json!({});
+    let answer = match name {
+        "model.load" => load(context, question(text)?).await.map(|()| nothing),
+        "model.unload" => {
+            let Unload { model, unload_dependents } = question(text)?;
+            context.unload_model(&model, unload_dependents).await.map(|()| nothing)
+        }
+        "model.ready" => {
+            let Ready { model, version } = question(text)?;
+            let version = if version > 0 { version.to_string() } else { String::new() };
+            context.model_ready(&model, &version).await.map(|ready| json!({"ready": ready}))
+        }
+        _ => metric(context, owner, name, text),
+    };
+    answer.map(|answer| answer.to_string())
+}
+
+async fn load(context: &Context, load: Load) -> Result<(), InferError> {
+    if let Some(file) = load.files.keys().next() {
+        let text = format!("load parameter '{file}' is not offered: files come from the repository");
+        return Err(InferError::new(Code::Unsupported, text));
+    }
+    let config = (!load.config.is_empty()).then(|| ("config".to_owned(), Parameter::String(load.config)));
+    context.load_model(&load.model, config.into_iter().collect(), Charge::default()).await
+}
+
+fn metric(context: &Context, owner: Owner, name: &str, text: &str) -> Result<serde_json::Value, InferError> {
+    let metrics = &context.metrics;
+    let change = |change: fn(f64) -> Change| {
+        let Written { metric, value } = question(text)?;
+        metrics.change(metric, change(value)).map(|()| json!({}))
+    };
+    match name {
+        "metric.family" => {
+            let Family { name, description, kind } = question(text)?;
+            let number = metrics.family(owner, &name, &description, Kind::from_name(&kind)?)?;
+            Ok(json!({"family": number}))
+        }
+        "metric.create" => {
+            let Create { family, labels, buckets } = question(text)?;
+            Ok(json!({"metric": metrics.series(owner, family, &labels, buckets)?}))
+        }
+        "metric.increment" => change(Change::Increment),
+        "metric.set" => change(Change::Set),
+        "metric.observe" => change(Change::Observe),
+        "metric.value" => Ok(json!({"value": metrics.value(question::<Metric>(text)?.metric)?})),
+        "metric.delete" => {
+            metrics.release(question::<Metric>(text)?.metric);
+            Ok(json!({}))
+        }
+        "metric.forget" => {
+            metrics.release(question::<Forget>(text)?.family);
+            Ok(json!({}))
+        }
+        other => Err(InferError::invalid(format!("unknown operation '{other}'"))),
+    }
+}
+
+fn question<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, InferError> {
+    serde_json::from_str(text).map_err(|error| InferError::invalid(format!("the question does not fit: {error}")))
+}

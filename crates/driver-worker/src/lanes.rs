@@ -1,0 +1,137 @@
+//! What one worker holds: a lane per request, from its placement until it is both executed and answered.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use alipes_link::Placed;
+use alipes_protocol::trace::Trace;
+use alipes_request::chain::Chain;
+use alipes_runtime::model::Pending;
+use alipes_stats::statistics::Shares;
+
+/// A request that was placed in a worker's ring.
+pub struct InFlight {
+    /// The request, until its last answer. Its inputs are kept, so that it can still be placed elsewhere while the worker
+    /// has not claimed it.
+    pub pending: Option<Pending>,
+    /// When it was taken in.
+    pub arrived: Instant,
+    /// Its rows.
+    pub rows: u32,
+    /// Whose calls led to it.
+    pub chain: Option<Arc<Chain>>,
+    /// What the steps of its ensemble have computed.
+    pub shares: Option<Arc<Shares>>,
+    /// Its record, where it is traced.
+    pub trace: Option<Arc<Trace>>,
+    /// Its number, unique among the requests of the model version.
+    pub ticket: u64,
+    /// Whose turn brought it here; none of a sample that warms the worker up.
+    pub turn: Option<usize>,
+    /// Its frame and inputs in shared memory.
+    pub placed: Option<Placed>,
+    /// `execute` has returned for it.
+    pub executed: bool,
+    /// It was given a response, be it an error.
+    pub responded: bool,
+    /// It failed in the backend.
+    pub failed: bool,
+    /// It only fills the row of a sequence, and counts for nothing.
+    pub is_filler: bool,
+    /// When it was first seen to be claimed.
+    pub claimed: Option<Instant>,
+}
+
+impl InFlight {
+    /// Whether nothing more is to come for it.
+    pub fn is_over(&self) -> bool {
+        self.executed && self.pending.is_none()
+    }
+}
+
+/// The lanes of a worker.
+pub struct Lanes {
+    slots: Vec<Option<InFlight>>,
+    free: Vec<u32>,
+    // In the order of placement; what is over meanwhile is passed over.
+    order: VecDeque<(u32, u64)>,
+}
+
+impl Lanes {
+    /// So many free lanes.
+    pub fn new(count: u32) -> Lanes {
+        Lanes { slots: (0..count).map(|_| None).collect(), free: (0..count).rev().collect(), order: VecDeque::new() }
+    }
+
+    /// A free lane, if there is one.
+    pub fn acquire(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    /// Gives a lane back that was acquired and not used.
+    pub fn release(&mut self, lane: u32) {
+        self.free.push(lane);
+    }
+
+    /// Puts a request into an acquired lane.
+    pub fn put(&mut self, lane: u32, request: InFlight) {
+        if self.order.len() >= 2 * self.slots.len() {
+            let slots = &self.slots;
+            self.order.retain(|&(lane, ticket)| holds(slots, lane, ticket));
+        }
+        self.order.push_back((lane, request.ticket));
+        self.slots[lane as usize] = Some(request);
+    }
+
+    /// The request with this lane and ticket; none where the worker names one that it does not hold.
+    pub fn get(&mut self, lane: u32, ticket: u64) -> Option<&mut InFlight> {
+        self.slots.get_mut(lane as usize)?.as_mut().filter(|request| request.ticket == ticket)
+    }
+
+    /// The request with this ticket, whichever lane it is in.
+    pub fn find(&self, ticket: u64) -> Option<&InFlight> {
+        self.slots.iter().flatten().find(|request| request.ticket == ticket)
+    }
+
+    /// Takes a request out and frees its lane.
+    pub fn take(&mut self, lane: u32, ticket: u64) -> Option<InFlight> {
+        self.get(lane, ticket)?;
+        self.free.push(lane);
+        self.slots[lane as usize].take()
+    }
+
+    /// The requests that are held, in the order of placement.
+    pub fn oldest(&self) -> impl Iterator<Item = (u32, u64)> + use<'_> {
+        self.order.iter().copied().filter(|&(lane, ticket)| holds(&self.slots, lane, ticket))
+    }
+
+    /// Every request with its lane.
+    pub fn all(&mut self) -> impl Iterator<Item = (u32, &mut InFlight)> {
+        self.slots.iter_mut().zip(0..).filter_map(|(slot, lane)| Some((lane, slot.as_mut()?)))
+    }
+
+    /// Takes everything out, in the order of placement.
+    pub fn drain(&mut self) -> Vec<(u32, InFlight)> {
+        let mut all: Vec<(u32, InFlight)> =
+            self.slots.iter_mut().zip(0..).filter_map(|(slot, lane)| Some((lane, slot.take()?))).collect();
+        all.sort_unstable_by_key(|(_, request)| request.ticket);
+        self.free = (0..self.slots.len() as u32).rev().collect();
+        self.order.clear();
+        all
+    }
+
+    /// How many requests are held.
+    pub fn held(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+}
+
+fn holds(slots: &[Option<InFlight>], lane: u32, ticket: u64) -> bool {
+    slots[lane as usize].as_ref().is_some_and(|request| request.ticket == ticket)
+}

@@ -1,0 +1,347 @@
+//! From the queue into a worker's ring.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Instant;
+
+use alipes_link::{Entry, LinkHandle, Placed, RequestHead, TensorName, TensorRef};
+use alipes_protocol::{Code, InferError, Origin, Parameter};
+use alipes_request::check::RequestContext;
+use alipes_request::responder::AnswerBatch;
+use alipes_runtime::executor::{Run, pool};
+use alipes_runtime::model::{ModelVersion, Pending};
+use alipes_scheduler::{Effect, Next};
+use alipes_stats::statistics::FailureReason;
+use alipes_stats::trace::context;
+use alipes_stats::trace::underway::Underway;
+use smallvec::SmallVec;
+
+use super::caller::{Caller, Watch};
+use super::lanes::InFlight;
+use super::receive::Received;
+use super::worker::{State, Worker};
+use super::{Workers, receive};
+
+thread_local! {
+    /// The requests that a turn has just taken; kept so that a turn allocates nothing.
+    static TAKEN: Cell<Vec<Pending>> = const { Cell::new(Vec::new()) };
+}
+
+/// Turns that are to be driven; almost always one.
+type Turns = SmallVec<[usize; 4]>;
+
+/// Drives a claimed turn until it waits, is idle, or has brought something to its worker; likewise every turn that the
+/// queue claims on the way.
+///
+/// Gives the moment at which this turn is to be driven again, where its requests wait for company.
+pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Option<Instant> {
+    let mut turns: Turns = SmallVec::from_slice(&[turn]);
+    let mut taken = TAKEN.take();
+    let mut again = None;
+    let first = turn;
+    while let Some(turn) = turns.pop() {
+        if model.limited.as_ref().is_some_and(|limited| !limited.ask(model, turn)) {
+            // Still claimed; driven again when its worker may execute.
+            continue;
+        }
+        let (next, effect) = model.with_queue(|queue, now| queue.next(now, turn, &mut taken));
+        follow(workers, effect, &mut turns);
+        if let Some(limited) = model.limited.as_ref().filter(|_| next != Next::Take) {
+            limited.give_back(turn);
+        }
+        match next {
+            Next::Take => place(model, workers, turn, &mut taken, &mut turns),
+            Next::WaitUntil(until) if turn == first => again = Some(until),
+            Next::WaitUntil(_) => pool::drive(Run { model: Arc::clone(model), instance: turn }),
+            Next::Idle => relieve(model, workers, turn, &mut turns),
+        }
+    }
+    TAKEN.set(taken);
+    again
+}
+
+/// What a turn was granted and could not use is for others.
+fn end_use(model: &ModelVersion, turn: usize) {
+    if let Some(limited) = &model.limited {
+        limited.end_use(turn, false);
+    }
+}
+
+/// Does what the queue asked for; what it starts joins the turns to be driven.
+fn follow(workers: &Workers, effect: Effect, turns: &mut Turns) {
+    match effect {
+        Effect::None => {}
+        Effect::Start(turn) => turns.push(turn),
+        Effect::Wake(turn) => workers.set().turn(turn).0.parker.unpark(),
+    }
+}
+
+/// Brings requests to the worker whose turn it is.
+fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut Vec<Pending>, turns: &mut Turns) {
+    let set = workers.set();
+    let (worker, level) = set.turn(turn);
+    let mut outgoing = AnswerBatch::default();
+    let mut written: SmallVec<[Written; 1]> = SmallVec::new();
+    if let Some(sequences) = &model.sequences {
+        sequences.fill_rows(&model.spec, taken);
+    }
+    for pending in taken.drain(..) {
+        let Some(mut pending) = withdraw_if_cancelled(model, pending) else { continue };
+        let Some(placed) = write(model, worker, &pending) else {
+            refuse(model, &mut outgoing, pending, arena_is_full(worker));
+            continue;
+        };
+        let ticket = worker.tickets.next();
+        let caller = Caller::new(worker, ticket);
+        pending.responder.observe(Watch(Arc::clone(&caller)));
+        written.push(Written { pending, placed, ticket, caller });
+    }
+    outgoing.send();
+    if written.is_empty() {
+        end_use(model, turn);
+        turns.push(turn);
+        return;
+    }
+    let group = if workers.forms_batches { written[0].ticket } else { 0 };
+    if let Some(limited) = &model.limited {
+        // Before its answer can come, which would let the next one in.
+        limited.note_use(turn);
+    }
+    let delivering = worker.delivering.try_lock();
+    let mut state = worker.state.lock();
+    let outcome = enter(&mut state, worker, Some((turn, level)), group, written);
+    if !matches!(outcome, Entered::Yes(_)) {
+        // As long as nobody else can find the turn where it is parked.
+        end_use(model, turn);
+    }
+    // Where another thread delivers now, it looks for more before it leaves.
+    let look = state.open && delivering.is_some();
+    let received = if look { receive::receive(&mut state, worker, model) } else { Received::default() };
+    drop(state);
+    let rest = received.deliver(model, worker);
+    drop(delivering);
+    match outcome {
+        Entered::Yes(entered) => entered.wake(),
+        Entered::NotNow(mut pending) => {
+            pending.retain(|pending| !pending.is_filler());
+            follow(workers, model.with_queue(|queue, now| queue.put_back(now, pending.into_iter())), turns)
+        }
+        Entered::Refused(pending, error) => {
+            let refused = pending.into_iter().filter(|pending| !pending.is_filler());
+            refused.for_each(|pending| refuse(model, &mut outgoing, pending, error.clone()));
+            outgoing.send();
+            turns.push(turn);
+        }
+    }
+    turns.extend(rest.settle(model, worker));
+}
+
+/// A request that stands in the arena, ready to be placed.
+pub(super) struct Written {
+    pub(super) pending: Pending,
+    pub(super) placed: Placed,
+    pub(super) ticket: u64,
+    pub(super) caller: Arc<Caller>,
+}
+
+/// What became of requests that were to enter a worker's ring.
+pub(super) enum Entered {
+    Yes(InRing),
+    /// The worker is down or its ring is full: the turn is parked, the requests go back.
+    NotNow(Vec<Pending>),
+    Refused(Vec<Pending>, InferError),
+}
+
+/// Requests that stand in a worker's ring, which may not know yet.
+pub(super) struct InRing {
+    link: LinkHandle,
+    callers: SmallVec<[Arc<Caller>; 1]>,
+}
+
+impl InRing {
+    /// Wakes the worker if it sleeps; to be called without any lock. It may run in this thread's place at once, and
+    /// whoever receives its first message would wait for each lock that this thread still holds.
+    pub(super) fn wake(&self) {
+        self.link.wake();
+        self.callers.iter().for_each(|caller| caller.catch_up());
+    }
+}
+
+/// Puts requests into a worker's ring, all of them or none; to be woken for once the lock is released. Without a turn, and its level, they are samples, which come
+/// before the worker is open to others.
+pub(super) fn enter(
+    state: &mut State,
+    worker: &Arc<Worker>,
+    turn: Option<(usize, usize)>,
+    group: u64,
+    written: SmallVec<[Written; 1]>,
+) -> Entered {
+    let back = |written: SmallVec<[Written; 1]>| written.into_iter().map(|written| written.pending).collect();
+    if state.held.bytes() > worker.limits.max_leased_bytes {
+        let error = too_much_in_view(worker, state.held.bytes());
+        return Entered::Refused(back(written), error);
+    }
+    let lanes: SmallVec<[u32; 1]> = written.iter().map_while(|_| state.lanes.acquire()).collect();
+    let entries: SmallVec<[Entry; 1]> =
+        written.iter().zip(&lanes).map(|(written, &lane)| entry(written, lane, group)).collect();
+    let fits = (state.open || turn.is_none()) && lanes.len() == written.len();
+    let link = state.link.as_mut().filter(|_| fits);
+    let Some(link) = link.and_then(|link| link.publish(&entries).map(|()| link)) else {
+        lanes.into_iter().for_each(|lane| state.lanes.release(lane));
+        state.parked.extend(turn.map(|(turn, _)| turn));
+        return Entered::NotNow(back(written));
+    };
+    let handle = link.handle();
+    if let Some((_, level)) = turn {
+        state.turns[level] = lanes.len() as u32;
+    }
+    let mut callers = SmallVec::new();
+    for (Written { pending, placed, ticket, caller }, lane) in written.into_iter().zip(lanes) {
+        caller.placed(&handle, lane);
+        callers.push(caller);
+        state.lanes.put(
+            lane,
+            InFlight {
+                arrived: pending.arrived,
+                rows: pending.checked.rows,
+                chain: pending.chain.clone(),
+                shares: pending.shares.clone(),
+                trace: pending.trace.as_ref().map(Underway::record),
+                is_filler: pending.is_filler(),
+                pending: Some(pending),
+                ticket,
+                turn: turn.map(|(turn, _)| turn),
+                placed: Some(placed),
+                executed: false,
+                responded: false,
+                failed: false,
+                claimed: None,
+            },
+        );
+    }
+    Entered::Yes(InRing { link: handle, callers })
+}
+
+fn entry(written: &Written, lane: u32, group: u64) -> Entry {
+    let Written { pending, placed, ticket, .. } = written;
+    let checked = &pending.checked;
+    let frame = (placed.offset, placed.len);
+    Entry { lane, ticket: *ticket, rows: checked.rows, key: checked.key, group, frame }
+}
+
+/// Writes a request into the arena. The tensors' bytes are copied here, once, unless they were received there.
+pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) -> Option<Placed> {
+    let checked = &pending.checked;
+    let mut outputs: SmallVec<[u16; 4]> = checked.outputs.iter().map(|&index| index as u16).collect();
+    let further = model.sequences.as_ref().map(|sequences| {
+        outputs.extend(sequences.states.list.iter().map(|state| state.output_index as u16));
+        sequences.further_inputs(pending, &mut worker.state.lock().kept)
+    });
+    let further = further.iter().flatten().map(|tensor| TensorRef {
+        name: TensorName::Name(tensor.name),
+        datatype: tensor.datatype,
+        shape: &tensor.shape,
+        data: &tensor.data,
+    });
+    let inputs: SmallVec<[TensorRef<'_>; 4]> = checked
+        .inputs
+        .iter()
+        .map(|input| TensorRef {
+            name: TensorName::Index(input.index as u16),
+            datatype: model.spec.inputs[input.index].datatype,
+            shape: &input.shape,
+            data: &input.data,
+        })
+        .chain(further)
+        .collect();
+    let none = RequestContext::default();
+    let asked = checked.context.as_deref().unwrap_or(&none);
+    let parameters = parameters_json(&asked.parameters);
+    let trace = pending.trace.as_ref().map(|trace| context::to_json(trace.context()));
+    let head = RequestHead {
+        id: &checked.terms.id,
+        correlation_id: &asked.sequence.correlation_id,
+        flags: u32::from(asked.sequence.start) | u32::from(asked.sequence.end) << 1,
+        timeout_us: checked.terms.timeout_us,
+        priority: checked.terms.priority,
+        parameters: &parameters,
+        outputs: &outputs,
+        trace: trace.as_deref(),
+    };
+    worker.arena.write_request(&head, &inputs)
+}
+
+/// The request's parameters as a model reads them: the text of a JSON object.
+pub fn parameters_json(parameters: &[(String, Parameter)]) -> String {
+    if parameters.is_empty() {
+        return String::new();
+    }
+    let value = |parameter: &Parameter| match parameter {
+        Parameter::Bool(value) => serde_json::Value::from(*value),
+        Parameter::Int64(value) => serde_json::Value::from(*value),
+        Parameter::Double(value) => serde_json::Value::from(*value),
+        Parameter::String(value) => serde_json::Value::from(value.as_str()),
+    };
+    let object: serde_json::Map<_, _> =
+        parameters.iter().map(|(name, parameter)| (name.clone(), value(parameter))).collect();
+    serde_json::Value::Object(object).to_string()
+}
+
+/// A worker with nothing to do takes over what waits unclaimed with another one.
+fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mut Turns) {
+    let set = workers.set();
+    let (idle, _) = set.turn(turn);
+    if idle.is_leaving() {
+        return idle.leave_if_done();
+    }
+    if set.list.len() < 2 || workers.forms_batches || !idle.is_up() || !idle.state.lock().lanes.is_empty() {
+        return;
+    }
+    for worker in set.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
+        let Some((pending, freed)) = take_back(worker) else { continue };
+        follow(workers, model.with_queue(|queue, now| queue.put_back(now, std::iter::once(pending))), turns);
+        // Driven first: the idle worker's turn was pushed last. The relieved one's asks for more after it.
+        turns.insert(0, freed);
+        return;
+    }
+}
+
+/// Takes the oldest unclaimed request back from a worker that has claimed others; gives the turn that is free with it.
+fn take_back(worker: &Worker) -> Option<(Pending, usize)> {
+    let mut guard = worker.state.lock();
+    let state = &mut *guard;
+    let link = state.link.as_ref()?;
+    let (lane, ticket) = state.lanes.oldest().find(|&(lane, ticket)| link.revoke(lane, ticket))?;
+    let request = state.lanes.take(lane, ticket)?;
+    let turn = receive::end_of_turn(state, worker, request.turn)?;
+    Some((request.pending?, turn))
+}
+
+fn withdraw_if_cancelled(model: &ModelVersion, pending: Pending) -> Option<Pending> {
+    // In a sequence what comes next would be wrong without it; the queue looks before each batch.
+    if model.sequences.is_some() || !pending.responder.is_cancelled() {
+        return Some(pending);
+    }
+    model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(pending.arrived));
+    None
+}
+
+fn refuse(model: &ModelVersion, outgoing: &mut AnswerBatch, pending: Pending, error: InferError) {
+    model.statistics.failed(FailureReason::Rejected, alipes_clock::elapsed(pending.arrived));
+    outgoing.add(pending.responder, Err(error.at(Origin::Request)));
+}
+
+pub(super) fn arena_is_full(worker: &Worker) -> InferError {
+    let used = worker.arena.used_bytes();
+    let text = format!("the requests of model '{}' hold {used} bytes of shared memory already", worker.source.model);
+    InferError::new(Code::Unavailable, text)
+}
+
+fn too_much_in_view(worker: &Worker, bytes: usize) -> InferError {
+    let text = format!(
+        "model instance '{}' still looks at {bytes} bytes of the inputs of earlier requests, more than the {} that are \
+         allowed; a model that keeps inputs should copy them",
+        worker.source.instance, worker.limits.max_leased_bytes
+    );
+    InferError::new(Code::Unavailable, text)
+}

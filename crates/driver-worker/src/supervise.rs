@@ -1,0 +1,407 @@
+//! The life of a worker: started, watched, ended, and started again.
+
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use alipes_protocol::{Code, InferError, Origin};
+use alipes_request::responder::AnswerBatch;
+use alipes_runtime::model::{Gone, ModelVersion, Pending};
+use alipes_runtime::sequences::StateTable;
+use alipes_stats::events::WorkerState;
+use alipes_stats::statistics::FailureReason;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time;
+
+use super::faults::{Backoff, Fault, HEALTHY_AFTER, Lived};
+use super::process::{Inherited, WorkerProcess};
+use super::warmup::warm_up;
+use super::worker::Worker;
+use super::{calls, new_link, receive};
+
+/// How long after its last request a model gives unused memory back: long enough that a pause between two bursts costs
+/// nothing, since memory that was given back is zeroed by the system when it is used again.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// How often limits are checked.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Whether the first start has succeeded, told once to whoever loads the model.
+pub type FirstStart = Sender<Result<(), InferError>>;
+
+/// How a worker's process came to its end.
+enum End {
+    /// It was asked to leave and did.
+    Left,
+    Fault(Fault),
+}
+
+/// Keeps a worker alive until it is asked to stop. Ends only when its process has.
+pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) {
+    let mut first = Some(first);
+    let mut backoff = Backoff::default();
+    loop {
+        let began = alipes_clock::now();
+        let end = live(&worker, &mut first).await.unwrap_or_else(|error| End::Fault(Fault::Start(error.to_string())));
+        let fault = match end {
+            End::Left => Fault::Start("it was stopped".into()),
+            End::Fault(fault) => fault,
+        };
+        let lived = lived(&worker, began);
+        on_exit(&worker, &fault);
+        if let Some(first) = first.take() {
+            let _ = first.send(Err(load_error(&worker, &fault)));
+            break;
+        }
+        if worker.is_leaving() {
+            worker.stopping.ask();
+        }
+        if worker.stopping.is_asked() {
+            break;
+        }
+        let pause = backoff.pause(lived);
+        report_exit(&worker, &fault, lived, pause);
+        tokio::select! {
+            () = time::sleep(pause) => {}
+            () = worker.stopping.wait() => break,
+        }
+        worker.restarts.fetch_add(1, Ordering::Relaxed);
+        worker.tell(WorkerState::Restarting, "is started again".into());
+    }
+    if worker.is_leaving() {
+        give_turns_back(&worker);
+    }
+    if let Some(supervisor) = worker.supervisor.upgrade() {
+        supervisor.leave(&worker);
+    }
+    drop(gone);
+}
+
+/// Lets go of the turns of a worker that will not come back, while its model goes on.
+fn give_turns_back(worker: &Worker) {
+    let parked = std::mem::take(&mut worker.state.lock().parked);
+    if let Some(model) = worker.model() {
+        parked.into_iter().for_each(|turn| model.driver.start(&model, turn));
+    }
+}
+
+/// What a process has done since it began, asked at its end.
+fn lived(worker: &Worker, began: Instant) -> Lived {
+    let useful = worker.useful.swap(false, Ordering::Relaxed);
+    match (worker.is_up(), useful) {
+        (false, _) => Lived::Never,
+        (true, _) if alipes_clock::elapsed(began) > HEALTHY_AFTER => Lived::Long,
+        (true, true) => Lived::Usefully,
+        (true, false) => Lived::InVain,
+    }
+}
+
+/// One process from its start to its end.
+async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Result<End> {
+    let link = new_link(worker.lanes)?;
+    let bell = link.doorbell_fd().try_clone_to_owned()?;
+    link.set_verbose(worker.context.upgrade().is_some_and(|context| context.log.is_verbose()));
+    let inherited = Inherited {
+        link: link.link_fd(),
+        requests: worker.arena.fd(),
+        doorbell: link.doorbell_fd(),
+        setup: &worker.setup,
+    };
+    let process = WorkerProcess::start(&worker.program, inherited).await?;
+    let exit = watched(process.pidfd().try_clone_to_owned()?)?;
+    let bell = watched(bell)?;
+    link.arm();
+    worker.state.lock().link = Some(link);
+    // The log's wish may have changed while nobody could reach the link.
+    worker.pass_on_verbosity();
+    let mut life =
+        Life { worker, process, first, warming: None, fault: None, started: alipes_clock::now(), leaving: None };
+    let mut ticks = time::interval(TICK);
+    ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    let mut tidy = true;
+    let idle = time::sleep(IDLE);
+    // Made once: each message of the worker would have them queue for their events, and leave the queue, again.
+    let (exited, damaged, stopped) = (exit.readable(), worker.damage.wait(), worker.stopping.wait());
+    tokio::pin!(idle, exited, damaged, stopped);
+    loop {
+        tokio::select! {
+            ready = bell.readable() => {
+                ready?.clear_ready();
+                life.listen();
+                if std::mem::take(&mut tidy) {
+                    idle.as_mut().reset(time::Instant::now() + IDLE);
+                }
+            }
+            () = idle.as_mut(), if !tidy => {
+                tidy = worker.arena.used_bytes() == 0;
+                if tidy {
+                    worker.arena.trim();
+                } else {
+                    idle.as_mut().reset(time::Instant::now() + IDLE);
+                }
+            }
+            _ = &mut exited => {
+                life.listen();
+                return Ok(life.end());
+            }
+            outcome = outcome(&mut life.warming) => life.warmed(outcome),
+            damage = &mut damaged => {
+                life.fail(Fault::Violation(damage));
+                damaged.set(worker.damage.wait());
+            }
+            _ = ticks.tick(), if life.is_limited() => life.check_limits(),
+            () = &mut stopped, if life.leaving.is_none() => life.ask_to_leave(),
+        }
+    }
+}
+
+fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor stays open, and the same, until the registration is dropped with it.
+    unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)
+}
+
+/// What a worker executes before it takes requests.
+type Warming = Pin<Box<dyn Future<Output = Result<(), InferError>> + Send>>;
+
+/// How the samples went; never told where none are executed.
+async fn outcome(warming: &mut Option<Warming>) -> Result<(), InferError> {
+    match warming {
+        Some(running) => running.await,
+        None => pending().await,
+    }
+}
+
+/// A running process and what is known of it.
+struct Life<'a> {
+    worker: &'a Arc<Worker>,
+    process: WorkerProcess,
+    first: &'a mut Option<FirstStart>,
+    // While it executes its samples.
+    warming: Option<Warming>,
+    fault: Option<Fault>,
+    started: Instant,
+    // Since when it was asked to leave.
+    leaving: Option<Instant>,
+}
+
+impl Life<'_> {
+    /// Takes in what the worker says, until the doorbell is armed again.
+    fn listen(&mut self) {
+        loop {
+            match self.worker.model() {
+                Some(model) => self.take_in(&model),
+                None => {
+                    self.ask_to_leave();
+                    receive::drain_final(self.worker);
+                }
+            }
+            if self.worker.state.lock().link.as_ref().is_none_or(|link| link.arm()) {
+                return;
+            }
+        }
+    }
+
+    fn take_in(&mut self, model: &Arc<ModelVersion>) {
+        let (ready, refused) = receive::drain(self.worker, model);
+        if ready && model.samples.is_empty() {
+            self.open(model);
+        } else if ready {
+            self.warming = Some(Box::pin(warm_up(Arc::clone(self.worker))));
+        }
+        if let Some(text) = refused {
+            self.fault = Some(Fault::Start(text));
+        }
+    }
+
+    /// The samples have been executed, or one has failed.
+    fn warmed(&mut self, outcome: Result<(), InferError>) {
+        self.warming = None;
+        match (outcome, self.worker.model()) {
+            (Ok(()), Some(model)) => self.open(&model),
+            (Ok(()), None) => self.ask_to_leave(),
+            (Err(error), _) => self.fail(Fault::Warmup(error.message)),
+        }
+    }
+
+    /// The worker is ready: requests may come.
+    fn open(&mut self, model: &Arc<ModelVersion>) {
+        let parked = {
+            let mut state = self.worker.state.lock();
+            state.open = self.leaving.is_none();
+            std::mem::take(&mut state.parked)
+        };
+        self.worker.up.store(true, Ordering::Release);
+        model.failing.store(false, Ordering::Release);
+        match self.first.take() {
+            Some(first) => drop(first.send(Ok(()))),
+            None => self.worker.tell(WorkerState::Ready, "takes requests again".into()),
+        }
+        parked.into_iter().for_each(|turn| model.driver.start(model, turn));
+    }
+
+    fn is_limited(&self) -> bool {
+        let limits = &self.worker.limits;
+        limits.execute_timeout.is_some()
+            || limits.max_memory_bytes.is_some()
+            || limits.start_timeout.is_some_and(|_| !self.worker.is_up())
+            || self.leaving.is_some()
+    }
+
+    fn check_limits(&mut self) {
+        let limits = self.worker.limits;
+        if self.leaving.is_some_and(|since| alipes_clock::elapsed(since) >= limits.stop_timeout) {
+            self.process.kill();
+        }
+        if let Some(limit) =
+            limits.start_timeout.filter(|limit| !self.worker.is_up() && alipes_clock::elapsed(self.started) > *limit)
+        {
+            self.fail(Fault::Start(format!("its model was not loaded within {} s", limit.as_secs_f64())));
+        }
+        if let (Some(allowed), Some(found)) = (limits.max_memory_bytes, self.process.resident_bytes())
+            && found > allowed
+        {
+            self.fail(Fault::Memory(found, allowed));
+        }
+        if let Some(limit) = limits.execute_timeout.filter(|limit| self.longest_execution() > *limit) {
+            self.fail(Fault::Stalled(limit));
+        }
+    }
+
+    /// For how long the oldest execution has been running, as far as was seen.
+    fn longest_execution(&self) -> Duration {
+        let mut guard = self.worker.state.lock();
+        let state = &mut *guard;
+        let Some(link) = state.link.as_ref() else { return Duration::ZERO };
+        let running = state.lanes.all().filter(|(_, request)| !request.executed);
+        let since = running.filter_map(|(lane, request)| {
+            if request.claimed.is_none() && link.is_claimed(lane, request.ticket) {
+                request.claimed = Some(alipes_clock::now());
+            }
+            request.claimed
+        });
+        since.min().map_or(Duration::ZERO, alipes_clock::elapsed)
+    }
+
+    /// Ends the process; its end is seen like any other.
+    fn fail(&mut self, fault: Fault) {
+        self.fault.get_or_insert(fault);
+        self.process.kill();
+    }
+
+    fn ask_to_leave(&mut self) {
+        self.leaving.get_or_insert_with(alipes_clock::now);
+        let mut state = self.worker.state.lock();
+        state.open = false;
+        if let Some(link) = &state.link {
+            link.stop();
+        }
+    }
+
+    fn end(mut self) -> End {
+        let status = self.process.ended();
+        match (self.fault.take(), status) {
+            (Some(fault), _) => End::Fault(fault),
+            (None, _) if self.leaving.is_some() => End::Left,
+            (None, Some(status)) => End::Fault(Fault::Ended(status)),
+            (None, None) => End::Fault(Fault::Start("its end could not be seen".into())),
+        }
+    }
+}
+
+/// Handles the end of a process: fails the requests that it was executing, requeues those that it had not claimed, and frees
+/// its memory.
+fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
+    worker.up.store(false, Ordering::Release);
+    let mut guard = worker.state.lock();
+    let state = &mut *guard;
+    state.open = false;
+    state.life += 1;
+    let link = state.link.take();
+    let (mut lost, mut unclaimed): (Vec<Pending>, Vec<Pending>) = Default::default();
+    for (lane, request) in state.lanes.drain() {
+        let Some(pending) = request.pending.filter(|_| !request.is_filler) else { continue };
+        let ours = request.turn.is_some() && link.as_ref().is_none_or(|link| link.revoke(lane, request.ticket));
+        if ours { unclaimed.push(pending) } else { lost.push(pending) }
+    }
+    let over = |(level, left): (usize, &mut u32)| (std::mem::take(left) > 0).then_some(worker.numbers.turn(level));
+    let ended: Vec<usize> = state.turns.iter_mut().enumerate().filter_map(over).collect();
+    state.parked.extend(&ended);
+    let held = std::mem::take(&mut state.held);
+    state.mail.clear();
+    state.kept = StateTable::default();
+    drop(guard);
+    calls::abandon(worker);
+    // Its receipts tell nobody any more.
+    drop(held);
+    worker.checks.abandon();
+    if let Some(model) = worker.model() {
+        if let Some(limited) = &model.limited {
+            ended.iter().for_each(|&turn| limited.end_use(turn, true));
+        }
+        let effect = model.with_queue(|queue, now| queue.put_back(now, unclaimed.into_iter()));
+        model.carry_out(effect);
+        // Before anybody is told: whose sequence was lost may begin it again at once, and others ask for theirs.
+        if model.sequences.is_some() {
+            end_sequences(&model, worker, fault);
+        }
+        fail(&model, lost, &fault.error(&worker.source.instance));
+    }
+}
+
+/// What the process knew of its sequences is gone with it: they are over, except those that have yet to begin.
+fn end_sequences(model: &Arc<ModelVersion>, worker: &Worker, fault: &Fault) {
+    let mut waiting = Vec::new();
+    let effect = model.with_queue(|queue, now| queue.lose(now, worker.numbers.turn(0), &mut waiting));
+    model.carry_out(effect);
+    let text = format!(
+        "the sequence is over, since the worker process of '{}' that had it {}; begin it again",
+        worker.source.instance,
+        fault.text()
+    );
+    fail(model, waiting, &InferError::new(Code::Unavailable, text));
+}
+
+fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
+    let mut outgoing = AnswerBatch::default();
+    for pending in requests {
+        model.statistics.failed(FailureReason::Backend, alipes_clock::elapsed(pending.arrived));
+        outgoing.add(pending.responder, Err(error.clone().at(Origin::Model)));
+    }
+    outgoing.send();
+}
+
+/// Reports the end of a process to the log. Where a start has failed and no other worker is up, the waiting requests fail:
+/// nothing says when there will be a worker.
+fn report_exit(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
+    let state = if lived == Lived::Never { WorkerState::Failed } else { WorkerState::Died };
+    let next = if pause.is_zero() { String::new() } else { format!("; next start in {} s", pause.as_secs_f64()) };
+    worker.tell(state, format!("{}{next}", fault.text()));
+    let Some(model) = worker.model().filter(|_| state == WorkerState::Failed) else { return };
+    if model.is_ready() {
+        return;
+    }
+    model.failing.store(true, Ordering::Release);
+    let mut waiting = Vec::new();
+    let effect = model.with_queue(|queue, now| queue.cancel(now, |_| true, &mut waiting));
+    model.carry_out(effect);
+    fail(&model, waiting, &InferError::new(Code::Unavailable, model.failing_text()));
+}
+
+/// Why a model could not be loaded.
+fn load_error(worker: &Worker, fault: &Fault) -> InferError {
+    match fault {
+        Fault::Start(text) => InferError::internal(text.clone()),
+        Fault::Warmup(text) => InferError::invalid(text.clone()),
+        other => InferError::internal(format!(
+            "worker process of '{}' {} while it was loading its model",
+            worker.source.instance,
+            other.text()
+        )),
+    }
+}

@@ -1,0 +1,71 @@
+//! `ModelInfer`: one inference request over gRPC.
+
+use alipes_net::connection::RequestBody;
+use alipes_protocol::codec::proto::decode_request;
+use alipes_protocol::codec::proto::inference::ModelInferRequest;
+use alipes_protocol::{InferError, InferRequest, Parameter};
+use alipes_service::Service;
+use alipes_shared_memory::{Finder, Held};
+use http::HeaderMap;
+
+use super::head::Head;
+use super::layout::Inference;
+use super::message::{Parsed, parse_inference, read_message};
+use super::response::ResponseBody;
+use super::tracing::Entry;
+
+/// The name of the endpoint in refusals.
+const ENDPOINT: &str = "ModelInfer RPC";
+
+/// Metadata of a call that the model is to see.
+pub(super) type Forwarded = Vec<(String, Parameter)>;
+
+/// # Errors
+///
+/// Metadata under a name that belongs to the protocol.
+pub(super) fn forwarded(service: &Service, metadata: &HeaderMap) -> Result<Forwarded, InferError> {
+    let Some(forwarding) = &service.config.grpc_header_forward_pattern else { return Ok(Vec::new()) };
+    let all = metadata.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    forwarding.parameters(all, |name, _| name.to_owned())
+}
+
+/// The request of a message, and what it uses of its caller's regions.
+///
+/// # Errors
+///
+/// What the codec refuses, and `Overloaded` where there is no room for what the message has become.
+pub(super) fn decode(service: &Service, message: Parsed) -> Result<(InferRequest, Held), InferError> {
+    let mut finder = Finder::new(&service.regions);
+    let mut request = decode_request(message.request, &mut finder)?;
+    message.charge.ride(&service.budget, &mut request, &finder.held)?;
+    Ok((request, finder.held))
+}
+
+pub(super) async fn model_infer(
+    service: &Service,
+    head: Head,
+    forwarded: Forwarded,
+    entry: Option<Box<Entry>>,
+    body: RequestBody,
+) -> Result<ResponseBody, InferError> {
+    let read = read_message(body, Inference(service), head.receiving).await;
+    let read = read.and_then(|message| parse_inference(message, &service.budget));
+    let message = read.inspect_err(|error| service.log_refusal("", "", "", error))?;
+    let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message.request;
+    let trace = entry.and_then(|mut entry| entry.draw(service, name));
+    let model = service.lookup_unary(name, version, ENDPOINT);
+    let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;
+    let decoded = decode(service, message);
+    let (mut request, held) = decoded.inspect_err(|error| service.log_refusal(&model.name, "", "", error))?;
+    request.parameters.extend(forwarded);
+    request.trace.clone_from(&trace);
+    let response = service.infer(&model, request, held).await?;
+    let answer = match head.press {
+        None => ResponseBody::inference(&response)?,
+        Some(press) => Box::pin(ResponseBody::compressed(&response, press, &service.budget)).await?,
+    };
+    Ok(match trace {
+        None => answer,
+        Some(trace) => answer.traced(trace),
+    })
+}

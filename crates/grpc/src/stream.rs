@@ -1,0 +1,330 @@
+//! `ModelStreamInfer`: requests and responses on one call, each at its own pace.
+//!
+//! The response body does all the work: whenever the connection can send, it polls the body for a frame. The body then
+//! reads the requests that have arrived, submits them, and writes the responses that have arrived into one frame. So no
+//! task runs per stream or response, and the server stops reading from a client that does not read.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use alipes_net::connection::RequestBody;
+use alipes_protocol::InferError;
+use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage};
+use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
+use alipes_request::responder::Reply;
+use alipes_service::Service;
+use alipes_service::stream::{Event, Session};
+use alipes_stats::trace::sent::Sent;
+use bytes::{Bytes, BytesMut};
+use compact_str::CompactString;
+use http::HeaderMap;
+use http_body::{Body, Frame};
+use tokio::sync::watch;
+use tokio::time::{self, Sleep};
+
+use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
+use super::head::Head;
+use super::infer::{Forwarded, decode, forwarded};
+use super::layout::Inference;
+use super::message::{Message, Messages, PREFIX_BYTES, Parsed, Receiving, parse_inference, within_message};
+use super::response::{check_length, compressed_prefix, prefix};
+use super::tracing::Entry;
+use super::{deadline, status};
+
+/// Responses are batched up to about this many bytes: enough to make frames and wake-ups few, and little to hold for a
+/// slow reader.
+const BATCH_BYTES: usize = 64 * 1024;
+
+/// A client that sends this with the value `true` wants the first error of a model to end the stream with its status.
+const STRICT_ERRORS: &str = "triton_grpc_error";
+
+/// The body of a stream's response.
+pub(super) struct StreamBody {
+    service: Arc<Service>,
+    incoming: RequestBody,
+    messages: Messages<Inference<Arc<Service>>>,
+    session: Session,
+    outgoing: Outgoing,
+    strict_errors: bool,
+    forwarded: Forwarded,
+    entry: Option<Box<Entry>>,
+    reading: Reading,
+    receiving: Receiving,
+    /// A compressed request that is being expanded; those behind it wait.
+    expanding: Option<Expanding>,
+    /// Wakes at the client's deadline.
+    deadline: Option<Pin<Box<Sleep>>>,
+    draining: Pin<Box<dyn Future<Output = ()> + Send>>,
+    phase: Phase,
+}
+
+type Expanding = Pin<Box<dyn Future<Output = Result<Message, InferError>> + Send>>;
+
+/// Whether requests may still arrive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Open,
+    /// The client has ended its requests.
+    HalfClosed,
+    /// The server accepts no more.
+    Draining,
+}
+
+enum Phase {
+    Open,
+    Ending(HeaderMap),
+    Over,
+}
+
+impl StreamBody {
+    /// # Errors
+    ///
+    /// Metadata that cannot be handed to models.
+    pub(super) fn new(
+        service: Arc<Service>,
+        headers: &HeaderMap,
+        head: Head,
+        incoming: RequestBody,
+        mut draining: watch::Receiver<bool>,
+    ) -> Result<StreamBody, InferError> {
+        Ok(StreamBody {
+            forwarded: forwarded(&service, headers)?,
+            session: Session::new(Arc::clone(&service)),
+            messages: Messages::new(Inference(Arc::clone(&service)), head.receiving),
+            entry: Entry::new(&service, headers),
+            service,
+            incoming,
+            outgoing: Outgoing { press: head.press, ..Outgoing::default() },
+            strict_errors: headers.get(STRICT_ERRORS).is_some_and(|value| value == "true"),
+            reading: Reading::Open,
+            receiving: head.receiving,
+            expanding: None,
+            deadline: head.deadline.map(|deadline| Box::pin(time::sleep_until(deadline.into()))),
+            draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
+            phase: Phase::Open,
+        })
+    }
+
+    /// The encoding of compressed messages.
+    pub(super) fn encoding(&self) -> Encoding {
+        self.outgoing.press.map_or(Encoding::Identity, |press| press.encoding)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    pub(super) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        loop {
+            if let Some(piece) = self.outgoing.pop() {
+                return Poll::Ready(Some(Frame::data(piece)));
+            }
+            match mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Over => return Poll::Ready(None),
+                Phase::Ending(trailers) => return Poll::Ready(Some(Frame::trailers(trailers))),
+                Phase::Open => self.phase = Phase::Open,
+            }
+            if self.advance(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Ready where there is something to send, or reason to poll again.
+    fn advance(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let had_room = self.read(context);
+        self.write(context);
+        if !self.outgoing.is_empty() || !matches!(self.phase, Phase::Open) || (!had_room && self.has_room()) {
+            return Poll::Ready(());
+        }
+        if self.deadline.as_mut().is_some_and(|deadline| deadline.as_mut().poll(context).is_ready()) {
+            self.end(status::failure(&deadline::passed()));
+            return Poll::Ready(());
+        }
+        if self.reading == Reading::Open && self.draining.as_mut().poll(context).is_ready() {
+            self.reading = Reading::Draining;
+        }
+        if self.reading == Reading::Open || self.session.in_flight() > 0 {
+            return Poll::Pending;
+        }
+        self.end(match self.reading {
+            Reading::Draining => status::failure(&status::shutting_down()),
+            _ => status::success(),
+        });
+        Poll::Ready(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.session.in_flight() < GRPC_MAX_STREAM_REQUESTS
+    }
+
+    /// Reads the requests that have arrived; false where it stops because the stream has enough in flight.
+    fn read(&mut self, context: &mut Context<'_>) -> bool {
+        while self.reading == Reading::Open {
+            if !self.has_room() {
+                return false;
+            }
+            if let Some(expanding) = &mut self.expanding {
+                let Poll::Ready(message) = expanding.as_mut().poll(context) else { return true };
+                self.expanding = None;
+                self.accept(message);
+                continue;
+            }
+            match self.messages.next() {
+                Ok(Some(message)) if message.is_compressed() => {
+                    self.expanding = Some(Box::pin(message.expanded(self.receiving, self.messages.budget())));
+                }
+                Ok(Some(message)) => self.accept(Ok(message)),
+                Ok(None) => match Pin::new(&mut self.incoming).poll_frame(context) {
+                    Poll::Pending => return true,
+                    Poll::Ready(Some(Ok(frame))) => {
+                        frame.into_data().into_iter().for_each(|data| self.messages.push(data))
+                    }
+                    Poll::Ready(None) if self.messages.is_between() => self.reading = Reading::HalfClosed,
+                    // Where the client has disconnected, nobody reads the status.
+                    Poll::Ready(_) => self.end(status::failure(&within_message())),
+                },
+                Err(error) => self.end(status::failure(&error)),
+            }
+        }
+        true
+    }
+
+    /// Accepts a request; one that cannot be parsed ends the stream.
+    fn accept(&mut self, message: Result<Message, InferError>) {
+        match message.and_then(|message| parse_inference(message, &self.service.budget)) {
+            Ok(message) => self.submit(message),
+            Err(error) => self.end(status::failure(&error)),
+        }
+    }
+
+    fn submit(&mut self, message: Parsed) {
+        let request = &message.request;
+        let id = CompactString::from(request.id.as_str());
+        let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &request.model_name));
+        match self.service.lookup(&request.model_name, &request.model_version) {
+            Err(error) => {
+                self.service.log_refusal(&request.model_name, &request.model_version, &id, &error);
+                self.session.refuse(id, true, error);
+            }
+            Ok(model) => match decode(&self.service, message) {
+                Err(error) => {
+                    self.service.log_refusal(&model.name, "", &id, &error);
+                    self.session.refuse(id, !model.is_decoupled(), error);
+                }
+                Ok((mut request, held)) => {
+                    request.parameters.extend_from_slice(&self.forwarded);
+                    request.trace = trace;
+                    self.session.submit(model, request, held);
+                }
+            },
+        }
+    }
+
+    /// Writes the responses that have arrived, up to one batch.
+    fn write(&mut self, context: &mut Context<'_>) {
+        while matches!(self.phase, Phase::Open) && self.outgoing.bytes < BATCH_BYTES {
+            let Poll::Ready(event) = self.session.poll_event(context) else { return };
+            let _sent = event.trace.map(|trace| Sent::grpc(Arc::clone(trace)));
+            match event {
+                Event { model: Some(_), answer: Some(Err(error)), .. } if self.strict_errors => {
+                    self.end(status::failure(&error));
+                }
+                event => self.outgoing.write_event(&event),
+            }
+        }
+        self.session.report_consumed();
+    }
+
+    /// Ends the stream: requests in flight are cancelled.
+    fn end(&mut self, trailers: HeaderMap) {
+        self.session = Session::new(Arc::clone(&self.service));
+        self.expanding = None;
+        self.reading = Reading::HalfClosed;
+        self.phase = Phase::Ending(trailers);
+    }
+}
+
+/// Messages that are written and not yet sent.
+#[derive(Default)]
+struct Outgoing {
+    pieces: VecDeque<Bytes>,
+    /// The last piece, which is still written to.
+    open: BytesMut,
+    bytes: usize,
+    /// Compresses messages, except those that would hold the connection up.
+    press: Option<Press>,
+}
+
+impl Outgoing {
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.open.is_empty()
+    }
+
+    fn pop(&mut self) -> Option<Bytes> {
+        let piece = self.pieces.pop_front().or_else(|| (!self.open.is_empty()).then(|| self.open.split().freeze()))?;
+        self.bytes -= piece.len();
+        Some(piece)
+    }
+
+    /// Writes the message about an event.
+    fn write_event(&mut self, event: &Event<'_>) {
+        match &event.answer {
+            None => self.write(&StreamMessage { error: "", response: about(event) }),
+            Some(Err(error)) => self.write(&StreamMessage { error: &error.message, response: about(event) }),
+            Some(Ok(reply)) => self.write_response(event, reply),
+        }
+    }
+
+    fn write_response(&mut self, event: &Event<'_>, reply: &Reply) {
+        let response = ResponseMessage {
+            model_version: event.model.map(|model| model.spec.version),
+            parameters: &reply.parameters,
+            outputs: &reply.outputs,
+            ..about(event)
+        };
+        let message = StreamMessage { error: "", response };
+        match check_length(message.encoded_len()) {
+            Ok(()) => self.write(&message),
+            Err(error) => self.write(&StreamMessage { error: &error.message, response: about(event) }),
+        }
+    }
+
+    fn write(&mut self, message: &StreamMessage<'_>) {
+        let length = message.encoded_len();
+        if let Some(press) = self.press.filter(|_| length <= COMPRESS_HERE_BYTES)
+            && self.write_compressed(message, press)
+        {
+            return;
+        }
+        self.bytes += PREFIX_BYTES + length;
+        self.open.extend_from_slice(&prefix(length));
+        message.write(&mut self.open, |piece| self.pieces.push_back(piece));
+    }
+
+    /// Writes a message compressed; false where it would be no smaller so.
+    fn write_compressed(&mut self, message: &StreamMessage<'_>, press: Press) -> bool {
+        let (mut plain, mut pieces) = (BytesMut::new(), Vec::new());
+        message.write(&mut plain, |piece| pieces.push(piece));
+        pieces.push(plain.freeze());
+        let Some(compressed) = press.apply_here(&pieces) else { return false };
+        self.bytes += PREFIX_BYTES + compressed.len();
+        self.open.extend_from_slice(&compressed_prefix(compressed.len()));
+        self.open.extend_from_slice(&compressed);
+        true
+    }
+}
+
+/// The model, the request, and whether the event is its last: the whole response of an error or an end.
+fn about<'a>(event: &'a Event<'_>) -> ResponseMessage<'a> {
+    ResponseMessage {
+        model_name: event.model.map_or("", |model| &model.name),
+        id: event.id,
+        // Source: recorded. A request that reached no model has no final response.
+        final_response: event.model.map(|_| event.last),
+        ..ResponseMessage::default()
+    }
+}

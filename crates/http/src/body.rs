@@ -1,0 +1,252 @@
+//! The body of an HTTP request, received once into memory that suits tensors.
+
+use std::sync::Arc;
+
+use alipes_link::RequestArena;
+use alipes_net::aligned::AlignedBytes;
+use alipes_net::connection::RequestBody;
+use alipes_protocol::{Code, InferError, limits};
+use alipes_request::budget::{Budget, Charge};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+
+/// Reads and drops the rest of a refused request's body while the refusal is already being sent.
+///
+/// A client that is still sending would otherwise find the connection closed before it has read why, and the
+/// connection could not serve on. Past `HTTP_DISCARD_BYTES` or `HTTP_DISCARD_TIME` the connection is given up.
+pub fn discard(mut body: RequestBody) {
+    if body.is_end_stream() {
+        return;
+    }
+    tokio::spawn(tokio::time::timeout(limits::HTTP_DISCARD_TIME, async move {
+        let mut discarded = 0;
+        while let Ok(Some(piece)) = next(&mut body).await {
+            discarded += piece.len();
+            if discarded > limits::HTTP_DISCARD_BYTES {
+                break;
+            }
+        }
+    }));
+}
+
+/// A whole body.
+pub enum Body {
+    /// In one piece.
+    Whole(Bytes),
+    /// The JSON, and apart from it the tensors behind it, in memory that the model's workers see.
+    Parts {
+        /// Exactly as long as the header says.
+        json: Bytes,
+        /// What follows.
+        tensors: Bytes,
+    },
+}
+
+/// What is known of a body before it is read.
+pub struct Expected<'a> {
+    /// Length of the JSON in front of tensors; none where all of the body is JSON.
+    pub header_length: Option<usize>,
+    /// Longest body that is taken.
+    pub max_bytes: u64,
+    /// The memory of the workers that will look at the tensors, if there are such.
+    pub memory: Option<&'a Arc<RequestArena>>,
+    /// What the body is charged to.
+    pub budget: &'a Arc<Budget>,
+}
+
+/// Reads a whole body, and says what it is charged.
+///
+/// Where tensors begin, there is a 64-byte boundary, unless the body arrives in one piece: then that piece is handed on
+/// as it is, and an engine that needs alignment copies the few bytes.
+///
+/// # Errors
+///
+/// `TooLarge` beyond the limit and `Overloaded` where there is no room now, which are checked against the announced
+/// length before anything is read; `InvalidArgument` where the connection breaks off.
+pub async fn read(body: &mut RequestBody, expected: Expected<'_>) -> Result<(Body, Charge), InferError> {
+    let max_bytes = expected.max_bytes;
+    let announced = body.size_hint();
+    let lower = announced.lower();
+    if lower > max_bytes {
+        return Err(too_large(lower, max_bytes));
+    }
+    expected.budget.check(lower)?;
+    let Some(first) = next(body).await? else { return Ok((Body::Whole(Bytes::new()), Charge::default())) };
+    if announced.exact() == Some(first.len() as u64) {
+        let mut charge = Charge::default();
+        charge.grow(expected.budget, first.len())?;
+        return Ok((Body::Whole(first), charge));
+    }
+    let mut received = Received::new(&expected, usize::try_from(lower).unwrap_or(usize::MAX));
+    received.extend(&first)?;
+    drop(first);
+    while let Some(piece) = next(body).await? {
+        let length = (received.len() + piece.len()) as u64;
+        if length > max_bytes {
+            return Err(too_large(length, max_bytes));
+        }
+        received.extend(&piece)?;
+    }
+    Ok(received.freeze())
+}
+
+/// Reads a body without tensors.
+///
+/// # Errors
+///
+/// As for `read`.
+pub async fn read_text(
+    body: &mut RequestBody,
+    max_bytes: u64,
+    budget: &Arc<Budget>,
+) -> Result<(Bytes, Charge), InferError> {
+    match read(body, Expected { header_length: None, max_bytes, memory: None, budget }).await? {
+        (Body::Whole(text) | Body::Parts { json: text, .. }, charge) => Ok((text, charge)),
+    }
+}
+
+/// The received part of a body that arrives in several pieces.
+pub(super) struct Received {
+    parts: Parts,
+    budget: Arc<Budget>,
+    charge: Charge,
+}
+
+enum Parts {
+    Whole(AlignedBytes),
+    Split { header_length: usize, json: AlignedBytes, tensors: AlignedBytes },
+}
+
+impl Received {
+    /// An empty buffer for the announced number of bytes.
+    pub(super) fn new(expected: &Expected<'_>, announced: usize) -> Received {
+        let parts = match (expected.memory, expected.header_length) {
+            (Some(memory), Some(header_length)) => Parts::Split {
+                header_length,
+                json: AlignedBytes::begin(&[], header_length, 0),
+                tensors: AlignedBytes::for_workers(Arc::clone(memory), announced.saturating_sub(header_length)),
+            },
+            (_, header_length) => Parts::Whole(AlignedBytes::begin(&[], announced, header_length.unwrap_or(0))),
+        };
+        Received { parts, budget: Arc::clone(expected.budget), charge: Charge::default() }
+    }
+
+    /// Appends a piece.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where there is no room for it now.
+    pub(super) fn extend(&mut self, piece: &[u8]) -> Result<(), InferError> {
+        match &mut self.parts {
+            Parts::Whole(bytes) => bytes.extend(piece),
+            Parts::Split { header_length, json, tensors } => {
+                let missing = *header_length - json.len();
+                let (front, behind) = piece.split_at(missing.min(piece.len()));
+                json.extend(front);
+                tensors.extend(behind);
+            }
+        }
+        self.charge.grow(&self.budget, self.capacity())
+    }
+
+    fn capacity(&self) -> usize {
+        match &self.parts {
+            Parts::Whole(bytes) => bytes.capacity(),
+            Parts::Split { json, tensors, .. } => json.capacity() + tensors.capacity(),
+        }
+    }
+
+    /// Bytes that have arrived.
+    pub(super) fn len(&self) -> usize {
+        match &self.parts {
+            Parts::Whole(bytes) => bytes.len(),
+            Parts::Split { json, tensors, .. } => json.len() + tensors.len(),
+        }
+    }
+
+    /// What has arrived, and what it is charged.
+    pub(super) fn freeze(self) -> (Body, Charge) {
+        let body = match self.parts {
+            Parts::Whole(bytes) => Body::Whole(bytes.freeze()),
+            // The parser refuses a header that is longer than the body.
+            Parts::Split { header_length, json, .. } if json.len() < header_length => Body::Whole(json.freeze()),
+            Parts::Split { json, tensors, .. } => Body::Parts { json: json.freeze(), tensors: tensors.freeze() },
+        };
+        (body, self.charge)
+    }
+}
+
+/// The next piece of data; trailers are passed over.
+async fn next(body: &mut RequestBody) -> Result<Option<Bytes>, InferError> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|cause| InferError::invalid(format!("the request body broke off: {cause}")))?;
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+fn too_large(length: u64, max_bytes: u64) -> InferError {
+    InferError::new(
+        Code::TooLarge,
+        format!(
+            "request JSON size of {length} bytes exceeds the maximum allowed input size of {max_bytes} bytes. \
+             Use --http-max-input-size to increase the limit."
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body as it is received in pieces of this size.
+    fn receive(body: &[u8], header_length: Option<usize>, piece_bytes: usize, arena: &Arc<RequestArena>) -> Body {
+        let budget = Budget::new(u64::MAX);
+        let expected = Expected { header_length, max_bytes: u64::MAX, memory: Some(arena), budget: &budget };
+        let mut received = Received::new(&expected, body.len());
+        body.chunks(piece_bytes).for_each(|piece| received.extend(piece).unwrap());
+        assert_eq!(received.len(), body.len());
+        received.freeze().0
+    }
+
+    #[test]
+    fn the_tensors_of_a_worker_lie_in_its_memory_and_the_json_does_not() {
+        let arena = RequestArena::create(1 << 30).unwrap();
+        let body: Vec<u8> = (0..=255).cycle().take(3000).collect();
+        for piece_bytes in [1, 7, 100, 2999] {
+            let Body::Parts { json, tensors } = receive(&body, Some(100), piece_bytes, &arena) else {
+                panic!("a body in parts")
+            };
+            assert_eq!((&json[..], &tensors[..]), (&body[..100], &body[100..]));
+            assert!(arena.offset_of(&json).is_none());
+            assert!(arena.offset_of(&tensors).is_some_and(|offset| offset.is_multiple_of(64)));
+        }
+    }
+
+    #[test]
+    fn a_body_is_charged_for_the_room_that_is_made_for_it_and_not_for_its_announcement() {
+        let budget = Budget::new(4 << 20);
+        let expected = Expected { header_length: None, max_bytes: u64::MAX, memory: None, budget: &budget };
+        let mut received = Received::new(&expected, 1 << 30);
+        assert_eq!(budget.used(), 0);
+        received.extend(b"{").unwrap();
+        assert!(budget.used() < 2 * limits::BODY_RESERVE_BYTES as u64);
+        let refused = (0..100).find_map(|_| received.extend(&[0; 100_000]).err());
+        assert_eq!(refused.map(|error| error.code), Some(Code::Overloaded));
+        drop(received);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_body_without_tensors_or_shorter_than_its_header_stays_whole() {
+        let arena = RequestArena::create(1 << 30).unwrap();
+        for header_length in [None, Some(11)] {
+            let Body::Whole(whole) = receive(b"0123456789", header_length, 3, &arena) else { panic!("a whole body") };
+            assert_eq!(&whole[..], b"0123456789");
+        }
+        assert_eq!(arena.used_bytes(), 0);
+    }
+}

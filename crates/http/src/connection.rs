@@ -1,0 +1,145 @@
+//! One HTTP connection, from its first byte to its last response.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use alipes_net::connection::{End, RequestBody, Spelling, TrackedBody, TransportStream, drive_connection};
+use alipes_net::http2;
+use alipes_net::policy::{ListenerKind, ListenerPolicy};
+use alipes_net::protocol::{Protocol, Serving, Shutdown};
+use alipes_protocol::limits;
+use alipes_service::Service;
+use hyper::Request;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+
+use super::dispatch::handle;
+use super::prior_knowledge::has_prior_knowledge;
+use super::response;
+
+/// The HTTP listener's protocol: its policy, and the service behind it.
+pub struct HttpProtocol {
+    pub(super) service: Arc<Service>,
+    pub(super) policy: ListenerPolicy,
+}
+
+impl HttpProtocol {
+    /// HTTP in front of a service, as its configuration says.
+    pub fn new(service: Arc<Service>) -> HttpProtocol {
+        HttpProtocol { policy: ListenerPolicy::new(ListenerKind::Http, &service.config), service }
+    }
+}
+
+impl Protocol for HttpProtocol {
+    fn policy(&self) -> &ListenerPolicy {
+        &self.policy
+    }
+
+    fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving {
+        Box::pin(serve_connection(transport, self, shutdown.begun()))
+    }
+}
+
+/// Serves one connection until it ends, or, once `draining` is done, until the requests that it is in are answered.
+pub async fn serve_connection(
+    mut transport: TransportStream,
+    http: Arc<HttpProtocol>,
+    draining: impl Future<Output = ()>,
+) {
+    let mut draining = pin!(draining);
+    let speaks_http2 = match transport.negotiated_protocol() {
+        Some(protocol) => protocol == b"h2",
+        None => tokio::select! {
+            known = within(&http.policy, has_prior_knowledge(&mut transport)) => match known {
+                Some(Ok(known)) => known,
+                Some(Err(_)) => return,
+                None => return refuse_head(transport).await,
+            },
+            () = draining.as_mut() => return,
+        },
+    };
+    if speaks_http2 {
+        return serve_http2(transport, http, draining).await;
+    }
+    serve_http1(transport, http, draining).await;
+}
+
+/// The output of a future, where it ends within the time-out of a request head.
+async fn within<T>(policy: &ListenerPolicy, future: impl Future<Output = T>) -> Option<T> {
+    match policy.timeouts.head {
+        Some(time) => timeout(time, future).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
+    let spelling = http.service.config.http_header_forward_pattern.is_some().then(Spelling::default);
+    let transport = transport.with_spelling(spelling.clone());
+    let (activity, watchdog) = (Arc::clone(transport.activity()), http.policy.watch_http1(&transport));
+    let builder = builder(&http.policy);
+    let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let (http, call, spelling) = (Arc::clone(&http), activity.begin(), spelling.clone());
+        async move {
+            let request = request.map(|body| RequestBody::new(body, http.policy.timeouts.stall).with_counted_chunks());
+            let response = handle(&http, request, spelling.as_ref()).await;
+            Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call)))
+        }
+    });
+    let mut connection = builder.serve_connection(TokioIo::new(transport), handler);
+    let end =
+        drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, draining, || {})
+            .await;
+    if end == End::HeadTimeout {
+        refuse_head(connection.into_parts().io.into_inner()).await;
+    }
+}
+
+async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
+    let (transport, watchdog) = http.policy.watch_http2(transport);
+    let activity = Arc::clone(transport.activity());
+    let builder = http2::builder(&http.policy, &activity);
+    let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let (http, call) = (Arc::clone(&http), activity.begin());
+        async move {
+            let response = if request.headers().len() > http.policy.limits.max_header_count {
+                response::too_many_headers()
+            } else {
+                handle(&http, request.map(|body| RequestBody::new(body, http.policy.timeouts.stall)), None).await
+            };
+            Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))
+        }
+    });
+    let connection = pin!(builder.serve_connection(TokioIo::new(transport), handler));
+    drive_connection(connection, http2::Connection::graceful_shutdown, watchdog, draining, || {}).await;
+}
+
+/// Without `pipeline_flush`, which would have every answer copied, and as many kept as a client asks for and does not
+/// read.
+pub fn builder(policy: &ListenerPolicy) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .max_buf_size(limits::HTTP_READ_BUFFER_BYTES)
+        .max_header_size(policy.limits.max_header_bytes)
+        // The watch measures that, without a timer for each request.
+        .header_read_timeout(None);
+    // Given at all, it costs each request an allocation.
+    if policy.limits.max_header_count != limits::HTTP_MAX_HEADERS {
+        builder.max_headers(policy.limits.max_header_count);
+    }
+    builder
+}
+
+/// Answers a client whose request head took too long.
+async fn refuse_head(mut transport: TransportStream) {
+    let answer = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    // A client that has time for this has time for the whole of it: it is a hundred bytes.
+    let _ = timeout(limits::REFUSAL_TIME, async {
+        transport.write_all(answer).await?;
+        transport.shutdown().await
+    })
+    .await;
+}

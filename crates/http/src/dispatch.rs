@@ -1,0 +1,98 @@
+//! From a request's route to the function that answers it.
+
+use alipes_net::connection::{RequestBody, Spelling};
+use alipes_net::restricted::Restrictions;
+use alipes_service::Service;
+use hyper::{Request, Response};
+
+use super::connection::HttpProtocol;
+use super::response::{self, ResponseBody};
+use super::route::{Region, Route};
+use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
+
+/// Answers a request, unless it lacks the header that its group needs.
+pub async fn handle(
+    http: &HttpProtocol,
+    request: Request<RequestBody>,
+    spelling: Option<&Spelling>,
+) -> Response<ResponseBody> {
+    if let Some(header) = missing_header(&http.policy.restrictions, &request) {
+        let refused = response::restricted(header);
+        body::discard(request.into_body());
+        return refused;
+    }
+    answer(&http.service, request, spelling).await
+}
+
+/// The header that a request lacks in a restricted group.
+#[inline]
+fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestBody>) -> Option<&'r str> {
+    if restrictions.is_empty() {
+        return None;
+    }
+    let path = request.uri().path();
+    restrictions.missing_header(Route::of(request.method(), path).group(path)?, request.headers())
+}
+
+async fn answer(
+    service: &Service,
+    request: Request<RequestBody>,
+    spelling: Option<&Spelling>,
+) -> Response<ResponseBody> {
+    match Route::of(request.method(), request.uri().path()) {
+        Route::Infer { model, version } => {
+            let (model, version) = (model.to_owned(), version.to_owned());
+            infer::infer(service, &model, &version, request, spelling).await
+        }
+        Route::Generate { model, version, events } => {
+            let (model, version) = (model.to_owned(), version.to_owned());
+            generate::generate(service, &model, &version, events, request).await
+        }
+        Route::Live => response::health(service.server_live()),
+        Route::Ready => response::health(service.server_ready().await),
+        Route::Server => response::json(&service.server_metadata()),
+        Route::ModelReady { model, version } => {
+            let (model, version) = (model.to_owned(), version.to_owned());
+            control::model_ready(service, &model, &version).await
+        }
+        Route::ModelMetadata { model, version } => response::json_or(service.model_metadata(model, version)),
+        Route::ModelConfig { model, version } => control::model_config(service, model, version),
+        Route::Statistics { model, version } => statistics::statistics(service, model, version),
+        Route::Explain { model, version } => response::json_or(service.explain(model, version)),
+        Route::SequenceState { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::state(service, &model, &version, &id).await
+        }
+        Route::EndSequence { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::end(service, &model, &version, &id).await
+        }
+        Route::RestoreSequence { model, version, id } => {
+            let [model, version, id] = [model, version, id].map(str::to_owned);
+            sequences::restore(service, &model, &version, &id, request.into_body()).await
+        }
+        Route::Index => control::index(service, request.into_body()).await,
+        Route::Load { model } => {
+            let model = model.to_owned();
+            control::load(service, &model, request.into_body()).await
+        }
+        Route::Unload { model } => {
+            let model = model.to_owned();
+            control::unload(service, &model, request.into_body()).await
+        }
+        Route::LogSettings => logging::settings(service),
+        Route::ChangeLog => logging::change(service, request.into_body()).await,
+        Route::TraceSettings { model } => tracing::settings(service, model),
+        Route::ChangeTracing { model } => {
+            let model = model.to_owned();
+            tracing::change(service, &model, request.into_body()).await
+        }
+        Route::Region(region) => {
+            let name = region.name.to_owned();
+            shared_memory::region(service, Region { name: &name, ..region }, request.into_body()).await
+        }
+        Route::NamedRepository => control::named_repository(),
+        Route::WrongMethod { plain } => response::wrong_method(plain),
+        Route::Unknown => response::not_found(),
+    }
+}

@@ -1,0 +1,92 @@
+//! `generate` and `generate_stream`: plain JSON in, one JSON object or server-sent events out.
+
+use std::sync::Arc;
+
+use alipes_net::connection::RequestBody;
+use alipes_protocol::codec::json;
+use alipes_protocol::trace::Moment;
+use alipes_protocol::{InferError, InferRequest};
+use alipes_service::generate::{Generation, declared_input};
+use alipes_service::{ModelVersion, Service};
+use alipes_shared_memory::Held;
+use alipes_stats::clock::now_ns;
+use bytes::Bytes;
+use hyper::{HeaderMap, Request, Response, StatusCode};
+
+use super::compression::Coding;
+use super::response::{self, ResponseBody};
+use super::{body, events};
+
+/// Triton's words for a model that does not answer exactly once.
+const NOT_ONE: &str = "generate expects model to produce exactly 1 response, use generate stream for model that \
+                       generates various number of responses";
+
+/// Answers a request, with as many events as the model gives responses or with its one response.
+pub async fn generate(
+    service: &Service,
+    model: &str,
+    version: &str,
+    events: bool,
+    request: Request<RequestBody>,
+) -> Response<ResponseBody> {
+    let (head, mut body) = request.into_parts();
+    let trace = service.trace(model, &head.headers);
+    let read = read(service, model, version, &head.headers, &mut body).await;
+    body::discard(body);
+    if let Some(trace) = &trace {
+        trace.note(Moment::HttpRecvEnd, now_ns());
+    }
+    let begun = match read {
+        Ok((model, request)) => service.generate(&model, InferRequest { trace: trace.clone(), ..request }),
+        Err(error) => {
+            service.log_refusal(model, version, "", &error);
+            Err(error)
+        }
+    };
+    let mut response = match begun {
+        Ok(generation) if events => events::answer(generation).await,
+        Ok(generation) => answer(generation).await,
+        Err(error) => response::error(&error),
+    };
+    if let Some(trace) = trace {
+        response.body_mut().traced(trace);
+    }
+    response
+}
+
+/// Reads and parses a request, and looks its model up.
+async fn read(
+    service: &Service,
+    name: &str,
+    version: &str,
+    headers: &HeaderMap,
+    body: &mut RequestBody,
+) -> Result<(Arc<ModelVersion>, InferRequest), InferError> {
+    let model = service.lookup(name, version)?;
+    if Coding::of_request(headers) != Some(Coding::Identity) {
+        return Err(InferError::invalid("Unsupported content-encoding, only 'identity' is supported."));
+    }
+    let max_input_bytes = service.config.http_max_input_bytes;
+    let (text, charge) = body::read_text(body, max_input_bytes as u64, &service.budget).await?;
+    let mut request = json::decode_generate(&text, name, max_input_bytes, |input| declared_input(&model, input))?;
+    charge.ride(&service.budget, &mut request, &Held::default())?;
+    Ok((model, request))
+}
+
+/// The one response. The status follows from the first of several, as in Triton, and what is wrong from the last.
+async fn answer(mut generation: Generation) -> Response<ResponseBody> {
+    let Some(first) = generation.next().await.map(events::encode) else {
+        return response::new(StatusCode::OK, response::JSON, response::error_body(NOT_ONE));
+    };
+    let mut responses = 1;
+    while generation.next().await.is_some() {
+        responses += 1;
+    }
+    let status = events::status(&first);
+    let body = match first {
+        _ if responses > 1 => response::error_body(NOT_ONE),
+        Ok(text) => Bytes::from(text),
+        Err(error) => response::error_body(&error.message),
+    };
+    response::new(status, response::JSON, body)
+}

@@ -1,0 +1,199 @@
+//! An inference request over HTTP: from its body to its response.
+
+use std::sync::Arc;
+
+use alipes_net::connection::{RequestBody, Spelling};
+use alipes_protocol::codec::{binary, json};
+use alipes_protocol::trace::{Moment, Trace};
+use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, Tensor, limits};
+use alipes_request::budget::{Budget, Charge};
+use alipes_service::{Encoded, Service};
+use alipes_shared_memory::Finder;
+use alipes_stats::clock::now_ns;
+use bytes::Bytes;
+use hyper::body::Body as _;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Request, Response, StatusCode};
+
+use super::body::{self, Body, Expected, Received};
+use super::compression::{self, Coding};
+use super::repeated::Repeated;
+use super::response::{self, ResponseBody};
+
+/// Length of the JSON in front of binary tensors. Source: the binary tensor extension.
+const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
+
+/// The name of the endpoint in refusals.
+const ENDPOINT: &str = "HTTP end point";
+
+/// Answers an inference request.
+pub async fn infer(
+    service: &Service,
+    model: &str,
+    version: &str,
+    request: Request<RequestBody>,
+    spelling: Option<&Spelling>,
+) -> Response<ResponseBody> {
+    let (head, mut body) = request.into_parts();
+    let trace = service.trace(model, &head.headers);
+    let forwarded = forwarded(service, &head.headers, spelling);
+    let mut context =
+        RequestContext { model, version, headers: &head.headers, trace: trace.as_ref(), submitted: false };
+    let outcome = answer(service, &mut context, &mut body, forwarded).await;
+    body::discard(body);
+    if let (Err(error), false) = (&outcome, context.submitted) {
+        service.log_refusal(model, version, "", error);
+    }
+    let mut response = outcome.unwrap_or_else(|error| response::infer_error(&error));
+    if let Some(trace) = trace {
+        response.body_mut().traced(trace);
+    }
+    response
+}
+
+/// The part of a request that is known before its body.
+struct RequestContext<'a> {
+    model: &'a str,
+    version: &'a str,
+    headers: &'a HeaderMap,
+    trace: Option<&'a Arc<Trace>>,
+    /// The request was submitted to a model, which logs its outcome.
+    submitted: bool,
+}
+
+async fn answer(
+    service: &Service,
+    context: &mut RequestContext<'_>,
+    body: &mut RequestBody,
+    forwarded: Result<Vec<(String, Parameter)>, InferError>,
+) -> Result<Response<ResponseBody>, InferError> {
+    let &mut RequestContext { model: name, version, headers, trace, .. } = context;
+    let model = service.lookup_unary(name, version, ENDPOINT).map_err(|error| error.at(Origin::Endpoint))?;
+    let Some(coding) = Coding::of_request(headers) else {
+        let error = InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Endpoint);
+        service.log_refusal(name, version, "", &error);
+        return Ok(unknown_coding(&error));
+    };
+    let max_input_bytes = service.config.http_max_input_bytes;
+    let announced = if coding == Coding::Identity { body.size_hint().exact() } else { None };
+    let header_length = header_length(headers, announced).map_err(|error| error.at(Origin::Endpoint))?;
+    let max_bytes = match header_length {
+        Some(length) if length > 0 && coding == Coding::Identity => limits::HTTP_MAX_BODY_BYTES,
+        _ => max_input_bytes as u64,
+    };
+    let expected = Expected { header_length, max_bytes, memory: model.body_memory(), budget: &service.budget };
+    let (body, charge) = match coding {
+        Coding::Identity => body::read(body, expected).await?,
+        Coding::Gzip | Coding::Deflate => {
+            let compressed = body::read_text(body, max_bytes, &service.budget).await?;
+            compression::expand(compressed, Received::new(&expected, 0), max_input_bytes).await?
+        }
+    };
+    if let Some(trace) = trace {
+        trace.note(Moment::HttpRecvEnd, now_ns());
+    }
+    let repeated = Repeated::of(&model, &body, header_length, trace.is_some(), &forwarded);
+    if let Some(answer) = repeated.as_ref().and_then(|repeated| repeated.answer(service, &model)) {
+        context.submitted = true;
+        return Ok(respond(answer, Coding::of_answer(headers), &service.budget).await);
+    }
+    let mut finder = Finder::new(&service.regions);
+    let mut request = decode(body, header_length, name, max_input_bytes, &mut finder)?;
+    charge.ride(&service.budget, &mut request, &finder.held)?;
+    request.parameters.extend(forwarded?);
+    request.trace = trace.cloned();
+    let repeated =
+        repeated.and_then(|repeated| repeated.worth_keeping(&request, !finder.held.is_empty(), &service.budget));
+    // The request chooses the form of its response; the rest of it moves on to the model.
+    let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
+    context.submitted = true;
+    let response = service.infer(&model, request, finder.held).await?;
+    let encoded =
+        json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
+    drop(response);
+    if let Some(repeated) = repeated {
+        repeated.keep(&encoded);
+    }
+    Ok(respond(encoded.into(), Coding::of_answer(headers), &service.budget).await)
+}
+
+/// The headers that are forwarded to the model. Called before the body is read: the recorded spelling is dropped later.
+fn forwarded(
+    service: &Service,
+    headers: &HeaderMap,
+    spelling: Option<&Spelling>,
+) -> Result<Vec<(String, Parameter)>, InferError> {
+    let Some(forwarding) = &service.config.http_header_forward_pattern else { return Ok(Vec::new()) };
+    let all = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    forwarding
+        .parameters(all, |name, value| spelling.map_or_else(|| name.to_owned(), |spelling| spelling.of(name, value)))
+}
+
+fn header_length(headers: &HeaderMap, announced: Option<u64>) -> Result<Option<usize>, InferError> {
+    match headers.get(HEADER_LENGTH) {
+        None => Ok(None),
+        Some(value) => binary::header_length(value.as_bytes(), announced).map(Some),
+    }
+}
+
+fn decode(
+    body: Body,
+    header_length: Option<usize>,
+    model: &str,
+    max_input_bytes: usize,
+    finder: &mut Finder<'_>,
+) -> Result<InferRequest, InferError> {
+    match body {
+        Body::Whole(body) if header_length == Some(0) || body.is_empty() => Ok(raw(body)),
+        Body::Whole(body) => json::decode_request(&body, header_length, model, max_input_bytes, finder),
+        Body::Parts { json, tensors } if json.is_empty() => Ok(raw(tensors)),
+        Body::Parts { json, tensors } => json::decode_parts(&json, tensors, model, max_input_bytes, finder),
+    }
+}
+
+/// A request whose body is the only input's bytes; name, datatype and shape come from the model.
+fn raw(body: Bytes) -> InferRequest {
+    let shape = [i64::try_from(body.len()).unwrap_or(i64::MAX)].into_iter().collect();
+    let tensor = Tensor { name: "".into(), datatype: alipes_protocol::Datatype::Uint8, shape, data: body };
+    InferRequest { inputs: vec![tensor], raw: true, binary_by_default: true, ..InferRequest::default() }
+}
+
+async fn respond(encoded: Encoded, coding: Coding, budget: &Arc<Budget>) -> Response<ResponseBody> {
+    let (binary, length) = (encoded.binary, encoded.head.len());
+    // In the place of tensors that are no longer needed; those behind it are counted already.
+    let head = Charge::of_taken(budget, length as u64).over(encoded.head);
+    let slices = std::iter::once(head).chain(encoded.tail);
+    let content_type = if binary { response::OCTETS } else { response::JSON };
+    let mut response = match coding {
+        Coding::Identity => response::new(StatusCode::OK, content_type, ResponseBody::of(slices)),
+        coding => compressed(slices.collect(), content_type, coding, budget).await,
+    };
+    if binary {
+        // The length of the JSON once it is expanded.
+        response.headers_mut().insert(HEADER_LENGTH, HeaderValue::from(length));
+    }
+    response
+}
+
+/// The response with a compressed body, or uncompressed where that fails.
+async fn compressed(
+    slices: Vec<Bytes>,
+    content_type: HeaderValue,
+    coding: Coding,
+    budget: &Arc<Budget>,
+) -> Response<ResponseBody> {
+    let Some(body) = compression::compress(&slices, coding).await else {
+        return response::new(StatusCode::OK, content_type, ResponseBody::of(slices));
+    };
+    let body = Charge::of_taken(budget, body.len() as u64).over(body);
+    let mut response = response::new(StatusCode::OK, content_type, body);
+    response.headers_mut().extend(coding.header().map(|name| (CONTENT_ENCODING, name)));
+    response
+}
+
+/// The refusal of an unknown compression, which names the known ones.
+fn unknown_coding(error: &InferError) -> Response<ResponseBody> {
+    let mut response = response::infer_error(error);
+    response.headers_mut().insert(ACCEPT_ENCODING, Coding::OFFERED);
+    response
+}

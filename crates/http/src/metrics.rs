@@ -1,0 +1,70 @@
+//! The metrics listener.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use alipes_net::connection::{TrackedBody, TransportStream, drive_connection};
+use alipes_net::policy::{ListenerKind, ListenerPolicy};
+use alipes_net::protocol::{Protocol, Serving, Shutdown};
+use alipes_service::Service;
+use bytes::Bytes;
+use hyper::header::HeaderValue;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+
+use super::connection::builder;
+use super::response::{self, ResponseBody};
+
+const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// The metrics listener's protocol.
+pub struct MetricsProtocol {
+    service: Arc<Service>,
+    policy: ListenerPolicy,
+}
+
+impl MetricsProtocol {
+    /// The metrics of a service.
+    pub fn new(service: Arc<Service>) -> MetricsProtocol {
+        MetricsProtocol { policy: ListenerPolicy::new(ListenerKind::Metrics, &service.config), service }
+    }
+}
+
+impl Protocol for MetricsProtocol {
+    fn policy(&self) -> &ListenerPolicy {
+        &self.policy
+    }
+
+    fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving {
+        Box::pin(serve_connection(transport, self, shutdown.begun()))
+    }
+}
+
+/// Serves one connection until it ends or `closing` is done.
+async fn serve_connection(
+    transport: TransportStream,
+    metrics: Arc<MetricsProtocol>,
+    closing: impl Future<Output = ()>,
+) {
+    let (activity, watchdog) = (Arc::clone(transport.activity()), metrics.policy.watch_http1(&transport));
+    let builder = builder(&metrics.policy);
+    let handler = service_fn(move |request| {
+        let call = activity.begin();
+        let response = handle(&metrics.service, &request).map(|body| TrackedBody::new(body, call));
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let mut connection = builder.serve_connection(TokioIo::new(transport), handler);
+    drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, closing, || {}).await;
+}
+
+/// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: Triton, recorded.
+fn handle<B>(service: &Service, request: &Request<B>) -> Response<ResponseBody> {
+    if request.method() != Method::GET {
+        return response::wrong_method(true);
+    }
+    let text = if request.uri().path() == "/metrics" { service.metrics_text() } else { String::new() };
+    response::new(StatusCode::OK, EXPOSITION, Bytes::from(text))
+}

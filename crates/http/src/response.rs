@@ -1,0 +1,174 @@
+//! HTTP responses.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use alipes_protocol::trace::Trace;
+use alipes_protocol::{InferError, Origin};
+use alipes_stats::trace::sent::Sent;
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+
+use super::events::Events;
+
+/// Content type of JSON responses.
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Content type of responses with a binary tail.
+pub const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
+/// Content type of server-sent events.
+pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
+/// Content type that Triton gives to health responses and to some errors.
+pub const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
+
+/// The body of a response: slices that are sent as they are, with one vectored write where the socket accepts it.
+#[derive(Default)]
+pub struct ResponseBody {
+    slices: VecDeque<Bytes>,
+    left: u64,
+    /// Events that follow the slices, as they arrive.
+    events: Option<Box<Events>>,
+    sent: Option<Sent>,
+}
+
+impl ResponseBody {
+    /// A body of several slices.
+    pub fn of(slices: impl IntoIterator<Item = Bytes>) -> ResponseBody {
+        let slices: VecDeque<Bytes> = slices.into_iter().filter(|slice| !slice.is_empty()).collect();
+        let left = slices.iter().map(|slice| slice.len() as u64).sum();
+        ResponseBody { slices, left, events: None, sent: None }
+    }
+
+    /// A body that begins with an event, which others follow.
+    pub fn of_events(first: Bytes, events: Events) -> ResponseBody {
+        ResponseBody { events: Some(Box::new(events)), ..ResponseBody::of([first]) }
+    }
+
+    /// Records in a trace that sending begins now, and when it ends.
+    pub fn traced(&mut self, trace: Arc<Trace>) {
+        self.sent = Some(Sent::http(trace));
+    }
+}
+
+impl From<Bytes> for ResponseBody {
+    fn from(slice: Bytes) -> ResponseBody {
+        ResponseBody::of([slice])
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(slice) = self.slices.pop_front() {
+            self.left -= slice.len() as u64;
+            return Poll::Ready(Some(Ok(Frame::data(slice))));
+        }
+        let Some(events) = &mut self.events else { return Poll::Ready(None) };
+        let event = ready!(events.poll_next(context));
+        if event.is_none() {
+            self.events = None;
+        }
+        Poll::Ready(event.map(|event| Ok(Frame::data(event))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.slices.is_empty() && self.events.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.events.is_some() { SizeHint::default() } else { SizeHint::with_exact(self.left) }
+    }
+}
+
+/// A response with this status, content type and body.
+pub fn new(status: StatusCode, content_type: HeaderValue, body: impl Into<ResponseBody>) -> Response<ResponseBody> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+/// 200 with a JSON document.
+pub fn json(document: &impl Serialize) -> Response<ResponseBody> {
+    match serde_json::to_vec(document) {
+        Ok(text) => new(StatusCode::OK, JSON, Bytes::from(text)),
+        Err(cause) => error(&InferError::internal(cause.to_string())),
+    }
+}
+
+/// 200 with a JSON document, or the error.
+pub fn json_or(outcome: Result<impl Serialize, InferError>) -> Response<ResponseBody> {
+    match outcome {
+        Ok(document) => json(&document),
+        Err(cause) => error(&cause),
+    }
+}
+
+/// 200 without a body, or the error.
+pub fn empty_or(outcome: Result<(), InferError>) -> Response<ResponseBody> {
+    match outcome {
+        Ok(()) => new(StatusCode::OK, JSON, ResponseBody::default()),
+        Err(cause) => error(&cause),
+    }
+}
+
+/// An error of a control request, always labelled as JSON.
+pub fn error(error: &InferError) -> Response<ResponseBody> {
+    new(status(error), JSON, error_body(&error.message))
+}
+
+/// An error of an inference request, labelled by its origin as Triton labels it.
+pub fn infer_error(error: &InferError) -> Response<ResponseBody> {
+    let content_type = if error.origin == Origin::Request { JSON } else { PLAIN };
+    new(status(error), content_type, error_body(&error.message))
+}
+
+/// Health: 200 or 400, without a body.
+pub fn health(good: bool) -> Response<ResponseBody> {
+    new(if good { StatusCode::OK } else { StatusCode::BAD_REQUEST }, PLAIN, ResponseBody::default())
+}
+
+/// 404 for a path that does not exist.
+pub fn not_found() -> Response<ResponseBody> {
+    new(StatusCode::NOT_FOUND, PLAIN, error_body("Not Found"))
+}
+
+/// 405 for a path that exists under another method.
+pub fn wrong_method(plain: bool) -> Response<ResponseBody> {
+    new(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, error_body("Method Not Allowed"))
+}
+
+/// 403 for a request that needs a header. Source: Triton's status and text.
+pub fn restricted(header: &str) -> Response<ResponseBody> {
+    let text = format!("This API is restricted, expecting header '{header}'");
+    new(StatusCode::FORBIDDEN, PLAIN, error_body(&text))
+}
+
+/// 431 where there are too many headers.
+pub fn too_many_headers() -> Response<ResponseBody> {
+    new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, PLAIN, ResponseBody::default())
+}
+
+fn status(error: &InferError) -> StatusCode {
+    StatusCode::from_u16(error.code.row().http_status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    error: &'a str,
+}
+
+/// The JSON document of an error.
+pub fn error_body(message: &str) -> Bytes {
+    serde_json::to_vec(&ErrorBody { error: message }).unwrap_or_default().into()
+}

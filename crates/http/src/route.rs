@@ -1,0 +1,423 @@
+//! Which request a path and a method name. Source: the routes of Triton's HTTP server.
+
+use alipes_net::restricted::Group;
+use hyper::Method;
+use smallvec::SmallVec;
+
+/// A request, as its path and method name it. An empty version asks for the highest.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Route<'a> {
+    Live,
+    Ready,
+    Server,
+    ModelReady {
+        model: &'a str,
+        version: &'a str,
+    },
+    ModelMetadata {
+        model: &'a str,
+        version: &'a str,
+    },
+    ModelConfig {
+        model: &'a str,
+        version: &'a str,
+    },
+    Statistics {
+        model: &'a str,
+        version: &'a str,
+    },
+    /// Why its requests wait: an extension of this server.
+    Explain {
+        model: &'a str,
+        version: &'a str,
+    },
+    Infer {
+        model: &'a str,
+        version: &'a str,
+    },
+    /// The state of a live sequence: an extension of this server.
+    SequenceState {
+        model: &'a str,
+        version: &'a str,
+        id: &'a str,
+    },
+    /// Restore a sequence from a state.
+    RestoreSequence {
+        model: &'a str,
+        version: &'a str,
+        id: &'a str,
+    },
+    /// End a sequence and drop its state.
+    EndSequence {
+        model: &'a str,
+        version: &'a str,
+        id: &'a str,
+    },
+    /// `events`: any number of responses, as server-sent events.
+    Generate {
+        model: &'a str,
+        version: &'a str,
+        events: bool,
+    },
+    Index,
+    Load {
+        model: &'a str,
+    },
+    Unload {
+        model: &'a str,
+    },
+    /// A request about clients' shared memory.
+    Region(Region<'a>),
+    LogSettings,
+    ChangeLog,
+    /// Of all models where there is no name.
+    TraceSettings {
+        model: &'a str,
+    },
+    ChangeTracing {
+        model: &'a str,
+    },
+    /// A load or unload that names the repository too, which Triton refuses.
+    NamedRepository,
+    /// The path exists, under another method; `plain` is how Triton labels the answer.
+    WrongMethod {
+        plain: bool,
+    },
+    Unknown,
+}
+
+/// A region of shared memory, and the action on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region<'a> {
+    /// Memory of a GPU.
+    pub cuda: bool,
+    /// The region's name; empty where all of them are meant.
+    pub name: &'a str,
+    pub action: RegionAction,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionAction {
+    Status,
+    Register,
+    Unregister,
+}
+
+impl<'a> Route<'a> {
+    /// The request that a method and a path name; a query string is not part of the path.
+    pub fn of(method: &Method, path: &'a str) -> Route<'a> {
+        // The one route that has to be fast stands first.
+        if let Some(rest) = path.strip_prefix("/v2/models/") {
+            return Route::of_model(method, rest);
+        }
+        match path {
+            "/v2" => get(method, false, Route::Server),
+            "/v2/health/live" => get(method, true, Route::Live),
+            "/v2/health/ready" => get(method, true, Route::Ready),
+            "/v2/logging" => setting(method, Route::LogSettings, Route::ChangeLog),
+            "/v2/trace/setting" => {
+                setting(method, Route::TraceSettings { model: "" }, Route::ChangeTracing { model: "" })
+            }
+            _ => Route::of_prefix(method, path),
+        }
+    }
+
+    /// The group of the route that `path` names. A wrong method changes nothing: Triton asks for the header before it
+    /// looks at the method.
+    pub fn group(&self, path: &'a str) -> Option<Group> {
+        Some(match self {
+            Route::Live | Route::Ready | Route::ModelReady { .. } => Group::Health,
+            Route::Server | Route::ModelMetadata { .. } => Group::Metadata,
+            Route::ModelConfig { .. } => Group::ModelConfig,
+            Route::Statistics { .. } | Route::Explain { .. } => Group::Statistics,
+            Route::Infer { .. }
+            | Route::Generate { .. }
+            | Route::SequenceState { .. }
+            | Route::RestoreSequence { .. }
+            | Route::EndSequence { .. } => Group::Inference,
+            Route::Index | Route::Load { .. } | Route::Unload { .. } | Route::NamedRepository => Group::ModelRepository,
+            Route::Region(_) => Group::SharedMemory,
+            Route::LogSettings | Route::ChangeLog => Group::Logging,
+            Route::TraceSettings { .. } | Route::ChangeTracing { .. } => Group::Trace,
+            // Every path that exists is read with GET or answered to POST.
+            Route::WrongMethod { .. } => {
+                let mut routes = [Method::GET, Method::POST].into_iter().map(|method| Route::of(&method, path));
+                return routes.find(|route| !matches!(route, Route::WrongMethod { .. }))?.group(path);
+            }
+            Route::Unknown => return unknown_group(path),
+        })
+    }
+
+    fn of_prefix(method: &Method, path: &'a str) -> Route<'a> {
+        if let Some(rest) = path.strip_prefix("/v2/repository/") {
+            Route::of_repository(method, rest)
+        } else if let Some(rest) = path.strip_prefix("/v2/systemsharedmemory/") {
+            region(method, rest, false)
+        } else if let Some(rest) = path.strip_prefix("/v2/cudasharedmemory/") {
+            region(method, rest, true)
+        } else {
+            Route::Unknown
+        }
+    }
+
+    fn of_model(method: &Method, rest: &'a str) -> Route<'a> {
+        if rest == "stats" {
+            return get(method, false, Route::Statistics { model: "", version: "" });
+        }
+        let segments: SmallVec<[&str; 6]> = rest.split('/').collect();
+        let (model, version, action) = match segments[..] {
+            [model, "versions", version, ref action @ ..] if is_number(version) => (model, version, action),
+            [_, "versions", ..] | [""] | [] => return Route::Unknown,
+            [model, ref action @ ..] => (model, "", action),
+        };
+        match action {
+            ["infer"] => post(method, true, Route::Infer { model, version }),
+            ["ready"] => get(method, true, Route::ModelReady { model, version }),
+            [] => get(method, false, Route::ModelMetadata { model, version }),
+            ["config"] => get(method, false, Route::ModelConfig { model, version }),
+            ["stats"] => get(method, false, Route::Statistics { model, version }),
+            ["explain"] => get(method, false, Route::Explain { model, version }),
+            ["generate"] => post(method, false, Route::Generate { model, version, events: false }),
+            ["generate_stream"] => post(method, false, Route::Generate { model, version, events: true }),
+            ["sequences", id, "state"] if !id.is_empty() && method == Method::PUT => {
+                Route::RestoreSequence { model, version, id }
+            }
+            ["sequences", id, "state"] if !id.is_empty() && method == Method::DELETE => {
+                Route::EndSequence { model, version, id }
+            }
+            ["sequences", id, "state"] if !id.is_empty() => {
+                get(method, false, Route::SequenceState { model, version, id })
+            }
+            ["trace", "setting"] if version.is_empty() => {
+                setting(method, Route::TraceSettings { model }, Route::ChangeTracing { model })
+            }
+            _ => Route::Unknown,
+        }
+    }
+
+    fn of_repository(method: &Method, rest: &'a str) -> Route<'a> {
+        let parts: Vec<&str> = rest.split('/').collect();
+        match parts[..] {
+            ["index"] | [_, "index"] => post(method, false, Route::Index),
+            ["models", model, "load"] if !model.is_empty() => post(method, false, Route::Load { model }),
+            ["models", model, "unload"] if !model.is_empty() => post(method, false, Route::Unload { model }),
+            [_, "models", _, "load" | "unload"] => post(method, false, Route::NamedRepository),
+            _ => Route::Unknown,
+        }
+    }
+}
+
+/// The group of a path that names no route: that of the routes beside it, so that a restricted listener does not reveal
+/// which paths exist.
+fn unknown_group(path: &str) -> Option<Group> {
+    let segments: SmallVec<[&str; 8]> = path.strip_prefix("/v2/")?.split('/').collect();
+    Some(match segments[..] {
+        ["health", ..] => Group::Health,
+        ["logging", ..] => Group::Logging,
+        ["trace", ..] => Group::Trace,
+        ["repository", ..] => Group::ModelRepository,
+        ["systemsharedmemory" | "cudasharedmemory", ..] => Group::SharedMemory,
+        ["models", _, "versions", _, ref action @ ..] | ["models", _, ref action @ ..] => match action {
+            [] => Group::Metadata,
+            ["ready", ..] => Group::Health,
+            ["config", ..] => Group::ModelConfig,
+            ["stats" | "explain", ..] => Group::Statistics,
+            ["trace", ..] => Group::Trace,
+            _ => Group::Inference,
+        },
+        _ => return None,
+    })
+}
+
+fn is_number(version: &str) -> bool {
+    !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn get<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
+    if method == Method::GET { route } else { Route::WrongMethod { plain } }
+}
+
+fn post<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
+    if method == Method::POST { route } else { Route::WrongMethod { plain } }
+}
+
+/// Settings are read with GET and changed with POST.
+fn setting<'a>(method: &Method, read: Route<'a>, change: Route<'a>) -> Route<'a> {
+    if method == Method::POST { change } else { get(method, false, read) }
+}
+
+/// Shared memory: the last segment names the action, those before it the region.
+fn region<'a>(method: &Method, rest: &'a str, cuda: bool) -> Route<'a> {
+    let (name, action) = match rest.rsplit_once('/') {
+        None => ("", rest),
+        Some((named, action)) => match named.strip_prefix("region/") {
+            Some(name) if !name.is_empty() && !name.contains('/') => (name, action),
+            _ => return Route::Unknown,
+        },
+    };
+    let route = |action| Route::Region(Region { cuda, name, action });
+    match action {
+        "status" => get(method, false, route(RegionAction::Status)),
+        "register" => post(method, false, route(RegionAction::Register)),
+        "unregister" => post(method, false, route(RegionAction::Unregister)),
+        _ => Route::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get_route(path: &str) -> Route<'_> {
+        Route::of(&Method::GET, path)
+    }
+
+    #[test]
+    fn a_path_names_model_and_version() {
+        assert_eq!(get_route("/v2/models/m"), Route::ModelMetadata { model: "m", version: "" });
+        assert_eq!(get_route("/v2/models/m/versions/3"), Route::ModelMetadata { model: "m", version: "3" });
+        assert_eq!(get_route("/v2/models/m/versions/3/ready"), Route::ModelReady { model: "m", version: "3" });
+        let infer = Route::of(&Method::POST, "/v2/models/m/versions/12/infer");
+        assert_eq!(infer, Route::Infer { model: "m", version: "12" });
+    }
+
+    #[test]
+    fn a_version_that_is_no_number_is_no_path() {
+        for path in ["/v2/models/m/versions/two", "/v2/models/m/versions/", "/v2/models/", "/v2/models/m/", "/v2/"] {
+            assert_eq!(get_route(path), Route::Unknown, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_method_is_a_route_of_its_own() {
+        assert_eq!(get_route("/v2/models/m/infer"), Route::WrongMethod { plain: true });
+        assert_eq!(Route::of(&Method::POST, "/v2"), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn a_region_is_named_or_all_are_meant() {
+        let region = |cuda, name, action| Route::Region(Region { cuda, name, action });
+        assert_eq!(get_route("/v2/systemsharedmemory/status"), region(false, "", RegionAction::Status));
+        assert_eq!(get_route("/v2/cudasharedmemory/region/x/status"), region(true, "x", RegionAction::Status));
+        let posted = |path| Route::of(&Method::POST, path);
+        assert_eq!(posted("/v2/systemsharedmemory/region/x/register"), region(false, "x", RegionAction::Register));
+        assert_eq!(posted("/v2/systemsharedmemory/unregister"), region(false, "", RegionAction::Unregister));
+    }
+
+    #[test]
+    fn the_way_to_a_region_is_taken_literally() {
+        for path in ["", "other", "region/x", "region//status", "region/x/y/status", "x/status", "status/"] {
+            assert_eq!(get_route(&format!("/v2/systemsharedmemory/{path}")), Route::Unknown, "{path}");
+        }
+        let wrong = Route::WrongMethod { plain: false };
+        assert_eq!(get_route("/v2/systemsharedmemory/region/x/register"), wrong);
+        assert_eq!(Route::of(&Method::POST, "/v2/cudasharedmemory/status"), wrong);
+    }
+
+    #[test]
+    fn responses_are_generated_one_by_one_or_as_events() {
+        let path = "/v2/models/m/versions/2/generate";
+        let generate = |events| Route::Generate { model: "m", version: "2", events };
+        assert_eq!(Route::of(&Method::POST, path), generate(false));
+        assert_eq!(Route::of(&Method::POST, &format!("{path}_stream")), generate(true));
+        assert_eq!(get_route(path), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn settings_are_read_with_get_and_changed_with_post() {
+        assert_eq!(get_route("/v2/logging"), Route::LogSettings);
+        assert_eq!(Route::of(&Method::POST, "/v2/logging"), Route::ChangeLog);
+        assert_eq!(get_route("/v2/models/m/trace/setting"), Route::TraceSettings { model: "m" });
+        assert_eq!(Route::of(&Method::POST, "/v2/trace/setting"), Route::ChangeTracing { model: "" });
+        assert_eq!(get_route("/v2/models/m/versions/1/trace/setting"), Route::Unknown);
+        for path in ["/v2/logging", "/v2/trace/setting", "/v2/models/m/trace/setting"] {
+            assert_eq!(Route::of(&Method::PUT, path), Route::WrongMethod { plain: false }, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_model_or_one_version_of_it_is_explained() {
+        assert_eq!(get_route("/v2/models/m/explain"), Route::Explain { model: "m", version: "" });
+        assert_eq!(get_route("/v2/models/m/versions/2/explain"), Route::Explain { model: "m", version: "2" });
+        assert_eq!(Route::of(&Method::POST, "/v2/models/m/explain"), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn the_state_of_a_sequence_is_taken_put_and_forgotten() {
+        let path = "/v2/models/m/versions/2/sequences/7/state";
+        assert_eq!(get_route(path), Route::SequenceState { model: "m", version: "2", id: "7" });
+        let put = |path| Route::of(&Method::PUT, path);
+        assert_eq!(put(path), Route::RestoreSequence { model: "m", version: "2", id: "7" });
+        assert_eq!(
+            put("/v2/models/m/sequences/a%20b/state"),
+            Route::RestoreSequence { model: "m", version: "", id: "a%20b" }
+        );
+        assert_eq!(Route::of(&Method::DELETE, path), Route::EndSequence { model: "m", version: "2", id: "7" });
+        assert_eq!(Route::of(&Method::POST, path), Route::WrongMethod { plain: false });
+        for path in ["sequences", "sequences/7", "sequences//state", "sequences/7/state/"] {
+            assert_eq!(get_route(&format!("/v2/models/m/{path}")), Route::Unknown, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_spelling_of_a_path_and_no_method_avoids_its_group() {
+        let known = [
+            ("/v2", Some(Group::Metadata)),
+            ("/v2/models/m", Some(Group::Metadata)),
+            ("/v2/models/m/versions/1", Some(Group::Metadata)),
+            ("/v2/models/m/versions/one", Some(Group::Metadata)),
+            ("/v2/models/m/ready", Some(Group::Health)),
+            ("/v2/models/m/versions/1/ready", Some(Group::Health)),
+            ("/v2/models/m/ready/x", Some(Group::Health)),
+            ("/v2/models/m/infer", Some(Group::Inference)),
+            ("/v2/models/versions/infer", Some(Group::Inference)),
+            ("/v2/models/m/versions/one/infer", Some(Group::Inference)),
+            ("/v2/models/m/versions", Some(Group::Inference)),
+            ("/v2/models/m/generate", Some(Group::Inference)),
+            ("/v2/models/m/generate_stream", Some(Group::Inference)),
+            ("/v2/models/m/sequences/7/state", Some(Group::Inference)),
+            ("/v2/models/m/sequences/7", Some(Group::Inference)),
+            ("/v2/models/m/unheard_of", Some(Group::Inference)),
+            ("/v2/models/m/versions/1/stats", Some(Group::Statistics)),
+            ("/v2/models/stats", Some(Group::Statistics)),
+            ("/v2/models/m/explain", Some(Group::Statistics)),
+            ("/v2/models/m/trace/setting", Some(Group::Trace)),
+            ("/v2/models/m/versions/1/trace/setting", Some(Group::Trace)),
+            ("/v2/trace/setting", Some(Group::Trace)),
+            ("/v2/logging", Some(Group::Logging)),
+            ("/v2/models/m/config", Some(Group::ModelConfig)),
+            ("/v2/repository/index", Some(Group::ModelRepository)),
+            ("/v2/repository/some/index", Some(Group::ModelRepository)),
+            ("/v2/repository/models/m/load", Some(Group::ModelRepository)),
+            ("/v2/repository/models/m/unload", Some(Group::ModelRepository)),
+            ("/v2/repository/some/models/m/load", Some(Group::ModelRepository)),
+            ("/v2/systemsharedmemory", Some(Group::SharedMemory)),
+            ("/v2/systemsharedmemory/status", Some(Group::SharedMemory)),
+            ("/v2/systemsharedmemory/region/x/register", Some(Group::SharedMemory)),
+            ("/v2/cudasharedmemory/region/x/unregister", Some(Group::SharedMemory)),
+            ("/v2/health/live", Some(Group::Health)),
+            ("/v2/health/ready", Some(Group::Health)),
+            ("/v2/health", Some(Group::Health)),
+            ("/v2/", None),
+            ("/v2/models", None),
+            ("/v2models", None),
+            ("/metrics", None),
+            ("/", None),
+        ];
+        for (path, group) in known {
+            for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::HEAD, Method::OPTIONS] {
+                assert_eq!(Route::of(&method, path).group(path), group, "{method} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_named_repository_is_known_and_refused() {
+        assert_eq!(Route::of(&Method::POST, "/v2/repository/some/models/m/load"), Route::NamedRepository);
+    }
+
+    #[test]
+    fn statistics_of_all_models_hide_a_model_of_that_name() {
+        assert_eq!(get_route("/v2/models/stats"), Route::Statistics { model: "", version: "" });
+    }
+}

@@ -1,0 +1,109 @@
+//! Statistics as JSON. Source: Triton's statistics extension, recorded.
+
+use std::collections::BTreeMap;
+
+use alipes_service::{ModelStatistics, Service};
+use alipes_stats::statistics::{BatchTally, Tally};
+use hyper::Response;
+use serde::Serialize;
+
+use super::response::{self, ResponseBody};
+
+/// Answers a request for statistics.
+pub fn statistics(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
+    let found = service.statistics(model, version);
+    response::json_or(found.map(|found| Document { model_stats: found.iter().map(ModelDocument::from).collect() }))
+}
+
+#[derive(Serialize)]
+struct Document {
+    model_stats: Vec<ModelDocument>,
+}
+
+#[derive(Serialize)]
+struct ModelDocument {
+    name: String,
+    version: String,
+    last_inference: u64,
+    inference_count: u64,
+    execution_count: u64,
+    inference_stats: InferenceDocument,
+    response_stats: BTreeMap<String, ()>,
+    batch_stats: Vec<BatchDocument>,
+    memory_usage: [(); 0],
+}
+
+#[derive(Serialize)]
+struct InferenceDocument {
+    success: TallyDocument,
+    fail: TallyDocument,
+    queue: TallyDocument,
+    #[serde(flatten)]
+    compute: ComputeDocument,
+    cache_hit: TallyDocument,
+    cache_miss: TallyDocument,
+}
+
+#[derive(Serialize)]
+struct ComputeDocument {
+    compute_input: TallyDocument,
+    compute_infer: TallyDocument,
+    compute_output: TallyDocument,
+}
+
+#[derive(Serialize)]
+struct BatchDocument {
+    batch_size: u32,
+    #[serde(flatten)]
+    compute: ComputeDocument,
+}
+
+#[derive(Serialize)]
+struct TallyDocument {
+    count: u64,
+    ns: u64,
+}
+
+impl From<Tally> for TallyDocument {
+    fn from(tally: Tally) -> Self {
+        TallyDocument { count: tally.count, ns: tally.ns }
+    }
+}
+
+impl From<BatchTally> for ComputeDocument {
+    fn from(tally: BatchTally) -> Self {
+        ComputeDocument {
+            compute_input: tally.compute_input.into(),
+            compute_infer: tally.compute_infer.into(),
+            compute_output: tally.compute_output.into(),
+        }
+    }
+}
+
+impl From<&ModelStatistics> for ModelDocument {
+    fn from(statistics: &ModelStatistics) -> Self {
+        let books = &statistics.books;
+        ModelDocument {
+            name: statistics.name.clone(),
+            version: statistics.version.to_string(),
+            last_inference: books.last_inference_ms,
+            inference_count: books.inference_count,
+            execution_count: books.execution_count,
+            inference_stats: InferenceDocument {
+                success: books.success.into(),
+                fail: books.fail.into(),
+                queue: books.queue.into(),
+                compute: books.compute.into(),
+                cache_hit: books.cache_hit.into(),
+                cache_miss: books.cache_miss.into(),
+            },
+            response_stats: BTreeMap::new(),
+            batch_stats: books.batches.iter().map(|(&rows, &tally)| batch_document(rows, tally)).collect(),
+            memory_usage: [],
+        }
+    }
+}
+
+fn batch_document(rows: u32, tally: BatchTally) -> BatchDocument {
+    BatchDocument { batch_size: rows, compute: tally.into() }
+}

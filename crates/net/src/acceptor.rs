@@ -1,0 +1,123 @@
+//! Accepts the connections of one listener: admits them while there is capacity, and rejects the others.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use alipes_protocol::limits;
+use alipes_stats::events::{Event, EventQueue};
+use tokio::sync::{Semaphore, mpsc, watch};
+
+use super::capacity::{Capacity, ConnectionPermit, reject};
+use super::connection::Accepted;
+use super::listener::ListeningSocket;
+use super::network::Phase;
+use super::policy::ListenerPolicy;
+use super::protocol::Protocol;
+use super::tls::Tls;
+
+/// Pause after a failed accept, which mostly means that descriptors have run out: the loop must not spin on it.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// Interval between two log lines about rejected connections.
+const NOTICE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// An admitted connection on its way to the network thread that serves it.
+pub struct Connection {
+    pub stream: Accepted,
+    pub protocol: Arc<dyn Protocol>,
+    pub tls: Option<Arc<Tls>>,
+    pub permit: ConnectionPermit,
+}
+
+/// Accepts the connections of one listener.
+pub struct Acceptor {
+    protocol: Arc<dyn Protocol>,
+    tls: Option<Arc<Tls>>,
+    capacity: Arc<Capacity>,
+    events: Arc<EventQueue>,
+    /// Permits to send a rejected client the reason.
+    rejections: Arc<Semaphore>,
+    /// When rejections were last logged.
+    last_notice: Cell<Option<Instant>>,
+}
+
+impl Acceptor {
+    /// An acceptor whose connections count against `capacity`.
+    pub fn new(
+        protocol: Arc<dyn Protocol>,
+        tls: Option<Arc<Tls>>,
+        capacity: Arc<Capacity>,
+        events: Arc<EventQueue>,
+    ) -> Acceptor {
+        let rejections = Arc::new(Semaphore::new(limits::REFUSALS_AT_A_TIME));
+        Acceptor { protocol, tls, capacity, events, rejections, last_notice: Cell::new(None) }
+    }
+
+    fn policy(&self) -> &ListenerPolicy {
+        self.protocol.policy()
+    }
+
+    /// Reloads the listener's certificate when its files change; none where it is never reloaded.
+    pub fn reload(&self) -> Option<impl Future<Output = ()> + use<>> {
+        let tls = Arc::clone(self.tls.as_ref()?);
+        Some(tls.reload(self.policy().tls_reload_interval()?, Arc::clone(&self.events)))
+    }
+
+    /// Accepts connections and assigns them to the network threads in turn, until the listener closes.
+    pub async fn run(
+        self,
+        socket: ListeningSocket,
+        threads: Vec<mpsc::UnboundedSender<Connection>>,
+        mut phase: watch::Receiver<Phase>,
+    ) {
+        let Ok(socket) = socket.adopt() else { return };
+        let last = self.policy().kind.closes_in();
+        for thread in threads.iter().cycle() {
+            let accepted = tokio::select! {
+                accepted = socket.accept() => accepted,
+                _ = phase.wait_for(|phase| *phase >= last) => return,
+            };
+            match accepted {
+                Ok(stream) => self.admit(stream, thread),
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    }
+
+    fn admit(&self, stream: Accepted, thread: &mpsc::UnboundedSender<Connection>) {
+        match self.capacity.acquire() {
+            Some(permit) => {
+                let (protocol, tls) = (Arc::clone(&self.protocol), self.tls.clone());
+                let _ = thread.send(Connection { stream, protocol, tls, permit });
+            }
+            None => {
+                self.log_rejection();
+                self.reject(stream);
+            }
+        }
+    }
+
+    /// Logs that connections are rejected, at most once in an interval.
+    fn log_rejection(&self) {
+        if self.last_notice.get().is_some_and(|last| alipes_clock::elapsed(last) < NOTICE_INTERVAL) {
+            return;
+        }
+        self.last_notice.set(Some(alipes_clock::now()));
+        let (listener, most) = (self.policy().kind.name(), self.capacity.most());
+        let text = format!("{listener} connections are refused: {most} are open, see --max-connections");
+        self.events.tell(Event::Notice { level: 1, text });
+    }
+
+    /// Sends the client the reason; closes without one while too many clients are being sent theirs.
+    fn reject(&self, stream: Accepted) {
+        let Ok(permit) = Arc::clone(&self.rejections).try_acquire_owned() else { return };
+        let (encrypted, most) = (self.tls.is_some(), self.capacity.most());
+        if let Ok(stream) = stream.adopt() {
+            tokio::spawn(async move {
+                reject(encrypted, most, stream).await;
+                drop(permit);
+            });
+        }
+    }
+}

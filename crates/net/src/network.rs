@@ -1,0 +1,176 @@
+//! The network threads: each runs its own event loop, and one of them accepts connections for all.
+//!
+//! A connection stays on its thread for life, so that threads share nothing on the request path but the model's queue.
+//! Assigning connections in turn keeps a handful of busy ones spread evenly, which the kernel's own choice between
+//! several listening sockets does not.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use alipes_protocol::limits;
+use alipes_stats::events::EventQueue;
+use alipes_stats::priority::{self, Priority};
+use tokio::runtime;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::acceptor::{Acceptor, Connection};
+use super::capacity::Capacity;
+use super::connection::{Accepted, Socket, TransportStream};
+use super::listener::Listener;
+use super::policy::ListenerKind;
+use super::protocol::Shutdown;
+use super::tls::Tls;
+
+/// How far the network has come with stopping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub enum Phase {
+    /// Connections are accepted and requests served.
+    Open,
+    /// Nothing is accepted; connections end after the request they are in. Metrics stay up.
+    Draining,
+    /// Everything ends now.
+    Closed,
+}
+
+/// Work of the server on each network thread, beside its connections.
+#[derive(Clone, Copy)]
+pub struct ThreadHooks {
+    /// Called on the event loop before its first connection.
+    pub start: fn(),
+    /// Called on the thread after its event loop has ended.
+    pub stop: fn(),
+}
+
+/// The settings of the network.
+pub struct NetworkOptions {
+    /// Network threads.
+    pub threads: usize,
+    /// Most connections at a time, but for those of the metrics listener; 0 takes what descriptors allow.
+    pub max_connections: usize,
+    /// Where rejected connections and reloaded certificates are logged.
+    pub events: Arc<EventQueue>,
+    /// What else runs on each thread.
+    pub hooks: ThreadHooks,
+}
+
+/// The running network threads.
+pub struct Network {
+    phase: watch::Sender<Phase>,
+    threads: Vec<JoinHandle<()>>,
+    event_loops: Vec<runtime::Handle>,
+    connections: Vec<mpsc::UnboundedSender<Connection>>,
+    max_connections: usize,
+    events: Arc<EventQueue>,
+}
+
+impl Network {
+    /// Starts the threads; nothing is accepted yet.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses a thread or an event loop.
+    pub fn start(options: NetworkOptions) -> io::Result<Network> {
+        let NetworkOptions { threads, max_connections, events, hooks } = options;
+        let (phase, watching) = watch::channel(Phase::Open);
+        let (connections, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
+        let mut network = Network {
+            phase,
+            threads: Vec::with_capacity(threads),
+            event_loops: Vec::with_capacity(threads),
+            connections,
+            max_connections,
+            events,
+        };
+        for (number, receiver) in receivers.into_iter().enumerate() {
+            let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+            network.event_loops.push(runtime.handle().clone());
+            let phase = watching.clone();
+            let handle = thread::Builder::new().name(format!("alipes-net-{number}"));
+            network.threads.push(handle.spawn(move || {
+                priority::set(Priority::Network);
+                runtime.block_on(async {
+                    (hooks.start)();
+                    serve_connections(receiver, phase).await;
+                });
+                (hooks.stop)();
+            })?);
+        }
+        Ok(network)
+    }
+
+    /// The event loops of the threads.
+    pub fn event_loops(&self) -> &[runtime::Handle] {
+        &self.event_loops
+    }
+
+    /// Begins to accept.
+    pub fn open(&self, listeners: Vec<Listener>) {
+        let Some(accepting) = self.event_loops.first() else { return };
+        let capacity = Capacity::new(self.max_connections);
+        for Listener { socket, protocol, tls } in listeners {
+            // Metrics report on a server that is full.
+            let capacity = match protocol.policy().kind {
+                ListenerKind::Metrics => Capacity::new(limits::METRICS_MAX_CONNECTIONS),
+                ListenerKind::Http | ListenerKind::Grpc => Arc::clone(&capacity),
+            };
+            let acceptor = Acceptor::new(protocol, tls, capacity, Arc::clone(&self.events));
+            if let Some(reload) = acceptor.reload() {
+                accepting.spawn(reload);
+            }
+            accepting.spawn(acceptor.run(socket, self.connections.clone(), self.phase.subscribe()));
+        }
+    }
+
+    /// Accepts nothing more and lets connections end after the request they are in.
+    pub fn drain(&self) {
+        self.phase.send_replace(Phase::Draining);
+    }
+
+    /// Ends everything and waits for the threads.
+    pub fn close(self) {
+        self.phase.send_replace(Phase::Closed);
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Serves the connections that this thread is assigned, until everything ends.
+async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mut phase: watch::Receiver<Phase>) {
+    let mut connections = JoinSet::new();
+    let watching = phase.clone();
+    let closed = async move { drop(phase.wait_for(|phase| *phase == Phase::Closed).await) };
+    tokio::pin!(closed);
+    loop {
+        tokio::select! {
+            Some(connection) = receiver.recv() => {
+                connections.spawn(serve(connection, watching.clone()));
+            }
+            Some(_) = connections.join_next() => {}
+            () = &mut closed => return,
+        }
+    }
+}
+
+async fn serve(connection: Connection, phase: watch::Receiver<Phase>) {
+    let Connection { stream, protocol, tls, permit } = connection;
+    let (kind, timeouts) = (protocol.policy().kind, protocol.policy().timeouts);
+    let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head).await else { return };
+    let transport = TransportStream::new(socket, timeouts.stall);
+    protocol.serve(transport, Shutdown::new(phase, kind.closes_in())).await;
+    drop(permit);
+}
+
+/// The connection, encrypted where it has to be; none where the handshake fails or takes too long.
+async fn encrypt(stream: Accepted, tls: Option<&Tls>, timeout: Option<Duration>) -> Option<Socket> {
+    let stream = stream.adopt().ok()?;
+    let Some(tls) = tls else { return Some(Socket::Plain(stream)) };
+    let handshake = tls.accept(stream);
+    match timeout {
+        Some(timeout) => tokio::time::timeout(timeout, handshake).await.ok()?.ok(),
+        None => handshake.await.ok(),
+    }
+}

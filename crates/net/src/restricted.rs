@@ -1,0 +1,163 @@
+//! Groups of requests that need a header with an agreed value. Source: Triton's flags `--http-restricted-api` and
+//! `--grpc-restricted-protocol`, whose groups these are. The routes of HTTP and the methods of gRPC name their groups.
+//!
+//! The comparison takes the same time wherever the values differ. It is no substitute for encryption: anyone who reads
+//! the connection reads the value.
+
+use std::hint::black_box;
+
+use alipes_spec::RestrictionSpec;
+use http::HeaderMap;
+
+/// A group of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Health and readiness.
+    Health,
+    /// Metadata of the server and of models.
+    Metadata,
+    /// Inference, and the states of sequences.
+    Inference,
+    /// Regions of shared memory.
+    SharedMemory,
+    /// Configurations of models.
+    ModelConfig,
+    /// Index, load and unload.
+    ModelRepository,
+    /// Statistics, and what they explain.
+    Statistics,
+    /// Trace settings.
+    Trace,
+    /// Log settings.
+    Logging,
+}
+
+impl Group {
+    /// Every group.
+    pub const ALL: [Group; 9] = [
+        Group::Health,
+        Group::Metadata,
+        Group::Inference,
+        Group::SharedMemory,
+        Group::ModelConfig,
+        Group::ModelRepository,
+        Group::Statistics,
+        Group::Trace,
+        Group::Logging,
+    ];
+
+    /// The name that the flags take.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Health => "health",
+            Group::Metadata => "metadata",
+            Group::Inference => "inference",
+            Group::SharedMemory => "shared-memory",
+            Group::ModelConfig => "model-config",
+            Group::ModelRepository => "model-repository",
+            Group::Statistics => "statistics",
+            Group::Trace => "trace",
+            Group::Logging => "logging",
+        }
+    }
+}
+
+/// Prefix of a key in gRPC metadata.
+const GRPC_PREFIX: &str = "triton-grpc-protocol-";
+
+/// Which groups need which header.
+#[derive(Debug, Default)]
+pub struct Restrictions {
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    groups: Vec<Group>,
+    header: String,
+    value: Vec<u8>,
+}
+
+impl Restrictions {
+    /// The restrictions of the HTTP listener.
+    pub fn http(specs: &[RestrictionSpec]) -> Restrictions {
+        Restrictions::new(specs, "")
+    }
+
+    /// The restrictions of the gRPC listener.
+    pub fn grpc(specs: &[RestrictionSpec]) -> Restrictions {
+        Restrictions::new(specs, GRPC_PREFIX)
+    }
+
+    fn new(specs: &[RestrictionSpec], prefix: &str) -> Restrictions {
+        let rule = |spec: &RestrictionSpec| Rule {
+            groups: Group::ALL
+                .into_iter()
+                .filter(|group| spec.groups.iter().any(|name| name == group.name()))
+                .collect(),
+            header: format!("{prefix}{}", spec.header),
+            value: spec.value.as_bytes().to_vec(),
+        };
+        Restrictions { rules: specs.iter().map(rule).collect() }
+    }
+
+    /// Whether nothing is restricted.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The header that a request of a group lacks; none where the request is allowed.
+    pub fn missing_header(&self, group: Group, headers: &HeaderMap) -> Option<&str> {
+        let rule = self.rules.iter().find(|rule| rule.groups.contains(&group))?;
+        let given = headers.get(rule.header.as_str()).map(|value| value.as_bytes());
+        (!given.is_some_and(|given| same(given, &rule.value))).then_some(&rule.header)
+    }
+}
+
+/// Whether two texts are the same, in a time that depends on their lengths alone.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differences, (a, b)| black_box(differences | (a ^ b))) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue};
+
+    use super::*;
+
+    fn restrictions() -> Vec<RestrictionSpec> {
+        let groups = vec!["inference".to_owned(), "health".to_owned()];
+        vec![RestrictionSpec { groups, header: "Key".to_owned(), value: "word".to_owned() }]
+    }
+
+    fn with(header: &'static str, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(header.parse().unwrap(), HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn a_restricted_request_needs_the_header_and_its_value() {
+        let http = Restrictions::http(&restrictions());
+        assert_eq!(http.missing_header(Group::Inference, &HeaderMap::new()), Some("Key"));
+        for value in ["", "wor", "wordy", "Word"] {
+            assert_eq!(http.missing_header(Group::Inference, &with("key", value)), Some("Key"), "{value}");
+        }
+        assert_eq!(http.missing_header(Group::Inference, &with("key", "word")), None);
+        assert_eq!(http.missing_header(Group::Metadata, &HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn grpc_expects_the_key_behind_a_prefix() {
+        let grpc = Restrictions::grpc(&restrictions());
+        assert_eq!(grpc.missing_header(Group::Inference, &with("key", "word")), Some("triton-grpc-protocol-Key"));
+        assert_eq!(grpc.missing_header(Group::Inference, &with("triton-grpc-protocol-key", "word")), None);
+        assert!(grpc.missing_header(Group::Health, &HeaderMap::new()).is_some());
+    }
+
+    #[test]
+    fn every_group_stands_once_in_the_list_of_all() {
+        let mut names = Group::ALL.map(Group::name);
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+}

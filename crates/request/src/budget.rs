@@ -1,0 +1,324 @@
+//! The bytes in flight: what the requests and answers that are in the house take, and the bound on it.
+//!
+//! A body is charged as room is made for it, so a length that is only announced holds nothing, and is looked at before
+//! the first byte is read: what cannot fit is refused at once. The charge goes with the largest tensor of the request
+//! and ends when that is let go of, however the request ends and whoever has left. Answers are counted in the same way
+//! until the connection has sent them. Their memory is taken already, so one may overrun the limit; while it is overrun,
+//! further answers and all requests are refused, the smallest included, since nobody knows how much comes of them.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use alipes_protocol::limits::{BUDGET_FREE_BYTES, BUDGET_LARGE_BYTES};
+use alipes_protocol::{Code, InferError, InferRequest, Tensor};
+use alipes_shared_memory::Held;
+use bytes::Bytes;
+
+/// What of the budget is kept back for requests that are not large, so that they still pass beside those that are.
+const KEPT_SHARE: u64 = 8;
+
+/// Bytes that are taken, and how many may be.
+#[derive(Debug)]
+pub struct Budget {
+    used: AtomicU64,
+    limit: u64,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub fn new(limit: u64) -> Arc<Budget> {
+        Arc::new(Budget { used: AtomicU64::new(0), limit })
+    }
+
+    /// Bytes that are taken.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Whether a body of so many bytes could be had now.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where it could not.
+    pub fn check(&self, announced: u64) -> Result<(), InferError> {
+        let fits = announced <= BUDGET_FREE_BYTES || self.used().saturating_add(announced) <= self.ceiling(announced);
+        if fits { Ok(()) } else { Err(self.exhausted("a body", announced)) }
+    }
+
+    /// Whether answers take more than there is.
+    pub fn is_overrun(&self) -> bool {
+        self.used() > self.limit
+    }
+
+    /// What may be in use, a body of so many bytes included.
+    fn ceiling(&self, bytes: u64) -> u64 {
+        if bytes > BUDGET_LARGE_BYTES { self.limit - self.limit / KEPT_SHARE } else { self.limit }
+    }
+
+    fn take(&self, more: u64, whole: u64) -> Result<(), InferError> {
+        let before = self.used.fetch_add(more, Ordering::Relaxed);
+        if before.saturating_add(more) <= self.ceiling(whole) {
+            return Ok(());
+        }
+        self.used.fetch_sub(more, Ordering::Relaxed);
+        Err(self.exhausted("a body", whole))
+    }
+
+    fn exhausted(&self, what: &str, bytes: u64) -> InferError {
+        let text = format!(
+            "{what} of {bytes} bytes does not fit beside the requests and answers in flight, which take {} of {} bytes; \
+             try again later, or give the server more with --max-inflight-bytes",
+            self.used(),
+            self.limit
+        );
+        InferError::new(Code::Overloaded, text)
+    }
+}
+
+/// What one body takes of the budget, until it is dropped.
+#[derive(Debug, Default)]
+pub struct Charge {
+    // None as long as nothing is taken: a small body costs one comparison.
+    budget: Option<Arc<Budget>>,
+    bytes: u64,
+}
+
+impl Charge {
+    /// Takes as much as a body of so many bytes needs; it never shrinks.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where it cannot be had; what was taken before is kept.
+    pub fn grow(&mut self, budget: &Arc<Budget>, bytes: usize) -> Result<(), InferError> {
+        let bytes = bytes as u64;
+        if bytes <= BUDGET_FREE_BYTES || bytes <= self.bytes {
+            return Ok(());
+        }
+        budget.take(bytes - self.bytes, bytes)?;
+        self.bytes = bytes;
+        self.budget.get_or_insert_with(|| Arc::clone(budget));
+        Ok(())
+    }
+
+    /// Counts an answer of so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where answers take more than there is already.
+    pub fn of_answer(budget: &Arc<Budget>, bytes: u64) -> Result<Charge, InferError> {
+        if bytes > BUDGET_FREE_BYTES && budget.is_overrun() {
+            return Err(budget.exhausted("an answer", bytes));
+        }
+        Ok(Charge::of_taken(budget, bytes))
+    }
+
+    /// Counts so many bytes that take the place of others, whatever else is in use.
+    pub fn of_taken(budget: &Arc<Budget>, bytes: u64) -> Charge {
+        if bytes <= BUDGET_FREE_BYTES {
+            return Charge::default();
+        }
+        budget.used.fetch_add(bytes, Ordering::Relaxed);
+        Charge { budget: Some(Arc::clone(budget)), bytes }
+    }
+
+    /// Hands the charge of a body to the request that it has become: it ends with the request's largest tensor.
+    ///
+    /// Numbers that came as text may take more now, and are charged for it; what lies in its caller's regions takes none
+    /// of the server's memory.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where there is no room for what the body has become, or for any request.
+    pub fn ride(mut self, budget: &Arc<Budget>, request: &mut InferRequest, held: &Held) -> Result<(), InferError> {
+        if budget.is_overrun() {
+            return Err(budget.exhausted("a request", bytes_of(&request.inputs) as u64));
+        }
+        if held.is_empty() {
+            self.grow(budget, bytes_of(&request.inputs))?;
+        }
+        self.ride_on(&mut request.inputs);
+        Ok(())
+    }
+
+    fn ride_on(self, tensors: &mut [Tensor]) {
+        if self.budget.is_none() {
+            return;
+        }
+        if let Some(largest) = tensors.iter_mut().max_by_key(|tensor| tensor.data.len()) {
+            largest.data = self.over(mem::take(&mut largest.data));
+        }
+    }
+
+    /// The same bytes, with which the charge ends.
+    pub fn over(self, data: Bytes) -> Bytes {
+        if self.budget.is_none() {
+            return data;
+        }
+        Bytes::from_owner(Charged { data, _charge: self })
+    }
+}
+
+/// Counts the outputs of an answer until the last of their bytes is sent.
+///
+/// # Errors
+///
+/// As `Charge::of_answer`.
+pub fn count_answer(budget: &Arc<Budget>, outputs: &mut [Tensor]) -> Result<(), InferError> {
+    Charge::of_answer(budget, bytes_of(outputs) as u64)?.ride_on(outputs);
+    Ok(())
+}
+
+fn bytes_of(tensors: &[Tensor]) -> usize {
+    tensors.iter().map(|tensor| tensor.data.len()).sum()
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Bytes that a charge goes with.
+struct Charged {
+    data: Bytes,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Charged {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alipes_protocol::{Datatype, Tensor};
+
+    use super::*;
+
+    const LIMIT: u64 = 8 << 20;
+
+    fn tensor(name: &str, length: usize) -> Tensor {
+        let (shape, data) = ([length as i64].into_iter().collect(), Bytes::from(vec![7; length]));
+        Tensor { name: name.into(), datatype: Datatype::Uint8, shape, data }
+    }
+
+    fn grown(budget: &Arc<Budget>, bytes: usize) -> Result<Charge, InferError> {
+        let mut charge = Charge::default();
+        charge.grow(budget, bytes).map(|()| charge)
+    }
+
+    #[test]
+    fn what_is_taken_is_given_back() {
+        let budget = Budget::new(LIMIT);
+        let mut charge = grown(&budget, 10_000).unwrap();
+        charge.grow(&budget, 9_000).unwrap();
+        assert_eq!(budget.used(), 10_000);
+        charge.grow(&budget, 70_000).unwrap();
+        assert_eq!(budget.used(), 70_000);
+        drop(charge);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn beyond_the_limit_nothing_more_is_taken() {
+        let budget = Budget::new(LIMIT);
+        let held = grown(&budget, 6 << 20).unwrap();
+        let refused = grown(&budget, 2 << 20).unwrap_err();
+        assert_eq!(refused.code, Code::Overloaded);
+        assert!(refused.message.starts_with("a body of 2097152 bytes does not fit beside"), "{}", refused.message);
+        assert_eq!(budget.used(), 6 << 20);
+        assert!(budget.check(2 << 20).is_err());
+        drop(held);
+        assert_eq!(budget.check(2 << 20), Ok(()));
+    }
+
+    #[test]
+    fn a_body_of_exactly_the_limit_fits_and_one_byte_more_does_not() {
+        let budget = Budget::new(100_000);
+        assert!(grown(&budget, 100_000).is_ok());
+        assert!(grown(&budget, 100_001).is_err());
+        assert_eq!((budget.check(100_000), budget.check(100_001).is_err()), (Ok(()), true));
+        assert!(budget.check(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn large_bodies_leave_room_for_others_and_small_ones_are_free() {
+        let budget = Budget::new(LIMIT);
+        let large = grown(&budget, (LIMIT - LIMIT / KEPT_SHARE) as usize).unwrap();
+        assert!(grown(&budget, BUDGET_LARGE_BYTES as usize + 1).is_err());
+        let others = [grown(&budget, BUDGET_LARGE_BYTES as usize), grown(&budget, 5000)];
+        assert!(others.iter().all(Result::is_ok));
+        let full = Charge::of_answer(&budget, LIMIT).unwrap();
+        assert!(grown(&budget, 5000).is_err());
+        assert!(grown(&budget, BUDGET_FREE_BYTES as usize).is_ok());
+        drop((large, others, full));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_charge_ends_with_the_tensor_that_it_rides_on() {
+        let budget = Budget::new(LIMIT);
+        let mut request = InferRequest { inputs: vec![tensor("a", 10), tensor("b", 9000)], ..InferRequest::default() };
+        let address = request.inputs[1].data.as_ptr();
+        grown(&budget, 9010).unwrap().ride(&budget, &mut request, &Held::default()).unwrap();
+        assert_eq!(request.inputs[1].data.as_ptr(), address);
+        let slice = request.inputs[1].data.slice(100..200);
+        drop(request);
+        assert_eq!((budget.used(), &slice[..2]), (9010, &[7, 7][..]));
+        drop(slice);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_request_without_tensors_gives_its_charge_back() {
+        let budget = Budget::new(LIMIT);
+        grown(&budget, 9010).unwrap().ride(&budget, &mut InferRequest::default(), &Held::default()).unwrap();
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn what_grows_when_it_is_read_is_charged_for_what_it_has_become() {
+        let budget = Budget::new(100_000);
+        let request = |length| InferRequest { inputs: vec![tensor("a", length)], ..InferRequest::default() };
+        let mut grows = request(80_000);
+        grown(&budget, 20_000).unwrap().ride(&budget, &mut grows, &Held::default()).unwrap();
+        assert_eq!(budget.used(), 80_000);
+        let refused = Charge::default().ride(&budget, &mut request(20_001), &Held::default()).unwrap_err();
+        assert_eq!((refused.code, budget.used()), (Code::Overloaded, 80_000));
+    }
+
+    #[test]
+    fn an_answer_is_counted_until_the_last_slice_of_its_largest_output_is_gone() {
+        let budget = Budget::new(LIMIT);
+        let mut outputs = [tensor("a", 10), tensor("b", 2 * LIMIT as usize)];
+        count_answer(&budget, &mut outputs).unwrap();
+        assert_eq!(budget.used(), 2 * LIMIT + 10);
+        let slice = outputs[1].data.slice(..1);
+        drop(outputs);
+        assert_eq!(budget.used(), 2 * LIMIT + 10);
+        drop(slice);
+        assert_eq!(budget.used(), 0);
+        count_answer(&budget, &mut [tensor("a", BUDGET_FREE_BYTES as usize)]).unwrap();
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn one_answer_may_overrun_the_limit_and_while_it_does_nothing_else_is_taken_in() {
+        let budget = Budget::new(LIMIT);
+        let mut small = InferRequest { inputs: vec![tensor("a", 4)], ..InferRequest::default() };
+        let mut first = [tensor("a", LIMIT as usize + 1)];
+        count_answer(&budget, &mut first).unwrap();
+        let refused = count_answer(&budget, &mut [tensor("a", 5000)]).unwrap_err();
+        assert_eq!(refused.code, Code::Overloaded);
+        assert!(refused.message.starts_with("an answer of 5000 bytes does not fit beside"), "{}", refused.message);
+        assert!(count_answer(&budget, &mut [tensor("a", 10)]).is_ok());
+        assert!(Charge::default().ride(&budget, &mut small, &Held::default()).is_err());
+        drop(first);
+        assert!(Charge::default().ride(&budget, &mut small, &Held::default()).is_ok());
+        assert_eq!(budget.used(), 0);
+    }
+}

@@ -1,0 +1,188 @@
+//! Each refusal with its text, and what a fitting request becomes.
+
+use alipes_protocol::RequestedOutput;
+use alipes_spec::ModelSpec;
+
+use super::*;
+
+fn port(name: &str, datatype: &str, dims: &[i64], more: &str) -> String {
+    format!(r#"{{"name":"{name}","datatype":"{datatype}","dims":{dims:?}{more}}}"#)
+}
+
+fn model(max_batch_size: u32, inputs: &[String]) -> ModelSpec {
+    let document = format!(
+        r#"{{"schema":1,"name":"m","version":1,"platform":"p","max_batch_size":{max_batch_size},
+        "inputs":[{}],"outputs":[{},{}],"scheduling":{{"kind":"direct"}},"instances":["m_0"],
+        "engine":{{"kind":"onnxruntime","library":"","model_path":"","intra_op_threads":1,"inter_op_threads":1,
+        "execution_mode":"sequential","graph_optimization":"all","session_config":{{}},"memory_arena":true}},
+        "config_json":"","config_proto":"","metric_tags":{{}}}}"#,
+        inputs.join(","),
+        port("Y", "INT32", &[4], ""),
+        port("Z", "INT32", &[4], "")
+    );
+    serde_json::from_str(&document).unwrap()
+}
+
+fn two_inputs() -> ModelSpec {
+    model(8, &[port("A", "INT32", &[4], ""), port("B", "INT32", &[4], "")])
+}
+
+fn tensor(name: &str, shape: &[i64]) -> Tensor {
+    let elements = shape::element_count(shape).unwrap_or(0);
+    Tensor {
+        name: name.into(),
+        datatype: Datatype::Int32,
+        shape: shape.iter().copied().collect(),
+        data: Bytes::from(vec![0; elements * 4]),
+    }
+}
+
+fn request(inputs: Vec<Tensor>) -> InferRequest {
+    InferRequest { inputs, ..InferRequest::default() }
+}
+
+fn refusal(model: &ModelSpec, inputs: Vec<Tensor>) -> String {
+    check_request(model, request(inputs)).unwrap_err().message
+}
+
+#[test]
+fn a_fitting_request_keeps_the_models_order_and_counts_its_rows() {
+    let checked = check_request(&two_inputs(), request(vec![tensor("B", &[3, 4]), tensor("A", &[3, 4])])).unwrap();
+    assert_eq!(checked.inputs.iter().map(|input| input.index).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!((checked.rows, &checked.outputs[..]), (3, &[0, 1][..]));
+}
+
+#[test]
+fn outputs_come_in_the_models_order_and_once() {
+    let mut asked = request(vec![tensor("A", &[1, 4]), tensor("B", &[1, 4])]);
+    asked.outputs = ["Z", "Y", "Z"].map(|name| RequestedOutput { name: name.into(), ..Default::default() }).into();
+    assert_eq!(check_request(&two_inputs(), asked.clone()).unwrap().outputs[..], [0, 1]);
+    asked.outputs[0].name = "NONE".into();
+    let refused = check_request(&two_inputs(), asked).unwrap_err();
+    assert_eq!(refused.message, "unexpected inference output 'NONE' for model 'm'");
+}
+
+#[test]
+fn a_wrong_shape_names_what_was_expected_and_got() {
+    let text = refusal(&two_inputs(), vec![tensor("A", &[1, 5]), tensor("B", &[1, 4])]);
+    assert!(text.starts_with("[request id: <id_unknown>] unexpected shape for input 'A' for model 'm'. Expected [-1,4], got [1,5]. NOTE: "), "{text}");
+    let text = refusal(&model(0, &[port("A", "INT32", &[2, 3], "")]), vec![tensor("A", &[3, 2])]);
+    assert_eq!(
+        text,
+        "[request id: <id_unknown>] unexpected shape for input 'A' for model 'm'. Expected [2,3], got [3,2]. "
+    );
+}
+
+#[test]
+fn the_requests_id_stands_in_front() {
+    let asked = InferRequest { id: "seven".into(), ..request(vec![tensor("A", &[9, 4]), tensor("B", &[9, 4])]) };
+    let refused = check_request(&two_inputs(), asked).unwrap_err();
+    assert_eq!(refused.message, "[request id: seven] inference request batch-size must be <= 8 for 'm'");
+}
+
+#[test]
+fn an_input_may_be_given_once() {
+    let text = refusal(&two_inputs(), vec![tensor("B", &[1, 4]), tensor("A", &[1, 4]), tensor("B", &[1, 4])]);
+    assert_eq!(text, "[request id: <id_unknown>] input 'B' already exists in request");
+}
+
+#[test]
+fn rows_must_agree() {
+    let text = refusal(&two_inputs(), vec![tensor("A", &[2, 4]), tensor("B", &[1, 4])]);
+    assert_eq!(text, "[request id: <id_unknown>] input 'A' batch size does not match other inputs for 'm'");
+    let text = refusal(&two_inputs(), vec![tensor("A", &[]), tensor("B", &[1, 4])]);
+    assert_eq!(text, "[request id: <id_unknown>] input 'A' has no shape but model requires batch dimension for 'm'");
+}
+
+#[test]
+fn a_size_that_is_not_given_is_refused() {
+    let model = model(0, &[port("A", "INT32", &[-1], "")]);
+    let text = refusal(&model, vec![tensor("A", &[-1])]);
+    assert!(text.contains("All input dimensions should be specified for input 'A' for model 'm', got [-1]"), "{text}");
+}
+
+#[test]
+fn an_absurd_shape_is_refused_without_being_believed() {
+    let model = model(0, &[port("A", "INT32", &[-1, -1], "")]);
+    let text = refusal(&model, vec![tensor("A", &[1 << 40, 1 << 40])]);
+    assert!(text.contains("causes total element count to exceed maximum size of 9223372036854775807"), "{text}");
+    let absurd = Tensor { shape: [1 << 31, 1 << 31].into_iter().collect(), ..tensor("A", &[0, 0]) };
+    let text = refusal(&model, vec![absurd]);
+    assert!(text.contains("byte size"), "{text}");
+}
+
+#[test]
+fn bytes_must_fit_the_shape() {
+    let short = Tensor { data: Bytes::from_static(&[0; 12]), ..tensor("A", &[1, 4]) };
+    let text = refusal(&two_inputs(), vec![short, tensor("B", &[1, 4])]);
+    assert_eq!(
+        text,
+        "[request id: <id_unknown>] input byte size mismatch for input 'A' for model 'm'. Expected 16, got 12"
+    );
+}
+
+#[test]
+fn the_number_of_inputs_is_checked_before_their_names() {
+    let text = refusal(&two_inputs(), vec![tensor("A", &[1, 4])]);
+    assert!(text.contains(
+        "expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['A'], but missing required input(s) ['B']."
+    ));
+    let text = refusal(&two_inputs(), vec![tensor("A", &[1, 4]), tensor("OTHER", &[1, 4])]);
+    assert_eq!(text, "unexpected inference input 'OTHER' for model 'm'");
+}
+
+#[test]
+fn an_optional_input_may_be_left_out_and_changes_the_batch() {
+    let model = model(4, &[port("A", "INT32", &[4], ""), port("B", "INT32", &[4], r#","optional":true"#)]);
+    let with = check_request(&model, request(vec![tensor("A", &[1, 4]), tensor("B", &[1, 4])])).unwrap();
+    let without = check_request(&model, request(vec![tensor("A", &[1, 4])])).unwrap();
+    assert_ne!(with.key, without.key);
+}
+
+#[test]
+fn only_requests_of_one_shape_share_a_batch() {
+    let model = model(4, &[port("A", "INT32", &[-1], "")]);
+    let key = |shape: &[i64]| check_request(&model, request(vec![tensor("A", shape)])).unwrap().key;
+    assert_eq!(key(&[1, 3]), key(&[2, 3]));
+    assert_ne!(key(&[1, 3]), key(&[1, 5]));
+}
+
+#[test]
+fn a_reshape_gives_the_backend_its_own_shape() {
+    let model = model(4, &[port("A", "INT32", &[-1, 4], r#","reshape":[2,-1,2]"#)]);
+    let checked = check_request(&model, request(vec![tensor("A", &[3, 5, 4])])).unwrap();
+    assert_eq!(checked.inputs[0].shape[..], [3, 2, 5, 2]);
+}
+
+#[test]
+fn a_raw_body_takes_name_shape_and_datatype_from_the_model() {
+    let model = model(4, &[port("A", "INT32", &[2, -1], "")]);
+    let raw = |bytes: usize| InferRequest {
+        raw: true,
+        ..request(vec![Tensor { data: Bytes::from(vec![0; bytes]), ..tensor("", &[]) }])
+    };
+    assert_eq!(check_request(&model, raw(24)).unwrap().inputs[0].shape[..], [1, 2, 3]);
+    let text = check_request(&model, raw(25)).unwrap_err().message;
+    assert!(
+        text.ends_with("input byte size mismatch for input 'raw_input' for model 'm'. Expected 24, got 25"),
+        "{text}"
+    );
+}
+
+#[test]
+fn strings_are_counted() {
+    let model = model(0, &[port("T", "BYTES", &[2], "")]);
+    let text = |data: &'static [u8]| {
+        let tensor = Tensor { datatype: Datatype::Bytes, data: Bytes::from_static(data), ..tensor("T", &[2]) };
+        refusal(&model, vec![tensor])
+    };
+    assert!(text(&[0; 4]).ends_with("expected 2 string elements for inference input 'T' for model 'm', got 1"));
+    assert!(
+        text(&[0; 16])
+            .ends_with("unexpected number of string elements 3 for inference input 'T' for model 'm', expecting 2")
+    );
+    assert_eq!(
+        text(&[9, 0, 0, 0, 1]),
+        "incomplete string data for inference input 'T', expecting string of length 9 but only 1 bytes available"
+    );
+}

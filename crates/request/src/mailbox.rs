@@ -1,0 +1,416 @@
+//! Where the answers of requests with any number of responses arrive: one queue for all requests of a caller.
+//!
+//! A stream of a hundred requests with a hundred responses each has one mailbox: what has come since its owner last
+//! looked is taken in one go, and the owner is woken once for it.
+
+use std::collections::VecDeque;
+use std::future;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker, ready};
+
+use alipes_protocol::{InferError, Origin};
+use parking_lot::Mutex;
+
+use super::responder::{Answer, Observer};
+use crate::budget::{Budget, count_answer};
+
+/// One response as it arrives, or the end of a request's responses.
+#[derive(Debug, PartialEq)]
+pub struct Response {
+    /// The request that it belongs to, as the mailbox's owner marked it.
+    pub tag: u64,
+    /// The response; `None` where the last one was not known to be the last when it was given.
+    pub answer: Option<Answer>,
+    /// No more will come for this request.
+    pub last: bool,
+}
+
+/// Takes responses as they arrive, on the thread that brings them.
+pub trait Reader: Send + Sync + 'static {
+    /// One more response.
+    fn take(&self, response: Response);
+}
+
+/// Responses that have arrived, and who waits for them.
+#[derive(Default)]
+pub struct Mailbox {
+    state: Mutex<State>,
+    reader: Option<Arc<dyn Reader>>,
+    /// Counts what arrives among the bytes in flight, until it is sent.
+    budget: Option<Arc<Budget>>,
+}
+
+#[derive(Default)]
+struct State {
+    arrived: VecDeque<Response>,
+    waker: Option<Waker>,
+}
+
+impl Mailbox {
+    /// An empty one.
+    pub fn new() -> Arc<Mailbox> {
+        Arc::default()
+    }
+
+    /// One whose reader takes each response at once, so that nothing waits in it and nobody has to be woken.
+    pub fn read_by(reader: Arc<dyn Reader>) -> Arc<Mailbox> {
+        Arc::new(Mailbox { reader: Some(reader), ..Mailbox::default() })
+    }
+
+    /// One for a caller outside: responses wait until it reads them, and take memory until then.
+    pub fn counted(budget: Arc<Budget>) -> Arc<Mailbox> {
+        Arc::new(Mailbox { budget: Some(budget), ..Mailbox::default() })
+    }
+
+    /// Whether somebody takes each response at once.
+    pub fn has_reader(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// Takes everything that has arrived, in its order, or has the task woken when something does.
+    pub fn poll_take(&self, context: &mut Context<'_>, into: &mut VecDeque<Response>) -> Poll<()> {
+        let mut state = self.state.lock();
+        if state.arrived.is_empty() {
+            match &mut state.waker {
+                Some(waker) => waker.clone_from(context.waker()),
+                waker => *waker = Some(context.waker().clone()),
+            }
+            return Poll::Pending;
+        }
+        if into.is_empty() {
+            mem::swap(&mut state.arrived, into);
+        } else {
+            into.append(&mut state.arrived);
+        }
+        Poll::Ready(())
+    }
+
+    fn put(&self, line: &Line, mut answer: Option<Answer>, last: bool) {
+        if let (Some(budget), Some(Ok(reply))) = (&self.budget, &mut answer)
+            && let Err(error) = count_answer(budget, &mut reply.outputs)
+        {
+            answer = Some(Err(error));
+        }
+        let mut state = self.state.lock();
+        // Nothing follows the last response, whatever order the threads of a careless model choose: the owner may have
+        // given the tag to another request since.
+        if line.ended.swap(last, Ordering::Relaxed) {
+            line.ended.store(true, Ordering::Relaxed);
+            return;
+        }
+        let response = Response { tag: line.tag, answer, last };
+        if let Some(reader) = &self.reader {
+            drop(state);
+            return reader.take(response);
+        }
+        state.arrived.push_back(response);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// What both ends of one request's way share.
+struct Line {
+    mailbox: Arc<Mailbox>,
+    tag: u64,
+    /// The last response was given. Changed under the mailbox's lock only.
+    ended: AtomicBool,
+    state: Mutex<LineState>,
+}
+
+#[derive(Default)]
+struct LineState {
+    cancelled: bool,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl Line {
+    fn observer(&self) -> Option<Arc<dyn Observer>> {
+        self.state.lock().observer.clone()
+    }
+}
+
+/// Both ends of a request's way into a mailbox.
+pub(super) fn line(mailbox: &Arc<Mailbox>, tag: u64) -> (Sender, Caller) {
+    let line =
+        Arc::new(Line { mailbox: Arc::clone(mailbox), tag, ended: AtomicBool::new(false), state: Mutex::default() });
+    (Sender(Some(Arc::clone(&line))), Caller(line))
+}
+
+/// The model's end. Dropping it before the end tells the caller that the request was lost.
+// None once it has ended.
+pub struct Sender(Option<Arc<Line>>);
+
+impl Sender {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.0.as_ref().is_some_and(|line| line.state.lock().cancelled)
+    }
+
+    pub(super) fn observe(&self, observer: Arc<dyn Observer>) {
+        let Some(line) = &self.0 else { return };
+        let mut state = line.state.lock();
+        if state.cancelled {
+            drop(state);
+            return observer.cancelled();
+        }
+        let before = state.observer.replace(observer);
+        drop(state);
+        drop(before);
+    }
+
+    /// A way for one response that is not the last.
+    pub(super) fn post(&self) -> Post {
+        Post(self.0.clone())
+    }
+
+    pub(super) fn has_reader(&self) -> bool {
+        self.0.as_ref().is_some_and(|line| line.mailbox.has_reader())
+    }
+
+    pub(super) fn finish(mut self, answer: Option<Answer>) {
+        self.end(answer);
+    }
+
+    pub(super) fn dismiss(mut self) {
+        self.0 = None;
+    }
+
+    fn end(&mut self, answer: Option<Answer>) {
+        let Some(line) = self.0.take() else { return };
+        let observer = line.state.lock().observer.take();
+        drop(observer);
+        line.mailbox.put(&line, answer, true);
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            self.end(Some(Err(lost())));
+        }
+    }
+}
+
+/// What a caller is told whose request ends without its last answer.
+pub fn lost() -> InferError {
+    InferError::internal("the model dropped the request without an answer").at(Origin::Model)
+}
+
+/// A way for one response.
+pub struct Post(Option<Arc<Line>>);
+
+impl Post {
+    pub(super) fn has_reader(&self) -> bool {
+        self.0.as_ref().is_some_and(|line| line.mailbox.has_reader())
+    }
+
+    pub(super) fn send(self, answer: Answer) {
+        if let Some(line) = self.0 {
+            line.mailbox.put(&line, Some(answer), false);
+        }
+    }
+}
+
+/// The caller's end of one request. Dropping it withdraws the request.
+pub struct Caller(Arc<Line>);
+
+impl Caller {
+    /// Reports that the caller has taken responses, so that the model may give more.
+    pub fn consumed(&self, responses: u32, bytes: u64) {
+        if let Some(observer) = self.0.observer() {
+            observer.consumed(responses, bytes);
+        }
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.cancelled = true;
+        let observer = state.observer.take();
+        drop(state);
+        if let Some(observer) = observer {
+            observer.cancelled();
+        }
+    }
+}
+
+/// The responses to one request, in their order. Dropping it withdraws the request.
+pub struct Responses {
+    mailbox: Arc<Mailbox>,
+    caller: Caller,
+    taken: VecDeque<Response>,
+    ended: bool,
+}
+
+impl Responses {
+    pub(super) fn new(mailbox: Arc<Mailbox>, caller: Caller) -> Responses {
+        Responses { mailbox, caller, taken: VecDeque::new(), ended: false }
+    }
+
+    /// The next response; none after the last. What is given counts as taken, so the model may give more.
+    pub async fn next(&mut self) -> Option<Response> {
+        future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The same for who polls.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Response>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if self.taken.is_empty() {
+            ready!(self.mailbox.poll_take(context, &mut self.taken));
+        }
+        let Some(response) = self.taken.pop_front() else { return Poll::Ready(None) };
+        self.ended = response.last;
+        if let Some(answer) = &response.answer {
+            self.caller.consumed(1, answer.as_ref().map_or(0, |reply| reply.bytes()));
+        }
+        Poll::Ready(Some(response))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use alipes_protocol::{Datatype, Tensor};
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::responder::{AnswerBatch, Reply, Responder};
+
+    #[derive(Clone, Default)]
+    struct Seen(Arc<SeenCounts>);
+
+    #[derive(Default)]
+    struct SeenCounts {
+        cancelled: AtomicU64,
+        responses: AtomicU64,
+        bytes: AtomicU64,
+    }
+
+    impl Observer for Seen {
+        fn cancelled(&self) {
+            self.0.cancelled.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn consumed(&self, responses: u32, bytes: u64) {
+            self.0.responses.fetch_add(responses.into(), Ordering::Relaxed);
+            self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    impl Seen {
+        fn counts(&self) -> (u64, u64, u64) {
+            let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
+            (count(&self.0.cancelled), count(&self.0.responses), count(&self.0.bytes))
+        }
+    }
+
+    fn reply(bytes: usize) -> Answer {
+        let shape = [1].into_iter().collect();
+        let data = Bytes::from(vec![7; bytes]);
+        let output = Tensor { name: "Y".into(), datatype: Datatype::Uint8, shape, data };
+        Ok(Reply { outputs: vec![output], parameters: Vec::new() })
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    }
+
+    /// Takes what has arrived: tags, whether there was an answer, whether it was the last.
+    fn take(mailbox: &Mailbox) -> Vec<(u64, bool, bool)> {
+        let mut taken = VecDeque::new();
+        block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut taken)));
+        taken.into_iter().map(|response| (response.tag, response.answer.is_some(), response.last)).collect()
+    }
+
+    #[test]
+    fn responses_come_in_order_and_are_counted_as_they_are_taken() {
+        let (mut responder, mut responses) = Responder::stream();
+        let seen = Seen::default();
+        responder.observe(seen.clone());
+        let mut outgoing = AnswerBatch::default();
+        outgoing.respond(&mut responder, reply(3));
+        outgoing.respond(&mut responder, Err(InferError::internal("no")));
+        assert_eq!(seen.counts(), (0, 0, 0));
+        block_on(async {
+            let first = responses.next().await.unwrap();
+            assert_eq!((first.answer, first.last), (Some(reply(3)), false));
+            assert_eq!(seen.counts(), (0, 1, 3));
+            assert!(responses.next().await.unwrap().answer.unwrap().is_err());
+            assert_eq!(seen.counts(), (0, 2, 3));
+            outgoing.finish(responder);
+            assert_eq!(responses.next().await, Some(Response { tag: 0, answer: None, last: true }));
+            assert_eq!(responses.next().await, None);
+        });
+        drop(responses);
+        assert_eq!(seen.counts().0, 0);
+    }
+
+    #[test]
+    fn requests_that_share_a_mailbox_are_told_apart() {
+        let mailbox = Mailbox::new();
+        let (mut one, _caller) = Responder::into_mailbox(&mailbox, 1);
+        let (two, _other) = Responder::into_mailbox(&mailbox, 2);
+        let mut outgoing = AnswerBatch::default();
+        outgoing.respond(&mut one, reply(1));
+        outgoing.add(two, reply(1));
+        outgoing.add(one, reply(1));
+        assert_eq!(take(&mailbox), [(1, true, false), (2, true, true), (1, true, true)]);
+    }
+
+    #[test]
+    fn responses_are_counted_while_they_wait_to_be_taken_and_sent() {
+        let budget = Budget::new(1);
+        let mailbox = Mailbox::counted(Arc::clone(&budget));
+        let (responder, _caller) = Responder::into_mailbox(&mailbox, 1);
+        AnswerBatch::default().add(responder, reply(10_000));
+        assert_eq!(budget.used(), 10_000);
+        let mut taken = VecDeque::new();
+        block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut taken)));
+        assert_eq!(budget.used(), 10_000);
+        drop(taken);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn nothing_follows_the_last_response() {
+        let mailbox = Mailbox::new();
+        let (responder, _caller) = line(&mailbox, 1);
+        let late = responder.post();
+        responder.finish(None);
+        late.send(reply(1));
+        assert_eq!(take(&mailbox), [(1, false, true)]);
+        assert!(mailbox.state.lock().arrived.is_empty());
+    }
+
+    #[test]
+    fn an_observer_learns_at_once_that_the_caller_goes_or_has_gone() {
+        let seen = Seen::default();
+        let (mut responder, responses) = Responder::stream();
+        responder.observe(seen.clone());
+        assert!(!responder.is_cancelled());
+        drop(responses);
+        assert!(responder.is_cancelled());
+        assert_eq!(seen.counts().0, 1);
+        responder.observe(seen.clone());
+        assert_eq!(seen.counts().0, 2);
+    }
+
+    #[test]
+    fn a_lost_request_is_told_to_its_caller_and_a_dismissed_one_is_not() {
+        let mailbox = Mailbox::new();
+        let (dismissed, _caller) = Responder::into_mailbox(&mailbox, 1);
+        let (lost, _other) = Responder::into_mailbox(&mailbox, 2);
+        dismissed.dismiss();
+        drop(lost);
+        assert_eq!(take(&mailbox), [(2, true, true)]);
+    }
+}

@@ -1,0 +1,169 @@
+//! Answers that are kept: a request that equals an earlier one is answered without its model.
+//!
+//! - `key`: what makes two requests equal, and the key that stands for it.
+//! - `posted`: answers as they left, under the bodies that asked for them; for those who ask again in the same words.
+//! - `store`: what is kept, within a bound on its bytes; what was not asked for longest goes first.
+//! - `coalescing`: equal requests in flight: a leader that is computed, and its followers.
+//! - `keep`: the way of an answer into the store, and to those who wait for it.
+//! - here: the way of a request past the store.
+//!
+//! What is kept is a copy, of the request as of the answer: their bytes lie in buffers that others share, in memory that
+//! clients may write to, or in that of a worker. A model executes the very copy that its answer is kept under, so that
+//! nobody who changes shared memory meanwhile can have a wrong answer kept for others.
+
+mod coalescing;
+mod keep;
+mod key;
+mod posted;
+mod store;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use alipes_protocol::codec::json::EncodedResponse;
+use alipes_protocol::copies;
+use alipes_protocol::trace::{Moment, Side};
+use alipes_request::check::Checked;
+use alipes_request::responder::{AnswerBatch, Reply, Responder};
+use alipes_spec::ModelSpec;
+use alipes_stats::clock;
+use bytes::Bytes;
+
+use crate::model::{ModelVersion, Pending, policy};
+use coalescing::Coalescing;
+pub use keep::Keep;
+use key::{Key, StoredRequest};
+pub use posted::{Encoded, Posted};
+pub use store::ResponseCache;
+
+/// The cache as one version of a model uses it.
+pub struct Cached {
+    cache: Arc<ResponseCache>,
+    /// Tells its answers from those of every other version, also of the one that had its number before a reload.
+    load: u64,
+    /// Leaders and their followers; none where requests have an order to keep, or limits on their time in the queue or
+    /// their number, which followers would escape.
+    coalescing: Option<Arc<Coalescing>>,
+}
+
+impl Cached {
+    /// A use of the cache by a version that has just been loaded.
+    pub fn new(cache: &Arc<ResponseCache>, spec: &ModelSpec) -> Cached {
+        let coalescing = policy::waits_freely(&spec.scheduling).then(Arc::default);
+        Cached { cache: Arc::clone(cache), load: cache.next_load(), coalescing }
+    }
+
+    /// Number of followers.
+    pub fn waiting(&self) -> usize {
+        self.coalescing.as_ref().map_or(0, |coalescing| coalescing.waiting())
+    }
+
+    /// Answers a request whose answer is known, or has it wait for one like it that is computed now. Any other comes back,
+    /// its answer to be kept.
+    pub fn answer(&self, model: &Arc<ModelVersion>, pending: Pending) -> Option<Pending> {
+        let began = alipes_clock::now();
+        let key = self.cache.key(self.load, &pending.checked);
+        let pending = self.give(&key, model, pending, began)?;
+        // What a model sent never waits for another request, which might wait for that model in turn.
+        let coalescing = self.coalescing.as_ref().filter(|_| pending.chain.is_none());
+        let mut pending = match coalescing {
+            Some(coalescing) => coalescing.follow(&key, self.load, pending)?,
+            None => pending,
+        };
+        let Some(mut keep) = self.keep(model, &mut pending, key.clone(), began) else { return Some(pending) };
+        if coalescing.is_some_and(|coalescing| keep.lead(coalescing)) {
+            // One like it may have ended since it was looked for.
+            pending = self.give(&key, model, pending, began)?;
+        }
+        pending.responder.keep(keep);
+        Some(pending)
+    }
+
+    /// Answers a request whose answer is known. Any other comes back, its answer to be kept; it waits for nobody.
+    pub fn answer_alone(&self, model: &Arc<ModelVersion>, pending: Pending) -> Option<Pending> {
+        let began = alipes_clock::now();
+        let key = self.cache.key(self.load, &pending.checked);
+        let mut pending = self.give(&key, model, pending, began)?;
+        if let Some(keep) = self.keep(model, &mut pending, key, began) {
+            pending.responder.keep(keep);
+        }
+        Some(pending)
+    }
+
+    /// A body that was posted to this version.
+    pub fn posted(&self, header_length: Option<usize>, body: &Bytes) -> Posted {
+        self.cache.posted(self.load, header_length, body)
+    }
+
+    /// The answer to a body that was posted before.
+    pub fn find_encoded(&self, posted: &Posted) -> Option<Encoded> {
+        self.cache.find_encoded(posted)
+    }
+
+    /// Whether the body came before, so that its answer is worth keeping as it will be encoded.
+    pub fn is_repeated(&self, posted: &Posted) -> bool {
+        self.cache.is_repeated(posted)
+    }
+
+    /// Keeps the answer to a body as it was encoded. Gone with the version, like all its answers.
+    pub fn keep_encoded(&self, posted: Posted, answer: &EncodedResponse) {
+        self.cache.insert_encoded(posted.copied(), Encoded::copy_of(answer));
+    }
+
+    /// Gives a request its answer, where that is known; else gives the request back.
+    fn give(&self, key: &Key, model: &Arc<ModelVersion>, pending: Pending, began: Instant) -> Option<Pending> {
+        let Some(reply) = self.find(key.clone(), model, &pending.checked) else { return Some(pending) };
+        let mut responder = book_hit(model, pending, &reply, began);
+        model.take_turn(&mut responder);
+        let mut outgoing = AnswerBatch::default();
+        outgoing.add(responder, Ok(reply));
+        outgoing.send();
+        None
+    }
+
+    /// Where only some outputs are asked for, an answer with all of them will do, and is given whole. Source: Triton
+    /// gives whatever outputs it has.
+    fn find(&self, key: Key, model: &ModelVersion, checked: &Checked) -> Option<Reply> {
+        let all = model.spec.outputs.len();
+        let whole = (key.outputs.len() < all).then(|| Key { outputs: (0..all).collect(), ..key.clone() });
+        [Some(key), whole].into_iter().flatten().find_map(|key| self.cache.find(&key, self.load, checked))
+    }
+
+    /// Has a request own its bytes, and says how its answer is kept; none where there is no room for it.
+    fn keep(&self, model: &Arc<ModelVersion>, pending: &mut Pending, key: Key, began: Instant) -> Option<Keep> {
+        if !self.cache.has_room_for(&pending.checked) {
+            return None;
+        }
+        for input in &mut pending.checked.inputs {
+            input.data = copy(&input.data);
+        }
+        let request = StoredRequest::new(self.load, &pending.checked);
+        self.cache.charge(&mut pending.checked.inputs);
+        Some(Keep::new(&self.cache, model, key, request, alipes_clock::elapsed(began)))
+    }
+}
+
+impl Drop for Cached {
+    fn drop(&mut self) {
+        self.cache.forget(self.load);
+    }
+}
+
+/// Books a request that is answered without the model, and gives the obligation to answer it. Booked before the answer
+/// leaves: who asks for statistics after it finds it in them.
+fn book_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Instant) -> Responder {
+    let Pending { responder, arrived, trace, .. } = pending;
+    let now = alipes_clock::now();
+    model.statistics.cache_hit(began.duration_since(arrived), now.duration_since(began), now.duration_since(arrived));
+    if let Some(trace) = trace {
+        trace.note_tensors(Side::BackendOutput, &reply.outputs);
+        trace.note(Moment::InferResponseComplete, clock::ns(now));
+        trace.note(Moment::RequestEnd, clock::ns(now));
+    }
+    responder
+}
+
+fn copy(data: &Bytes) -> Bytes {
+    copies::note(data.len());
+    Bytes::copy_from_slice(data)
+}

@@ -1,0 +1,23 @@
+//! Model versions and what runs them: queues, threads, limits, caches, sequences. Drivers lie above and register
+//! themselves with the composition.
+//!
+//! - `model`: a version, its queue and its statistics; the trait `Driver`.
+//! - `executor`: the threads that drive claimed instances.
+//! - `registry`: the versions that are ready.
+//! - `limiter`: executions that take counted resources.
+//! - `cache`: responses that are kept for equal requests.
+//! - `sequences`: the states of sequences.
+//! - `control`: requests for the control plane.
+//! - `reactors`: the event loops of the network threads.
+//! - `context`: what drivers share.
+
+pub mod build;
+pub mod cache;
+pub mod context;
+pub mod control;
+pub mod executor;
+pub mod limiter;
+pub mod model;
+pub mod reactors;
+pub mod registry;
+pub mod sequences;

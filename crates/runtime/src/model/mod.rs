@@ -1,0 +1,420 @@
+//! One version of a model: its declaration, its queue, its instances and its books.
+
+mod configuration;
+pub mod driver;
+mod gone;
+pub mod layout;
+pub mod pace;
+pub mod policy;
+mod queueing;
+mod visit;
+pub mod warmup;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use alipes_engine::batch::Layout;
+use alipes_link::RequestArena;
+use alipes_protocol::trace::{Moment, Side, Subject, Trace};
+use alipes_protocol::{Code, InferError, InferRequest, Origin};
+use alipes_request::chain::{Chain, VersionId};
+use alipes_request::check::{Checked, check_request};
+use alipes_request::mailbox::{Caller, Mailbox, Reader, Responses};
+use alipes_request::order::Order;
+use alipes_request::responder::{Answer, Responder, answer_one};
+use alipes_scheduler::sequence::SequenceQueue;
+use alipes_scheduler::{Effect, ModelQueue, Queue};
+use alipes_spec::ModelSpec;
+use alipes_stats::clock;
+use alipes_stats::events::EventQueue;
+use alipes_stats::metrics;
+use alipes_stats::statistics::{Shares, Statistics};
+use alipes_stats::trace::underway::Underway;
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::cache::Cached;
+use crate::limiter::Limited;
+use crate::sequences::{self, Sequences};
+use configuration::Configuration;
+use driver::{Driver, Readiness, Rejection};
+pub use gone::Departure;
+pub use gone::Gone;
+use pace::Pace;
+use warmup::Sample;
+
+/// A request that waits for an instance or is being executed.
+pub struct Pending {
+    /// What the model needs of it.
+    pub checked: Checked,
+    /// When it was taken in.
+    pub arrived: Instant,
+    /// Who waits for the answer.
+    pub responder: Responder,
+    /// Whose calls led to it, where a model sent it.
+    pub chain: Option<Arc<Chain>>,
+    /// Where it is a step of an ensemble: what the ensemble's steps have computed.
+    pub shares: Option<Arc<Shares>>,
+    /// Its record, where it is traced.
+    pub trace: Option<Underway>,
+    /// When it has waited too long, where the queue policy says so.
+    pub deadline: Option<Instant>,
+}
+
+/// One version of a model. Requests pin it; when the registry and the last request have let go, it is gone.
+pub struct ModelVersion {
+    /// What the control plane said of it.
+    pub spec: ModelSpec,
+    /// A number that no other version has.
+    pub id: VersionId,
+    /// Name, shared with every answer.
+    pub name: Arc<str>,
+    /// Labels of its metrics.
+    pub labels: String,
+    /// What it did.
+    pub statistics: Statistics,
+    /// Answers that are kept, where it wants that and the server does it.
+    pub cache: Option<Cached>,
+    /// Its instances as the rate limiter knows them, where any of them takes resources.
+    pub limited: Option<Limited>,
+    /// Where the person who watches the log is told of what callers do to it; none in tests.
+    pub events: Option<Arc<EventQueue>>,
+    /// How long it took to load; set once it is loaded.
+    pub load_time: OnceLock<Duration>,
+    /// How long its executions take.
+    pub pace: Pace,
+    /// What waits and which instances come for it; held briefly, never while anything runs.
+    queue: Mutex<Queue<Pending>>,
+    /// What its sequences are told, where requests come in such.
+    pub sequences: Option<Sequences>,
+    /// What is unusual about its batches; almost always nothing.
+    pub layout: Option<Box<Layout>>,
+    /// Whose turn it is to be answered, where the model promises to answer in the order of requests.
+    order: Option<Arc<Order>>,
+    /// Executes its requests.
+    pub driver: Arc<dyn Driver>,
+    /// No worker is up, and the last start of one has failed.
+    pub failing: AtomicBool,
+    /// What each instance executes before it serves.
+    pub samples: Vec<Sample>,
+    /// Held by whoever gives the version other instances.
+    pub changing: Mutex<()>,
+    configuration: ArcSwap<Configuration>,
+    gone: Arc<Gone>,
+}
+
+impl ModelVersion {
+    /// A version around what executes it.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` where the specification's configuration is not base64, and what is wrong with its samples.
+    ///
+    /// # Panics
+    ///
+    /// If there is no instance.
+    pub fn new(spec: ModelSpec, driver: Arc<dyn Driver>) -> Result<ModelVersion, InferError> {
+        let configuration = ArcSwap::from_pointee(Configuration::of(&spec)?);
+        let sequences = spec.scheduling.sequences().map(|said| Sequences::new(&spec, said)).transpose()?;
+        Ok(ModelVersion {
+            id: VersionId::next(),
+            name: spec.name.as_str().into(),
+            labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
+            statistics: Statistics::default(),
+            cache: None,
+            limited: None,
+            events: None,
+            load_time: OnceLock::new(),
+            pace: Pace::default(),
+            layout: layout::of(&spec),
+            order: policy::keeps_order(&spec.scheduling).then(Arc::default),
+            queue: Mutex::new(queue(&spec, &*driver)),
+            sequences,
+            driver,
+            failing: AtomicBool::new(false),
+            samples: warmup::samples(&spec)?,
+            changing: Mutex::default(),
+            configuration,
+            gone: Arc::default(),
+            spec,
+        })
+    }
+
+    /// The chain of models that wait for a call which this version makes, for a request that came from `caller`.
+    pub fn chain(&self, caller: Option<Arc<Chain>>) -> Arc<Chain> {
+        Chain::new(self.id, &self.name, caller)
+    }
+
+    /// The names of a chain's models where this version is one of them: a call of it would wait for itself.
+    pub fn cycle(&self, chain: &Chain) -> Option<String> {
+        chain.cycle(self.id, &self.name)
+    }
+
+    /// The configuration as HTTP answers it.
+    pub fn config_json(&self) -> Bytes {
+        self.configuration.load().json.clone()
+    }
+
+    /// The configuration as gRPC answers it: a serialized `inference.ModelConfig`.
+    pub fn config_proto(&self) -> Bytes {
+        self.configuration.load().proto.clone()
+    }
+
+    /// From now on answers with the configuration of this specification.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ModelVersion::new`].
+    pub fn set_configuration(&self, spec: &ModelSpec) -> Result<(), InferError> {
+        self.configuration.store(Arc::new(Configuration::of(spec)?));
+        Ok(())
+    }
+
+    /// Requests waiting for an instance.
+    pub fn waiting(&self) -> usize {
+        self.driver.waiting().unwrap_or_else(|| self.queue.lock().waiting())
+    }
+
+    /// Tells when the version is gone: no longer published, its last request answered, its engines freed.
+    pub fn departure(&self) -> Departure {
+        self.gone.departure()
+    }
+
+    /// Whether a request may have any number of responses.
+    pub fn is_decoupled(&self) -> bool {
+        self.spec.decoupled
+    }
+
+    /// Checks a request and queues it; its one answer arrives at the receiver.
+    ///
+    /// # Errors
+    ///
+    /// What `check_request` refuses, and `Unavailable` while the version drains.
+    pub fn submit(
+        self: &Arc<Self>,
+        request: InferRequest,
+        arrived: Instant,
+    ) -> Result<oneshot::Receiver<Answer>, InferError> {
+        let (trace, checked) = self.check(request, arrived)?;
+        let (responder, answer) = Responder::unary();
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
+        Ok(answer)
+    }
+
+    /// Checks a request and queues it; its answers, as many as they are, arrive as responses.
+    ///
+    /// # Errors
+    ///
+    /// As for `submit`.
+    pub fn submit_stream(
+        self: &Arc<Self>,
+        request: InferRequest,
+        arrived: Instant,
+        mailbox: Arc<Mailbox>,
+    ) -> Result<Responses, InferError> {
+        let (trace, checked) = self.check(request, arrived)?;
+        let (responder, responses) = Responder::stream_through(mailbox);
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
+        Ok(responses)
+    }
+
+    /// Checks a request that a model sent, with those who wait for it, and queues it; its answers go to a reader.
+    ///
+    /// # Errors
+    ///
+    /// As for `submit`.
+    pub fn submit_call(
+        self: &Arc<Self>,
+        request: InferRequest,
+        chain: Arc<Chain>,
+        reader: Arc<dyn Reader>,
+    ) -> Result<Caller, InferError> {
+        let (trace, checked) = self.check(request, alipes_clock::now())?;
+        let (responder, caller) = Responder::into_mailbox(&Mailbox::read_by(reader), 0);
+        let arrived = alipes_clock::now();
+        self.enqueue(Pending { checked, arrived, responder, chain: Some(chain), shares: None, trace, deadline: None })?;
+        Ok(caller)
+    }
+
+    /// Checks a request and queues it; its answers arrive, marked with the tag, in a mailbox that others share.
+    ///
+    /// # Errors
+    ///
+    /// As for `submit`.
+    pub fn submit_into(
+        self: &Arc<Self>,
+        request: InferRequest,
+        arrived: Instant,
+        mailbox: &Arc<Mailbox>,
+        tag: u64,
+    ) -> Result<Caller, InferError> {
+        let (trace, checked) = self.check(request, arrived)?;
+        let (responder, caller) = Responder::into_mailbox(mailbox, tag);
+        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
+        Ok(caller)
+    }
+
+    /// Checks a request that is a step of an ensemble, with those who wait for it, and queues it; its answers arrive,
+    /// marked with the tag, in the mailbox of the ensemble's steps.
+    ///
+    /// # Errors
+    ///
+    /// As for `submit`.
+    pub fn submit_step(
+        self: &Arc<Self>,
+        request: InferRequest,
+        mailbox: &Arc<Mailbox>,
+        tag: u64,
+        chain: Option<Arc<Chain>>,
+        shares: Arc<Shares>,
+    ) -> Result<Caller, InferError> {
+        let arrived = alipes_clock::now();
+        let (trace, checked) = self.check(request, arrived)?;
+        let (responder, caller) = Responder::into_mailbox(mailbox, tag);
+        self.enqueue(Pending { checked, arrived, responder, chain, shares: Some(shares), trace, deadline: None })?;
+        Ok(caller)
+    }
+
+    fn check(&self, mut request: InferRequest, arrived: Instant) -> Result<(Option<Underway>, Checked), InferError> {
+        let trace = request.trace.take().map(Underway::new);
+        if let Some(trace) = &trace {
+            self.note_arrival(trace, &request, arrived);
+        }
+        if self.failing.load(Ordering::Acquire) {
+            return Err(InferError::new(Code::Unavailable, self.failing_text()));
+        }
+        Ok((trace, check_request(&self.spec, request)?))
+    }
+
+    fn note_arrival(&self, trace: &Trace, request: &InferRequest, arrived: Instant) {
+        let version = self.spec.version;
+        trace.about(|| Subject { model: self.name.to_string(), version, request_id: request.id.to_string() });
+        trace.note(Moment::RequestStart, clock::ns(arrived));
+        trace.note_tensors(Side::QueueInput, &request.inputs);
+    }
+
+    fn enqueue(self: &Arc<Self>, pending: Pending) -> Result<(), InferError> {
+        if let Some(trace) = &pending.trace {
+            trace.note(Moment::QueueStart, clock::now_ns());
+        }
+        let pending = match self.cache() {
+            None => pending,
+            Some(cache) => match cache.answer(self, pending) {
+                Some(pending) => pending,
+                None => return Ok(()),
+            },
+        };
+        self.schedule(pending).map_err(|(error, responder)| {
+            responder.dismiss();
+            error
+        })
+    }
+
+    /// Has a request computed that waited for the answer to another, and was not given one.
+    pub fn compute(self: &Arc<Self>, pending: Pending) {
+        let pending = match self.cache() {
+            None => Some(pending),
+            Some(cache) => cache.answer_alone(self, pending),
+        };
+        if let Some(Err((error, responder))) = pending.map(|pending| self.schedule(pending)) {
+            answer_one(responder, Err(error.at(Origin::Model)));
+        }
+    }
+
+    /// Queues a request, or has the driver execute it where it is not queued.
+    fn schedule(self: &Arc<Self>, mut pending: Pending) -> Result<(), Rejection> {
+        if let Some(unqueued) = self.driver.unqueued(&pending, &self.spec) {
+            return unqueued.begin(self, pending);
+        }
+        let submit = |queue: &mut Queue<Pending>, now| {
+            // Under the queue's mutex, so that both orders are the same.
+            self.take_turn(&mut pending.responder);
+            queue.submit(now, pending).map_err(Box::new)
+        };
+        match self.with_queue(submit) {
+            Ok(effect) => {
+                self.carry_out(effect);
+                Ok(())
+            }
+            Err(refused) => {
+                let error = queueing::refusal(&self.name, refused.reason, &refused.work);
+                Err((error, refused.work.responder))
+            }
+        }
+    }
+
+    /// Has a request answered behind all that came before it, where the model promises to answer in their order.
+    pub fn take_turn(&self, responder: &mut Responder) {
+        if let Some(order) = &self.order {
+            responder.keep_order(order);
+        }
+    }
+
+    /// The cache, where an answer that it has can be given at once: whoever asks does not wait for those who came before, and
+    /// the model has not failed.
+    pub fn ready_answers(&self) -> Option<&Cached> {
+        self.cache().filter(|_| self.order.is_none() && !self.failing.load(Ordering::Acquire))
+    }
+
+    /// The cache, where an answer depends on its request alone: what an ensemble answers depends on the state of its models,
+    /// which may come and go. A model that keeps a state itself has no cache.
+    fn cache(&self) -> Option<&Cached> {
+        self.cache.as_ref().filter(|_| self.driver.is_cacheable())
+    }
+
+    /// Does what the queue asked for, now that its lock is released.
+    pub fn carry_out(self: &Arc<Self>, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::Start(instance) => self.driver.start(self, instance),
+            Effect::Wake(instance) => self.driver.unpark(instance),
+        }
+    }
+
+    /// Returns a claimed instance to the queue. If requests wait, the queue starts an instance for them.
+    pub fn release(self: &Arc<Self>, instance: usize) {
+        let effect = self.with_queue(|queue, now| queue.finish(now, instance));
+        self.carry_out(effect);
+    }
+
+    /// Whether the model keeps state between the requests of a sequence, which therefore must arrive in order.
+    pub fn keeps_state(&self) -> bool {
+        self.driver.keeps_state(self)
+    }
+
+    /// The memory in which large request bodies are best received: the memory that worker processes map.
+    pub fn body_memory(&self) -> Option<&Arc<RequestArena>> {
+        self.driver.body_memory()
+    }
+
+    /// Whether the model can answer: workers while one is up or starting again, an ensemble if all its models can.
+    pub fn is_ready(&self) -> bool {
+        self.driver.is_ready()
+    }
+
+    /// Asks the model itself, or an ensemble's models, whether they are ready; none where none of them takes part.
+    pub fn ask_ready(&self) -> Option<Readiness> {
+        self.driver.ask_ready()
+    }
+
+    /// What callers are told while no worker can be started.
+    pub fn failing_text(&self) -> String {
+        format!("Model '{}' is not ready: its worker processes could not be started again, see the log", self.name)
+    }
+
+    /// Kept by those whose end is the version's end as well.
+    pub fn gone(&self) -> Arc<Gone> {
+        Arc::clone(&self.gone)
+    }
+}
+
+fn queue(spec: &ModelSpec, driver: &dyn Driver) -> Queue<Pending> {
+    let instances = driver.instances();
+    match spec.scheduling.sequences() {
+        Some(said) => Queue::Sequences(Box::new(SequenceQueue::new(sequences::policy(spec, said), instances))),
+        None => Queue::Shared(ModelQueue::new(driver.scheduler(spec), instances)),
+    }
+}

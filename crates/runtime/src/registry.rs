@@ -1,0 +1,207 @@
+//! What is ready now: one map, swapped as a whole, so that a request sees either the old state or the new one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alipes_protocol::{Code, InferError};
+use arc_swap::ArcSwap;
+use serde::Deserialize;
+use smallvec::SmallVec;
+
+use crate::model::ModelVersion;
+
+type Versions = BTreeMap<i64, Arc<ModelVersion>>;
+
+/// What is served under a name: one model, or, where names are unique in a repository alone, one in each namespace.
+#[derive(Clone, Default)]
+pub struct Served {
+    spaces: SmallVec<[(Arc<str>, Versions); 1]>,
+}
+
+impl Served {
+    /// All versions, lowest first, of one namespace after the other.
+    pub fn versions(&self) -> impl Iterator<Item = &Arc<ModelVersion>> {
+        self.spaces.iter().flat_map(|(_, versions)| versions.values())
+    }
+
+    /// The versions of the one model that serves under the name.
+    fn only(&self, name: &str) -> Result<&Versions, InferError> {
+        match &self.spaces[..] {
+            [(_, only)] => Ok(only),
+            several => one_of(several, name),
+        }
+    }
+
+    fn put(&mut self, namespace: &str, versions: Versions) {
+        match self.spaces.iter_mut().find(|(space, _)| **space == *namespace) {
+            Some((_, found)) => *found = versions,
+            None => self.spaces.push((namespace.into(), versions)),
+        }
+    }
+}
+
+/// The model that serves, where another namespace has one of the same name that does not. Source: Triton's text.
+fn one_of<'a>(spaces: &'a [(Arc<str>, Versions)], name: &str) -> Result<&'a Versions, InferError> {
+    let mut serving = spaces.iter().map(|(_, versions)| versions).filter(|versions| !versions.is_empty());
+    match (serving.next(), serving.count()) {
+        (Some(only), 0) => Ok(only),
+        (Some(_), others) => Err(InferError::invalid(format!(
+            "There are {} identifiers of model '{name}' in global map, model namespace must be provided to resolve \
+             ambiguity.",
+            others + 1
+        ))),
+        (None, _) => Err(unknown(format!("'{name}' has no available versions"))),
+    }
+}
+
+/// A line of the repository index.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IndexEntry {
+    /// Name of the model.
+    pub name: String,
+    /// Its version; empty where none was ever touched.
+    pub version: String,
+    /// READY, UNAVAILABLE, LOADING or UNLOADING; empty where nothing is known.
+    pub state: String,
+    /// Why it is not ready.
+    pub reason: String,
+}
+
+/// Models, index and readiness, as the control plane last published them.
+#[derive(Default)]
+pub struct Registry {
+    models: ArcSwap<HashMap<String, Served>>,
+    index: ArcSwap<Vec<IndexEntry>>,
+    ready: AtomicBool,
+}
+
+impl Registry {
+    /// Serves these versions, and no others, under the name. None takes the model out of service; its name stays known.
+    ///
+    /// Requests that have found an old version keep it until they are answered.
+    ///
+    /// The namespace is empty, unless names are unique in a repository alone.
+    pub fn publish(&self, name: &str, namespace: &str, versions: Vec<Arc<ModelVersion>>) {
+        let versions: Versions = versions.into_iter().map(|version| (version.spec.version, version)).collect();
+        self.models.rcu(|models| {
+            let mut models = HashMap::clone(models);
+            models.entry(name.to_owned()).or_default().put(namespace, versions.clone());
+            models
+        });
+    }
+
+    /// Makes a name unknown again, in its namespace.
+    pub fn forget(&self, name: &str, namespace: &str) {
+        self.models.rcu(|models| {
+            let mut models = HashMap::clone(models);
+            if let Some(served) = models.get_mut(name) {
+                served.spaces.retain(|(space, _)| **space != *namespace);
+                if served.spaces.is_empty() {
+                    models.remove(name);
+                }
+            }
+            models
+        });
+    }
+
+    /// Publishes the repository index and whether the server is ready.
+    pub fn set_index(&self, index: Vec<IndexEntry>, ready: bool) {
+        self.index.store(Arc::new(index));
+        self.ready.store(ready, Ordering::Release);
+    }
+
+    /// The repository index.
+    pub fn index(&self) -> Arc<Vec<IndexEntry>> {
+        self.index.load_full()
+    }
+
+    /// Whether the server is ready.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Every model, by name.
+    pub fn models(&self) -> Arc<HashMap<String, Served>> {
+        self.models.load_full()
+    }
+
+    /// Whether every version that is served can answer, and says so where its model has a say in it.
+    pub async fn all_ready(&self) -> bool {
+        let models = self.models();
+        let versions = || models.values().flat_map(Served::versions);
+        if !versions().all(|version| version.is_ready()) {
+            return false;
+        }
+        // All are asked before the first answer is waited for.
+        let asked: Vec<_> = versions().filter_map(|version| version.ask_ready()).collect();
+        for answer in asked {
+            if !answer.await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The version of a model that a caller asked for; an empty version asks for the highest.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number, and for a name that
+    /// several namespaces serve.
+    pub fn find(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
+        let number = if version.is_empty() { None } else { Some(version_number(version)?) };
+        let models = self.models.load();
+        let served = models.get(name).ok_or_else(|| unknown(format!("'{name}' is not found")))?;
+        version_of(served.only(name)?, name, number)
+    }
+
+    /// A version of a model for one of the same namespace, where there is one; the highest where none is named.
+    ///
+    /// # Errors
+    ///
+    /// As for `find`.
+    pub fn find_beside(
+        &self,
+        namespace: &str,
+        name: &str,
+        number: Option<i64>,
+    ) -> Result<Arc<ModelVersion>, InferError> {
+        let models = self.models.load();
+        let served = models.get(name).ok_or_else(|| unknown(format!("'{name}' is not found")))?;
+        let beside = served.spaces.iter().find(|(space, versions)| **space == *namespace && !versions.is_empty());
+        match beside {
+            Some((_, versions)) => version_of(versions, name, number),
+            None => version_of(served.only(name)?, name, number),
+        }
+    }
+}
+
+fn version_of(versions: &Versions, name: &str, number: Option<i64>) -> Result<Arc<ModelVersion>, InferError> {
+    let found = match number {
+        None => {
+            let latest = versions.values().next_back();
+            latest.ok_or_else(|| unknown(format!("'{name}' has no available versions")))?
+        }
+        Some(number) => {
+            let version = versions.get(&number);
+            version.ok_or_else(|| unknown(format!("'{name}' version {number} is not found")))?
+        }
+    };
+    Ok(Arc::clone(found))
+}
+
+fn unknown(what: String) -> InferError {
+    InferError::new(Code::NotFound, format!("Request for unknown model: {what}"))
+}
+
+fn version_number(text: &str) -> Result<i64, InferError> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(InferError::invalid(format!(
+            "failed to get model version from specified version string '{text}' (details: stol), \
+             version should be an integral value > 0"
+        ))),
+    }
+}

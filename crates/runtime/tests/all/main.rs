@@ -1,0 +1,6 @@
+//! The integration tests of this crate, as one program: it links once.
+
+#![allow(clippy::disallowed_methods, reason = "tests may wait and read files")]
+
+mod handover;
+mod sequence_states;

@@ -1,0 +1,84 @@
+//! One request whose responses are taken one by one, as many as the model sends.
+
+use std::future;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use alipes_protocol::codec::json::DeclaredInput;
+use alipes_protocol::{InferError, InferRequest, InferResponse};
+use alipes_request::inflight::OwnedGuest;
+use alipes_request::mailbox::{Mailbox, Responses};
+use alipes_request::responder::Reply;
+use alipes_runtime::model::ModelVersion;
+use compact_str::CompactString;
+
+use super::Service;
+use super::log::RequestRecord;
+
+impl Service {
+    /// Begins a request to a model of any kind.
+    ///
+    /// # Errors
+    ///
+    /// What the request's checks refuse, and `Unavailable` while the server drains.
+    pub fn generate(&self, model: &Arc<ModelVersion>, request: InferRequest) -> Result<Generation, InferError> {
+        let arrived = alipes_clock::now();
+        let inside = self.inflight.enter_owned()?;
+        let id = request.id.clone();
+        let submitted = model.submit_stream(request, arrived, Mailbox::counted(Arc::clone(&self.budget)));
+        if let Err(error) = &submitted {
+            self.log_request(model, &id, alipes_clock::elapsed(arrived), Some(error));
+        }
+        let record = self.log.is_verbose().then(|| RequestRecord::new(&self.events, model, &id, arrived));
+        Ok(Generation { model: Arc::clone(model), id, responses: submitted?, record, _inside: inside })
+    }
+}
+
+/// What a model declares of an input, where it has one of this name.
+pub fn declared_input(model: &ModelVersion, name: &str) -> Option<DeclaredInput> {
+    let port = model.spec.inputs.iter().find(|port| port.name == name)?;
+    let batch = (model.spec.max_batch_size > 0).then_some(-1);
+    Some(DeclaredInput { datatype: port.datatype, shape: batch.into_iter().chain(port.dims.iter().copied()).collect() })
+}
+
+/// A request in flight. Dropping it cancels the request: while it is queued, it never reaches the model.
+pub struct Generation {
+    model: Arc<ModelVersion>,
+    id: CompactString,
+    responses: Responses,
+    /// Its record for a verbose log.
+    record: Option<RequestRecord>,
+    _inside: OwnedGuest,
+}
+
+impl Generation {
+    /// The next response; none after the last.
+    pub async fn next(&mut self) -> Option<Result<InferResponse, InferError>> {
+        future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The poll form of `next`.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<InferResponse, InferError>>> {
+        while let Some(response) = ready!(self.responses.poll_next(context)) {
+            // An end without a response is no response.
+            if let Some(answer) = response.answer {
+                if let (Some(record), Err(error)) = (&mut self.record, &answer) {
+                    record.failed(error);
+                }
+                return Poll::Ready(Some(answer.map(|reply| self.response(reply))));
+            }
+        }
+        self.record.take().into_iter().for_each(RequestRecord::ended);
+        Poll::Ready(None)
+    }
+
+    fn response(&self, Reply { outputs, parameters }: Reply) -> InferResponse {
+        InferResponse {
+            id: self.id.clone(),
+            model_name: Arc::clone(&self.model.name),
+            model_version: self.model.spec.version,
+            parameters,
+            outputs,
+        }
+    }
+}

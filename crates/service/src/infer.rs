@@ -1,0 +1,125 @@
+//! One inference request with one response.
+
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, RequestedOutput, Tensor};
+use alipes_request::budget::{Budget, Charge, count_answer};
+use alipes_request::responder::Reply;
+use alipes_runtime::cache::{Cached, Encoded, Posted};
+use alipes_runtime::model::ModelVersion;
+use alipes_shared_memory::Held;
+use alipes_spec::ModelSpec;
+use bytes::Bytes;
+
+use super::Service;
+use super::classification::best_classes;
+
+impl Service {
+    /// Runs a request and returns the model's response. Outputs for the client's regions are written there.
+    ///
+    /// Dropping the future cancels the request: while it is queued, it never reaches the model.
+    ///
+    /// # Errors
+    ///
+    /// A refusal by the request's checks, `Unavailable` while the server drains, a failure of the model, and truncated
+    /// regions.
+    pub async fn infer(
+        &self,
+        model: &Arc<ModelVersion>,
+        request: InferRequest,
+        held: Held,
+    ) -> Result<InferResponse, InferError> {
+        let arrived = alipes_clock::now();
+        let _inflight = self.inflight.enter()?;
+        let (id, classified) = (request.id.clone(), classified(&request));
+        let mut waiting = Waiting { model, answered: false };
+        let outcome = match model.submit(request, arrived) {
+            Ok(answer) => answer.await.unwrap_or_else(|_| Err(no_answer(model))),
+            Err(error) => Err(error),
+        };
+        waiting.answered = true;
+        if self.log.is_verbose() {
+            self.log_request(model, &id, alipes_clock::elapsed(arrived), outcome.as_ref().err());
+        }
+        let Reply { mut outputs, parameters } = outcome?;
+        for tensor in &mut outputs {
+            classify(&model.spec, &classified, tensor).map_err(|error| error.at(Origin::Model))?;
+        }
+        held.settle(&mut outputs)?;
+        count_answer(&self.budget, &mut outputs)?;
+        Ok(InferResponse {
+            id,
+            model_name: Arc::clone(&model.name),
+            model_version: model.spec.version,
+            parameters,
+            outputs,
+        })
+    }
+
+    /// The encoded response to a body that was received before; recorded and logged like any cache hit.
+    ///
+    /// None where there is none, and where the server stops or too much is in flight: the ordinary path then reports
+    /// it.
+    pub fn repeat(&self, model: &ModelVersion, cache: &Cached, posted: &Posted) -> Option<Encoded> {
+        let arrived = alipes_clock::now();
+        let found = cache.find_encoded(posted)?;
+        let _inflight = self.inflight.enter().ok()?;
+        let counted = counted(&self.budget, found)?;
+        let spent = alipes_clock::elapsed(arrived);
+        model.statistics.cache_hit(Duration::ZERO, spent, spent);
+        self.log_request(model, "", spent, None);
+        Some(counted)
+    }
+}
+
+/// The response, whose binary outputs are charged until they are sent; the rest is charged as it is sent.
+fn counted(budget: &Arc<Budget>, mut answer: Encoded) -> Option<Encoded> {
+    if budget.is_overrun() {
+        return None;
+    }
+    let bytes: usize = answer.tail.iter().map(Bytes::len).sum();
+    let charge = Charge::of_answer(budget, bytes as u64).ok()?;
+    if let Some(largest) = answer.tail.iter_mut().max_by_key(|slice| slice.len()) {
+        *largest = charge.over(mem::take(largest));
+    }
+    Some(answer)
+}
+
+fn no_answer(model: &ModelVersion) -> InferError {
+    InferError::internal(format!("model '{}' dropped the request without an answer", model.name))
+}
+
+/// A caller that waits for a model. Dropped without a response, it removes the request from the queue; it is dropped
+/// after the caller's end of the request, which marks the caller as gone.
+struct Waiting<'a> {
+    model: &'a Arc<ModelVersion>,
+    answered: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.model.caller_left();
+        }
+    }
+}
+
+/// The outputs with a classification; almost always none.
+pub(super) fn classified(request: &InferRequest) -> Vec<RequestedOutput> {
+    request.outputs.iter().filter(|output| output.classification > 0).cloned().collect()
+}
+
+/// Replaces an output by its best classes, where the request asks for a classification.
+pub(super) fn classify(
+    spec: &ModelSpec,
+    classified: &[RequestedOutput],
+    tensor: &mut Tensor,
+) -> Result<(), InferError> {
+    let Some(output) = classified.iter().find(|output| output.name == tensor.name) else { return Ok(()) };
+    let port = spec.outputs.iter().find(|port| port.name == tensor.name.as_str());
+    let labels = port.map_or(&[][..], |port| &port.labels);
+    *tensor = best_classes(tensor, spec.max_batch_size > 0, output.classification as usize, labels)?;
+    Ok(())
+}

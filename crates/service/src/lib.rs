@@ -1,0 +1,106 @@
+//! The verbs of the server, the same for every protocol: one file per verb.
+
+mod classification;
+mod explain;
+pub mod generate;
+mod infer;
+mod log;
+mod metadata;
+mod repository;
+mod sequences;
+mod shared_memory;
+mod statistics;
+pub mod stream;
+mod trace;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use alipes_protocol::{Code, InferError};
+pub use explain::Explained;
+pub use log::FILE_IS_FIXED as LOG_FILE_IS_FIXED;
+pub use metadata::{ModelMetadata, PortMetadata, ServerMetadata};
+pub use statistics::ModelStatistics;
+pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
+
+// The types of the runtime that HTTP and gRPC encode, so that neither needs to know the runtime.
+pub use alipes_runtime::cache::{Cached, Encoded, Posted};
+pub use alipes_runtime::model::ModelVersion;
+pub use alipes_runtime::registry::IndexEntry;
+
+use alipes_request::inflight::Inflight;
+use alipes_runtime::context::Context;
+use alipes_shared_memory::Regions;
+use alipes_stats::cpu::CpuMeter;
+use alipes_trace_export::Traces;
+
+/// The running service: HTTP and gRPC both call it, so that they cannot disagree.
+pub struct Service {
+    /// What the drivers share with it.
+    pub context: Arc<Context>,
+    /// Inference requests not yet answered.
+    pub inflight: Arc<Inflight>,
+    /// Memory that clients share with the server.
+    pub regions: Arc<Regions>,
+    /// Which requests are traced.
+    pub traces: Traces,
+    cpu: CpuMeter,
+}
+
+/// Handlers read the registry, the events and the settings of the log as the service's own.
+impl Deref for Service {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+impl Service {
+    /// A service without models.
+    pub fn new(context: Arc<Context>) -> Service {
+        Service {
+            inflight: Arc::default(),
+            regions: Arc::new(Regions::new(context.config.shared_memory_max_regions)),
+            traces: Traces::new(&context.config.trace, &context.events),
+            cpu: CpuMeter::default(),
+            context,
+        }
+    }
+
+    /// Whether the server runs.
+    pub fn server_live(&self) -> bool {
+        true
+    }
+
+    /// Whether every model that should be ready is; where readiness is strict, each of them is checked.
+    pub async fn server_ready(&self) -> bool {
+        if !self.registry.is_ready() || self.inflight.is_closed() {
+            return false;
+        }
+        !self.config.strict_readiness || self.registry.all_ready().await
+    }
+
+    /// The version of a model that a caller asked for; an empty version asks for the highest.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number.
+    pub fn lookup(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
+        self.registry.find(name, version)
+    }
+
+    /// The version of a model that a caller asked for at an endpoint that gives each request one response.
+    ///
+    /// # Errors
+    ///
+    /// As for `lookup`, and `Unsupported`, with the endpoint's name, for a decoupled model.
+    pub fn lookup_unary(&self, name: &str, version: &str, endpoint: &str) -> Result<Arc<ModelVersion>, InferError> {
+        let model = self.lookup(name, version)?;
+        if model.is_decoupled() {
+            let text = format!("{endpoint} doesn't support models with decoupled transaction policy");
+            return Err(InferError::new(Code::Unsupported, text));
+        }
+        Ok(model)
+    }
+}

@@ -1,0 +1,30 @@
+//! The repository index. Requests to load and unload are the context's.
+
+use alipes_runtime::registry::IndexEntry;
+
+use super::Service;
+
+/// State of a version that answers.
+const READY: &str = "READY";
+
+impl Service {
+    /// The repository index.
+    pub fn repository_index(&self, ready_only: bool) -> Vec<IndexEntry> {
+        let index = self.registry.index();
+        let entries = index.iter().map(|entry| self.as_it_is(entry));
+        entries.filter(|entry| !ready_only || entry.state == READY).collect()
+    }
+
+    /// The control plane knows what was loaded; whether its workers are up is known here.
+    fn as_it_is(&self, entry: &IndexEntry) -> IndexEntry {
+        let mut entry = entry.clone();
+        if entry.state == READY
+            && let Ok(model) = self.lookup(&entry.name, &entry.version)
+            && !model.is_ready()
+        {
+            entry.state = "UNAVAILABLE".to_owned();
+            entry.reason = "its worker processes are being started again".to_owned();
+        }
+        entry
+    }
+}

@@ -1,0 +1,74 @@
+//! The states of live sequences, for those that move them.
+
+use std::sync::Arc;
+
+use alipes_protocol::{Code, CorrelationId, InferError};
+use alipes_runtime::model::ModelVersion;
+use alipes_runtime::sequences::Visit;
+use bytes::Bytes;
+
+use super::Service;
+
+impl Service {
+    /// The state of a live sequence, between its requests.
+    ///
+    /// # Errors
+    ///
+    /// As for `lookup`; the model keeps no state here, the sequence is not live, or it is at work.
+    pub async fn sequence_state(&self, name: &str, version: &str, id: CorrelationId) -> Result<Bytes, InferError> {
+        let model = self.lookup(name, version)?;
+        if let Some(states) = model.driver.sequence_states() {
+            return states.checkpoint(&model, &id);
+        }
+        self.visit(&model, id, Visit::Take).await
+    }
+
+    /// Has a sequence go on from a state.
+    ///
+    /// # Errors
+    ///
+    /// The same, or the state is none of such a model, or there is no slot.
+    pub async fn restore_sequence(
+        &self,
+        name: &str,
+        version: &str,
+        id: CorrelationId,
+        state: &[u8],
+    ) -> Result<(), InferError> {
+        let model = self.lookup(name, version)?;
+        if let Some(states) = model.driver.sequence_states() {
+            return states.restore(&model, id, state);
+        }
+        let sequences = model.visited().ok_or_else(|| without_states(&model))?;
+        let kept = sequences.states.of_bytes(state)?;
+        self.visit(&model, id, Visit::Put(kept)).await.map(drop)
+    }
+
+    /// Ends a sequence: its state is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// As for `sequence_state`.
+    pub async fn end_sequence(&self, name: &str, version: &str, id: CorrelationId) -> Result<(), InferError> {
+        let model = self.lookup(name, version)?;
+        if let Some(states) = model.driver.sequence_states() {
+            return states.end(&model, &id);
+        }
+        self.visit(&model, id, Visit::End).await.map(drop)
+    }
+
+    async fn visit(&self, model: &Arc<ModelVersion>, id: CorrelationId, visit: Visit) -> Result<Bytes, InferError> {
+        model.visited().ok_or_else(|| without_states(model))?;
+        let _inflight = self.inflight.enter()?;
+        model.visit(id, visit).await
+    }
+}
+
+fn without_states(model: &ModelVersion) -> InferError {
+    let text = format!(
+        "model '{}' has no states to be taken or put: only snapshotters and averagers of the server have, and ONNX models \
+         with states in their configuration",
+        model.name
+    );
+    InferError::new(Code::Unsupported, text)
+}

@@ -1,0 +1,100 @@
+//! Statistics for clients and Prometheus.
+
+use alipes_protocol::InferError;
+use alipes_runtime::cache::Cached;
+use alipes_runtime::model::ModelVersion;
+use alipes_runtime::model::driver::{Introspection, WorkerStatus};
+use alipes_stats::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
+use alipes_stats::statistics::Snapshot;
+
+use super::Service;
+
+/// What a model version did so far.
+#[derive(Clone, Debug)]
+pub struct ModelStatistics {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: i64,
+    /// The books.
+    pub books: Snapshot,
+}
+
+impl Service {
+    /// Statistics of all models (empty name), of a model's versions (empty version), or of one version.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a name or version that is not served. Source: Triton's texts.
+    pub fn statistics(&self, name: &str, version: &str) -> Result<Vec<ModelStatistics>, InferError> {
+        let models = self.registry.models();
+        let mut found = Vec::new();
+        let mut names: Vec<&String> = models.keys().filter(|key| name.is_empty() || *key == name).collect();
+        names.sort_unstable();
+        for version in names.iter().flat_map(|name| models[*name].versions()) {
+            let spec = &version.spec;
+            found.push(ModelStatistics {
+                name: spec.name.clone(),
+                version: spec.version,
+                books: version.statistics.snapshot(),
+            });
+        }
+        if !name.is_empty() && found.is_empty() {
+            return Err(InferError::invalid(format!("requested model '{name}' is not available")));
+        }
+        if !version.is_empty() {
+            found.retain(|statistics| statistics.version.to_string() == version);
+            if found.is_empty() {
+                let text = format!("requested model version is not available for model '{name}'");
+                return Err(InferError::invalid(text));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The Prometheus exposition of everything.
+    pub fn metrics_text(&self) -> String {
+        let models = self.registry.models();
+        let mut versions: Vec<_> = models.values().flat_map(|served| served.versions()).collect();
+        versions.sort_unstable_by(|a, b| (&a.spec.name, a.spec.version).cmp(&(&b.spec.name, b.spec.version)));
+        let (now, quantiles) = (alipes_clock::now(), &self.config.summary_quantiles);
+        let rows: Vec<ModelRow> = versions
+            .iter()
+            .map(|version| ModelRow {
+                labels: version.labels.clone(),
+                statistics: version.statistics.snapshot(),
+                waiting: version.waiting() + version.cache.as_ref().map_or(0, Cached::waiting),
+                cached: version.cache.is_some(),
+                load_s: version.load_time.get().copied().unwrap_or_default().as_secs_f64(),
+                first_responses: version.statistics.first_responses(),
+                summaries: version.statistics.summaries(now, quantiles),
+            })
+            .collect();
+        let choice =
+            Choice { durations: self.config.counter_latencies, histograms: self.config.request_histograms, quantiles };
+        let cpu = self.config.cpu_metrics.then(|| self.cpu.read());
+        let mut text = metrics::exposition(&rows, cpu, &choice);
+        let workers: Vec<WorkerRow> = versions.iter().flat_map(|version| worker_rows(version)).collect();
+        metrics::workers(&mut text, &workers);
+        let streaming = versions
+            .iter()
+            .filter_map(|version| Some((version.labels.clone(), version.driver.sequence_states()?.live())));
+        let sequences: Vec<SequencesRow> = streaming.map(|(labels, live)| SequencesRow { labels, live }).collect();
+        metrics::sequences(&mut text, &sequences);
+        if let Some(cache) = &self.cache {
+            metrics::cache(&mut text, &rows, cache.usage(), self.config.counter_latencies);
+        }
+        self.metrics.expose(&mut text);
+        text
+    }
+}
+
+fn worker_rows(version: &ModelVersion) -> Vec<WorkerRow> {
+    let Introspection::Workers(workers) = version.driver.introspect() else { return Vec::new() };
+    let row = |worker: WorkerStatus| WorkerRow {
+        labels: format!("{},instance=\"{}\"", version.labels, worker.instance),
+        up: worker.up,
+        restarts: worker.restarts,
+    };
+    workers.into_iter().map(row).collect()
+}

@@ -1,0 +1,279 @@
+//! The requests of one stream, and their responses in the order that the protocol promises.
+//!
+//! Responses of ordinary models follow the order of their requests, those of decoupled models are sent as they arrive.
+//! Source: Triton's stream semantics, recorded.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use alipes_protocol::trace::Trace;
+use alipes_protocol::{InferError, InferRequest, Origin, RequestedOutput};
+use alipes_request::inflight::OwnedGuest;
+use alipes_request::mailbox::{Caller, Mailbox, Response};
+use alipes_request::responder::Answer;
+use alipes_runtime::model::ModelVersion;
+use alipes_shared_memory::Held;
+use compact_str::CompactString;
+use slab::Slab;
+use smallvec::SmallVec;
+
+use super::Service;
+use super::infer::{classified, classify};
+
+/// The open requests of one stream. Dropping the session cancels them all.
+pub struct Session {
+    service: Arc<Service>,
+    mailbox: Arc<Mailbox>,
+    // Responses carry the key of their request. A key is free again once the last response was taken, after which none
+    // arrives.
+    requests: Slab<OpenRequest>,
+    /// Requests to ordinary models, oldest first.
+    order: VecDeque<usize>,
+    arrived: VecDeque<Response>,
+    consumed: Consumed,
+    /// The request that ended last, lent to its last event.
+    ended: Option<OpenRequest>,
+}
+
+/// One request without its last response.
+struct OpenRequest {
+    id: CompactString,
+    /// None where the request was refused before it reached a model.
+    model: Option<Submitted>,
+    /// Its responses wait for those of earlier ordered requests.
+    ordered: bool,
+    empty_final_response: bool,
+    /// Responses that arrived out of order. One is held until it is known whether it is the last.
+    held: SmallVec<[Answer; 1]>,
+    ended: bool,
+}
+
+/// A request that was submitted to a model.
+struct Submitted {
+    version: Arc<ModelVersion>,
+    arrived: Instant,
+    trace: Option<Arc<Trace>>,
+    classified: Vec<RequestedOutput>,
+    held: Held,
+    caller: Caller,
+    _inside: OwnedGuest,
+}
+
+/// Responses to one request that were consumed and not yet reported to its model.
+#[derive(Default)]
+struct Consumed {
+    request: usize,
+    responses: u32,
+    bytes: u64,
+}
+
+/// A response, or the end of a request.
+pub struct Event<'a> {
+    /// The request's id.
+    pub id: &'a str,
+    /// The model; none where the request was refused before it reached one.
+    pub model: Option<&'a ModelVersion>,
+    /// The response; none where the request ends without a further one.
+    pub answer: Option<Answer>,
+    /// This is the last event of the request.
+    pub last: bool,
+    /// Its trace, where it is traced.
+    pub trace: Option<&'a Arc<Trace>>,
+}
+
+impl Session {
+    /// A session without requests.
+    pub fn new(service: Arc<Service>) -> Session {
+        Session {
+            mailbox: Mailbox::counted(Arc::clone(&service.budget)),
+            service,
+            requests: Slab::new(),
+            order: VecDeque::new(),
+            arrived: VecDeque::new(),
+            consumed: Consumed::default(),
+            ended: None,
+        }
+    }
+
+    /// The number of open requests.
+    pub fn in_flight(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Submits a request. A refusal is its only response.
+    pub fn submit(&mut self, model: Arc<ModelVersion>, request: InferRequest, held: Held) {
+        let arrived = alipes_clock::now();
+        let key = self.requests.vacant_key();
+        let open = OpenRequest {
+            empty_final_response: request.empty_final_response,
+            ..OpenRequest::new(request.id.clone(), !model.is_decoupled())
+        };
+        let (classified, trace) = (classified(&request), request.trace.clone());
+        let entered = self.service.inflight.enter_owned();
+        let submitted = entered.and_then(|inside| {
+            let caller = model.submit_into(request, arrived, &self.mailbox, key as u64)?;
+            Ok((inside, caller))
+        });
+        match submitted {
+            Ok((_inside, caller)) => {
+                let model = Some(Submitted { version: model, arrived, trace, classified, held, caller, _inside });
+                self.admit(OpenRequest { model, ..open });
+            }
+            Err(error) => self.refuse_open(open, error),
+        }
+    }
+
+    /// Adds a request that reaches no model: the error is its only response, in order where it is ordered.
+    pub fn refuse(&mut self, id: CompactString, ordered: bool, error: InferError) {
+        self.refuse_open(OpenRequest::new(id, ordered), error);
+    }
+
+    fn refuse_open(&mut self, open: OpenRequest, error: InferError) {
+        let tag = self.admit(open) as u64;
+        self.arrived.push_back(Response { tag, answer: Some(Err(error)), last: true });
+    }
+
+    fn admit(&mut self, open: OpenRequest) -> usize {
+        let ordered = open.ordered;
+        let key = self.requests.insert(open);
+        if ordered {
+            self.order.push_back(key);
+        }
+        key
+    }
+
+    /// The next event, where one has arrived; else the task is woken when one does.
+    pub fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event<'_>> {
+        loop {
+            match self.next_due() {
+                // An end without a response is an event only where the request asked for one.
+                Some((key, None, _)) if !self.requests[key].empty_final_response => {
+                    self.log_end(key, None);
+                    self.forget(key);
+                }
+                Some((key, answer, last)) => return Poll::Ready(self.event(key, answer, last)),
+                None => {
+                    self.report_consumed();
+                    self.ended = None;
+                    ready!(self.mailbox.poll_take(context, &mut self.arrived));
+                }
+            }
+        }
+    }
+
+    /// The next response in order: its request, the response, and whether it is the last. Others are held.
+    fn next_due(&mut self) -> Option<(usize, Option<Answer>, bool)> {
+        loop {
+            if let Some(due) = self.next_in_order() {
+                return Some(due);
+            }
+            let Response { tag, answer, last } = self.arrived.pop_front()?;
+            let key = usize::try_from(tag).ok()?;
+            let open = self.requests.get_mut(key)?;
+            let is_next = self.order.front() == Some(&key) && open.held.is_empty() && last;
+            if !open.ordered || is_next {
+                return Some((key, answer, last));
+            }
+            open.held.extend(answer);
+            open.ended = last;
+        }
+    }
+
+    /// The next response of the oldest ordered request.
+    fn next_in_order(&mut self) -> Option<(usize, Option<Answer>, bool)> {
+        let &key = self.order.front()?;
+        let open = &mut self.requests[key];
+        match (open.held.len(), open.ended) {
+            (0 | 1, false) => None,
+            (0, true) => Some((key, None, true)),
+            (responses, ended) => {
+                let answer = open.held.remove(0);
+                Some((key, Some(answer), ended && responses == 1))
+            }
+        }
+    }
+
+    fn event(&mut self, key: usize, answer: Option<Answer>, last: bool) -> Event<'_> {
+        let answer = answer.map(|answer| self.finish(key, answer));
+        let open = if last {
+            self.log_end(key, answer.as_ref());
+            self.forget(key);
+            self.ended.as_ref()
+        } else {
+            self.requests.get(key)
+        };
+        let (id, model) = open.map_or(("", None), |open| (open.id.as_str(), open.model.as_ref()));
+        let trace = model.and_then(|model| model.trace.as_ref());
+        Event { id, model: model.map(|model| &*model.version), answer, last, trace }
+    }
+
+    /// Logs the outcome of a request that has ended, where the log is verbose.
+    fn log_end(&self, key: usize, last: Option<&Answer>) {
+        if self.service.log.is_verbose() {
+            let OpenRequest { id, model, .. } = &self.requests[key];
+            if let Some(Submitted { version, arrived, .. }) = model {
+                let failure = last.and_then(|answer| answer.as_ref().err());
+                self.service.log_request(version, id, alipes_clock::elapsed(*arrived), failure);
+            }
+        }
+    }
+
+    /// Counts a response as consumed and applies the requested classification and regions.
+    fn finish(&mut self, key: usize, answer: Answer) -> Answer {
+        if self.consumed.request != key {
+            self.report_consumed();
+            self.consumed.request = key;
+        }
+        self.consumed.responses += 1;
+        let mut reply = answer?;
+        self.consumed.bytes += reply.bytes();
+        if let Some(Submitted { version, classified, held, .. }) = &self.requests[key].model {
+            for tensor in &mut reply.outputs {
+                classify(&version.spec, classified, tensor).map_err(|error| error.at(Origin::Model))?;
+            }
+            held.settle(&mut reply.outputs)?;
+        }
+        Ok(reply)
+    }
+
+    /// Reports consumed responses to their model, which may then send more.
+    pub fn report_consumed(&mut self) {
+        let Consumed { request, responses, bytes } = std::mem::take(&mut self.consumed);
+        if responses > 0
+            && let Some(OpenRequest { model: Some(model), .. }) = self.requests.get(request)
+        {
+            model.caller.consumed(responses, bytes);
+        }
+    }
+
+    /// Removes a request that has ended; its key is free.
+    fn forget(&mut self, key: usize) {
+        let open = self.requests.remove(key);
+        if open.ordered {
+            self.order.pop_front();
+        }
+        if self.consumed.request == key {
+            self.consumed = Consumed::default();
+        }
+        self.ended = Some(open);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        for open in self.requests.drain() {
+            if let Some(Submitted { version, caller, .. }) = open.model {
+                drop(caller);
+                version.caller_left();
+            }
+        }
+    }
+}
+
+impl OpenRequest {
+    fn new(id: CompactString, ordered: bool) -> OpenRequest {
+        OpenRequest { id, model: None, ordered, empty_final_response: false, held: SmallVec::new(), ended: false }
+    }
+}
