@@ -21,7 +21,7 @@ def files() -> set[str]:
             if "__pycache__" not in path.parts and "target" not in path.parts:
                 found.add(str(path.relative_to(ROOT)))
     found |= {str(path.relative_to(ROOT)) for path in ROOT.iterdir()}
-    # Pages leave out what every path of a kind has: `server/build.rs`, `python/alipes/lazily`.
+    # Pages leave out what every path of a kind has: `runtime/build.rs`, `python/alipes/lazily`.
     return found | {path.replace("/src/", "/") for path in found} | {path.removesuffix(".py") for path in found}
 
 

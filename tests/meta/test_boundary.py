@@ -17,9 +17,9 @@ from alipes.config.restrictions import GROUPS
 from alipes.server.boundary import server_config
 from support.configurations import backend_of as onnx_backend_of
 
-SOURCES = Path(__file__).parents[2] / "crates" / "server" / "src"
-RESTRICTED = SOURCES / "net" / "restricted.rs"
-SPECS = sorted((SOURCES.parents[1] / "spec" / "src").glob("*.rs"))
+CRATES = Path(__file__).parents[2] / "crates"
+RESTRICTED = CRATES / "net" / "src" / "restricted.rs"
+SPECS = sorted((CRATES / "spec" / "src").glob("*.rs"))
 
 TENSORS = """
 input { name: "X" data_type: TYPE_FP32 dims: [ -1, 2 ] }

@@ -12,6 +12,8 @@
 //! - `semaphore`: limits the calls of a step that are in flight at a time.
 //! - `step`: from tensors to a request for a step, and from its response to tensors.
 
+#![forbid(unsafe_code)]
+
 mod driver;
 mod fused;
 mod run;

@@ -5,6 +5,8 @@
 //! - `warmup`: executions before a copy serves.
 //! - `onnxruntime`: loading sessions.
 
+#![forbid(unsafe_code)]
+
 pub mod execute;
 pub mod onnxruntime;
 pub mod slots;

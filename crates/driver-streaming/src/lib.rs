@@ -4,6 +4,8 @@
 //! the same sequence has its turn. That one is then followed by it. Only where an update writes so much that a network
 //! thread would be held up does a helper of the pool drive the slot.
 
+#![forbid(unsafe_code)]
+
 mod checkpoint;
 mod driver;
 mod reaper;

@@ -6,6 +6,8 @@
 //! from 160 k to 178 k calls/s (8 connections × 8 streams, two shared cores, November 2026). It also receives tensors
 //! at the addresses that engines want, sends large answers without a copy, and believes no announced length.
 
+#![forbid(unsafe_code)]
+
 mod compression;
 mod connection;
 mod deadline;

@@ -1,5 +1,7 @@
 //! HTTP: hyper's connections, HTTP/1 and HTTP/2, served directly, and the metrics listener.
 
+#![forbid(unsafe_code)]
+
 mod body;
 mod compression;
 mod connection;

@@ -1,6 +1,8 @@
 //! The network: listeners, connections, HTTP/2, encryption and limits. It knows neither HTTP's routes nor gRPC's
 //! methods.
 
+#![forbid(unsafe_code)]
+
 mod acceptor;
 pub mod aligned;
 pub mod bind;

@@ -2,6 +2,8 @@
 //!
 //! This crate knows no socket, no thread and no model. Bytes come in, meaning goes out, and back.
 
+#![forbid(unsafe_code)]
+
 pub mod codec;
 pub mod copies;
 pub mod datatype;

@@ -11,6 +11,8 @@
 //! - `chain`: the models that wait for a request.
 //! - `visit`: requests that read or write the state of a sequence.
 
+#![forbid(unsafe_code)]
+
 pub mod budget;
 pub mod chain;
 pub mod check;

@@ -11,6 +11,8 @@
 //! - `reactors`: the event loops of the network threads.
 //! - `context`: what drivers share.
 
+#![forbid(unsafe_code)]
+
 pub mod build;
 pub mod cache;
 pub mod context;

@@ -1,5 +1,7 @@
 //! The composition of a server: which listeners, protocols and drivers there are, and their start, drain and stop.
 
+#![forbid(unsafe_code)]
+
 pub mod compose;
 pub mod server;
 

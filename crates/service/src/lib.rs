@@ -1,5 +1,7 @@
 //! The verbs of the server, the same for every protocol: one file per verb.
 
+#![forbid(unsafe_code)]
+
 mod classification;
 mod explain;
 pub mod generate;
