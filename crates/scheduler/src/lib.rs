@@ -17,7 +17,6 @@
 //! - [`streams`] is the book of the live sequences of a model that keeps its own state.
 
 #![forbid(unsafe_code)]
-
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "queues are given the time; tests begin at any"))]
 
 mod arbiter;

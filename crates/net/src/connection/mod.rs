@@ -13,6 +13,8 @@ mod transport;
 pub use self::activity::{Activity, Call, NextActor};
 pub use self::drive::{End, drive_connection};
 pub use self::request_body::RequestBody;
+#[cfg(debug_assertions)]
+pub use self::socket::ByteStream;
 pub use self::socket::{Accepted, Carrier, Socket};
 pub use self::spelling::Spelling;
 pub use self::stall_timer::StallTimer;

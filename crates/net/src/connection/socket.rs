@@ -42,8 +42,15 @@ pub enum Carrier {
     Unix(UnixStream),
     /// Between two tasks of one event loop, for tests: no descriptor, so that a paused clock jumps only when both rest.
     #[cfg(debug_assertions)]
-    Memory(tokio::io::DuplexStream),
+    Memory(Box<dyn ByteStream>),
 }
+
+/// A byte stream of a test's own.
+#[cfg(debug_assertions)]
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+#[cfg(debug_assertions)]
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// A byte stream.
 pub enum Socket {

@@ -21,5 +21,7 @@ mod http2_timeouts;
 mod limiter;
 mod queue_policy;
 mod registry;
+#[cfg(debug_assertions)]
+mod request_path;
 mod stream;
 mod streaming;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use alipes_clock::Entered;
 use alipes_grpc::GrpcProtocol;
 use alipes_http::HttpProtocol;
-use alipes_net::connection::{Carrier, Socket, TransportStream};
+use alipes_net::connection::{ByteStream, Carrier, Socket, TransportStream};
 use alipes_net::policy::ListenerKind;
 use alipes_net::protocol::Protocol;
 use alipes_runtime::model::ModelVersion;
@@ -89,7 +89,19 @@ impl Endpoint {
     /// A connection on which at most `buffer_bytes` wait in each direction.
     pub fn connect_with_buffer(&self, buffer_bytes: usize) -> Connection {
         let (stream, accepted) = tokio::io::duplex(buffer_bytes);
-        let socket = Socket::Plain(Carrier::Memory(accepted));
+        self.serve(accepted);
+        Connection { stream, opened: Instant::now() }
+    }
+
+    /// A connection whose server's end is what `wrap` makes of it.
+    pub fn connect_through<S: ByteStream + 'static>(&self, wrap: impl FnOnce(DuplexStream) -> S) -> Connection {
+        let (stream, accepted) = tokio::io::duplex(BUFFER_BYTES);
+        self.serve(wrap(accepted));
+        Connection { stream, opened: Instant::now() }
+    }
+
+    fn serve(&self, accepted: impl ByteStream + 'static) {
+        let socket = Socket::Plain(Carrier::Memory(Box::new(accepted)));
         match self.protocol.clone() {
             Served::Http(http) => {
                 let transport = TransportStream::new(socket, http.policy().timeouts.stall);
@@ -100,7 +112,6 @@ impl Endpoint {
                 drop(tokio::spawn(alipes_grpc::serve_connection(transport, grpc, std::future::pending())));
             }
         }
-        Connection { stream, opened: Instant::now() }
     }
 }
 
