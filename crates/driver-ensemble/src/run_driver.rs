@@ -13,7 +13,7 @@ use alipes_request::mailbox::{Caller, Mailbox, Reader, Response};
 use alipes_request::responder::{Answer, AnswerBatch, Reply, Responder};
 use alipes_runtime::executor::alarm;
 use alipes_runtime::executor::reshape::wire_shape;
-use alipes_runtime::model::{ModelVersion, Pending};
+use alipes_runtime::model::{Arrival, ModelVersion, Pending};
 use alipes_scheduler::ensemble::{Action, EnsembleRun, Ticket};
 use alipes_stats::clock;
 use alipes_stats::statistics::{Execution, FailureReason, Shares};
@@ -264,8 +264,9 @@ impl RunDriver {
         let Prepared { mut request, rows, sequence } =
             step::prepare(step, member, &self.request.terms, &self.request.context, inputs);
         request.trace = self.request.trace.as_ref().map(|trace| trace.child());
-        let (chain, shares) = (self.request.chain.clone(), Arc::clone(&self.shares));
-        let caller = member.submit_step(request, &self.mailbox, call as u64, chain, shares)?;
+        let (chain, shares) = (self.request.chain.clone(), Some(Arc::clone(&self.shares)));
+        let arrival = Arrival { at: alipes_clock::now(), chain, shares };
+        let caller = member.submit(request, arrival, || Responder::into_mailbox(&self.mailbox, call as u64))?;
         Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0, _permit: permit })
     }
 

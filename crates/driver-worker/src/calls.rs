@@ -10,10 +10,10 @@ use alipes_link::{Call, CallKind, InferCall, Mail, MailOutcome, OwnedTensorName,
 use alipes_protocol::trace::Trace;
 use alipes_protocol::{Code, InferError, InferRequest, Parameter, RequestedOutput, SequenceInfo, Tensor};
 use alipes_request::chain::Chain;
-use alipes_request::mailbox::{Caller, Reader, Response};
-use alipes_request::responder::Answer;
+use alipes_request::mailbox::{Caller, Mailbox, Reader, Response};
+use alipes_request::responder::{Answer, Responder};
 use alipes_runtime::context::Context;
-use alipes_runtime::model::ModelVersion;
+use alipes_runtime::model::{Arrival, ModelVersion};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -267,7 +267,9 @@ fn submit(context: &Context, call: InferCall, parent: Parent, answers: Arc<dyn R
     }
     let request = request(call, parent.inputs).map_err(|error| refused(error.message))?;
     let request = InferRequest { trace: parent.trace, ..request };
-    model.submit_call(request, parent.chain, answers).map_err(|error| refused(error.message))
+    let arrival = Arrival { at: alipes_clock::now(), chain: Some(parent.chain), shares: None };
+    let respond = || Responder::into_mailbox(&Mailbox::read_by(answers), 0);
+    model.submit(request, arrival, respond).map_err(|error| refused(error.message))
 }
 
 fn request(call: InferCall, inputs: Vec<Tensor>) -> Result<InferRequest, InferError> {

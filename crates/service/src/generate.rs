@@ -8,7 +8,7 @@ use alipes_protocol::codec::json::DeclaredInput;
 use alipes_protocol::{InferError, InferRequest, InferResponse};
 use alipes_request::inflight::OwnedGuest;
 use alipes_request::mailbox::{Mailbox, Responses};
-use alipes_request::responder::Reply;
+use alipes_request::responder::{Reply, Responder};
 use alipes_runtime::model::ModelVersion;
 use compact_str::CompactString;
 
@@ -25,7 +25,8 @@ impl Service {
         let arrived = alipes_clock::now();
         let inside = self.inflight.enter_owned()?;
         let id = request.id.clone();
-        let submitted = model.submit_stream(request, arrived, Mailbox::counted(Arc::clone(&self.budget)));
+        let respond = || Responder::stream_through(Mailbox::counted(Arc::clone(&self.budget)));
+        let submitted = model.submit(request, arrived, respond);
         if let Err(error) = &submitted {
             self.log_request(model, &id, alipes_clock::elapsed(arrived), Some(error));
         }

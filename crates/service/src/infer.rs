@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, RequestedOutput, Tensor};
 use alipes_request::budget::{Budget, Charge, count_answer};
-use alipes_request::responder::Reply;
+use alipes_request::responder::{Reply, Responder};
 use alipes_runtime::cache::{Cached, Encoded, Posted};
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
@@ -35,7 +35,7 @@ impl Service {
         let _inflight = self.inflight.enter()?;
         let (id, classified) = (request.id.clone(), classified(&request));
         let mut waiting = Waiting { model, answered: false };
-        let outcome = match model.submit(request, arrived) {
+        let outcome = match model.submit(request, arrived, Responder::unary) {
             Ok(answer) => answer.await.unwrap_or_else(|_| Err(no_answer(model))),
             Err(error) => Err(error),
         };

@@ -12,7 +12,7 @@ use alipes_protocol::trace::Trace;
 use alipes_protocol::{InferError, InferRequest, Origin, RequestedOutput};
 use alipes_request::inflight::OwnedGuest;
 use alipes_request::mailbox::{Caller, Mailbox, Response};
-use alipes_request::responder::Answer;
+use alipes_request::responder::{Answer, Responder};
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
 use compact_str::CompactString;
@@ -113,7 +113,7 @@ impl Session {
         let (classified, trace) = (classified(&request), request.trace.clone());
         let entered = self.service.inflight.enter_owned();
         let submitted = entered.and_then(|inside| {
-            let caller = model.submit_into(request, arrived, &self.mailbox, key as u64)?;
+            let caller = model.submit(request, arrived, || Responder::into_mailbox(&self.mailbox, key as u64))?;
             Ok((inside, caller))
         });
         match submitted {

@@ -20,9 +20,8 @@ use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, Origin};
 use alipes_request::chain::{Chain, VersionId};
 use alipes_request::check::{Checked, check_request};
-use alipes_request::mailbox::{Caller, Mailbox, Reader, Responses};
 use alipes_request::order::Order;
-use alipes_request::responder::{Answer, Responder, answer_one};
+use alipes_request::responder::{Responder, answer_one};
 use alipes_scheduler::sequence::SequenceQueue;
 use alipes_scheduler::{Effect, ModelQueue, Queue};
 use alipes_spec::ModelSpec;
@@ -34,7 +33,6 @@ use alipes_stats::trace::underway::Underway;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
 
 use crate::cache::Cached;
 use crate::limiter::Limited;
@@ -62,6 +60,23 @@ pub struct Pending {
     pub trace: Option<Underway>,
     /// When it has waited too long, where the queue policy says so.
     pub deadline: Option<Instant>,
+}
+
+/// How a request arrives: from a client, or from a model or an ensemble on a client's behalf.
+pub struct Arrival {
+    /// When it was taken in.
+    pub at: Instant,
+    /// The models that wait for it, where a model sent it.
+    pub chain: Option<Arc<Chain>>,
+    /// Where it is a step of an ensemble: what the ensemble's steps have computed.
+    pub shares: Option<Arc<Shares>>,
+}
+
+impl From<Instant> for Arrival {
+    /// From a client.
+    fn from(at: Instant) -> Arrival {
+        Arrival { at, chain: None, shares: None }
+    }
 }
 
 /// One version of a model. Requests pin it; when the registry and the last request have let go, it is gone.
@@ -188,94 +203,23 @@ impl ModelVersion {
         self.spec.decoupled
     }
 
-    /// Checks a request and queues it; its one answer arrives at the receiver.
+    /// Checks a request and queues it. `respond` makes its two ends once it is accepted: the responder, to which every
+    /// answer goes, and what the caller keeps to receive them.
     ///
     /// # Errors
     ///
     /// What `check_request` refuses, and `Unavailable` while the version drains.
-    pub fn submit(
+    pub fn submit<R>(
         self: &Arc<Self>,
         request: InferRequest,
-        arrived: Instant,
-    ) -> Result<oneshot::Receiver<Answer>, InferError> {
+        arrival: impl Into<Arrival>,
+        respond: impl FnOnce() -> (Responder, R),
+    ) -> Result<R, InferError> {
+        let Arrival { at: arrived, chain, shares } = arrival.into();
         let (trace, checked) = self.check(request, arrived)?;
-        let (responder, answer) = Responder::unary();
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
-        Ok(answer)
-    }
-
-    /// Checks a request and queues it; its answers, as many as they are, arrive as responses.
-    ///
-    /// # Errors
-    ///
-    /// As for `submit`.
-    pub fn submit_stream(
-        self: &Arc<Self>,
-        request: InferRequest,
-        arrived: Instant,
-        mailbox: Arc<Mailbox>,
-    ) -> Result<Responses, InferError> {
-        let (trace, checked) = self.check(request, arrived)?;
-        let (responder, responses) = Responder::stream_through(mailbox);
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
-        Ok(responses)
-    }
-
-    /// Checks a request that a model sent, with those who wait for it, and queues it; its answers go to a reader.
-    ///
-    /// # Errors
-    ///
-    /// As for `submit`.
-    pub fn submit_call(
-        self: &Arc<Self>,
-        request: InferRequest,
-        chain: Arc<Chain>,
-        reader: Arc<dyn Reader>,
-    ) -> Result<Caller, InferError> {
-        let (trace, checked) = self.check(request, alipes_clock::now())?;
-        let (responder, caller) = Responder::into_mailbox(&Mailbox::read_by(reader), 0);
-        let arrived = alipes_clock::now();
-        self.enqueue(Pending { checked, arrived, responder, chain: Some(chain), shares: None, trace, deadline: None })?;
-        Ok(caller)
-    }
-
-    /// Checks a request and queues it; its answers arrive, marked with the tag, in a mailbox that others share.
-    ///
-    /// # Errors
-    ///
-    /// As for `submit`.
-    pub fn submit_into(
-        self: &Arc<Self>,
-        request: InferRequest,
-        arrived: Instant,
-        mailbox: &Arc<Mailbox>,
-        tag: u64,
-    ) -> Result<Caller, InferError> {
-        let (trace, checked) = self.check(request, arrived)?;
-        let (responder, caller) = Responder::into_mailbox(mailbox, tag);
-        self.enqueue(Pending { checked, arrived, responder, chain: None, shares: None, trace, deadline: None })?;
-        Ok(caller)
-    }
-
-    /// Checks a request that is a step of an ensemble, with those who wait for it, and queues it; its answers arrive,
-    /// marked with the tag, in the mailbox of the ensemble's steps.
-    ///
-    /// # Errors
-    ///
-    /// As for `submit`.
-    pub fn submit_step(
-        self: &Arc<Self>,
-        request: InferRequest,
-        mailbox: &Arc<Mailbox>,
-        tag: u64,
-        chain: Option<Arc<Chain>>,
-        shares: Arc<Shares>,
-    ) -> Result<Caller, InferError> {
-        let arrived = alipes_clock::now();
-        let (trace, checked) = self.check(request, arrived)?;
-        let (responder, caller) = Responder::into_mailbox(mailbox, tag);
-        self.enqueue(Pending { checked, arrived, responder, chain, shares: Some(shares), trace, deadline: None })?;
-        Ok(caller)
+        let (responder, receiver) = respond();
+        self.enqueue(Pending { checked, arrived, responder, chain, shares, trace, deadline: None })?;
+        Ok(receiver)
     }
 
     fn check(&self, mut request: InferRequest, arrived: Instant) -> Result<(Option<Underway>, Checked), InferError> {

@@ -9,10 +9,10 @@ use alipes_protocol::{
     Code, CorrelationId, InferError, InferRequest, Origin, Parameter, RequestedOutput, SequenceInfo,
 };
 use alipes_request::mailbox::{Mailbox, Responses};
-use alipes_request::responder::{Answer, AnswerBatch, Observer, Reply};
+use alipes_request::responder::{Answer, AnswerBatch, Observer, Reply, Responder};
 use alipes_runtime::build::build;
-use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::Pending;
+use alipes_runtime::model::{Arrival, ModelVersion};
 use alipes_service::Service;
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -59,11 +59,11 @@ fn asked(id: &str, outputs: &[&str]) -> InferRequest {
 }
 
 fn submit(model: &Arc<ModelVersion>) -> oneshot::Receiver<Answer> {
-    model.submit(asked("i", &[]), Instant::now()).unwrap()
+    model.submit(asked("i", &[]), Instant::now(), Responder::unary).unwrap()
 }
 
 fn submit_stream(model: &Arc<ModelVersion>) -> Responses {
-    model.submit_stream(asked("i", &[]), Instant::now(), Mailbox::new()).unwrap()
+    model.submit(asked("i", &[]), Instant::now(), || Responder::stream_through(Mailbox::new())).unwrap()
 }
 
 async fn wait(answer: oneshot::Receiver<Answer>) -> Answer {
@@ -142,7 +142,7 @@ async fn a_response_tells_of_the_sequence_that_its_step_belongs_to() {
     let service = Arc::new(service([Arc::clone(&puppet.model)]));
     let one = ensemble(&service, "one", &["R"], &[step("puppet", "X", "R")]);
     let sequence = SequenceInfo { correlation_id: CorrelationId::Number(7), start: true, end: false };
-    let sent = one.submit(InferRequest { sequence, ..asked("i", &[]) }, Instant::now()).unwrap();
+    let sent = one.submit(InferRequest { sequence, ..asked("i", &[]) }, Instant::now(), Responder::unary).unwrap();
     let parameters = vec![("sequence_end".to_owned(), Parameter::Bool(true)), ("x".to_owned(), Parameter::Int64(1))];
     answer(puppet.take().await, Ok(Reply { parameters, ..reply(1) }));
     let told = wait(sent).await.unwrap().parameters;
@@ -163,7 +163,7 @@ async fn steps_that_do_not_wait_for_each_other_are_called_at_once_and_what_nobod
     answer(right.take().await, Ok(reply(3)));
     answer(left.take().await, Ok(reply(4)));
     assert_eq!(elements(&wait(both).await.unwrap()), [("L", 4), ("R", 3)]);
-    let one = fork.submit(asked("i", &["R"]), Instant::now()).unwrap();
+    let one = fork.submit(asked("i", &["R"]), Instant::now(), Responder::unary).unwrap();
     answer(right.take().await, Ok(reply(5)));
     assert_eq!(elements(&wait(one).await.unwrap()), [("R", 5)]);
     assert_eq!(left.model.waiting(), 0);
@@ -412,7 +412,10 @@ async fn a_model_whose_calls_led_to_the_ensemble_is_not_called_by_it() {
             let _ = self.0.send(response.answer);
         }
     }
-    let _caller = one.submit_call(asked("i", &[]), puppet.model.chain(None), Arc::new(Tell(told))).unwrap();
+    let arrival = Arrival { at: Instant::now(), chain: Some(puppet.model.chain(None)), shares: None };
+    let _caller = one
+        .submit(asked("i", &[]), arrival, || Responder::into_mailbox(&Mailbox::read_by(Arc::new(Tell(told))), 0))
+        .unwrap();
     let error = answers.recv().await.unwrap().unwrap().unwrap_err();
     assert_eq!(error.message, "in ensemble 'one', the call would wait for itself: puppet -> puppet");
 }

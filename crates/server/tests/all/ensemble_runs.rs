@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::common::{Puppet, reply, service, tensor};
 use alipes_protocol::{InferError, InferRequest};
 use alipes_request::mailbox::{Caller, Mailbox, Reader, Response};
-use alipes_request::responder::AnswerBatch;
+use alipes_request::responder::{AnswerBatch, Responder};
 use alipes_runtime::build::build;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::Pending;
@@ -140,7 +140,7 @@ impl Stage {
         let elements = self.requests.len() + 1;
         let request = InferRequest { inputs: vec![tensor(elements)], ..Default::default() };
         let mailbox = Mailbox::read_by(Arc::clone(&heard) as Arc<dyn Reader>);
-        let caller = self.ensemble.submit_into(request, Instant::now(), &mailbox, 0).unwrap();
+        let caller = self.ensemble.submit(request, Instant::now(), || Responder::into_mailbox(&mailbox, 0)).unwrap();
         self.requests.push(Request { caller: Some(caller), heard });
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
-use alipes_request::responder::Answer;
+use alipes_request::responder::{Answer, Responder};
 use alipes_runtime::executor::park::Parker;
 use alipes_runtime::executor::run_queue::RunQueue;
 use alipes_runtime::model::ModelVersion;
@@ -85,7 +85,7 @@ fn submit(model: &Arc<ModelVersion>, value: u8) -> oneshot::Receiver<Answer> {
     let shape = [1, 1].into_iter().collect();
     let tensor = Tensor { name: "X".into(), datatype: Datatype::Uint8, shape, data: Bytes::from(vec![value]) };
     let request = InferRequest { inputs: vec![tensor], ..InferRequest::default() };
-    model.submit(request, Instant::now()).unwrap()
+    model.submit(request, Instant::now(), Responder::unary).unwrap()
 }
 
 fn wait(answer: oneshot::Receiver<Answer>) -> Answer {

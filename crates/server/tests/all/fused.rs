@@ -8,7 +8,7 @@ use crate::common::{PATIENCE, service};
 use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Datatype, InferError, InferRequest, RequestedOutput, Tensor};
-use alipes_request::responder::{Answer, Reply};
+use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::build::build;
 use alipes_runtime::executor::run_queue::RunQueue;
 use alipes_runtime::model::ModelVersion;
@@ -171,7 +171,7 @@ impl Stage {
         let (fused, apart) = (ensemble("fused", 0), ensemble("apart", 1000));
         let stage = Stage { service, models, fused, apart };
         // The models are looked at when the first request comes.
-        let _ = wait(stage.fused.submit(request(0, 1, most), Instant::now()));
+        let _ = wait(stage.fused.submit(request(0, 1, most), Instant::now(), Responder::unary));
         stage.assert_at_rest();
         stage
     }
@@ -266,7 +266,7 @@ proptest! {
         let stage = Stage::new(&makes, most, 1);
         let count = |model: &Arc<ModelVersion>| {
             let before: Vec<_> = stage.models.iter().chain([model]).map(|model| booked(model)).collect();
-            let answer = wait(model.submit(wide_request(1, rows, most, width), Instant::now()));
+            let answer = wait(model.submit(wide_request(1, rows, most, width), Instant::now(), Responder::unary));
             stage.assert_at_rest();
             let after = stage.models.iter().chain([model]).map(|model| booked(model));
             (leveled(answer), after.zip(before).map(|(after, before)| difference(after, before)).collect::<Vec<_>>())
@@ -284,7 +284,7 @@ proptest! {
     ) {
         let most = if batches { 8 } else { 0 };
         let stage = Stage::new(&makes, most, instances);
-        let expected = |number, rows| leveled(wait(stage.apart.submit(request(number, rows, most), Instant::now())));
+        let expected = |number, rows| leveled(wait(stage.apart.submit(request(number, rows, most), Instant::now(), Responder::unary)));
         let expected: Vec<_> = sizes.iter().enumerate().map(|(number, &rows)| expected(number, rows)).collect();
         thread::scope(|scope| {
             for part in 0..3 {
@@ -294,7 +294,7 @@ proptest! {
                     let sent: Vec<_> = sizes
                         .iter()
                         .enumerate()
-                        .map(|(number, &rows)| model.submit(request(number, rows, most), Instant::now()))
+                        .map(|(number, &rows)| model.submit(request(number, rows, most), Instant::now(), Responder::unary))
                         .collect();
                     for (sent, expected) in sent.into_iter().zip(expected) {
                         assert_eq!(&leveled(wait(sent)), expected);
@@ -311,8 +311,9 @@ proptest! {
 fn requests_that_came_together_are_one_batch_of_each_model() {
     let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2), Makes::Sum(3)], 8, 1);
     let requests = |runtime: &tokio::runtime::Runtime, queue: &Arc<RunQueue>| {
-        let sent: Vec<_> =
-            (0..3).map(|number| stage.fused.submit(request(number, 2, 8), Instant::now()).unwrap()).collect();
+        let sent: Vec<_> = (0..3)
+            .map(|number| stage.fused.submit(request(number, 2, 8), Instant::now(), Responder::unary).unwrap())
+            .collect();
         assert_eq!(stage.fused.waiting(), 3);
         drop(tokio::task::LocalSet::new());
         runtime.block_on(async {
@@ -350,7 +351,7 @@ fn requests_that_find_an_instance_taken_wait_a_moment_and_then_go_step_by_step()
     let before = stage.fused_batches(0).len();
     let taken = stage.models[1].queue().claim().unwrap();
     on_a_network_thread(|runtime, queue| {
-        let sent = stage.fused.submit(request(1, 1, 8), Instant::now()).unwrap();
+        let sent = stage.fused.submit(request(1, 1, 8), Instant::now(), Responder::unary).unwrap();
         runtime.block_on(async {
             let serving = tokio::spawn(Arc::clone(queue).serve());
             let deadline = Instant::now() + PATIENCE;
@@ -371,7 +372,7 @@ fn requests_that_find_an_instance_taken_wait_a_moment_and_then_go_step_by_step()
 fn a_request_goes_step_by_step_where_it_wants_less_than_everything_or_a_model_is_not_quick() {
     let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
     let before = stage.fused_batches(0).len();
-    let ask = |request| assert!(wait(stage.fused.submit(request, Instant::now())).is_ok());
+    let ask = |request| assert!(wait(stage.fused.submit(request, Instant::now(), Responder::unary)).is_ok());
     let outputs = vec![RequestedOutput { name: "z0".into(), ..Default::default() }];
     ask(InferRequest { outputs, ..request(1, 1, 8) });
     assert_eq!(stage.fused_batches(0).len(), before);
@@ -387,13 +388,13 @@ fn a_version_that_replaces_another_is_asked_from_then_on() {
     let other = adder("m0", &["A"], Makes::Sum(40), 8, 1);
     stage.service.registry.publish("m0", "", vec![Arc::clone(&other)]);
     for _ in 0..3 {
-        let reply = wait(stage.fused.submit(request(0, 1, 8), Instant::now())).unwrap();
+        let reply = wait(stage.fused.submit(request(0, 1, 8), Instant::now(), Responder::unary)).unwrap();
         assert_eq!(floats(&reply.outputs[1].data)[0], 40.0);
     }
     assert_eq!(stage.models[0].statistics.snapshot().success.count, 1);
     assert_eq!(other.queue().explain(Instant::now()).decisions.len(), 3);
     stage.service.registry.publish("m0", "", Vec::new());
-    let error = wait(stage.fused.submit(request(0, 1, 8), Instant::now())).unwrap_err();
+    let error = wait(stage.fused.submit(request(0, 1, 8), Instant::now(), Responder::unary)).unwrap_err();
     let text = "in ensemble 'fused', Request for unknown model: 'm0' has no available versions";
     assert_eq!(error.message, text);
 }
@@ -403,7 +404,8 @@ fn callers_who_leave_cost_no_execution() {
     let stage = Stage::new(&[Makes::Sum(1)], 8, 1);
     let before = stage.models[0].statistics.snapshot().execution_count;
     on_a_network_thread(|runtime, queue| {
-        let sent: Vec<_> = (0..3).map(|number| stage.fused.submit(request(number, 1, 8), Instant::now())).collect();
+        let sent: Vec<_> =
+            (0..3).map(|number| stage.fused.submit(request(number, 1, 8), Instant::now(), Responder::unary)).collect();
         drop(sent);
         runtime.block_on(async {
             let serving = tokio::spawn(Arc::clone(queue).serve());

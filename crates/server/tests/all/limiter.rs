@@ -9,6 +9,7 @@ use crate::common::{Echo, tensor};
 use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::InferRequest;
+use alipes_request::responder::Responder;
 use alipes_runtime::limiter::{Limited, Limiter};
 use alipes_runtime::model::ModelVersion;
 use alipes_spec::{LimitSpec, ResourceSpec};
@@ -61,7 +62,7 @@ fn model(limiter: &Arc<Limiter>, log: &Arc<Log>, name: usize, instances: usize, 
 
 fn ask(model: &Arc<ModelVersion>) -> tokio::sync::oneshot::Receiver<alipes_request::responder::Answer> {
     let request = InferRequest { inputs: vec![tensor(1)], ..Default::default() };
-    model.submit(request, Instant::now()).unwrap()
+    model.submit(request, Instant::now(), Responder::unary).unwrap()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Code, Datatype, InferError, InferRequest, Origin, Tensor};
-use alipes_request::responder::Answer;
+use alipes_request::responder::{Answer, Responder};
 use alipes_runtime::model::ModelVersion;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ impl Gated {
         let shape = [1, 1].into_iter().collect();
         let tensor = Tensor { name: "X".into(), datatype: Datatype::Uint8, shape, data: Bytes::from(vec![value]) };
         let request = InferRequest { id: "r".into(), inputs: vec![tensor], priority, timeout_us, ..Default::default() };
-        self.model.submit(request, Instant::now())
+        self.model.submit(request, Instant::now(), Responder::unary)
     }
 
     /// What is executed next.

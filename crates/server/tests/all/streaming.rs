@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use alipes_driver_streaming::Streaming;
 use alipes_protocol::{CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Tensor};
+use alipes_request::responder::Responder;
 use alipes_runtime::model::ModelVersion;
 use alipes_spec::{EngineSpec, ModelSpec};
 use serde_json::json;
@@ -40,7 +41,8 @@ fn ask(model: &Arc<ModelVersion>, sequence: u64, start: bool, end: bool, value: 
         Tensor { name: "update".into(), datatype: Datatype::Int64, shape: [1, 1, 1].into_iter().collect(), data };
     let sequence = SequenceInfo { correlation_id: CorrelationId::Number(sequence), start, end };
     let request = InferRequest { inputs: vec![update], sequence, ..Default::default() };
-    let answer = model.submit(request, Instant::now())?.blocking_recv().expect("every request is answered")?;
+    let answer =
+        model.submit(request, Instant::now(), Responder::unary)?.blocking_recv().expect("every request is answered")?;
     Ok(answer.outputs[0].data.chunks_exact(8).map(|value| i64::from_le_bytes(value.try_into().unwrap())).collect())
 }
 
