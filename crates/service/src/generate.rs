@@ -31,7 +31,8 @@ impl Service {
             self.log_request(model, &id, alipes_clock::elapsed(arrived), Some(error));
         }
         let record = self.log.is_verbose().then(|| RequestRecord::new(&self.events, model, &id, arrived));
-        Ok(Generation { model: Arc::clone(model), id, responses: submitted?, record, _inside: inside })
+        let caller = CallerEnd { model: Arc::clone(model), is_answered: false };
+        Ok(Generation { id, responses: submitted?, caller, record, _inside: inside })
     }
 }
 
@@ -44,9 +45,10 @@ pub fn declared_input(model: &ModelVersion, name: &str) -> Option<DeclaredInput>
 
 /// A request in flight. Dropping it cancels the request: while it is queued, it never reaches the model.
 pub struct Generation {
-    model: Arc<ModelVersion>,
     id: CompactString,
     responses: Responses,
+    // After the responses, whose end marks the request as cancelled.
+    caller: CallerEnd,
     /// Its record for a verbose log.
     record: Option<RequestRecord>,
     _inside: OwnedGuest,
@@ -61,6 +63,7 @@ impl Generation {
     /// The poll form of `next`.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<InferResponse, InferError>>> {
         while let Some(response) = ready!(self.responses.poll_next(context)) {
+            self.caller.is_answered = response.last;
             // An end without a response is no response.
             if let Some(answer) = response.answer {
                 if let (Some(record), Err(error)) = (&mut self.record, &answer) {
@@ -76,10 +79,24 @@ impl Generation {
     fn response(&self, Reply { outputs, parameters }: Reply) -> InferResponse {
         InferResponse {
             id: self.id.clone(),
-            model_name: Arc::clone(&self.model.name),
-            model_version: self.model.spec.version,
+            model_name: Arc::clone(&self.caller.model.name),
+            model_version: self.caller.model.spec.version,
             parameters,
             outputs,
+        }
+    }
+}
+
+/// Has a request that is dropped before its last response leave the model's queue at once.
+struct CallerEnd {
+    model: Arc<ModelVersion>,
+    is_answered: bool,
+}
+
+impl Drop for CallerEnd {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.model.caller_left();
         }
     }
 }

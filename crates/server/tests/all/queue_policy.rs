@@ -12,6 +12,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::common::service;
+
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Executes one request each time the test lets it, and gives its input back.
@@ -47,6 +49,12 @@ struct Gated {
     leave: mpsc::Sender<()>,
 }
 
+fn request(value: u8) -> InferRequest {
+    let shape = [1, 1].into_iter().collect();
+    let tensor = Tensor { name: "X".into(), datatype: Datatype::Uint8, shape, data: Bytes::from(vec![value]) };
+    InferRequest { id: "r".into(), inputs: vec![tensor], ..Default::default() }
+}
+
 impl Gated {
     fn new(scheduling: Value) -> Gated {
         let spec = json!({
@@ -74,9 +82,7 @@ impl Gated {
     }
 
     fn submit(&self, value: u8, priority: u64, timeout_us: u64) -> Result<oneshot::Receiver<Answer>, InferError> {
-        let shape = [1, 1].into_iter().collect();
-        let tensor = Tensor { name: "X".into(), datatype: Datatype::Uint8, shape, data: Bytes::from(vec![value]) };
-        let request = InferRequest { id: "r".into(), inputs: vec![tensor], priority, timeout_us, ..Default::default() };
+        let request = InferRequest { priority, timeout_us, ..request(value) };
         self.model.submit(request, Instant::now(), Responder::unary)
     }
 
@@ -165,6 +171,16 @@ fn whose_caller_has_gone_is_counted_and_makes_room() {
     gated.model.caller_left();
     assert_eq!((gated.failures(), gated.model.waiting()), ([0, 1, 0, 0], 0));
     assert!(gated.submit(2, 0, 0).is_ok());
+}
+
+#[test]
+fn a_generation_that_is_dropped_leaves_the_queue_at_once() {
+    let (gated, _first) = Gated::busy(dynamic(json!({})));
+    let service = service([Arc::clone(&gated.model)]);
+    let generation = service.generate(&gated.model, request(1)).unwrap();
+    assert_eq!(gated.model.waiting(), 1);
+    drop(generation);
+    assert_eq!((gated.failures(), gated.model.waiting()), ([0, 1, 0, 0], 0));
 }
 
 #[test]
