@@ -45,6 +45,7 @@ def test_the_server_configuration_has_the_fields_of_the_data_plane() -> None:
     assert set(config()["http"]) == rust_fields("Endpoint")
     assert set(config()["connections"]) == rust_fields("ConnectionSpec")
     assert set(config()["keepalive"]) == rust_fields("KeepaliveSpec")
+    assert set(config()["paths"]) == rust_fields("PathSpec")
 
 
 def test_doors_have_the_fields_of_the_data_plane() -> None:

@@ -32,7 +32,7 @@ use alipes_runtime::executor::alarm;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::Readiness;
 use alipes_scheduler::ensemble::{Graph, GraphError, StepShape, Ticket, Turns};
-use alipes_spec::{EnsembleSpec, ModelSpec, StepSpec};
+use alipes_spec::{EnsembleSpec, EnsembleSteps, ModelSpec, StepSpec};
 use alipes_stats::events::Event;
 use compact_str::CompactString;
 pub use driver::EnsembleFactory;
@@ -58,6 +58,8 @@ pub struct Ensemble {
     /// The order of the requests of a sequence at those of them that keep a state.
     turns: Mutex<Turns<CorrelationId, Weak<Run>>>,
     fusing: Fusing,
+    /// Whether a batch may go through all steps at once.
+    steps_at_once: bool,
 }
 
 /// A model that some steps call.
@@ -97,6 +99,8 @@ impl Ensemble {
         let mut members: Vec<Member> = Vec::new();
         let steps =
             engine.steps.iter().map(|step| Step::new(step, engine.max_inflight_requests, &mut members)).collect();
+        let steps_at_once =
+            context.upgrade().is_none_or(|context| context.config.paths.ensemble_steps == EnsembleSteps::Measured);
         let (context, namespace) = (Weak::clone(context), spec.namespace.clone());
         let mut following = 0..;
         let later: Vec<Option<usize>> =
@@ -111,6 +115,7 @@ impl Ensemble {
             later,
             turns,
             fusing: Fusing::default(),
+            steps_at_once,
         }))
     }
 

@@ -41,7 +41,7 @@ use alipes_runtime::executor::park::Parker;
 use alipes_runtime::model::Pending;
 use alipes_runtime::model::policy;
 use alipes_scheduler::Scheduler;
-use alipes_spec::{ModelSpec, Scheduling, WorkerSpec};
+use alipes_spec::{ModelSpec, Scheduling, WorkerMemory, WorkerSpec};
 use alipes_stats::events::Source;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
@@ -61,6 +61,9 @@ const REQUEST_ARENA_BYTES: u64 = 16 << 30;
 
 /// Address space of a worker's response arena.
 const RESPONSE_ARENA_BYTES: u64 = 8 << 30;
+
+/// Either arena, where it is to be small.
+const SMALL_ARENA_BYTES: u64 = 64 << 20;
 
 /// Requests that a worker without batching holds at most: enough that a model of a few microseconds never waits for
 /// the next one. The rest waits in the model's queue.
@@ -86,6 +89,7 @@ pub struct Workers {
     forms_batches: bool,
     levels: usize,
     lanes: u32,
+    response_bytes: u64,
     tickets: Arc<Tickets>,
     context: Weak<Context>,
     supervisor: Arc<Supervisor>,
@@ -103,18 +107,34 @@ impl Workers {
         context: &Weak<Context>,
         supervisor: &Arc<Supervisor>,
     ) -> Result<Workers, InferError> {
-        let arena = RequestArena::create(REQUEST_ARENA_BYTES).map_err(|error| no_memory(&error))?;
+        let memory = context.upgrade().map(|context| context.config.paths.worker_memory).unwrap_or_default();
+        let (request_bytes, response_bytes) = match memory {
+            WorkerMemory::Full => (REQUEST_ARENA_BYTES, RESPONSE_ARENA_BYTES),
+            WorkerMemory::Small => (SMALL_ARENA_BYTES, SMALL_ARENA_BYTES),
+        };
+        let arena = RequestArena::create(request_bytes).map_err(|error| no_memory(&error))?;
         let forms_batches = forms_batches(spec);
         let max_rows = claim_limit(spec);
-        let depth = lanes_for(spec, forms_batches);
+        let depth = lanes_for(spec, forms_batches, memory);
         let levels = if forms_batches { 1 } else { depth as usize };
         let largest_sample = spec.warmup.iter().map(|sample| sample.batch_size).max().unwrap_or(0);
         let lanes = depth.max(largest_sample);
         let set = ArcSwap::from_pointee(WorkerSet::new(Vec::new(), Vec::new(), levels));
         let (tickets, passive) = Default::default();
         let (context, supervisor) = (Weak::clone(context), Arc::clone(supervisor));
-        let mut workers =
-            Workers { set, passive, arena, max_rows, forms_batches, levels, lanes, tickets, context, supervisor };
+        let mut workers = Workers {
+            set,
+            passive,
+            arena,
+            max_rows,
+            forms_batches,
+            levels,
+            lanes,
+            response_bytes,
+            tickets,
+            context,
+            supervisor,
+        };
         let siblings = spec.instances.len();
         let names = spec.instances.iter().chain(&spec.passive_instances).enumerate();
         let made = |place| new_worker(spec, worker, place, &workers, Numbers::among(siblings, place.0));
@@ -187,14 +207,18 @@ fn claim_limit(spec: &ModelSpec) -> u32 {
     }
 }
 
-fn lanes_for(spec: &ModelSpec, forms_batches: bool) -> u32 {
+fn lanes_for(spec: &ModelSpec, forms_batches: bool, memory: WorkerMemory) -> u32 {
+    let (plain, decoupled) = match memory {
+        WorkerMemory::Full => (PLAIN_DEPTH, DECOUPLED_DEPTH),
+        WorkerMemory::Small => (1, 1),
+    };
     if spec.decoupled {
-        DECOUPLED_DEPTH.max(spec.max_batch_size.min(MOST_LANES))
+        decoupled.max(spec.max_batch_size.min(MOST_LANES))
     } else if forms_batches {
         spec.max_batch_size.clamp(1, MOST_LANES)
     } else {
         // One batch that runs and one that is ready to be claimed.
-        PLAIN_DEPTH.max(claim_limit(spec).saturating_mul(2)).min(MOST_LANES)
+        plain.max(claim_limit(spec).saturating_mul(2)).min(MOST_LANES)
     }
 }
 
@@ -205,7 +229,7 @@ fn new_worker(
     workers: &Workers,
     numbers: Numbers,
 ) -> Worker {
-    let Workers { arena, tickets, lanes, levels, context, supervisor, .. } = workers;
+    let Workers { arena, tickets, lanes, response_bytes, levels, context, supervisor, .. } = workers;
     let setup = serde_json::json!({
         "setup": worker.setup,
         "instance": {"name": name, "index": index, "kind": "CPU", "device_id": 0, "max_rows": claim_limit(spec)},
@@ -214,6 +238,7 @@ fn new_worker(
         source: Source { model: spec.name.clone(), version: spec.version, instance: name.clone() },
         numbers,
         lanes: *lanes,
+        response_bytes: *response_bytes,
         arena: Arc::clone(arena),
         limits: limits(worker),
         program: Program { command: worker.command.clone(), environment: worker.environment.clone() },
@@ -258,8 +283,8 @@ fn limits(worker: &WorkerSpec) -> Limits {
 }
 
 /// A new link for a worker that is about to be started.
-fn new_link(lanes: u32) -> std::io::Result<ServerEnd> {
-    ServerEnd::create(Geometry { lanes, response_bytes: RESPONSE_ARENA_BYTES })
+fn new_link(lanes: u32, response_bytes: u64) -> std::io::Result<ServerEnd> {
+    ServerEnd::create(Geometry { lanes, response_bytes })
 }
 
 fn no_memory(error: &std::io::Error) -> InferError {

@@ -104,7 +104,7 @@ fn lived(worker: &Worker, began: Instant) -> Lived {
 
 /// One process from its start to its end.
 async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Result<End> {
-    let link = new_link(worker.lanes)?;
+    let link = new_link(worker.lanes, worker.response_bytes)?;
     let bell = link.doorbell_fd().try_clone_to_owned()?;
     link.set_verbose(worker.context.upgrade().is_some_and(|context| context.log.is_verbose()));
     let inherited = Inherited {

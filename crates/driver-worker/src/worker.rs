@@ -78,6 +78,8 @@ pub struct Worker {
     pub numbers: Numbers,
     /// Requests that it holds at most.
     pub lanes: u32,
+    /// Size of its response arena.
+    pub response_bytes: u64,
     /// Where its requests are written.
     pub arena: Arc<RequestArena>,
     /// What it may use.

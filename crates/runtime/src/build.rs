@@ -11,6 +11,7 @@ use crate::cache::Cached;
 use crate::context::Context;
 use crate::limiter::Limited;
 use crate::model::ModelVersion;
+use crate::model::pace::Pace;
 
 /// Loads every instance of a model version.
 ///
@@ -29,6 +30,7 @@ pub fn build(context: &Arc<Context>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     let driver = context.make_driver(&spec)?;
     let mut model = ModelVersion::new(spec, driver)?;
     model.statistics = Statistics::new(extras);
+    model.pace = Pace::of(context.config.paths.execution_threads);
     if let Some(limiter) = &context.limiter {
         model.limited = Limited::new(limiter, &model.spec.limits)?;
     }

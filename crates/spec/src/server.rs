@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec};
 use crate::forwarding::{self, Forwarding};
 use crate::log::LogSettings;
+use crate::paths::PathSpec;
 use crate::read::known_schema;
 use crate::resources::ResourceSpec;
 use crate::trace::TraceConfig;
@@ -55,6 +56,9 @@ pub struct ServerConfig {
     /// Network threads; 0 chooses half the cores, at least two.
     #[serde(default)]
     pub network_threads: usize,
+    /// Ways of execution.
+    #[serde(default)]
+    pub paths: PathSpec,
     /// Largest JSON body, or raw input, in bytes.
     #[serde(default = "default_http_max_input_bytes")]
     pub http_max_input_bytes: usize,

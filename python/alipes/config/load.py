@@ -20,6 +20,7 @@ from alipes.config.options import (
     LogOptions,
     ModelOptions,
     Origin,
+    PathOptions,
     RepositoryOptions,
     Resource,
     ServerOptions,
@@ -44,6 +45,7 @@ _GROUPS: Final = {
     "repository": RepositoryOptions,
     "model": ModelOptions,
     "worker": WorkerOptions,
+    "paths": PathOptions,
     "log": LogOptions,
     "trace": TraceOptions,
 }

@@ -13,6 +13,7 @@ __all__ = [
     "LogOptions",
     "ModelOptions",
     "Origin",
+    "PathOptions",
     "RepositoryOptions",
     "Resource",
     "Restriction",
@@ -241,6 +242,21 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PathOptions:
+    """Ways of execution that the server chooses by what it measures, unless it is told which.
+
+    Attributes:
+        execution_threads: Threads on which models of the server's own process execute.
+        ensemble_steps: Whether a batch may go through all steps of an ensemble at once.
+        worker_memory: Size of the shared memory between the server and a worker.
+    """
+
+    execution_threads: Literal["measured", "network", "pool"]
+    ensemble_steps: Literal["measured", "single"]
+    worker_memory: Literal["full", "small"]
+
+
+@dataclass(frozen=True, slots=True)
 class TraceOptions:
     """Which requests are traced, and where their traces go.
 
@@ -306,6 +322,7 @@ class ServerOptions:
         repository: Where models come from and when they are loaded.
         model: How model configurations are read.
         worker: What the processes of Python models may take.
+        paths: Which ways of execution are taken.
         log: What is written to the log, and how.
         trace: Which requests are traced.
         origins: Where the value of each flag comes from, by the flag's name.
@@ -340,6 +357,7 @@ class ServerOptions:
     repository: RepositoryOptions
     model: ModelOptions
     worker: WorkerOptions
+    paths: PathOptions
     log: LogOptions
     trace: TraceOptions
     origins: Mapping[str, Origin] = field(default_factory=dict)

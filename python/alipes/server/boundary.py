@@ -25,6 +25,7 @@ def server_config(options: ServerOptions) -> str:
             "grpc": _endpoint(options.grpc),
             "metrics": _endpoint(options.metrics),
             "network_threads": options.network_threads,
+            "paths": asdict(options.paths),
             "http_max_input_bytes": options.http_max_input_bytes,
             "inflight_bytes": options.inflight_bytes or memory_limit_bytes() // _SHARE_IN_FLIGHT,
             "http_header_forward_pattern": options.http_header_forward_pattern,

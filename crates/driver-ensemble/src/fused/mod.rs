@@ -95,7 +95,9 @@ impl Fusing {
             self.judged.store(Arc::new(judge(ensemble, model, members)));
             judged = self.judged.load();
         }
-        let open = judged.plan.is_some() && Pace::are_quick(members.iter().map(|member| &member.pace));
+        let open = judged.plan.is_some()
+            && ensemble.steps_at_once
+            && Pace::are_quick(members.iter().map(|member| &member.pace));
         if self.open.load(Ordering::Relaxed) != open {
             self.open.store(open, Ordering::Relaxed);
         }

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use alipes_spec::ExecutionThreads;
+
 /// An execution up to this long may run on a network thread. A hand-over to another thread and back costs 10 to 40 µs
 /// on two cores, so at a few hundred microseconds nothing is gained any more, while the thread's other connections
 /// would begin to notice.
@@ -19,9 +21,15 @@ const STEP_DOWN: u64 = 1;
 pub struct Pace {
     // Nanoseconds; 0 before the first execution. Instances write it without a lock: a lost update costs nothing.
     estimate_ns: AtomicU64,
+    threads: ExecutionThreads,
 }
 
 impl Pace {
+    /// The pace of a model that executes on these threads.
+    pub fn of(threads: ExecutionThreads) -> Pace {
+        Pace { estimate_ns: AtomicU64::default(), threads }
+    }
+
     /// Takes note of an execution.
     pub fn note(&self, time: Duration) {
         let now = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
@@ -44,8 +52,17 @@ impl Pace {
 
     /// Whether models may run on a network thread one right after the other; false before the first execution of any.
     pub fn are_quick<'a>(paces: impl IntoIterator<Item = &'a Pace>) -> bool {
-        let estimates: Option<Duration> = paces.into_iter().map(Pace::estimate).sum();
+        let estimates: Option<Duration> = paces.into_iter().map(Pace::expected).sum();
         estimates.is_some_and(|together| together <= QUICK)
+    }
+
+    /// The estimate, unless the threads do not depend on it.
+    fn expected(&self) -> Option<Duration> {
+        match self.threads {
+            ExecutionThreads::Measured => self.estimate(),
+            ExecutionThreads::Network => Some(Duration::ZERO),
+            ExecutionThreads::Pool => None,
+        }
     }
 
     /// Whether the model may run on a network thread; false before its first execution.
@@ -65,6 +82,16 @@ mod tests {
         let pace = Pace::default();
         times.into_iter().for_each(|time| pace.note(time));
         pace
+    }
+
+    #[test]
+    fn threads_that_are_told_do_not_depend_on_the_time() {
+        for (threads, is_quick) in [(ExecutionThreads::Network, true), (ExecutionThreads::Pool, false)] {
+            let pace = Pace::of(threads);
+            assert_eq!(pace.is_quick(), is_quick);
+            pace.note(if is_quick { Duration::from_secs(1) } else { Duration::from_nanos(1) });
+            assert_eq!(pace.is_quick(), is_quick);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ from alipes.config.flags.http import HTTP
 from alipes.config.flags.models import MODELS
 from alipes.config.flags.observation import LOG, METRICS, TRACING
 from alipes.config.flags.platforms import PLATFORMS
-from alipes.config.flags.resources import BACKENDS, DEVICES, RESPONSE_CACHE
+from alipes.config.flags.resources import BACKENDS, DEVICES, PATHS, RESPONSE_CACHE
 
 __all__ = ["FLAGS", "Flag", "Kind", "Status", "Value", "environment_name", "find"]
 
@@ -46,6 +46,7 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
     "Log": LOG,
     "Backends": BACKENDS,
     "Devices and memory": DEVICES,
+    "Ways of execution": PATHS,
     "Response cache": RESPONSE_CACHE,
     "Tracing": TRACING,
     "Cloud platforms": PLATFORMS,

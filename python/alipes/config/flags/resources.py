@@ -6,7 +6,7 @@ from typing import Final
 
 from alipes.config.flags.flag import MAX_BYTES, NO_GPU, Flag
 
-__all__ = ["BACKENDS", "DEVICES", "RESPONSE_CACHE"]
+__all__ = ["BACKENDS", "DEVICES", "PATHS", "RESPONSE_CACHE"]
 
 BACKENDS: Final[tuple[Flag, ...]] = (
     Flag(
@@ -70,6 +70,39 @@ DEVICES: Final[tuple[Flag, ...]] = (
         option="shared_memory_max_regions",
         low=1,
         high=65_536,
+    ),
+)
+
+_OURS: Final = "Not a flag of Triton."
+
+PATHS: Final[tuple[Flag, ...]] = (
+    Flag(
+        "execution-threads",
+        "choice",
+        "measured",
+        "Threads on which models of the server's own process execute: `measured` runs those that take less than 0.3 ms "
+        f"on the network thread that took the request, others in a pool; the others always do one of both. {_OURS}",
+        choices=("measured", "network", "pool"),
+        option="paths.execution_threads",
+    ),
+    Flag(
+        "ensemble-steps",
+        "choice",
+        "measured",
+        "How ensembles execute: `measured` takes a batch through all steps at once where all models are quick; `single` "
+        f"takes each request step by step. {_OURS}",
+        choices=("measured", "single"),
+        option="paths.ensemble_steps",
+    ),
+    Flag(
+        "worker-memory",
+        "choice",
+        "full",
+        "Shared memory between the server and the workers of Python models: `full` reserves 16 GiB of addresses for the "
+        "requests of a model and 8 GiB for the responses of each worker, which cost nothing until they are used; "
+        f"`small` reserves 64 MiB for either, and workers get few requests ahead. {_OURS}",
+        choices=("full", "small"),
+        option="paths.worker_memory",
     ),
 )
 
