@@ -104,13 +104,13 @@ impl Case<'_> {
         let (shape, data) = self.input(&signature.inputs[0].shape)?;
         let data: Vec<u8> = data.into_iter().flat_map(f32::to_le_bytes).collect();
         let mut gather = Gather::default();
-        let mut given: Vec<OutputTensor> = Vec::new();
+        let mut outputs: Vec<OutputTensor> = Vec::new();
         let rows = usize::try_from(self.rows)?;
         time(|| {
             let member = Member { index: 0, datatype: Datatype::Fp32, shape: &shape, data: &data };
-            given.clear();
-            session.run(&gather.gather([[member]])?, &[0], &mut given)?;
-            hint::black_box(Split::new(&given, Some(rows))?.take(rows).next());
+            outputs.clear();
+            session.run(&gather.gather([[member]])?, &[0], &mut outputs)?;
+            hint::black_box(Split::new(&outputs, Some(rows))?.take(rows).next());
             Ok(())
         })
     }
@@ -123,7 +123,7 @@ impl Case<'_> {
         let (shape, data) = self.input(session.inputs()[0].dtype().tensor_shape().ok_or("no tensor")?)?;
         let memory = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::Default)?;
         time(|| {
-            let (mut value, mut given, mut floats) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            let (mut value, mut produced, mut floats) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
             // SAFETY: data and shape outlive the value, which is released below.
             ortsys![unsafe CreateTensorWithDataAsOrtValue(
                 memory.ptr(),
@@ -143,13 +143,13 @@ impl Case<'_> {
                 1,
                 &output.as_ptr(),
                 1,
-                &mut given,
+                &mut produced,
             )?];
             // SAFETY: the run has given a tensor.
-            ortsys![unsafe GetTensorMutableData(given, &mut floats)?];
+            ortsys![unsafe GetTensorMutableData(produced, &mut floats)?];
             hint::black_box(floats);
             // SAFETY: the value is used no more.
-            ortsys![unsafe ReleaseValue(given)];
+            ortsys![unsafe ReleaseValue(produced)];
             // SAFETY: the value is used no more.
             ortsys![unsafe ReleaseValue(value)];
             Ok(())
@@ -162,8 +162,8 @@ impl Case<'_> {
         let (shape, data) = self.input(session.inputs()[0].dtype().tensor_shape().ok_or("no tensor")?)?;
         time(|| {
             let value = TensorRef::from_array_view((&shape[..], &data[..]))?;
-            let given = session.run(ort::inputs![value])?;
-            hint::black_box(given[0].try_extract_tensor::<f32>()?.1.as_ptr());
+            let outputs = session.run(ort::inputs![value])?;
+            hint::black_box(outputs[0].try_extract_tensor::<f32>()?.1.as_ptr());
             Ok(())
         })
     }

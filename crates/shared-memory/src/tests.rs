@@ -172,8 +172,8 @@ fn other_regions_notice_nothing_and_a_new_registration_makes_up_for_it() {
     object.cut(0);
     let mut finder = Finder::new(&regions);
     let _ = finder.input(slice(0, 8), Datatype::Int64, &[1]);
-    let kept = RegionSlice { name: "other".into(), offset: 0, byte_size: 100 };
-    assert_eq!(finder.input(kept, FLOATS, &[25]).unwrap()[..], [5; 100]);
+    let intact = RegionSlice { name: "other".into(), offset: 0, byte_size: 100 };
+    assert_eq!(finder.input(intact, FLOATS, &[25]).unwrap()[..], [5; 100]);
     drop(finder);
     regions.unregister("r");
     object.cut(page());

@@ -15,7 +15,7 @@ pub struct Split<'a> {
     outputs: &'a [OutputTensor],
     cuts: SmallVec<[Cuts; 4]>,
     rows: Option<usize>,
-    taken: usize,
+    consumed: usize,
     /// Requests that have been given theirs.
     requests: usize,
 }
@@ -43,7 +43,7 @@ impl<'a> Split<'a> {
             Some(rows) => outputs.iter().map(|output| cuts(output, rows)).collect::<Result<_, _>>()?,
             None => SmallVec::new(),
         };
-        Ok(Split { outputs, cuts, rows, taken: 0, requests: 0 })
+        Ok(Split { outputs, cuts, rows, consumed: 0, requests: 0 })
     }
 
     /// As [`new`](Self::new), where some outputs are one long row that is cut up like an input was put together. `shapes`
@@ -63,7 +63,7 @@ impl<'a> Split<'a> {
             (None, None) => Ok(Cuts::Requests(vec![(0..output.data.len(), output.shape.clone())])),
         };
         let cuts = outputs.iter().map(cut).collect::<Result<_, _>>()?;
-        Ok(Split { outputs, cuts, rows, taken: 0, requests: 0 })
+        Ok(Split { outputs, cuts, rows, consumed: 0, requests: 0 })
     }
 
     /// The next `rows` rows of each output.
@@ -72,9 +72,9 @@ impl<'a> Split<'a> {
     ///
     /// If more rows are taken than the batch has.
     pub fn take(&mut self, rows: usize) -> impl Iterator<Item = OutputTensor> {
-        let from = self.taken;
+        let from = self.consumed;
         let to = from + rows;
-        self.taken = to;
+        self.consumed = to;
         let request = self.requests;
         self.requests += 1;
         let (outputs, cuts, all) = (self.outputs, &self.cuts, self.rows);
@@ -109,7 +109,7 @@ fn slice(data: &Bytes, range: Range<usize>) -> Bytes {
 
 fn cuts(output: &OutputTensor, rows: usize) -> Result<Cuts, EngineError> {
     let rest = match &output.shape[..] {
-        [given, rest @ ..] if usize::try_from(*given) == Ok(rows) => rest,
+        [first, rest @ ..] if usize::try_from(*first) == Ok(rows) => rest,
         _ => return Err(mismatch(output, rows)),
     };
     let per_row = shape::element_count(rest);

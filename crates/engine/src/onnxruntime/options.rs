@@ -103,9 +103,9 @@ impl SessionOptions {
             .with_parallel_execution(self.execution_mode == ExecutionMode::Parallel)?
             .with_optimization_level(self.graph_optimization.level())?
             .with_execution_providers([ep::CPU::default().with_arena_allocator(self.memory_arena).build()])?;
-        let given = self.session_config.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let configured = self.session_config.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let ours = QUIET.into_iter().filter(|(key, _)| self.session_config.iter().all(|(other, _)| other != key));
-        for (key, value) in given.chain(ours) {
+        for (key, value) in configured.chain(ours) {
             builder = builder.with_config_entry(key, value)?;
         }
         Ok(builder)

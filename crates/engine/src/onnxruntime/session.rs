@@ -47,7 +47,7 @@ struct OutputPort {
 }
 
 /// An output as the library gave it.
-struct Given {
+struct RawOutput {
     index: usize,
     datatype: Datatype,
     shape: Shape,
@@ -102,7 +102,7 @@ impl OnnxSession {
         for &index in wanted {
             output_names.push(self.outputs.get(index).ok_or_else(|| unknown("output", index))?.name.as_ptr());
         }
-        let mut given: SmallVec<[Option<Value>; 4]> = wanted.iter().map(|_| None).collect();
+        let mut values: SmallVec<[Option<Value>; 4]> = wanted.iter().map(|_| None).collect();
         // SAFETY: names are C strings owned by `self`; values are transparent over the pointers that the library reads
         // and fills, and all arrays have the lengths given. The session is borrowed mutably, so it runs here alone.
         ortsys![unsafe Run(
@@ -113,12 +113,12 @@ impl OnnxSession {
             values.len(),
             output_names.as_ptr(),
             output_names.len(),
-            given.as_mut_ptr().cast(),
+            values.as_mut_ptr().cast(),
         )?];
-        Ok(given)
+        Ok(values)
     }
 
-    fn inspect(&self, index: usize, value: Option<Value>) -> Result<Given, EngineError> {
+    fn inspect(&self, index: usize, value: Option<Value>) -> Result<RawOutput, EngineError> {
         let port = &self.outputs[index];
         let broken = |what: &str| EngineError::internal(format!("output '{}' {what}", port.name.to_string_lossy()));
         let value = value.ok_or_else(|| broken("was not given"))?;
@@ -133,7 +133,7 @@ impl OnnxSession {
             Some(wire) if content.shape.is_empty() => wire.clone(),
             _ => content.shape,
         };
-        Ok(Given { index, datatype: port.datatype, shape, value, size })
+        Ok(RawOutput { index, datatype: port.datatype, shape, value, size })
     }
 }
 
@@ -145,40 +145,40 @@ impl Engine for OnnxSession {
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<(), EngineError> {
         let values = self.execute(inputs, wanted)?;
-        let given = wanted.iter().zip(values).map(|(&index, value)| self.inspect(index, value));
-        let given: SmallVec<[Given; 4]> = given.collect::<Result<_, _>>()?;
+        let raw = wanted.iter().zip(values).map(|(&index, value)| self.inspect(index, value));
+        let raw: SmallVec<[RawOutput; 4]> = raw.collect::<Result<_, _>>()?;
         let before = outputs.len();
-        let taken = take(given, inputs, &self.session, outputs);
-        if taken.is_err() {
+        let result = take(raw, inputs, &self.session, outputs);
+        if result.is_err() {
             outputs.truncate(before);
         }
-        taken
+        result
     }
 }
 
 /// Turns the library's values into tensors: small ones copied behind one another into one buffer, strings packed, the
 /// others as the slices that they are.
 fn take(
-    given: SmallVec<[Given; 4]>,
+    raw: SmallVec<[RawOutput; 4]>,
     inputs: &[InputView<'_>],
     session: &Session,
     outputs: &mut Vec<OutputTensor>,
 ) -> Result<(), EngineError> {
-    let small = |given: &Given| given.datatype != Datatype::Bytes && given.size <= SMALL_OUTPUT_BYTES;
-    let mut copies = Vec::with_capacity(given.iter().filter(|given| small(given)).map(|given| given.size).sum());
-    for given in given.iter().filter(|given| small(given)) {
-        copies.extend_from_slice(given.value.bytes(given.size)?);
+    let small = |raw: &RawOutput| raw.datatype != Datatype::Bytes && raw.size <= SMALL_OUTPUT_BYTES;
+    let mut copies = Vec::with_capacity(raw.iter().filter(|raw| small(raw)).map(|raw| raw.size).sum());
+    for raw in raw.iter().filter(|raw| small(raw)) {
+        copies.extend_from_slice(raw.value.bytes(raw.size)?);
     }
     let mut copies = Bytes::from(copies);
-    for given in given {
-        let data = if small(&given) {
-            copies.split_to(given.size)
-        } else if given.datatype == Datatype::Bytes {
-            given.value.strings(given.size)?.into()
+    for raw in raw {
+        let data = if small(&raw) {
+            copies.split_to(raw.size)
+        } else if raw.datatype == Datatype::Bytes {
+            raw.value.strings(raw.size)?.into()
         } else {
-            lend(given.value, given.size, inputs, session)?
+            lend(raw.value, raw.size, inputs, session)?
         };
-        outputs.push(OutputTensor { index: given.index, datatype: given.datatype, shape: given.shape, data });
+        outputs.push(OutputTensor { index: raw.index, datatype: raw.datatype, shape: raw.shape, data });
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use alipes_protocol::{Datatype, Shape};
 
 use super::checkpoint::Layout;
-use super::{Kept, State, elements, wrong_length};
+use super::{State, Stored, elements, wrong_length};
 use crate::{EngineError, OutputTensor};
 
 /// What an averager is made for.
@@ -69,7 +69,7 @@ impl Averager {
 
     pub(super) fn run(
         &self,
-        State { kept, seen }: &mut State,
+        State { stored, seen }: &mut State,
         update: &[u8],
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<(), EngineError> {
@@ -80,16 +80,16 @@ impl Averager {
         }
         let mut data = Vec::with_capacity(self.output_bytes());
         if datatype == Datatype::Fp64 {
-            if !matches!(kept, Kept::Doubles(_)) {
-                *kept = Kept::Doubles(Vec::new());
+            if !matches!(stored, Stored::Doubles(_)) {
+                *stored = Stored::Doubles(Vec::new());
             }
-            let Kept::Doubles(sums) = kept else { unreachable!("it was made so above") };
+            let Stored::Doubles(sums) = stored else { unreachable!("it was made so above") };
             self.average(sums, *seen, update, &mut data);
         } else {
-            if !matches!(kept, Kept::Singles(_)) {
-                *kept = Kept::Singles(Vec::new());
+            if !matches!(stored, Stored::Singles(_)) {
+                *stored = Stored::Singles(Vec::new());
             }
-            let Kept::Singles(sums) = kept else { unreachable!("it was made so above") };
+            let Stored::Singles(sums) = stored else { unreachable!("it was made so above") };
             self.average(sums, *seen, update, &mut data);
         }
         *seen = (*seen + batch).min(self.shape.updates);

@@ -17,7 +17,7 @@
 use alipes_protocol::Datatype;
 use bytes::Bytes;
 
-use super::{Kept, State, StreamingModel};
+use super::{State, Stored, StreamingModel};
 use crate::EngineError;
 
 const MAGIC: &[u8; 8] = b"ALIPSEQ1";
@@ -87,11 +87,11 @@ impl StreamingModel {
         let layout = self.layout();
         let mut bytes = Vec::with_capacity(HEADER_BYTES + layout.payload());
         bytes.extend_from_slice(&layout.header(state.seen));
-        match &state.kept {
-            Kept::Zeros => {}
-            Kept::Window(window) => bytes.extend_from_slice(window),
-            Kept::Singles(sums) => sums.iter().for_each(|sum| bytes.extend_from_slice(&sum.to_le_bytes())),
-            Kept::Doubles(sums) => sums.iter().for_each(|sum| bytes.extend_from_slice(&sum.to_le_bytes())),
+        match &state.stored {
+            Stored::Zeros => {}
+            Stored::Window(window) => bytes.extend_from_slice(window),
+            Stored::Singles(sums) => sums.iter().for_each(|sum| bytes.extend_from_slice(&sum.to_le_bytes())),
+            Stored::Doubles(sums) => sums.iter().for_each(|sum| bytes.extend_from_slice(&sum.to_le_bytes())),
         }
         bytes.resize(HEADER_BYTES + layout.payload(), 0);
         bytes.into()
@@ -128,12 +128,12 @@ impl StreamingModel {
                 HEADER_BYTES + layout.payload()
             )));
         }
-        let kept = match (self, layout.datatype) {
-            (StreamingModel::Snapshotter(_), _) => Kept::Window(Bytes::copy_from_slice(payload)),
-            (StreamingModel::Averager(_), Datatype::Fp64) => Kept::Doubles(floats(payload, f64::from_le_bytes)),
-            (StreamingModel::Averager(_), _) => Kept::Singles(floats(payload, f32::from_le_bytes)),
+        let stored = match (self, layout.datatype) {
+            (StreamingModel::Snapshotter(_), _) => Stored::Window(Bytes::copy_from_slice(payload)),
+            (StreamingModel::Averager(_), Datatype::Fp64) => Stored::Doubles(floats(payload, f64::from_le_bytes)),
+            (StreamingModel::Averager(_), _) => Stored::Singles(floats(payload, f32::from_le_bytes)),
         };
-        Ok(State { kept, seen })
+        Ok(State { stored, seen })
     }
 }
 

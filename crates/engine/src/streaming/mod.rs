@@ -21,13 +21,13 @@ const MAX_OUTPUT_BYTES: usize = i32::MAX as usize;
 /// What a sequence has left behind; the default is that of a sequence that has just begun, all zeros.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    kept: Kept,
+    stored: Stored,
     /// Predictions that an averager has seen, up to as many as make a mean.
     seen: usize,
 }
 
 #[derive(Clone, Debug, Default)]
-enum Kept {
+enum Stored {
     #[default]
     Zeros,
     /// The newest samples of all channels.

@@ -6,7 +6,7 @@ use alipes_protocol::{Datatype, Shape, copies};
 use bytes::Bytes;
 
 use super::checkpoint::Layout;
-use super::{Kept, State, elements, wrong_length};
+use super::{State, Stored, elements, wrong_length};
 use crate::{EngineError, OutputTensor};
 
 /// What a snapshotter is made for.
@@ -84,7 +84,7 @@ impl Snapshotter {
 
     pub(super) fn run(
         &self,
-        State { kept, .. }: &mut State,
+        State { stored, .. }: &mut State,
         update: &[u8],
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<(), EngineError> {
@@ -93,7 +93,7 @@ impl Snapshotter {
         if update.len() != self.channels * row {
             return Err(wrong_length(update, self.channels * row));
         }
-        let before: &[u8] = if let Kept::Window(window) = kept { window } else { &[] };
+        let before: &[u8] = if let Stored::Window(window) = stored { window } else { &[] };
         let before = |channel: usize| before.get(channel * snapshot..(channel + 1) * snapshot);
         let mut made = Vec::with_capacity(self.output_bytes());
         for output in &self.outputs {
@@ -115,7 +115,7 @@ impl Snapshotter {
         let made = Bytes::from(made);
         // The last windows are what the next ones begin with. Of a batch of one they are all that was made, in the order
         // of the channels: they are kept as they are and nothing is copied for the state.
-        *kept = Kept::Window(if batch > 1 { next.into() } else { made.clone() });
+        *stored = Stored::Window(if batch > 1 { next.into() } else { made.clone() });
         let mut begin = 0;
         for (index, output) in self.outputs.iter().enumerate() {
             let end = begin + batch * output.channels.len() * snapshot;

@@ -228,18 +228,18 @@ fn int32s(values: &[i32]) -> Vec<u8> {
 }
 
 #[test]
-fn a_batch_tells_the_model_where_its_requests_are() {
-    let told = |kind| made(kind, Datatype::Int32);
-    assert_eq!(told(MadeKind::ElementCount), (vec![3], int32s(&[2, 3, 4])));
-    assert_eq!(told(MadeKind::AccumulatedElementCount), (vec![3], int32s(&[2, 5, 9])));
-    assert_eq!(told(MadeKind::AccumulatedElementCountWithZero), (vec![4], int32s(&[0, 2, 5, 9])));
-    assert_eq!(told(MadeKind::MaxElementCountAsShape), (vec![4], int32s(&[0; 4])));
-    assert_eq!(told(MadeKind::ItemShape), (vec![4, 1], int32s(&[2, 3, 2, 2])));
-    assert_eq!(told(MadeKind::ItemShapeFlatten), (vec![4], int32s(&[2, 3, 2, 2])));
+fn batch_inputs_locate_the_requests() {
+    let made_int32 = |kind| made(kind, Datatype::Int32);
+    assert_eq!(made_int32(MadeKind::ElementCount), (vec![3], int32s(&[2, 3, 4])));
+    assert_eq!(made_int32(MadeKind::AccumulatedElementCount), (vec![3], int32s(&[2, 5, 9])));
+    assert_eq!(made_int32(MadeKind::AccumulatedElementCountWithZero), (vec![4], int32s(&[0, 2, 5, 9])));
+    assert_eq!(made_int32(MadeKind::MaxElementCountAsShape), (vec![4], int32s(&[0; 4])));
+    assert_eq!(made_int32(MadeKind::ItemShape), (vec![4, 1], int32s(&[2, 3, 2, 2])));
+    assert_eq!(made_int32(MadeKind::ItemShapeFlatten), (vec![4], int32s(&[2, 3, 2, 2])));
 }
 
 #[test]
-fn a_batch_tells_the_model_in_floats_where_it_wants_floats() {
+fn batch_inputs_are_floats_where_declared() {
     let floats: Vec<u8> = [2.0_f32, 5.0, 9.0].iter().flat_map(|value| value.to_ne_bytes()).collect();
     assert_eq!(made(MadeKind::AccumulatedElementCount, Datatype::Fp32), (vec![3], floats));
 }

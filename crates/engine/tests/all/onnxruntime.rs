@@ -76,12 +76,12 @@ fn large_outputs_outlive_their_session() {
     let outputs = [("WIDE", FP32, &[32768][..]), ("SMALL", FP32, &[1][..])];
     let mut session = load(&vector("wide"), 8, &[("X", FP32, &[1])], &outputs).unwrap();
     let data = floats(&[2.0, 3.0]);
-    let given = run(&mut session, &[input(0, FP32, &[2, 1], &data)], &[0, 1]).unwrap();
+    let outputs = run(&mut session, &[input(0, FP32, &[2, 1], &data)], &[0, 1]).unwrap();
     let again = run(&mut session, &[input(0, FP32, &[1, 1], &floats(&[9.0]))], &[0]).unwrap();
     drop(session);
-    assert_eq!(given[0].shape[..], [2, 32768]);
-    assert_eq!(given[0].data, floats(&[[2.0; 32768], [3.0; 32768]].concat()));
-    assert_eq!(given[1].data, floats(&[-2.0, -3.0]));
+    assert_eq!(outputs[0].shape[..], [2, 32768]);
+    assert_eq!(outputs[0].data, floats(&[[2.0; 32768], [3.0; 32768]].concat()));
+    assert_eq!(outputs[1].data, floats(&[-2.0, -3.0]));
     assert_eq!(again[0].data, floats(&[9.0; 32768]));
 }
 
@@ -90,30 +90,30 @@ fn an_output_that_is_an_input_is_copied() {
     let port = |name| (name, FP32, &[-1][..]);
     let mut session = load(&vector("same"), 0, &[port("X")], &[port("X"), port("Y")]).unwrap();
     let mut data = floats(&[1.0; 65536]);
-    let given = run(&mut session, &[input(0, FP32, &[65536], &data)], &[0, 1]).unwrap();
+    let outputs = run(&mut session, &[input(0, FP32, &[65536], &data)], &[0, 1]).unwrap();
     let expected = data.clone();
     data.fill(0xee);
-    assert_eq!(given[0].data, expected);
-    assert_eq!(given[1].data, floats(&[-1.0; 65536]));
+    assert_eq!(outputs[0].data, expected);
+    assert_eq!(outputs[1].data, floats(&[-1.0; 65536]));
 }
 
 #[test]
 fn a_tensor_without_dimensions_is_one_element_on_the_wire() {
     let mut session = load(&vector("scalar"), 0, &[("X", FP32, &[1])], &[("Y", FP32, &[1])]).unwrap();
-    let given = run(&mut session, &[input(0, FP32, &[1], &floats(&[2.5]))], &[0]).unwrap();
-    assert_eq!((&given[0].shape[..], &given[0].data[..]), (&[1][..], &floats(&[-2.5])[..]));
+    let outputs = run(&mut session, &[input(0, FP32, &[1], &floats(&[2.5]))], &[0]).unwrap();
+    assert_eq!((&outputs[0].shape[..], &outputs[0].data[..]), (&[1][..], &floats(&[-2.5])[..]));
 }
 
 #[test]
 fn no_rows_are_an_execution_like_any_other() {
     let ports = ([("x", FP32, &[8][..])], [("y", FP32, &[4][..])]);
     let mut session = load(&golden("mlp"), 16, &ports.0, &ports.1).unwrap();
-    let given = run(&mut session, &[input(0, FP32, &[0, 8], &[])], &[0]).unwrap();
-    assert_eq!((&given[0].shape[..], given[0].data.len()), (&[0, 4][..], 0));
+    let outputs = run(&mut session, &[input(0, FP32, &[0, 8], &[])], &[0]).unwrap();
+    assert_eq!((&outputs[0].shape[..], outputs[0].data.len()), (&[0, 4][..], 0));
 }
 
 #[test]
-fn a_failed_run_tells_the_librarys_text_and_hurts_no_later_one() {
+fn a_failed_run_has_the_librarys_text_and_hurts_no_later_one() {
     let mut session = load(&vector("table"), 8, &[("X", Datatype::Int64, &[])], &[("Y", FP32, &[])]).unwrap();
     let ask = |session: &mut _, row: i64| run(session, &[input(0, Datatype::Int64, &[1], &row.to_le_bytes())], &[0]);
     let error = ask(&mut session, 7).unwrap_err();

@@ -112,9 +112,9 @@ fn play_moved(model: &StreamingModel, updates: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let mut state = State::default();
     let answer = |update: &Vec<f32>| {
         let mut outputs = Vec::new();
-        let kept = model.checkpoint(&state);
-        assert_eq!(kept.len(), model.checkpoint_bytes());
-        state = model.restore(&kept).unwrap();
+        let checkpoint = model.checkpoint(&state);
+        assert_eq!(checkpoint.len(), model.checkpoint_bytes());
+        state = model.restore(&checkpoint).unwrap();
         model.run(&mut state, &bytes(update), &mut outputs).unwrap();
         numbers(&outputs[0])
     };
@@ -248,8 +248,8 @@ proptest! {
                     }
                 }
             }
-            let given = request * batch * update..(request + 1) * batch * update;
-            let expected: Vec<f32> = sums.iter().flat_map(|sums| sums[given.clone()].iter().copied()).collect();
+            let range = request * batch * update..(request + 1) * batch * update;
+            let expected: Vec<f32> = sums.iter().flat_map(|sums| sums[range.clone()].iter().copied()).collect();
             prop_assert_eq!(answer, expected);
         }
     }

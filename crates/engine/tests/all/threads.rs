@@ -27,7 +27,7 @@ fn ended_down_to(expected: usize) -> bool {
 }
 
 #[test]
-fn sessions_run_side_by_side_and_start_only_the_threads_they_were_given() {
+fn parallel_sessions_start_their_own_threads_only() {
     alipes_testkit::own_process!();
     // From the first session on the library may have a thread of its own.
     drop(mlp(1));
