@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_in_a_folder_is_asked_as_this_machine() {
+    fn a_unix_socket_has_the_authority_localhost() {
         let address = Address::parse("unix:/run/a b.sock").unwrap();
         assert_eq!(address, Address::Unix("/run/a b.sock".into()));
         assert_eq!((address.authority(), address.to_string()), ("localhost".into(), "unix:/run/a b.sock".into()));

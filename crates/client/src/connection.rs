@@ -8,7 +8,7 @@ use h2::client::SendRequest;
 use tokio::time::sleep;
 
 use crate::exchange::{Incoming, Outgoing};
-use crate::grpc::solo::Solo;
+use crate::grpc::unary_connection::UnaryConnection;
 use crate::grpc::{connect, unary};
 use crate::http::connection::HttpConnection;
 use crate::socket::{self, Socket};
@@ -32,7 +32,7 @@ pub enum Driver {
 /// An open connection.
 pub enum Connection {
     /// HTTP/2, one call at a time.
-    Solo(Box<Solo<Socket>>),
+    Unary(Box<UnaryConnection<Socket>>),
     /// HTTP/2; driven by a task of the runtime that it was opened on.
     Grpc {
         /// Opens calls.
@@ -54,7 +54,7 @@ impl Connection {
             (Wire::Http, _) => HttpConnection::open(target, driver).await.map(Connection::Http),
             (Wire::Grpc, Driver::Caller) => {
                 let socket = socket::open(target, driver).await?;
-                Ok(Connection::Solo(Box::new(Solo::new(socket))))
+                Ok(Connection::Unary(Box::new(UnaryConnection::new(socket))))
             }
             (Wire::Grpc, Driver::Runtime) => {
                 let (requests, connection) = connect::connect(target).await?;
@@ -70,7 +70,7 @@ impl Connection {
     /// Whether the server has not closed it meanwhile, as far as can be seen.
     pub async fn is_alive(&mut self) -> bool {
         match self {
-            Connection::Solo(connection) => connection.is_alive().await,
+            Connection::Unary(connection) => connection.is_alive().await,
             Connection::Http(connection) => connection.is_alive(),
             Connection::Grpc { requests, used } => {
                 if alipes_clock::elapsed(*used) > REST {
@@ -93,7 +93,7 @@ impl Connection {
     ) -> (Result<Incoming, ClientError>, bool) {
         match self {
             Connection::Http(connection) => connection.ask(target, request).await,
-            Connection::Solo(connection) => {
+            Connection::Unary(connection) => {
                 let infer = request.infer;
                 let outcome = connection.ask(target, request, limit).await;
                 let broken = matches!(&outcome, Err(error) if matches!(error.kind, Kind::Broken | Kind::Tls));

@@ -1,14 +1,14 @@
 //! Asking servers: gRPC and HTTP from a client's side.
 //!
 //! A *call* is one request and its answer. Who waits for it drives the socket itself, on a connection that nobody else uses
-//! meanwhile ([`pool`]); who awaits it leaves that to the runtime ([`crowd`]). A *stream* lives on the one runtime of the process, which begins with the first of them; it never blocks who sends, and
+//! meanwhile ([`pool`]); who awaits it leaves that to the runtime ([`async_pool`]). A *stream* lives on the one runtime of the process, which begins with the first of them; it never blocks who sends, and
 //! who receives is woken once for all that has come. This crate knows no interpreter: arrays and exceptions are made by
 //! the binding.
 
 pub mod address;
 mod aligned;
+pub mod async_pool;
 pub mod connection;
-pub mod crowd;
 pub mod error;
 pub mod exchange;
 pub mod grpc;

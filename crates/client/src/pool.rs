@@ -21,10 +21,10 @@ use crate::{ClientError, Kind, Target};
 /// The lanes to one server.
 pub struct Pool {
     target: Arc<Target>,
-    idle: Mutex<Vec<Lane>>,
+    idle: Mutex<Vec<PooledConnection>>,
 }
 
-struct Lane {
+struct PooledConnection {
     // Goes first: what it holds is registered with the runtime.
     connection: Option<Connection>,
     runtime: Runtime,
@@ -52,11 +52,11 @@ impl Pool {
     /// If the system has no descriptor left.
     pub fn call(self: &Arc<Self>, request: Outgoing, limit: Option<Duration>) -> Result<Call, ClientError> {
         let idle = self.idle.lock().pop();
-        let lane = idle.map_or_else(Lane::new, Ok)?;
+        let pooled = idle.map_or_else(PooledConnection::new, Ok)?;
         let target = self.target.clone();
         let end = limit.and_then(|limit| alipes_clock::now().checked_add(limit));
-        let work = Box::pin(async move { exchange(&target, Driver::Caller, lane.connection, request, limit).await });
-        Ok(Call { work, end, runtime: Some(lane.runtime), pool: self.clone() })
+        let work = Box::pin(async move { exchange(&target, Driver::Caller, pooled.connection, request, limit).await });
+        Ok(Call { work, end, runtime: Some(pooled.runtime), pool: self.clone() })
     }
 
     /// Closes the connections that nobody uses now.
@@ -65,19 +65,19 @@ impl Pool {
         drop(idle);
     }
 
-    fn give_back(&self, lane: Lane) {
+    fn give_back(&self, pooled: PooledConnection) {
         let mut idle = self.idle.lock();
         if idle.len() < CLIENT_MAX_IDLE_CONNECTIONS {
-            idle.push(lane);
+            idle.push(pooled);
         }
     }
 }
 
-impl Lane {
-    fn new() -> Result<Lane, ClientError> {
+impl PooledConnection {
+    fn new() -> Result<PooledConnection, ClientError> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
-        Ok(Lane { connection: None, runtime })
+        Ok(PooledConnection { connection: None, runtime })
     }
 }
 
@@ -97,7 +97,7 @@ impl Call {
             }
             Some((answer, connection)) => {
                 if connection.is_some() {
-                    self.pool.give_back(Lane { connection, runtime });
+                    self.pool.give_back(PooledConnection { connection, runtime });
                 }
                 Some(answer)
             }

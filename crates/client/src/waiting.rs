@@ -56,7 +56,7 @@ fn left() -> Option<Duration> {
 pub struct Waited {
     socket: OwnedFd,
     /// How long the system lets a read, and a write, sleep.
-    patience: [Duration; 2],
+    timeouts: [Duration; 2],
 }
 
 impl Waited {
@@ -66,7 +66,7 @@ impl Waited {
     /// What the system says.
     pub fn new(socket: OwnedFd) -> io::Result<Waited> {
         rustix::io::ioctl_fionbio(&socket, false)?;
-        let mut waited = Waited { socket, patience: [Duration::ZERO; 2] };
+        let mut waited = Waited { socket, timeouts: [Duration::ZERO; 2] };
         for way in [Timeout::Recv, Timeout::Send] {
             waited.allow(way, USUAL)?;
         }
@@ -75,11 +75,11 @@ impl Waited {
 
     /// Has the system end a sleep in time, more or less.
     fn allow(&mut self, way: Timeout, left: Duration) -> rustix::io::Result<()> {
-        let patience = &mut self.patience[usize::from(way == Timeout::Send)];
+        let current = &mut self.timeouts[usize::from(way == Timeout::Send)];
         let wanted = left.clamp(SHORTEST, USUAL);
-        if wanted + LENIENCE < *patience || wanted > *patience * 2 {
+        if wanted + LENIENCE < *current || wanted > *current * 2 {
             set_socket_timeout(&self.socket, way, Some(wanted))?;
-            *patience = wanted;
+            *current = wanted;
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_sleep_is_told_at_once_that_nothing_is_there() {
+    fn a_socket_that_may_not_sleep_returns_at_once() {
         let (mut own, _other) = pair();
         let nothing = block_on(async { tokio::time::timeout(Duration::from_millis(1), own.read_u8()).await });
         assert!(nothing.is_err());

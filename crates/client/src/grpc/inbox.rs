@@ -79,9 +79,9 @@ impl Inbox {
             return None;
         }
         let count = most.min(arrived.replies.len());
-        let taken: Vec<StreamReply> = arrived.replies.drain(..count).collect();
+        let replies: Vec<StreamReply> = arrived.replies.drain(..count).collect();
         let before = arrived.bytes;
-        arrived.bytes -= taken.iter().map(weight).sum::<usize>();
+        arrived.bytes -= replies.iter().map(weight).sum::<usize>();
         let drained = before > CLIENT_INBOX_BYTES && arrived.bytes <= CLIENT_INBOX_BYTES;
         let more = !arrived.replies.is_empty() && arrived.waiters > 0;
         drop(arrived);
@@ -91,7 +91,7 @@ impl Inbox {
         if more {
             self.news.notify_one();
         }
-        Some(taken)
+        Some(replies)
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
         let inbox = Inbox::default();
         inbox.push(&mut replies(3));
         inbox.end(status());
-        let errors = |taken: Option<Vec<StreamReply>>| taken.map(|all| all.into_iter().map(|one| one.error).collect());
+        let errors = |batch: Option<Vec<StreamReply>>| batch.map(|all| all.into_iter().map(|one| one.error).collect());
         assert_eq!(errors(inbox.take(2, Duration::ZERO)), Some(vec!["0".to_owned(), "1".to_owned()]));
         assert_eq!(errors(inbox.take(2, Duration::ZERO)), Some(vec!["2".to_owned()]));
         assert_eq!(errors(inbox.take(2, Duration::ZERO)), None);
@@ -129,9 +129,9 @@ mod tests {
         let inbox = Inbox::default();
         assert_eq!(inbox.take(1, Duration::ZERO), Some(Vec::new()));
         std::thread::scope(|scope| {
-            let taken = scope.spawn(|| inbox.take(8, Duration::MAX));
+            let taker = scope.spawn(|| inbox.take(8, Duration::MAX));
             inbox.push(&mut replies(1));
-            assert_eq!(taken.join().unwrap().unwrap().len(), 1);
+            assert_eq!(taker.join().unwrap().unwrap().len(), 1);
         });
     }
 

@@ -34,7 +34,7 @@ struct Waiting {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Put {
     /// The message is on its way.
-    Taken,
+    Accepted,
     /// There is no room now.
     Full,
 }
@@ -69,7 +69,7 @@ impl Outbox {
         if first {
             self.wake.notify_one();
         }
-        Ok(Put::Taken)
+        Ok(Put::Accepted)
     }
 
     /// Waits until something was taken out, or the time is up.
@@ -125,24 +125,24 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use alipes_protocol::codec::proto::AskedInput;
+    use alipes_protocol::codec::proto::MessageInput;
 
     use super::*;
 
     fn put(outbox: &Outbox, size: usize) -> Result<Put, ClientError> {
         let data = vec![0; size];
         let shape = [size as i64];
-        let inputs = [AskedInput { name: "X", datatype: "UINT8", shape: &shape, parameters: &[], data: Some(&data) }];
+        let inputs = [MessageInput { name: "X", datatype: "UINT8", shape: &shape, parameters: &[], data: Some(&data) }];
         outbox.put(&RequestMessage { inputs: &inputs, ..Default::default() })
     }
 
     #[test]
     fn there_is_room_for_one_message_of_any_size_and_for_small_ones_up_to_the_limit() {
         let outbox = Outbox::default();
-        assert_eq!(put(&outbox, CLIENT_OUTBOX_BYTES * 2), Ok(Put::Taken));
+        assert_eq!(put(&outbox, CLIENT_OUTBOX_BYTES * 2), Ok(Put::Accepted));
         assert_eq!(put(&outbox, 1), Ok(Put::Full));
         assert!(outbox.try_take().unwrap().unwrap().len() > CLIENT_OUTBOX_BYTES * 2);
-        assert_eq!((put(&outbox, 1), put(&outbox, 1)), (Ok(Put::Taken), Ok(Put::Taken)));
+        assert_eq!((put(&outbox, 1), put(&outbox, 1)), (Ok(Put::Accepted), Ok(Put::Accepted)));
     }
 
     #[test]

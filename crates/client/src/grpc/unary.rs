@@ -60,13 +60,13 @@ pub async fn call(
     };
     outcome.map_err(|failure| match failure {
         Failure::Broken(error) => broken(target, &error),
-        Failure::Told(error) => error,
+        Failure::Reported(error) => error,
     })
 }
 
 enum Failure {
     Broken(h2::Error),
-    Told(ClientError),
+    Reported(ClientError),
 }
 
 impl From<h2::Error> for Failure {
@@ -77,7 +77,7 @@ impl From<h2::Error> for Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
-        Failure::Told(error)
+        Failure::Reported(error)
     }
 }
 
@@ -98,8 +98,8 @@ async fn send(mut body: SendStream<Bytes>, pieces: Vec<Bytes>) {
 
 async fn receive(response: ResponseFuture, infer: bool) -> Result<Bytes, Failure> {
     let (head, body) = response.await?.into_parts();
-    if let Some(told) = status::of_headers(&head.headers) {
-        return Err(refused(told).into());
+    if let Some(status) = status::of_headers(&head.headers) {
+        return Err(refused(status).into());
     }
     if !head.status.is_success() {
         return Err(refused(status::of_http(head.status)).into());
@@ -131,7 +131,7 @@ async fn finish(mut body: RecvStream) -> Result<(), Failure> {
     let trailers = body.trailers().await?.unwrap_or_default();
     match status::of_headers(&trailers) {
         Some((0, _)) => Ok(()),
-        Some(told) => Err(refused(told).into()),
+        Some(status) => Err(refused(status).into()),
         None => Err(ClientError::broken("the server ended the call without a status").into()),
     }
 }

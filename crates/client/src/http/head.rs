@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_body_is_told_by_its_head() {
+    fn a_head_determines_the_end_of_its_body() {
         let read = |text: &str| response(text.as_bytes()).unwrap().unwrap();
         let head = read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nInference-Header-Content-Length: 3\r\n\r\n");
         assert_eq!((head.length, head.json_length, head.keep), (Length::Known(5), Some(3), true));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use alipes_protocol::Parameter;
-use alipes_protocol::codec::proto::{AskedInput, RequestMessage};
+use alipes_protocol::codec::proto::{MessageInput, RequestMessage};
 use bytes::Bytes;
 
 use crate::exchange::{Outgoing, Verb};
@@ -90,7 +90,7 @@ fn list<T>(items: &[T], json: &mut String, mut write: impl FnMut(&T, &mut String
     }
 }
 
-fn input(input: &AskedInput<'_>, json: &mut String) {
+fn input(input: &MessageInput<'_>, json: &mut String) {
     json.push_str("{\"name\":");
     text(input.name, json);
     json.push_str(",\"shape\":[");
@@ -103,8 +103,8 @@ fn input(input: &AskedInput<'_>, json: &mut String) {
 }
 
 /// The member `parameters`, where there are any.
-fn parameters(given: &[(String, Parameter)], further: Option<(&str, Parameter)>, json: &mut String) {
-    let all = given.iter().map(|(key, value)| (key.as_str(), value));
+fn parameters(own: &[(String, Parameter)], further: Option<(&str, Parameter)>, json: &mut String) {
+    let all = own.iter().map(|(key, value)| (key.as_str(), value));
     let all = all.chain(further.iter().map(|(key, value)| (*key, value)));
     for (index, (key, value)) in all.clone().enumerate() {
         json.push_str(if index == 0 { ",\"parameters\":{" } else { "," });
@@ -132,29 +132,29 @@ fn text(value: &str, json: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use alipes_protocol::codec::proto::AskedOutput;
+    use alipes_protocol::codec::proto::MessageOutput;
     use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
-    fn the_json_says_what_was_asked_and_the_bytes_follow() {
+    fn the_json_describes_the_request_and_the_bytes_follow() {
         let region = [("shared_memory_region".to_owned(), Parameter::String("r".to_owned()))];
-        let said = [
+        let options = [
             ("sequence_id".to_owned(), Parameter::Int64(-1)),
             ("rate".to_owned(), Parameter::Double(0.5)),
             ("word".to_owned(), Parameter::String("a\"b".to_owned())),
         ];
         let inputs = [
-            AskedInput { name: "X", datatype: "UINT8", shape: &[1, 3], parameters: &[], data: Some(&[1, 2, 3]) },
-            AskedInput { name: "R", datatype: "UINT8", shape: &[1], parameters: &region, data: None },
+            MessageInput { name: "X", datatype: "UINT8", shape: &[1, 3], parameters: &[], data: Some(&[1, 2, 3]) },
+            MessageInput { name: "R", datatype: "UINT8", shape: &[1], parameters: &region, data: None },
         ];
-        let outputs = [AskedOutput { name: "Y", parameters: &[] }, AskedOutput { name: "Z", parameters: &region }];
+        let outputs = [MessageOutput { name: "Y", parameters: &[] }, MessageOutput { name: "Z", parameters: &region }];
         let message = RequestMessage {
             model_name: "a/b",
             model_version: "2",
             id: "7",
-            parameters: &said,
+            parameters: &options,
             inputs: &inputs,
             outputs: &outputs,
         };

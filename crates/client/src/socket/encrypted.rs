@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
 use super::Socket;
-use super::refusal::told;
+use super::refusal::explain;
 
 /// An encrypted stream.
 pub struct Encrypted {
@@ -49,9 +49,9 @@ impl AsyncRead for Encrypted {
         let nothing = outcome.is_ok() && into.filled().len() == before;
         Poll::Ready(match this.broken.take() {
             Some(error) if nothing => Err(error),
-            kept => {
-                this.broken = kept;
-                outcome.map_err(told)
+            broken => {
+                this.broken = broken;
+                outcome.map_err(explain)
             }
         })
     }

@@ -52,7 +52,7 @@ async fn begin(target: &Target, driver: Driver) -> Result<Socket, ClientError> {
     let name: ServerName<'static> = seal.name.clone();
     let agreed = TlsConnector::from(seal.config.clone()).connect(name, carrier).await;
     agreed.map(|stream| Socket::Tls(Box::new(Encrypted::new(stream)))).map_err(|error| {
-        let error = refusal::told(error);
+        let error = refusal::explain(error);
         let kind = if refusal::is(&error) { Kind::Tls } else { Kind::Connect };
         failed(target, kind, error)
     })

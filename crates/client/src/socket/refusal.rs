@@ -15,7 +15,7 @@ pub fn is(error: &io::Error) -> bool {
 }
 
 /// An error of an encrypted stream; others come back as they are.
-pub fn told(error: io::Error) -> io::Error {
+pub fn explain(error: io::Error) -> io::Error {
     match error.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) {
         Some(cause) => io::Error::new(MARK, words(cause)),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -106,9 +106,9 @@ mod tests {
             (Error::DecryptError, "agree"),
         ];
         for (cause, hint) in cases {
-            let error = told(io::Error::new(io::ErrorKind::InvalidData, cause));
+            let error = explain(io::Error::new(io::ErrorKind::InvalidData, cause));
             assert!(is(&error) && error.to_string().contains(hint), "{error}");
         }
-        assert!(!is(&told(io::Error::from(io::ErrorKind::ConnectionReset))));
+        assert!(!is(&explain(io::Error::from(io::ErrorKind::ConnectionReset))));
     }
 }

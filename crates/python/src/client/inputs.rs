@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use alipes_protocol::codec::proto::AskedInput;
+use alipes_protocol::codec::proto::MessageInput;
 use alipes_protocol::shape::{element_count, text};
 use alipes_protocol::{Datatype, Shape};
 use bytes::Bytes;
@@ -40,22 +40,22 @@ const LENT_BYTES: usize = 64 * 1024;
 
 /// All inputs: tuples of name, datatype, shape and elements; behind them, where the elements are `None`, parameters that
 /// tell their place.
-pub fn read(given: &Bound<'_, PySequence>) -> PyResult<Vec<Input>> {
-    given.try_iter()?.map(|one| Input::of(&one?)).collect()
+pub fn read(described: &Bound<'_, PySequence>) -> PyResult<Vec<Input>> {
+    described.try_iter()?.map(|one| Input::of(&one?)).collect()
 }
 
 impl Input {
-    fn of(given: &Bound<'_, PyAny>) -> PyResult<Input> {
-        let given = given.cast::<PyTuple>()?;
-        let name: PyBackedStr = given.get_item(0)?.extract()?;
-        let datatype: PyBackedStr = given.get_item(1)?.extract()?;
+    fn of(described: &Bound<'_, PyAny>) -> PyResult<Input> {
+        let described = described.cast::<PyTuple>()?;
+        let name: PyBackedStr = described.get_item(0)?.extract()?;
+        let datatype: PyBackedStr = described.get_item(1)?.extract()?;
         let datatype = Datatype::from_name(&datatype)
             .ok_or_else(|| wrong(format!("input '{name}' has the unknown datatype '{datatype}'")))?;
-        let sizes = given.get_item(2)?;
+        let sizes = described.get_item(2)?;
         let shape: Shape = sizes.try_iter()?.map(|size| size?.extract::<i64>()).collect::<PyResult<_>>()?;
-        let object = given.get_item(3)?;
+        let object = described.get_item(3)?;
         if object.is_none() {
-            let place = given.get_item(4)?;
+            let place = described.get_item(4)?;
             let place = Some(parameters::read(place.cast::<PyDict>()?)?);
             return Ok(Input { name, datatype, shape, elements: Elements::Own(Vec::new()), place });
         }
@@ -87,8 +87,8 @@ impl Input {
     }
 
     /// As the message takes it.
-    pub fn asked(&self) -> AskedInput<'_> {
-        AskedInput {
+    pub fn message_input(&self) -> MessageInput<'_> {
+        MessageInput {
             name: &self.name,
             datatype: self.datatype.name(),
             shape: &self.shape,

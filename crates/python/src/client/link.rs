@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alipes_client::crowd::Crowd;
+use alipes_client::async_pool::AsyncPool;
 use alipes_client::pool::Pool;
 use alipes_client::{ClientError, Incoming, Outgoing, Target, Wire};
 use arc_swap::ArcSwap;
@@ -30,13 +30,13 @@ pub struct ClientLink {
 struct Own {
     process: u32,
     pool: Arc<Pool>,
-    crowd: Arc<Crowd>,
+    async_pool: Arc<AsyncPool>,
 }
 
 impl Own {
     fn new(target: &Arc<Target>) -> Arc<Own> {
-        let (pool, crowd) = (Pool::new(target.clone()), Crowd::new(target.clone()));
-        Arc::new(Own { process: std::process::id(), pool, crowd })
+        let (pool, async_pool) = (Pool::new(target.clone()), AsyncPool::new(target.clone()));
+        Arc::new(Own { process: std::process::id(), pool, async_pool })
     }
 }
 
@@ -147,7 +147,7 @@ impl ClientLink {
         let own = self.own();
         py.detach(|| {
             own.pool.close();
-            own.crowd.close();
+            own.async_pool.close();
         });
     }
 }
@@ -185,7 +185,7 @@ impl ClientLink {
         timeout_s: Option<f64>,
     ) -> PyResult<ClientTask> {
         let mailbox = mailbox.mailbox();
-        let task = self.own().crowd.call(request, limit(timeout_s), move |outcome| mailbox.put((number, outcome)));
+        let task = self.own().async_pool.call(request, limit(timeout_s), move |outcome| mailbox.put((number, outcome)));
         Ok(ClientTask::new(task.map_err(|error| exception(py, &error))?))
     }
 }

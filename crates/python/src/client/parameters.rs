@@ -10,7 +10,7 @@ use super::errors::wrong;
 pub type Parameters = Vec<(String, Parameter)>;
 
 /// What a request says of itself beside its tensors.
-pub struct Said<'a, 'py> {
+pub struct RequestOptions<'a, 'py> {
     pub sequence_id: Option<&'a Bound<'py, PyAny>>,
     pub sequence_start: bool,
     pub sequence_end: bool,
@@ -19,7 +19,7 @@ pub struct Said<'a, 'py> {
     pub priority: u64,
 }
 
-impl Said<'_, '_> {
+impl RequestOptions<'_, '_> {
     /// All of it as parameters of the message.
     pub fn parameters(&self) -> PyResult<Parameters> {
         let mut all = Parameters::new();
@@ -42,9 +42,9 @@ impl Said<'_, '_> {
 }
 
 /// Parameters that Python has put together already.
-pub fn read(given: &Bound<'_, PyDict>) -> PyResult<Parameters> {
-    let mut all = Parameters::with_capacity(given.len());
-    for (key, value) in given {
+pub fn read(dict: &Bound<'_, PyDict>) -> PyResult<Parameters> {
+    let mut all = Parameters::with_capacity(dict.len());
+    for (key, value) in dict {
         let name: String = key.extract()?;
         let value = if name == "sequence_id" { sequence_id(&value)? } else { Some(parameter(&key, &value)?) };
         all.extend(value.map(|value| (name, value)));

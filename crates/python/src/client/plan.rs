@@ -1,7 +1,7 @@
 //! A model's declaration, against which plain calls are checked and encoded without Python's help.
 
 use alipes_client::{Incoming, Outgoing, Wire};
-use alipes_protocol::codec::proto::{AskedInput, RequestMessage};
+use alipes_protocol::codec::proto::{MessageInput, RequestMessage};
 use alipes_protocol::{Datatype, Shape};
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
@@ -50,9 +50,9 @@ impl ClientPlan {
 
 impl ClientPlan {
     /// The request; `None` for what has to be converted first, is large, or does not fit and has to be told why.
-    pub fn encode(&self, given: &Bound<'_, PyAny>, wire: Wire) -> PyResult<Option<Planned>> {
+    pub fn encode(&self, inputs: &Bound<'_, PyAny>, wire: Wire) -> PyResult<Option<Planned>> {
         let mut memories: SmallVec<[Memory; 4]> = SmallVec::new();
-        let single = match given.cast::<PyUntypedArray>() {
+        let single = match inputs.cast::<PyUntypedArray>() {
             Ok(array) => {
                 let [port] = &self.inputs[..] else { return Ok(None) };
                 let Some(memory) = port.memory(array) else { return Ok(None) };
@@ -60,7 +60,7 @@ impl ClientPlan {
                 true
             }
             Err(_) => {
-                let Ok(named) = given.cast_exact::<PyDict>() else { return Ok(None) };
+                let Ok(named) = inputs.cast_exact::<PyDict>() else { return Ok(None) };
                 if named.len() != self.inputs.len() {
                     return Ok(None);
                 }
@@ -77,7 +77,7 @@ impl ClientPlan {
             return Ok(None);
         }
         let ports = self.inputs.iter().zip(&memories);
-        let inputs: SmallVec<[AskedInput<'_>; 4]> = ports.map(|(port, memory)| port.asked(memory)).collect();
+        let inputs: SmallVec<[MessageInput<'_>; 4]> = ports.map(|(port, memory)| port.message_input(memory)).collect();
         let message = RequestMessage { model_name: &self.model, inputs: &inputs, ..RequestMessage::default() };
         Ok(Some(Planned { request: requests::encode(&message, wire, |_| None), single }))
     }
@@ -96,12 +96,12 @@ impl Port {
         fitting.then_some(memory)
     }
 
-    fn asked<'a>(&'a self, memory: &'a Memory) -> AskedInput<'a> {
+    fn message_input<'a>(&'a self, memory: &'a Memory) -> MessageInput<'a> {
         // SAFETY: the array has so many bytes at this address and is held by the caller, as the interpreter is, until
         // the request is encoded. Whoever writes to them meanwhile gets a mixture sent, as with any library that reads
         // arrays which others write to.
         let data = unsafe { std::slice::from_raw_parts(memory.data.as_ptr(), memory.bytes) };
-        AskedInput {
+        MessageInput {
             name: &self.name,
             datatype: self.datatype.name(),
             shape: &memory.shape,

@@ -1,7 +1,7 @@
 //! Requests from Python, encoded for the wire that they leave by.
 
 use alipes_client::{Outgoing, Verb, Wire, grpc, http};
-use alipes_protocol::codec::proto::{AskedInput, AskedOutput, RequestMessage};
+use alipes_protocol::codec::proto::{MessageInput, MessageOutput, RequestMessage};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -24,17 +24,17 @@ impl Question<'_, '_> {
     /// The request; it holds the inputs' memory where that is large.
     pub fn encode(&self, wire: Wire) -> PyResult<Outgoing> {
         let inputs = inputs::read(self.inputs)?;
-        let asked: Vec<AskedInput<'_>> = inputs.iter().map(inputs::Input::asked).collect();
+        let described: Vec<MessageInput<'_>> = inputs.iter().map(inputs::Input::message_input).collect();
         let wanted = self.outputs.map(outputs).transpose()?.unwrap_or_default();
-        let wanted: Vec<AskedOutput<'_>> =
-            wanted.iter().map(|(name, parameters)| AskedOutput { name, parameters }).collect();
+        let wanted: Vec<MessageOutput<'_>> =
+            wanted.iter().map(|(name, parameters)| MessageOutput { name, parameters }).collect();
         let parameters = self.parameters.map(parameters::read).transpose()?.unwrap_or_default();
         let message = RequestMessage {
             model_name: self.model,
             model_version: self.version,
             id: self.request_id,
             parameters: &parameters,
-            inputs: &asked,
+            inputs: &described,
             outputs: &wanted,
         };
         let owned = |index: usize| inputs[index].lent();
@@ -51,7 +51,7 @@ pub fn encode(message: &RequestMessage<'_>, wire: Wire, owned: impl Fn(usize) ->
 }
 
 /// Outputs: names, or tuples of a name and parameters that tell the place.
-fn outputs(given: &Bound<'_, PySequence>) -> PyResult<Vec<(PyBackedStr, Parameters)>> {
+fn outputs(described: &Bound<'_, PySequence>) -> PyResult<Vec<(PyBackedStr, Parameters)>> {
     let read = |one: Bound<'_, PyAny>| -> PyResult<(PyBackedStr, Parameters)> {
         match one.cast::<PyTuple>() {
             Ok(pair) => {
@@ -61,7 +61,7 @@ fn outputs(given: &Bound<'_, PySequence>) -> PyResult<Vec<(PyBackedStr, Paramete
             Err(_) => Ok((one.extract()?, Parameters::new())),
         }
     };
-    given.try_iter()?.map(|one| read(one?)).collect()
+    described.try_iter()?.map(|one| read(one?)).collect()
 }
 
 /// A call that is no inference. gRPC: a method and its message. HTTP: a path, and the JSON that is posted there.

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use alipes_client::{Put, Stream, Target, Wire};
-use alipes_protocol::codec::proto::{AskedInput, AskedOutput, RequestMessage, StreamReply};
+use alipes_protocol::codec::proto::{MessageInput, MessageOutput, RequestMessage, StreamReply};
 use alipes_protocol::error::grpc_name;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyList, PySequence, PyTuple};
 
 use super::errors::exception;
-use super::parameters::Said;
+use super::parameters::RequestOptions;
 use super::tls::{ClientTls, seal};
 use super::waiting::{Deadline, wait};
 use super::{inputs, outputs};
@@ -62,17 +62,18 @@ impl ClientStream {
         priority: u64,
     ) -> PyResult<()> {
         let inputs = inputs::read(inputs)?;
-        let asked: Vec<AskedInput<'_>> = inputs.iter().map(inputs::Input::asked).collect();
+        let described: Vec<MessageInput<'_>> = inputs.iter().map(inputs::Input::message_input).collect();
         let wanted = outputs.unwrap_or_default();
-        let wanted: Vec<AskedOutput<'_>> = wanted.iter().map(|name| AskedOutput { name, parameters: &[] }).collect();
-        let said = Said { sequence_id, sequence_start, sequence_end, parameters, timeout_us, priority };
-        let parameters = said.parameters()?;
+        let wanted: Vec<MessageOutput<'_>> =
+            wanted.iter().map(|name| MessageOutput { name, parameters: &[] }).collect();
+        let options = RequestOptions { sequence_id, sequence_start, sequence_end, parameters, timeout_us, priority };
+        let parameters = options.parameters()?;
         let message = RequestMessage {
             model_name: model,
             model_version: version,
             id: request_id,
             parameters: &parameters,
-            inputs: &asked,
+            inputs: &described,
             outputs: &wanted,
         };
         while self.stream.send(&message).map_err(|error| exception(py, &error))? == Put::Full {

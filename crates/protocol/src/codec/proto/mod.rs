@@ -1,20 +1,20 @@
 //! The messages of `proto/`, and their meaning.
 
-mod ask;
 mod contents;
 mod decode;
 mod locate;
 mod parameters;
 mod region;
 mod reply;
+mod request_message;
 mod split;
 mod weight;
 mod write;
 
-pub use ask::{AskedInput, AskedOutput, RequestMessage};
 pub use decode::decode_request;
 pub use locate::{first_raw_output, first_raw_tensor, named_model};
 pub use reply::{Reply, StreamReply, check_output, is_elsewhere};
+pub use request_message::{MessageInput, MessageOutput, RequestMessage};
 pub use split::{Skeleton, Splitter, TensorSink};
 pub use weight::parsed_bytes;
 pub use write::{Pieces, ResponseMessage, StreamMessage};

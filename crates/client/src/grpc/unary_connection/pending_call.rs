@@ -11,34 +11,34 @@ use crate::grpc::{status, unary};
 
 /// What a block of headers says that matters to a call.
 #[derive(Debug, Default, PartialEq)]
-pub struct Said {
+pub struct Headers {
     status: Option<u16>,
     code: Option<i32>,
     text: String,
 }
 
-impl Said {
+impl Headers {
     /// Reads a block; `None` where it is none.
-    pub fn read(fields: &mut Fields, block: &[u8]) -> Option<Said> {
-        let mut said = Said::default();
+    pub fn read(fields: &mut Fields, block: &[u8]) -> Option<Headers> {
+        let mut headers = Headers::default();
         fields.read(block, |name, value| match name {
-            b":status" => said.status = std::str::from_utf8(value).ok().and_then(|status| status.parse().ok()),
-            b"grpc-status" => said.code = Some(status::code(value)),
-            b"grpc-message" => said.text = status::unescape(value),
+            b":status" => headers.status = std::str::from_utf8(value).ok().and_then(|status| status.parse().ok()),
+            b"grpc-status" => headers.code = Some(status::code(value)),
+            b"grpc-message" => headers.text = status::unescape(value),
             _ => {}
         })?;
-        Some(said)
+        Some(headers)
     }
 }
 
 /// A call on its way.
-pub struct Turn {
+pub struct PendingCall {
     /// Its number on the connection.
     pub number: u32,
     /// Bytes that may be sent.
     pub window: i64,
     /// Bytes that have come since the server was last given leave to send more.
-    pub taken: u32,
+    pub consumed: u32,
     /// Nothing more comes.
     pub ended: bool,
     messages: Messages,
@@ -51,14 +51,14 @@ pub struct Turn {
     done: bool,
 }
 
-impl Turn {
+impl PendingCall {
     /// Nothing has come.
-    pub fn new(number: u32, window: i64, infer: bool) -> Turn {
+    pub fn new(number: u32, window: i64, infer: bool) -> PendingCall {
         let messages = if infer { Messages::with_tensors(first_raw_output) } else { Messages::default() };
-        Turn {
+        PendingCall {
             number,
             window,
-            taken: 0,
+            consumed: 0,
             ended: false,
             messages,
             message: None,
@@ -69,21 +69,21 @@ impl Turn {
     }
 
     /// Takes in headers.
-    pub fn headers(&mut self, said: Said) {
+    pub fn headers(&mut self, headers: Headers) {
         let is_first = !self.begun;
         if is_first {
-            let status = said.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or_default();
+            let status = headers.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or_default();
             if status.is_informational() {
                 return;
             }
             self.begun = true;
-            if said.code.is_none() && !status.is_success() {
+            if headers.code.is_none() && !status.is_success() {
                 self.refusal = Some(unary::refused(status::of_http(status)));
             }
         }
-        match said.code {
+        match headers.code {
             Some(0) if !is_first => self.done = true,
-            Some(code) => self.refusal = Some(unary::refused((code, said.text))),
+            Some(code) => self.refusal = Some(unary::refused((code, headers.text))),
             None => {}
         }
     }
@@ -118,30 +118,30 @@ impl Turn {
 mod tests {
     use super::*;
 
-    fn said(status: Option<u16>, code: Option<i32>) -> Said {
-        Said { status, code, text: String::new() }
+    fn block(status: Option<u16>, code: Option<i32>) -> Headers {
+        Headers { status, code, text: String::new() }
     }
 
-    fn outcome(headers: Vec<Said>, data: &'static [u8]) -> Result<Bytes, String> {
-        let mut turn = Turn::new(1, 0, false);
+    fn outcome(headers: Vec<Headers>, data: &'static [u8]) -> Result<Bytes, String> {
+        let mut call = PendingCall::new(1, 0, false);
         let mut headers = headers.into_iter();
-        turn.headers(headers.next().unwrap());
-        turn.data(Bytes::from_static(data)).unwrap();
-        headers.for_each(|said| turn.headers(said));
-        turn.outcome().map_err(|error| error.message)
+        call.headers(headers.next().unwrap());
+        call.data(Bytes::from_static(data)).unwrap();
+        headers.for_each(|block| call.headers(block));
+        call.outcome().map_err(|error| error.message)
     }
 
     #[test]
     fn a_message_counts_once_the_server_says_that_all_went_well() {
         let message = b"\0\0\0\0\x02ok";
-        let first = || said(Some(200), None);
-        assert_eq!(outcome(vec![first(), said(None, Some(0))], message), Ok(Bytes::from_static(b"ok")));
-        assert_eq!(outcome(vec![first(), said(None, Some(5))], message), Err("gRPC status NOT_FOUND".to_owned()));
+        let first = || block(Some(200), None);
+        assert_eq!(outcome(vec![first(), block(None, Some(0))], message), Ok(Bytes::from_static(b"ok")));
+        assert_eq!(outcome(vec![first(), block(None, Some(5))], message), Err("gRPC status NOT_FOUND".to_owned()));
         for (headers, data, word) in [
             (vec![first()], &message[..], "without a status"),
-            (vec![first(), said(None, Some(0))], b"", "without a response"),
-            (vec![said(Some(200), Some(5))], b"", "NOT_FOUND"),
-            (vec![said(Some(502), None)], b"", "502"),
+            (vec![first(), block(None, Some(0))], b"", "without a response"),
+            (vec![block(Some(200), Some(5))], b"", "NOT_FOUND"),
+            (vec![block(Some(502), None)], b"", "502"),
         ] {
             let error = outcome(headers, data).unwrap_err();
             assert!(error.contains(word), "{error}");
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn interim_answers_are_none() {
-        let headers = vec![said(Some(103), None), said(Some(200), None), said(None, Some(0))];
+        let headers = vec![block(Some(103), None), block(Some(200), None), block(None, Some(0))];
         assert!(outcome(headers, b"\0\0\0\0\0").is_ok());
     }
 }

@@ -26,7 +26,7 @@ enum Name<'a> {
 /// What has been said on a connection.
 #[derive(Default)]
 pub struct Heads {
-    said: Vec<(Box<str>, Box<[u8]>)>,
+    remembered: Vec<(Box<str>, Box<[u8]>)>,
     bytes: usize,
     /// Bytes that the server remembers where that is less than the usual, and whether it has been told of it.
     most: Option<(usize, bool)>,
@@ -59,10 +59,10 @@ impl Heads {
             return Ok(());
         }
         let request = call::head(target, method, limit)?;
-        let (start, known) = (block.len(), self.said.len());
-        self.tell_most(block);
+        let (start, known) = (block.len(), self.remembered.len());
+        self.announce_most(block);
         self.write_all(&request, block);
-        self.last = (self.said.len() == known).then(|| Last {
+        self.last = (self.remembered.len() == known).then(|| Last {
             method: method.to_owned(),
             limit,
             block: block[start..].to_vec(),
@@ -74,16 +74,16 @@ impl Heads {
     pub fn set_most(&mut self, bytes: usize) {
         if bytes < self.most.map_or(TABLE_BYTES, |(most, _)| most) {
             self.most = Some((bytes, false));
-            self.said.clear();
+            self.remembered.clear();
             self.bytes = 0;
             self.last = None;
         }
     }
 
     /// Both sides forget everything, and then remember as much as the server said.
-    fn tell_most(&mut self, block: &mut BytesMut) {
-        if let Some((most, told @ false)) = &mut self.most {
-            *told = true;
+    fn announce_most(&mut self, block: &mut BytesMut) {
+        if let Some((most, announced @ false)) = &mut self.most {
+            *announced = true;
             number(0x20, 5, 0, block);
             number(0x20, 5, *most, block);
         }
@@ -102,9 +102,9 @@ impl Heads {
     }
 
     fn field(&mut self, name: &Name<'_>, text: &str, value: &[u8], block: &mut BytesMut) {
-        let place = self.said.iter().position(|(known, said)| **known == *text && **said == *value);
+        let place = self.remembered.iter().position(|(known, held)| **known == *text && **held == *value);
         if let Some(place) = place {
-            number(0x80, 7, FIRST_REMEMBERED + (self.said.len() - 1 - place), block);
+            number(0x80, 7, FIRST_REMEMBERED + (self.remembered.len() - 1 - place), block);
             return;
         }
         let size = text.len() + value.len() + ENTRY_BYTES;
@@ -121,7 +121,7 @@ impl Heads {
         string(value, block);
         if fits {
             self.bytes += size;
-            self.said.push((text.into(), value.into()));
+            self.remembered.push((text.into(), value.into()));
         }
     }
 }
@@ -172,44 +172,44 @@ mod tests {
         for (method, millis) in [("A", 1000), ("A", 1000), ("A", 1000), ("B", 1000), ("A", 999), ("A", 1000)] {
             let mut block = BytesMut::new();
             heads.write(&target, method, Some(Duration::from_millis(millis)), &mut block).unwrap();
-            let said = read(&mut fields, &block);
-            assert_eq!(said[..2], [":method=POST", ":scheme=http"]);
-            assert_eq!(said[2], format!(":path=/inference.GRPCInferenceService/{method}"));
+            let headers = read(&mut fields, &block);
+            assert_eq!(headers[..2], [":method=POST", ":scheme=http"]);
+            assert_eq!(headers[2], format!(":path=/inference.GRPCInferenceService/{method}"));
             for header in [":authority=localhost:1", "te=trailers", "authorization=Bearer x", "a=1", "a=2"] {
-                assert!(said.iter().any(|seen| seen == header), "{header} is not in {said:?}");
+                assert!(headers.iter().any(|seen| seen == header), "{header} is not in {headers:?}");
             }
-            assert!(said.contains(&format!("grpc-timeout={millis}m")), "{said:?}");
+            assert!(headers.contains(&format!("grpc-timeout={millis}m")), "{headers:?}");
             sizes.push(block.len());
         }
         assert!(sizes[0] > 100 && sizes[1] < 16 && sizes[2] == sizes[1] && sizes[5] == sizes[1], "{sizes:?}");
     }
 
     #[test]
-    fn a_server_that_remembers_little_is_told_everything_each_time() {
+    fn a_server_with_a_small_table_gets_every_header_in_full() {
         let target = target(&[]);
         let (mut heads, mut fields) = (Heads::default(), Fields::default());
         let mut first = Vec::new();
         for round in 0..3 {
             let mut block = BytesMut::new();
             heads.write(&target, "A", None, &mut block).unwrap();
-            let said = read(&mut fields, &block);
-            first = if round == 0 { said.clone() } else { first };
-            assert_eq!(said, first);
+            let headers = read(&mut fields, &block);
+            first = if round == 0 { headers.clone() } else { first };
+            assert_eq!(headers, first);
             heads.set_most(64);
         }
     }
 
     #[test]
-    fn many_different_heads_are_said_in_full_and_understood() {
+    fn many_different_heads_are_sent_in_full() {
         let target = target(&[]);
         let (mut heads, mut fields) = (Heads::default(), Fields::default());
         for number in 0..300 {
             let mut block = BytesMut::new();
             let method = format!("Method{number}");
             heads.write(&target, &method, None, &mut block).unwrap();
-            let said = read(&mut fields, &block);
-            assert_eq!(said[2], format!(":path=/inference.GRPCInferenceService/{method}"));
-            assert_eq!(said[3], ":authority=localhost:1");
+            let headers = read(&mut fields, &block);
+            assert_eq!(headers[2], format!(":path=/inference.GRPCInferenceService/{method}"));
+            assert_eq!(headers[3], ":authority=localhost:1");
         }
     }
 

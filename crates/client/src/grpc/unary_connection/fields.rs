@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_said_once_and_then_by_its_number() {
+    fn a_repeated_header_is_sent_by_its_number() {
         let mut fields = Fields::default();
         let block = b"\x40\x0acustom-key\x0dcustom-header\x88";
-        let said = pair("custom-key", "custom-header");
-        assert_eq!(read(&mut fields, block), Some(vec![said.clone(), pair(":status", "200")]));
-        assert_eq!(read(&mut fields, &[0xbe]), Some(vec![said.clone()]));
+        let custom = pair("custom-key", "custom-header");
+        assert_eq!(read(&mut fields, block), Some(vec![custom.clone(), pair(":status", "200")]));
+        assert_eq!(read(&mut fields, &[0xbe]), Some(vec![custom.clone()]));
         // Another takes its number, and a block may use only the name of what was said.
-        assert_eq!(read(&mut fields, b"\x7e\x01x\xbf"), Some(vec![pair("custom-key", "x"), said]));
+        assert_eq!(read(&mut fields, b"\x7e\x01x\xbf"), Some(vec![pair("custom-key", "x"), custom]));
     }
 
     #[test]

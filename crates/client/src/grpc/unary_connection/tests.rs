@@ -67,35 +67,39 @@ async fn handle(request: Request<RecvStream>, mut answer: SendResponse<Bytes>) {
     stream.send_trailers(trailers).unwrap();
 }
 
-fn connect() -> Solo<DuplexStream> {
+fn connect() -> UnaryConnection<DuplexStream> {
     let (own, other) = duplex(PIPE_BYTES);
     tokio::spawn(serve(other));
-    Solo::new(own)
+    UnaryConnection::new(own)
 }
 
-async fn ask(solo: &mut Solo<DuplexStream>, method: &str, message: &[u8]) -> Result<Bytes, ClientError> {
-    solo.ask(&target(), request(method, message), Some(Duration::from_secs(60))).await
+async fn ask(
+    connection: &mut UnaryConnection<DuplexStream>,
+    method: &str,
+    message: &[u8],
+) -> Result<Bytes, ClientError> {
+    connection.ask(&target(), request(method, message), Some(Duration::from_secs(60))).await
 }
 
 #[tokio::test]
 async fn calls_of_all_sizes_go_over_one_connection() {
-    let mut solo = connect();
+    let mut connection = connect();
     for (round, size) in [0, 1, 64, 20_000, 3_000_000, 5, 12_000_000, 9_000_000, 7].into_iter().enumerate() {
         let message: Vec<u8> = (0..size).map(|byte| (byte % 251) as u8).collect();
         let method = format!("Echo{}", round % 3);
-        assert!(solo.is_alive().await);
-        assert!(ask(&mut solo, &method, &message).await.unwrap() == message, "{size} bytes");
+        assert!(connection.is_alive().await);
+        assert!(ask(&mut connection, &method, &message).await.unwrap() == message, "{size} bytes");
     }
 }
 
 #[tokio::test]
-async fn what_the_server_says_in_the_place_of_an_answer_is_told_and_the_connection_stays() {
-    let mut solo = connect();
+async fn a_refused_call_keeps_the_connection() {
+    let mut connection = connect();
     for _ in 0..3 {
-        let error = ask(&mut solo, "Refuse", b"x").await.unwrap_err();
+        let error = ask(&mut connection, "Refuse", b"x").await.unwrap_err();
         assert_eq!((error.kind, error.message.as_str()), (Kind::Refused(5), "no such model"));
-        assert!(solo.is_alive().await && !solo.is_spent());
-        assert_eq!(ask(&mut solo, "Echo", b"y").await.unwrap(), "y");
+        assert!(connection.is_alive().await && !connection.is_spent());
+        assert_eq!(ask(&mut connection, "Echo", b"y").await.unwrap(), "y");
     }
 }
 
@@ -108,47 +112,47 @@ async fn a_call_that_is_reset_is_broken() {
 
 #[tokio::test]
 async fn after_a_goodbye_the_call_is_answered_and_no_other_is_made() {
-    let mut solo = connect();
-    assert_eq!(ask(&mut solo, "Goodbye", b"x").await.unwrap(), "x");
-    assert!(solo.is_spent() || !solo.is_alive().await);
+    let mut connection = connect();
+    assert_eq!(ask(&mut connection, "Goodbye", b"x").await.unwrap(), "x");
+    assert!(connection.is_spent() || !connection.is_alive().await);
 }
 
 #[tokio::test]
-async fn whoever_is_gone_or_speaks_something_else_is_told_from_an_answer() {
+async fn a_peer_that_is_gone_or_not_grpc_is_an_error() {
     let (own, other) = duplex(PIPE_BYTES);
     drop(other);
-    assert_eq!(ask(&mut Solo::new(own), "Echo", b"x").await.unwrap_err().kind, Kind::Broken);
+    assert_eq!(ask(&mut UnaryConnection::new(own), "Echo", b"x").await.unwrap_err().kind, Kind::Broken);
     let (own, mut other) = duplex(PIPE_BYTES);
     other.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
-    let error = ask(&mut Solo::new(own), "Echo", b"x").await.unwrap_err();
+    let error = ask(&mut UnaryConnection::new(own), "Echo", b"x").await.unwrap_err();
     assert!(error.kind == Kind::Broken && error.message.contains("HTTP/2"), "{error}");
 }
 
 #[tokio::test]
 async fn pings_are_answered_with_the_next_call() {
     let (own, mut other) = duplex(PIPE_BYTES);
-    let mut solo = Solo::new(own);
-    let mut said = BytesMut::new();
-    frames::settings(&[], &mut said);
-    FrameHead { length: 8, kind: frames::PING, flags: 0, call: 0 }.write(&mut said);
-    said.extend_from_slice(b"12345678");
-    other.write_all(&said).await.unwrap();
-    assert!(solo.is_alive().await);
+    let mut connection = UnaryConnection::new(own);
+    let mut bytes = BytesMut::new();
+    frames::settings(&[], &mut bytes);
+    FrameHead { length: 8, kind: frames::PING, flags: 0, call: 0 }.write(&mut bytes);
+    bytes.extend_from_slice(b"12345678");
+    other.write_all(&bytes).await.unwrap();
+    assert!(connection.is_alive().await);
     let mut pong = BytesMut::new();
     frames::acknowledgement(frames::PING, b"12345678", &mut pong);
-    assert!(solo.outgoing.ends_with(&pong));
-    FrameHead { length: 3, kind: frames::PING, flags: 0, call: 0 }.write(&mut said);
-    other.write_all(&said[said.len() - HEAD_BYTES..]).await.unwrap();
+    assert!(connection.outgoing.ends_with(&pong));
+    FrameHead { length: 3, kind: frames::PING, flags: 0, call: 0 }.write(&mut bytes);
+    other.write_all(&bytes[bytes.len() - HEAD_BYTES..]).await.unwrap();
     other.write_all(b"123").await.unwrap();
-    assert!(!solo.is_alive().await);
+    assert!(!connection.is_alive().await);
 }
 
 #[tokio::test]
 async fn headers_may_come_in_parts_and_not_without_end() {
     for (parts, whole) in [(3, true), (200, false)] {
         let (own, mut other) = duplex(1 << 20);
-        let mut said = BytesMut::new();
-        frames::settings(&[], &mut said);
+        let mut bytes = BytesMut::new();
+        frames::settings(&[], &mut bytes);
         let mut kind = frames::HEADERS;
         for part in 0..parts {
             let flags = if whole && part == parts - 1 { frames::WHOLE } else { 0 };
@@ -156,12 +160,12 @@ async fn headers_may_come_in_parts_and_not_without_end() {
             let text = if part == 0 { [&[0x88][..], &text].concat() } else { text };
             let text = text.repeat(if part == 0 { 1 } else { 5 });
             let last = if kind == frames::HEADERS { frames::LAST } else { 0 };
-            FrameHead { length: text.len(), kind, flags: flags | last, call: 1 }.write(&mut said);
-            said.extend_from_slice(&text);
+            FrameHead { length: text.len(), kind, flags: flags | last, call: 1 }.write(&mut bytes);
+            bytes.extend_from_slice(&text);
             kind = frames::CONTINUATION;
         }
-        other.write_all(&said).await.unwrap();
-        let error = ask(&mut Solo::new(own), "Echo", b"x").await.unwrap_err();
+        other.write_all(&bytes).await.unwrap();
+        let error = ask(&mut UnaryConnection::new(own), "Echo", b"x").await.unwrap_err();
         let word = if whole { "without a status" } else { "headers" };
         assert!(error.message.contains(word), "{error}");
     }

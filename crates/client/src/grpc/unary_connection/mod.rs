@@ -5,7 +5,7 @@ mod fields;
 mod frames;
 mod head;
 mod huffman;
-mod turn;
+mod pending_call;
 
 use std::future::poll_fn;
 use std::io::IoSlice;
@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use self::fields::Fields;
 use self::frames::{FrameHead, HEAD_BYTES};
 use self::head::Heads;
-use self::turn::{Said, Turn};
+use self::pending_call::{Headers, PendingCall};
 use crate::exchange::Outgoing;
 use crate::waiting::at_once;
 use crate::{ClientError, Target};
@@ -35,7 +35,7 @@ const COPIED_BYTES: usize = 16 * 1024;
 const LAST_NUMBER: u32 = i32::MAX as u32;
 
 /// A connection.
-pub struct Solo<S> {
+pub struct UnaryConnection<S> {
     socket: S,
     incoming: BytesMut,
     outgoing: BytesMut,
@@ -51,14 +51,14 @@ pub struct Solo<S> {
     /// Bytes that a frame may have.
     frame: usize,
     /// Bytes that have come since the server was last given leave to send more.
-    taken: u32,
+    consumed: u32,
     /// No further call can be begun.
     leaving: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
     /// A connection that was just opened; what is said first leaves with the first call.
-    pub fn new(socket: S) -> Solo<S> {
+    pub fn new(socket: S) -> UnaryConnection<S> {
         let mut outgoing = BytesMut::with_capacity(BUFFER_BYTES);
         outgoing.extend_from_slice(frames::PREFACE);
         let settings = [
@@ -68,7 +68,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
         ];
         frames::settings(&settings, &mut outgoing);
         frames::window(0, CLIENT_WINDOW_BYTES - frames::USUAL_WINDOW_BYTES as u32, &mut outgoing);
-        Solo {
+        UnaryConnection {
             socket,
             incoming: BytesMut::new(),
             outgoing,
@@ -79,7 +79,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
             window: frames::USUAL_WINDOW_BYTES,
             first_window: frames::USUAL_WINDOW_BYTES,
             frame: frames::USUAL_FRAME_BYTES,
-            taken: 0,
+            consumed: 0,
             leaving: false,
         }
     }
@@ -120,52 +120,52 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
     ) -> Result<Bytes, ClientError> {
         let mut block = BytesMut::new();
         self.heads.write(target, &request.path, limit, &mut block)?;
-        let mut turn = Turn::new(self.number, self.first_window, request.infer);
+        let mut call = PendingCall::new(self.number, self.first_window, request.infer);
         self.number += 2;
-        let outcome = self.exchange(&mut turn, &block, request.pieces).await;
-        outcome.map_err(|error| told(target, error))?;
-        turn.outcome()
+        let outcome = self.exchange(&mut call, &block, request.pieces).await;
+        outcome.map_err(|error| explained(target, error))?;
+        call.outcome()
     }
 
-    async fn exchange(&mut self, turn: &mut Turn, block: &[u8], pieces: Vec<Bytes>) -> Result<(), ClientError> {
-        self.open(turn, block);
-        self.send(turn, pieces).await?;
-        while !turn.ended {
-            self.take(turn).await?;
+    async fn exchange(&mut self, call: &mut PendingCall, block: &[u8], pieces: Vec<Bytes>) -> Result<(), ClientError> {
+        self.open(call, block);
+        self.send(call, pieces).await?;
+        while !call.ended {
+            self.take(call).await?;
         }
         Ok(())
     }
 
-    fn open(&mut self, turn: &Turn, block: &[u8]) {
+    fn open(&mut self, call: &PendingCall, block: &[u8]) {
         let mut parts = block.chunks(self.frame).peekable();
         let mut kind = frames::HEADERS;
         while let Some(part) = parts.next() {
             let flags = if parts.peek().is_none() { frames::WHOLE } else { 0 };
-            FrameHead { length: part.len(), kind, flags, call: turn.number }.write(&mut self.outgoing);
+            FrameHead { length: part.len(), kind, flags, call: call.number }.write(&mut self.outgoing);
             self.outgoing.extend_from_slice(part);
             kind = frames::CONTINUATION;
         }
     }
 
     /// Sends all pieces, unless the server ends the call before.
-    async fn send(&mut self, turn: &mut Turn, pieces: Vec<Bytes>) -> Result<(), ClientError> {
+    async fn send(&mut self, call: &mut PendingCall, pieces: Vec<Bytes>) -> Result<(), ClientError> {
         let mut left: usize = pieces.iter().map(Bytes::len).sum();
         for mut piece in pieces {
             while !piece.is_empty() {
-                while self.window.min(turn.window) <= 0 {
-                    self.take(turn).await?;
-                    if turn.ended {
+                while self.window.min(call.window) <= 0 {
+                    self.take(call).await?;
+                    if call.ended {
                         // The rest will not be sent, so the server waits for the end of a call that is over.
                         self.leaving = true;
                         return Ok(());
                     }
                 }
-                let room = usize::try_from(self.window.min(turn.window)).unwrap_or(0);
+                let room = usize::try_from(self.window.min(call.window)).unwrap_or(0);
                 let part = piece.split_to(piece.len().min(room).min(self.frame));
                 left -= part.len();
-                (self.window, turn.window) = (self.window - part.len() as i64, turn.window - part.len() as i64);
+                (self.window, call.window) = (self.window - part.len() as i64, call.window - part.len() as i64);
                 let flags = if left == 0 { frames::LAST } else { 0 };
-                let head = FrameHead { length: part.len(), kind: frames::DATA, flags, call: turn.number };
+                let head = FrameHead { length: part.len(), kind: frames::DATA, flags, call: call.number };
                 head.write(&mut self.outgoing);
                 self.put(part).await.map_err(broken)?;
             }
@@ -194,10 +194,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
     }
 
     /// Takes in the next frame, once all that is to be said has left.
-    async fn take(&mut self, turn: &mut Turn) -> Result<(), ClientError> {
+    async fn take(&mut self, call: &mut PendingCall) -> Result<(), ClientError> {
         loop {
             if let Some((head, content)) = self.next_frame()? {
-                return self.handle(head, content, Some(turn));
+                return self.handle(head, content, Some(call));
             }
             if !self.outgoing.is_empty() {
                 self.socket.write_all_buf(&mut self.outgoing).await.map_err(broken)?;
@@ -242,11 +242,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
         Ok(Some((head, self.incoming.split_to(head.length).freeze())))
     }
 
-    fn handle(&mut self, head: FrameHead, content: Bytes, turn: Option<&mut Turn>) -> Result<(), ClientError> {
+    fn handle(&mut self, head: FrameHead, content: Bytes, call: Option<&mut PendingCall>) -> Result<(), ClientError> {
         if (head.kind == frames::CONTINUATION) != self.block.is_some() {
             return Err(nonsense("the headers of an answer"));
         }
-        let own = turn.filter(|turn| turn.number == head.call || head.call == 0);
+        let own = call.filter(|call| call.number == head.call || head.call == 0);
         match head.kind {
             frames::DATA => self.data(head, &content, own),
             frames::HEADERS | frames::CONTINUATION => self.headers(head, &content, own),
@@ -262,7 +262,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
                 let bytes = i64::from(word(&content).ok_or_else(|| nonsense("a window"))? & i32::MAX as u32);
                 match (head.call, own) {
                     (0, _) => self.window += bytes,
-                    (_, Some(turn)) => turn.window += bytes,
+                    (_, Some(call)) => call.window += bytes,
                     (_, None) => {}
                 }
                 Ok(())
@@ -272,33 +272,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
         }
     }
 
-    fn data(&mut self, head: FrameHead, content: &Bytes, turn: Option<&mut Turn>) -> Result<(), ClientError> {
+    fn data(&mut self, head: FrameHead, content: &Bytes, call: Option<&mut PendingCall>) -> Result<(), ClientError> {
         // All of a frame counts, also of a call that is over.
         let size = content.len() as u32;
-        let due = |taken: u32| taken > CLIENT_WINDOW_BYTES / 2;
-        self.taken += size;
-        if due(self.taken) {
-            frames::window(0, std::mem::take(&mut self.taken), &mut self.outgoing);
+        let due = |consumed: u32| consumed > CLIENT_WINDOW_BYTES / 2;
+        self.consumed += size;
+        if due(self.consumed) {
+            frames::window(0, std::mem::take(&mut self.consumed), &mut self.outgoing);
         }
-        let Some(turn) = turn else { return Ok(()) };
-        turn.ended = head.flags & frames::LAST != 0;
-        turn.taken += size;
-        if due(turn.taken) && !turn.ended {
-            frames::window(turn.number, std::mem::take(&mut turn.taken), &mut self.outgoing);
+        let Some(call) = call else { return Ok(()) };
+        call.ended = head.flags & frames::LAST != 0;
+        call.consumed += size;
+        if due(call.consumed) && !call.ended {
+            frames::window(call.number, std::mem::take(&mut call.consumed), &mut self.outgoing);
         }
         let content = content.slice(frames::content(head, content).ok_or_else(|| nonsense("a frame's padding"))?);
-        turn.data(content)
+        call.data(content)
     }
 
-    fn headers(&mut self, head: FrameHead, content: &Bytes, turn: Option<&mut Turn>) -> Result<(), ClientError> {
+    fn headers(&mut self, head: FrameHead, content: &Bytes, call: Option<&mut PendingCall>) -> Result<(), ClientError> {
         let wrong = || nonsense("the headers of an answer");
         let range = match head.kind {
             frames::HEADERS => frames::content(head, content).ok_or_else(wrong)?,
             _ => 0..content.len(),
         };
         let part = &content[range];
-        let (begun, said) = match self.block.take() {
-            None if head.flags & frames::WHOLE != 0 => (head, Said::read(&mut self.fields, part).ok_or_else(wrong)?),
+        let (begun, headers) = match self.block.take() {
+            None if head.flags & frames::WHOLE != 0 => (head, Headers::read(&mut self.fields, part).ok_or_else(wrong)?),
             begun => {
                 let (begun, mut block) = begun.unwrap_or_else(|| (head, BytesMut::new()));
                 // Parts without content would never come to an end.
@@ -310,25 +310,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
                     self.block = Some((begun, block));
                     return Ok(());
                 }
-                (begun, Said::read(&mut self.fields, &block).ok_or_else(wrong)?)
+                (begun, Headers::read(&mut self.fields, &block).ok_or_else(wrong)?)
             }
         };
-        if let Some(turn) = turn {
-            turn.headers(said);
-            turn.ended = begun.flags & frames::LAST != 0;
+        if let Some(call) = call {
+            call.headers(headers);
+            call.ended = begun.flags & frames::LAST != 0;
         }
         Ok(())
     }
 
-    fn reset(&mut self, content: &[u8], turn: Option<&mut Turn>) -> Result<(), ClientError> {
+    fn reset(&mut self, content: &[u8], call: Option<&mut PendingCall>) -> Result<(), ClientError> {
         let reason = word(content).ok_or_else(|| nonsense("an end of a call"))?;
-        match turn {
+        match call {
             Some(_) => Err(ClientError::broken(format!("the server ended the call ({})", h2::Reason::from(reason)))),
             None => Ok(()),
         }
     }
 
-    fn settings(&mut self, content: &[u8], mut turn: Option<&mut Turn>) -> Result<(), ClientError> {
+    fn settings(&mut self, content: &[u8], mut call: Option<&mut PendingCall>) -> Result<(), ClientError> {
         for pair in content.chunks(6) {
             let [a, b, value @ ..] = <[u8; 6]>::try_from(pair).map_err(|_| nonsense("settings"))?;
             let value = u32::from_be_bytes(value);
@@ -337,8 +337,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
                 frames::INITIAL_WINDOW => {
                     let more = i64::from(value) - self.first_window;
                     self.first_window += more;
-                    if let Some(turn) = turn.as_deref_mut() {
-                        turn.window += more;
+                    if let Some(call) = call.as_deref_mut() {
+                        call.window += more;
                     }
                 }
                 frames::FRAME_SIZE if value as usize >= frames::USUAL_FRAME_BYTES => self.frame = value as usize,
@@ -349,11 +349,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Solo<S> {
         Ok(())
     }
 
-    fn goodbye(&mut self, content: &[u8], turn: Option<&mut Turn>) -> Result<(), ClientError> {
+    fn goodbye(&mut self, content: &[u8], call: Option<&mut PendingCall>) -> Result<(), ClientError> {
         self.leaving = true;
         let last = word(content).ok_or_else(|| nonsense("a goodbye"))?;
-        match turn {
-            Some(turn) if turn.number > last => {
+        match call {
+            Some(call) if call.number > last => {
                 let reason = content.get(4..).and_then(word).unwrap_or_default();
                 Err(ClientError::broken(format!("the server closes it ({})", h2::Reason::from(reason))))
             }
@@ -375,7 +375,7 @@ fn broken(error: std::io::Error) -> ClientError {
 }
 
 /// An error of the connection, told with whose it is.
-fn told(target: &Target, error: ClientError) -> ClientError {
+fn explained(target: &Target, error: ClientError) -> ClientError {
     ClientError { message: format!("the connection to {} broke: {}", target.address, error.message), ..error }
 }
 

@@ -16,17 +16,17 @@ use crate::grpc::unary;
 use crate::{ClientError, Kind, Target, Wire, runtime};
 
 /// The connections to one server: over gRPC a single one for all calls, over HTTP one for each call at a time.
-pub struct Crowd {
+pub struct AsyncPool {
     target: Arc<Target>,
     shared: AsyncMutex<Option<SendRequest<Bytes>>>,
     idle: Mutex<Vec<Connection>>,
     connections: Semaphore,
 }
 
-impl Crowd {
+impl AsyncPool {
     /// No connections yet.
-    pub fn new(target: Arc<Target>) -> Arc<Crowd> {
-        Arc::new(Crowd {
+    pub fn new(target: Arc<Target>) -> Arc<AsyncPool> {
+        Arc::new(AsyncPool {
             target,
             shared: AsyncMutex::new(None),
             idle: Mutex::new(Vec::new()),
@@ -45,11 +45,11 @@ impl Crowd {
         done: impl FnOnce(Result<Incoming, ClientError>) + Send + 'static,
     ) -> Result<AbortHandle, ClientError> {
         let runtime = runtime::handle().map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
-        let crowd = self.clone();
+        let pool = self.clone();
         let task = runtime.spawn(async move {
-            let outcome = match crowd.target.wire {
-                Wire::Grpc => crowd.over_grpc(request, limit).await,
-                Wire::Http => crowd.over_http(request, limit).await,
+            let outcome = match pool.target.wire {
+                Wire::Grpc => pool.over_grpc(request, limit).await,
+                Wire::Http => pool.over_http(request, limit).await,
             };
             done(outcome);
         });
@@ -88,7 +88,7 @@ impl Crowd {
         *shared = None;
         match Connection::open(&self.target, Driver::Runtime).await? {
             Connection::Grpc { requests, .. } => Ok(shared.insert(requests).clone()),
-            Connection::Http(_) | Connection::Solo(_) => unreachable!("the target says which kind"),
+            Connection::Http(_) | Connection::Unary(_) => unreachable!("the target says which kind"),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::Parameter;
 
 /// An input of a [`RequestMessage`].
 #[derive(Clone, Copy, Debug)]
-pub struct AskedInput<'a> {
+pub struct MessageInput<'a> {
     /// Its name.
     pub name: &'a str,
     /// Name of its datatype.
@@ -24,7 +24,7 @@ pub struct AskedInput<'a> {
 
 /// An output that a [`RequestMessage`] asks for.
 #[derive(Clone, Copy, Debug)]
-pub struct AskedOutput<'a> {
+pub struct MessageOutput<'a> {
     /// Its name.
     pub name: &'a str,
     /// In what form, or where it is wanted.
@@ -43,9 +43,9 @@ pub struct RequestMessage<'a> {
     /// Parameters, those of the protocol among them.
     pub parameters: &'a [(String, Parameter)],
     /// The inputs.
-    pub inputs: &'a [AskedInput<'a>],
+    pub inputs: &'a [MessageInput<'a>],
     /// The wanted outputs; none asks for all.
-    pub outputs: &'a [AskedOutput<'a>],
+    pub outputs: &'a [MessageOutput<'a>],
 }
 
 impl RequestMessage<'_> {
@@ -117,11 +117,11 @@ impl RequestMessage<'_> {
     }
 }
 
-fn input_len(input: &AskedInput<'_>) -> usize {
+fn input_len(input: &MessageInput<'_>) -> usize {
     described_len(input.name, input.datatype, input.shape) + entries_len(input.parameters)
 }
 
-fn output_len(output: &AskedOutput<'_>) -> usize {
+fn output_len(output: &MessageOutput<'_>) -> usize {
     text_len(output.name) + entries_len(output.parameters)
 }
 
@@ -152,15 +152,15 @@ mod tests {
         ]
     }
 
-    fn input<'a>(name: &'a str, shape: &'a [i64], data: &'a [u8]) -> AskedInput<'a> {
-        AskedInput { name, datatype: "UINT8", shape, parameters: &[], data: Some(data) }
+    fn input<'a>(name: &'a str, shape: &'a [i64], data: &'a [u8]) -> MessageInput<'a> {
+        MessageInput { name, datatype: "UINT8", shape, parameters: &[], data: Some(data) }
     }
 
     #[test]
-    fn a_server_reads_what_was_asked() {
+    fn a_server_decodes_the_message() {
         let (parameters, data) = (parameters(), [1, 2, 3]);
         let inputs = [input("X", &[1, 3], &data), input("E", &[0], &[])];
-        let outputs = [AskedOutput { name: "Y", parameters: &[] }];
+        let outputs = [MessageOutput { name: "Y", parameters: &[] }];
         let message = RequestMessage {
             model_name: "m",
             model_version: "2",
