@@ -267,12 +267,12 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Kept {
+    struct Recorder {
         last: AtomicU64,
         records: Mutex<Vec<Record>>,
     }
 
-    impl Collector for Kept {
+    impl Collector for Recorder {
         fn numbers(&self) -> (u64, u64) {
             let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
             (id, id * 100)
@@ -287,39 +287,39 @@ mod tests {
 
     #[test]
     fn records_come_together_when_the_last_is_let_go() {
-        let kept = Arc::new(Kept::default());
-        let trace = Trace::begin(Arc::clone(&kept) as Arc<dyn Collector>, MOMENTS, None);
+        let recorder = Arc::new(Recorder::default());
+        let trace = Trace::begin(Arc::clone(&recorder) as Arc<dyn Collector>, MOMENTS, None);
         trace.about(|| Subject { model: "m".into(), ..Subject::default() });
         trace.note(Moment::RequestStart, 5);
         let child = trace.child();
         drop(child);
-        assert!(kept.records.lock().unwrap().is_empty());
+        assert!(recorder.records.lock().unwrap().is_empty());
         drop(trace);
-        let records = kept.records.lock().unwrap();
+        let records = recorder.records.lock().unwrap();
         assert_eq!([(records[0].id, records[0].parent), (records[1].id, records[1].parent)], [(2, 1), (1, 0)]);
         assert_eq!(records[1].moments, [(Moment::RequestStart, 5)]);
         assert_eq!(records[1].subject.as_ref().unwrap().model, "m");
     }
 
     #[test]
-    fn only_what_the_level_asks_for_is_kept() {
-        let kept = Arc::new(Kept::default());
+    fn only_events_of_the_level_are_recorded() {
+        let recorder = Arc::new(Recorder::default());
         let level = Level { timestamps: false, tensors: true };
-        let trace = Trace::begin(Arc::clone(&kept) as Arc<dyn Collector>, level, None);
+        let trace = Trace::begin(Arc::clone(&recorder) as Arc<dyn Collector>, level, None);
         trace.note(Moment::RequestStart, 5);
         let shape = [1].into_iter().collect();
         let data = bytes::Bytes::from_static(&[1]);
         let tensor = Tensor { name: "X".into(), datatype: crate::Datatype::Int8, shape, data };
         trace.note_tensors(Side::QueueInput, [&tensor]);
         drop(trace);
-        let records = kept.records.lock().unwrap();
+        let records = recorder.records.lock().unwrap();
         assert_eq!((records[0].moments.len(), &records[0].tensors[0]), (0, &(Side::QueueInput, tensor)));
     }
 
     #[test]
     fn a_context_names_the_span_of_the_request() {
         let context = Context { trace_id: 7, parent_span: Some(1), state: "a=b".into() };
-        let trace = Trace::begin(Arc::new(Kept::default()), MOMENTS, Some(context.clone()));
+        let trace = Trace::begin(Arc::new(Recorder::default()), MOMENTS, Some(context.clone()));
         assert_eq!(trace.context(), Some(Context { parent_span: Some(100), ..context.clone() }));
         assert_eq!(trace.child().context().unwrap().parent_span, Some(200));
     }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_within_the_body_are_taken() {
+    fn lengths_within_the_body_are_accepted() {
         assert_eq!(header_length(b"188", Some(220)), Ok(188));
         assert_eq!(header_length(b" 220", Some(220)), Ok(220));
         assert_eq!(header_length(b"+7,", None), Ok(7));

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_element_is_told() {
+    fn a_cut_element_is_an_error() {
         let broken = count(&[9, 0, 0, 0, b'a', b'b']).unwrap_err();
         assert_eq!(broken, Broken { announced: Some(9), available: 2 });
         assert!(broken.text("X").contains("length 9 but only 2 bytes"));

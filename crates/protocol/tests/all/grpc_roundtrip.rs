@@ -132,8 +132,8 @@ fn input(tensor: &Tensor) -> InferInputTensor {
 
 fn output(output: &RequestedOutput) -> InferRequestedOutputTensor {
     let classes = ParameterChoice::Int64Param(output.classification.into());
-    let asked = (output.classification > 0).then(|| ("classification".to_owned(), parameter(classes)));
-    InferRequestedOutputTensor { name: output.name.to_string(), parameters: asked.into_iter().collect() }
+    let parameters = (output.classification > 0).then(|| ("classification".to_owned(), parameter(classes)));
+    InferRequestedOutputTensor { name: output.name.to_string(), parameters: parameters.into_iter().collect() }
 }
 
 fn wire_of(response: &InferResponse) -> Bytes {

@@ -64,8 +64,9 @@ fn binary_outputs_are_not_copied() {
     for vector in crate::support::vectors(RESPONSES) {
         let response = crate::support::response(&vector["response"]);
         let written = encode_response(&response, &[], true).unwrap();
-        let given = response.outputs.iter().filter(|output| !output.data.is_empty()).map(|output| output.data.as_ptr());
-        assert!(written.tail.iter().map(|slice| slice.as_ptr()).eq(given), "{}", vector["fact"]);
+        let outputs =
+            response.outputs.iter().filter(|output| !output.data.is_empty()).map(|output| output.data.as_ptr());
+        assert!(written.tail.iter().map(|slice| slice.as_ptr()).eq(outputs), "{}", vector["fact"]);
     }
 }
 

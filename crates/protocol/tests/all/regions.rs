@@ -40,10 +40,10 @@ const JSON: &str = r#"{
     ]
 }"#;
 
-const ASKED: [&str; 3] = ["FP32[1, 2] in+0..8", "UINT8[4] in+8..4", "Y out+0..16"];
+const EXPECTED: [&str; 3] = ["FP32[1, 2] in+0..8", "UINT8[4] in+8..4", "Y out+0..16"];
 
-fn check(request: &InferRequest, asked: &Everything) {
-    assert_eq!(asked.0, ASKED);
+fn check(request: &InferRequest, seen: &Everything) {
+    assert_eq!(seen.0, EXPECTED);
     let data: Vec<&[u8]> = request.inputs.iter().map(|input| &input.data[..]).collect();
     assert_eq!(data, [&[7; 8][..], &[1, 2], &[7; 4]]);
     let in_region: Vec<bool> = request.outputs.iter().map(|output| output.in_region).collect();
@@ -124,13 +124,13 @@ fn an_output_in_a_region_is_described_without_its_data() {
         parameters: Vec::new(),
         outputs: vec![tensor("Y", &[]), tensor("Z", &[1, 2])],
     };
-    let asked = |name: &str, in_region: bool| RequestedOutput {
+    let output = |name: &str, in_region: bool| RequestedOutput {
         name: name.into(),
         binary: Some(!in_region),
         in_region,
         ..Default::default()
     };
-    let encoded = encode_response(&response, &[asked("Y", true), asked("Z", false)], true).unwrap();
+    let encoded = encode_response(&response, &[output("Y", true), output("Z", false)], true).unwrap();
     let head = r#"{"model_name":"m","model_version":"1","outputs":[{"name":"Y","datatype":"FP16","shape":[1]},{"name":"Z","datatype":"FP16","shape":[1],"parameters":{"binary_data_size":2}}]}"#;
     assert_eq!(String::from_utf8(encoded.head).unwrap(), head);
     assert_eq!(encoded.tail, [Bytes::from_static(&[1, 2])]);

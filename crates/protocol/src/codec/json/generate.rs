@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_parameter_that_is_given_twice_the_first_counts() {
+    fn the_first_of_two_equal_parameters_counts() {
         let request = read(r#"{"a":1,"a":2,"parameters":{"a":3}}"#).unwrap();
         assert_eq!(request.parameters, [("a".to_owned(), Parameter::Int64(1))]);
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_called_parameters_cannot_be_told_from_the_keyword() {
+    fn an_input_named_parameters_reads_as_the_keyword() {
         let any = |_: &str| Some(DeclaredInput { datatype: Datatype::Int32, shape: Shape::from_slice(&[1]) });
         let refused = decode_generate(br#"{"parameters":{}}"#, "m", 1 << 20, any).unwrap_err();
         assert_eq!(refused.message, "Keyword 'parameters' for nested schema also given as input tensor name");

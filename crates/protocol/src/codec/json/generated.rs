@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn of_members_with_one_name_the_first_is_given() {
+    fn the_first_of_two_equal_members_counts() {
         let shadow = output("model_name", Datatype::Uint8, &[1], &[1]);
         let response = response("", &[("model_version", Parameter::Int64(9))], vec![shadow]);
         assert_eq!(text(&response), r#"{"model_name":"m","model_version":"3"}"#);

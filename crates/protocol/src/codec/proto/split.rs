@@ -35,7 +35,7 @@ pub struct Splitter {
     head: SmallVec<[u8; LONGEST_HEAD]>,
     /// Raw contents seen so far, and which of them were taken out.
     contents: usize,
-    taken: SmallVec<[usize; 4]>,
+    separated: SmallVec<[usize; 4]>,
 }
 
 /// What the next byte belongs to.
@@ -57,7 +57,7 @@ pub struct Skeleton {
     /// The message; raw contents that were taken out are empty in it.
     pub message: Bytes,
     /// Positions among the raw contents, in the order in which the sink was given them.
-    pub taken: SmallVec<[usize; 4]>,
+    pub separated: SmallVec<[usize; 4]>,
 }
 
 impl Splitter {
@@ -69,7 +69,7 @@ impl Splitter {
             at: At::Head,
             head: SmallVec::new(),
             contents: 0,
-            taken: SmallVec::new(),
+            separated: SmallVec::new(),
         }
     }
 
@@ -81,7 +81,7 @@ impl Splitter {
     /// Takes the next piece, which is no longer than what is still to come.
     pub fn take(&mut self, mut piece: &[u8], sink: &mut impl TensorSink) {
         while let Some(&first) = piece.first() {
-            let taken = match self.at {
+            let count = match self.at {
                 At::Head => {
                     self.head.push(first);
                     1
@@ -89,18 +89,18 @@ impl Splitter {
                 At::Content(left) | At::Tensor(left) => left.min(piece.len()),
                 At::Rest => piece.len(),
             };
-            let (bytes, rest) = piece.split_at(taken);
+            let (bytes, rest) = piece.split_at(count);
             piece = rest;
-            self.left -= taken;
+            self.left -= count;
             self.at = match self.at {
                 At::Head => self.read_head(sink),
                 At::Content(left) => {
                     self.message.extend_from_slice(bytes);
-                    content(left - taken)
+                    content(left - count)
                 }
                 At::Tensor(left) => {
                     sink.extend(bytes);
-                    if left == taken { At::Head } else { At::Tensor(left - taken) }
+                    if left == count { At::Head } else { At::Tensor(left - count) }
                 }
                 At::Rest => {
                     self.message.extend_from_slice(bytes);
@@ -139,7 +139,7 @@ impl Splitter {
         if length == 0 || length > self.left || !sink.begin(length) {
             return self.keep_head(content(length));
         }
-        self.taken.push(position);
+        self.separated.push(position);
         self.head.clear();
         self.message.extend_from_slice(&EMPTY_CONTENTS);
         At::Tensor(length)
@@ -155,14 +155,14 @@ impl Splitter {
     /// The message without its tensors.
     pub fn finish(mut self) -> Skeleton {
         self.keep_head(At::Rest);
-        Skeleton { message: self.message.freeze(), taken: self.taken }
+        Skeleton { message: self.message.freeze(), separated: self.separated }
     }
 }
 
 impl Skeleton {
     /// Puts tensors into their places in the message that was parsed, in the order in which the sink was given them.
     pub fn fill(&self, message: &mut ModelInferRequest, tensors: impl IntoIterator<Item = Bytes>) {
-        for (&position, tensor) in self.taken.iter().zip(tensors) {
+        for (&position, tensor) in self.separated.iter().zip(tensors) {
             if let Some(contents) = message.raw_input_contents.get_mut(position) {
                 *contents = tensor;
             }
@@ -222,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn large_tensors_are_taken_out_and_small_ones_stay() {
+    fn large_tensors_are_separated_and_small_ones_stay() {
         let request = message(vec![vec![1; 300], vec![2; 10], vec![], vec![3; 100]]);
         let wire = request.encode_to_vec();
         for piece_bytes in 1..=wire.len() {
             let (skeleton, tensors) = split(&wire, piece_bytes, 100);
-            assert_eq!(skeleton.taken[..], [0, 3]);
+            assert_eq!(skeleton.separated[..], [0, 3]);
             assert!(skeleton.message.len() < 80);
             let mut read = ModelInferRequest::decode(skeleton.message.clone()).unwrap();
             skeleton.fill(&mut read, tensors.into_iter().map(Bytes::from));

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_a_stream_tells_error_and_end() {
+    fn a_stream_message_has_error_and_end() {
         let response = ResponseMessage {
             model_name: "m",
             id: "7",
