@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use alipes_protocol::limits::ENSEMBLE_STEP_PATIENCE;
+use alipes_protocol::limits::ENSEMBLE_STEP_TIMEOUT;
 use alipes_protocol::{Code, CorrelationId, InferError, RequestedOutput, SequenceInfo};
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::alarm;
@@ -147,12 +147,12 @@ impl Ensemble {
             let Some(semaphore) = &step.semaphore else { continue };
             let Overdue { calls, next } = semaphore.admit_overdue(now);
             if let (1.., Some(context)) = (calls, self.context.upgrade()) {
-                let (name, member, waited) = (&model.name, &self.members[step.member].name, ENSEMBLE_STEP_PATIENCE);
+                let (name, member, waited) = (&model.name, &self.members[step.member].name, ENSEMBLE_STEP_TIMEOUT);
                 let text = format!(
                     "ensemble '{name}': {calls} calls of '{member}' go on though max_inflight_requests of them are under way, \
                      none of which ended within {waited:?}"
                 );
-                context.events.tell(Event::Notice { level: 0, text });
+                context.events.push(Event::Notice { level: 0, text });
             }
             if let Some(moment) = next {
                 alarm::set(model, moment);
@@ -163,12 +163,12 @@ impl Ensemble {
     /// Asks its models whether they are ready; none where none of them takes part.
     fn ask_ready(&self) -> Option<Readiness> {
         // All are asked before the first answer is waited for.
-        let asked: Vec<Readiness> = self.members().ok()?.iter().filter_map(|member| member.ask_ready()).collect();
-        if asked.is_empty() {
+        let answers: Vec<Readiness> = self.members().ok()?.iter().filter_map(|member| member.ask_ready()).collect();
+        if answers.is_empty() {
             return None;
         }
         Some(Box::pin(async {
-            for answer in asked {
+            for answer in answers {
                 if !answer.await {
                     return false;
                 }
@@ -210,13 +210,13 @@ impl Step {
             members.len() - 1
         });
         let outputs: Vec<CompactString> = spec.outputs.keys().map(|name| name.as_str().into()).collect();
-        let asked = |name: &CompactString| RequestedOutput { name: name.clone(), ..Default::default() };
+        let requested_output = |name: &CompactString| RequestedOutput { name: name.clone(), ..Default::default() };
         Step {
             member: number,
             decoupled: spec.decoupled,
             semaphore: (most > 0).then(|| Semaphore::new(most as usize)),
             inputs: spec.inputs.keys().map(|name| name.as_str().into()).collect(),
-            requested: outputs.iter().map(asked).collect(),
+            requested: outputs.iter().map(requested_output).collect(),
             outputs,
         }
     }

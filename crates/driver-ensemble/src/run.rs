@@ -23,7 +23,7 @@ pub enum Event {
     /// A step has answered.
     Response(Response),
     /// The caller has taken so many responses.
-    Taken(u32),
+    Consumed(u32),
     /// There is room for a call that waited for it.
     Admitted { call: usize, permit: Permit },
     /// The caller has gone.
@@ -48,13 +48,13 @@ struct State {
 enum Phase {
     Resting(Box<RunDriver>),
     /// Some thread has it and looks here before it rests.
-    TakenOn,
+    Driven,
     Over,
 }
 
 /// Takes a request on.
 pub fn begin(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, mut pending: Pending) {
-    let run = Arc::new(Run(Mutex::new(State { left: Vec::new(), phase: Phase::TakenOn })));
+    let run = Arc::new(Run(Mutex::new(State { left: Vec::new(), phase: Phase::Driven })));
     pending.responder.observe(Watch(Arc::downgrade(&run)));
     let driver = RunDriver::start(ensemble, model, pending, &run);
     run.take_on(Box::new(driver));
@@ -89,13 +89,13 @@ impl Run {
     /// Leaves something with the run, and takes it on if nobody does.
     pub fn send(&self, event: Event) {
         let mut state = self.0.lock();
-        match mem::replace(&mut state.phase, Phase::TakenOn) {
+        match mem::replace(&mut state.phase, Phase::Driven) {
             Phase::Resting(mut driver) => {
                 drop(state);
                 driver.handle(event);
                 self.take_on(driver);
             }
-            Phase::TakenOn => state.left.push(event),
+            Phase::Driven => state.left.push(event),
             Phase::Over => {
                 state.phase = Phase::Over;
                 // An answer that nobody wants is dropped without the lock.
@@ -144,7 +144,7 @@ impl Observer for Watch {
 
     fn consumed(&self, responses: u32, _bytes: u64) {
         if let Some(run) = self.0.upgrade() {
-            run.send(Event::Taken(responses));
+            run.send(Event::Consumed(responses));
         }
     }
 }

@@ -144,10 +144,10 @@ impl RunDriver {
         }
         match event {
             Event::Response(response) => self.answered(response),
-            Event::Taken(responses) => {
+            Event::Consumed(responses) => {
                 for _ in 0..responses {
                     let Some(response) = self.untaken.pop_front() else { break };
-                    self.run.taken(response, &mut self.actions);
+                    self.run.consumed(response, &mut self.actions);
                 }
             }
             Event::Admitted { call, permit } => {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use alipes_protocol::limits::ENSEMBLE_STEP_PATIENCE;
+use alipes_protocol::limits::ENSEMBLE_STEP_TIMEOUT;
 use parking_lot::Mutex;
 
 use super::run::{Event, Run};
@@ -96,7 +96,7 @@ impl<T> Fifo<T> {
             self.under_way += 1;
             return Ok(());
         }
-        let deadline = now + ENSEMBLE_STEP_PATIENCE;
+        let deadline = now + ENSEMBLE_STEP_TIMEOUT;
         self.waiting.push_back((turn, deadline));
         Err(deadline)
     }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(fifo.acquire(1, now), Ok(()));
         let late = fifo.acquire(2, now).unwrap_err();
         let later = fifo.acquire(3, now + SECOND).unwrap_err();
-        assert_eq!(late, now + ENSEMBLE_STEP_PATIENCE);
+        assert_eq!(late, now + ENSEMBLE_STEP_TIMEOUT);
         assert_eq!(fifo.next_overdue(late - SECOND, Some), None);
         assert_eq!(fifo.next_overdue(late, Some), Some(2));
         assert_eq!((fifo.next_overdue(late, Some), fifo.first_deadline()), (None, Some(later)));

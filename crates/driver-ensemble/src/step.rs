@@ -33,7 +33,7 @@ impl Value {
             return self.shape.clone();
         }
         let fits = declared.len() == self.shape.len()
-            && declared.iter().zip(&self.shape).all(|(&size, &given)| size < 0 || given < 0 || size == given);
+            && declared.iter().zip(&self.shape).all(|(&size, &actual)| size < 0 || actual < 0 || size == actual);
         match (batches, fits) {
             (true, true) => [1].into_iter().chain(self.shape.iter().copied()).collect(),
             (false, false) if self.rows == Some(1) => self.shape[1..].into(),
@@ -62,8 +62,8 @@ pub fn prepare(
     values: Vec<Option<Value>>,
 ) -> Prepared {
     let batches = member.spec.max_batch_size > 0;
-    let given = |value: &Option<Value>| value.as_ref().and_then(|value| value.sequence.clone());
-    let sequence = values.iter().find_map(given).unwrap_or_else(|| caller.sequence.clone());
+    let sequence_of = |value: &Option<Value>| value.as_ref().and_then(|value| value.sequence.clone());
+    let sequence = values.iter().find_map(sequence_of).unwrap_or_else(|| caller.sequence.clone());
     let tensor = |(name, value): (&compact_str::CompactString, Option<Value>)| {
         let value = value?;
         let port = member.spec.inputs.iter().find(|port| port.name == name.as_str());
@@ -111,14 +111,14 @@ pub fn values(
 
 /// The sequence that a response belongs to: that of its request, unless its parameters say otherwise.
 fn sequence_of(parameters: &[(String, Parameter)], request: &SequenceInfo) -> Result<SequenceInfo, InferError> {
-    let mut said = SequenceInfo { correlation_id: request.correlation_id.clone(), start: false, end: false };
+    let mut sequence = SequenceInfo { correlation_id: request.correlation_id.clone(), start: false, end: false };
     let mut any = false;
     for (name, value) in parameters {
         match (name.as_str(), value) {
-            ("sequence_id", Parameter::Int64(id)) => said.correlation_id = CorrelationId::Number(*id as u64),
-            ("sequence_id", Parameter::String(id)) => said.correlation_id = CorrelationId::Text(id.clone()),
-            ("sequence_start", Parameter::Bool(start)) => said.start = *start,
-            ("sequence_end", Parameter::Bool(end)) => said.end = *end,
+            ("sequence_id", Parameter::Int64(id)) => sequence.correlation_id = CorrelationId::Number(*id as u64),
+            ("sequence_id", Parameter::String(id)) => sequence.correlation_id = CorrelationId::Text(id.clone()),
+            ("sequence_start", Parameter::Bool(start)) => sequence.start = *start,
+            ("sequence_end", Parameter::Bool(end)) => sequence.end = *end,
             ("sequence_id", _) => {
                 return Err(InferError::invalid(
                     "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
@@ -132,7 +132,7 @@ fn sequence_of(parameters: &[(String, Parameter)], request: &SequenceInfo) -> Re
         }
         any = true;
     }
-    Ok(if any { said } else { request.clone() })
+    Ok(if any { sequence } else { request.clone() })
 }
 
 /// The parameters that a response of an ensemble carries. Source: recorded; Triton tells of every output of a step which
@@ -176,15 +176,15 @@ mod tests {
     #[test]
     fn a_response_may_say_which_sequence_it_belongs_to() {
         let request = SequenceInfo { correlation_id: CorrelationId::Number(7), start: true, end: false };
-        let said = |parameters: &[(&str, Parameter)]| {
+        let read = |parameters: &[(&str, Parameter)]| {
             let owned: Vec<_> = parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
             sequence_of(&owned, &request)
         };
-        assert_eq!(said(&[("other", Parameter::Bool(true))]), Ok(request.clone()));
+        assert_eq!(read(&[("other", Parameter::Bool(true))]), Ok(request.clone()));
         let ended = SequenceInfo { correlation_id: CorrelationId::Number(7), start: false, end: true };
-        assert_eq!(said(&[("sequence_end", Parameter::Bool(true))]), Ok(ended));
-        let moved = said(&[("sequence_id", Parameter::Int64(9))]).unwrap();
+        assert_eq!(read(&[("sequence_end", Parameter::Bool(true))]), Ok(ended));
+        let moved = read(&[("sequence_id", Parameter::Int64(9))]).unwrap();
         assert_eq!((moved.correlation_id, moved.start), (CorrelationId::Number(9), false));
-        assert!(said(&[("sequence_start", Parameter::Int64(1))]).unwrap_err().message.ends_with("PARAMETER_BOOL"));
+        assert!(read(&[("sequence_start", Parameter::Int64(1))]).unwrap_err().message.ends_with("PARAMETER_BOOL"));
     }
 }

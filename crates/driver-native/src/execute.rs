@@ -65,10 +65,10 @@ impl InstanceState {
 
 /// Executes the batch of an instance and answers each of its requests, also where the engine fails or panics.
 pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
-    let taken = alipes_clock::now();
+    let claimed_at = alipes_clock::now();
     match &model.sequences {
         // In a sequence what comes next would be wrong without it; the queue looks before each batch.
-        None => withdraw_cancelled(model, &mut state.batch, taken),
+        None => withdraw_cancelled(model, &mut state.batch, claimed_at),
         Some(sequences) if state.batch.iter().any(Pending::is_visit) => {
             let rows = state.rows.get_or_insert_default();
             visit::receive_all(sequences, rows, &mut state.batch, &mut state.outgoing);
@@ -80,14 +80,14 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     }
     let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
     match outcome {
-        Ok(Ok(times)) => succeed(model, state, taken, times),
+        Ok(Ok(times)) => succeed(model, state, claimed_at, times),
         Ok(Err(error)) => fail(model, state, error.into()),
         Err(_) => {
             fail(model, state, InferError::internal(format!("model '{}' panicked, please report it", model.name)))
         }
     }
     // Without what readers do with the answers, such as the next steps of an ensemble: the model is no slower for it.
-    model.pace.note(alipes_clock::elapsed(taken));
+    model.pace.note(alipes_clock::elapsed(claimed_at));
     state.outgoing.send();
 }
 
@@ -136,7 +136,7 @@ fn union_of_wanted(model: &ModelVersion, batch: &[Pending], wanted: &mut Vec<usi
     wanted.sort_unstable_by(|&one, &other| name(one).cmp(name(other)));
 }
 
-fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut times: ExecutionTimes) {
+fn succeed(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant, mut times: ExecutionTimes) {
     let began = alipes_clock::now();
     let batches = model.spec.max_batch_size > 0;
     let rows: u32 = state.batch.iter().map(|pending| pending.checked.rows).sum();
@@ -162,7 +162,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
     let answered = alipes_clock::now();
     // Booked before the answers leave: who asks for statistics after an answer finds it in them.
     let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
-    let waited = state.batch.iter().map(|pending| taken.duration_since(pending.arrived));
+    let waited = state.batch.iter().map(|pending| claimed_at.duration_since(pending.arrived));
     model.statistics.executed(&Execution { batch_size, rows, requests, times }, waited, spent);
     first_responses(model, state, answered);
     for (pending, answer) in state.batch.drain(..).zip(answers) {
@@ -170,7 +170,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, taken: Instant, mut 
             shares.add(&times);
         }
         if let Some(trace) = &pending.trace {
-            note_execution(trace, taken, times, &answer);
+            note_execution(trace, claimed_at, times, &answer);
         }
         state.outgoing.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }
@@ -205,9 +205,9 @@ fn first_responses(model: &ModelVersion, state: &InstanceState, answered: Instan
 
 /// A request's own rows of the outputs it asked for, under their wire shapes.
 fn outputs_of(model: &ModelVersion, pending: &Pending, pieces: impl Iterator<Item = OutputTensor>) -> Vec<Tensor> {
-    let asked = &pending.checked.outputs;
+    let requested = &pending.checked.outputs;
     pieces
-        .filter(|piece| asked.contains(&piece.index))
+        .filter(|piece| requested.contains(&piece.index))
         .map(|piece| {
             let port = &model.spec.outputs[piece.index];
             let shape = wire_shape(port, model.spec.max_batch_size > 0, piece.shape);

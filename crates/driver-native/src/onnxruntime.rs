@@ -22,7 +22,7 @@ use serde::Serialize;
 pub fn sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec, count: usize) -> Result<Vec<Box<dyn Engine>>, EngineError> {
     let model = OnnxModel::open(Path::new(&engine.library), Path::new(&engine.model_path), options(engine)?)?;
     let (mut inputs, mut outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
-    let further = spec.scheduling.sequences().map(|said| Sequences::further_ports(said, &spec.outputs));
+    let further = spec.scheduling.sequences().map(|sequencing| Sequences::further_ports(sequencing, &spec.outputs));
     if let Some(further) = &further {
         inputs.extend(further.inputs.iter().map(FurtherPort::declared));
         outputs.extend(further.outputs.iter().map(FurtherPort::declared));

@@ -30,7 +30,7 @@ use alipes_runtime::context::Context;
 use alipes_runtime::executor::record::note_execution;
 use alipes_runtime::executor::{Run, Step, pool};
 use alipes_runtime::model::{ModelVersion, Pending};
-use alipes_scheduler::streams::{Flags, Refusal, Streams, Turn};
+use alipes_scheduler::streams::{Flags, NextRequest, Refusal, Streams};
 use alipes_spec::{ModelSpec, StreamingSpec, Update};
 use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 use parking_lot::Mutex;
@@ -131,7 +131,7 @@ impl Streaming {
         // Kept for the text of a refusal: a number costs nothing, and texts are rare.
         let named = correlation_id.clone();
         match self.enter(model, correlation_id, Flags { start, end }, pending) {
-            Entered::Turn(place, turn) => self.drive(model, place, turn),
+            Entered::NextRequest(place, turn) => self.drive(model, place, turn),
             Entered::Left => {}
             Entered::Refused(refusal, refused) => {
                 refused.responder.dismiss();
@@ -165,11 +165,11 @@ impl Streaming {
             // The pool drives any slot that is ready; it is told which model, not which slot.
             pool::drive(Run { model: Arc::clone(model), instance: 0 });
         }
-        turn.map_or(Entered::Left, |(place, turn)| Entered::Turn(place, turn))
+        turn.map_or(Entered::Left, |(place, turn)| Entered::NextRequest(place, turn))
     }
 
     /// Drives a slot until nothing waits there.
-    fn drive(&self, model: &ModelVersion, place: usize, first: Turn<State, Pending>) {
+    fn drive(&self, model: &ModelVersion, place: usize, first: NextRequest<State, Pending>) {
         let mut next = Some(first);
         while let Some(turn) = next {
             let (state, done) = self.run(model, turn);
@@ -177,7 +177,7 @@ impl Streaming {
             sequences.streams.give_back(alipes_clock::now(), place, state);
             next = sequences.streams.take(place);
             drop(sequences);
-            done.tell();
+            done.announce();
         }
     }
 
@@ -196,14 +196,14 @@ impl Streaming {
         // Behind the others, so that a sequence in a hurry does not hold up the rest.
         sequences.ready.push_back(place);
         drop(sequences);
-        done.tell();
+        done.announce();
         Step::Again
     }
 
     /// Carries a request out and books it; the answer is to be told once no lock is held.
-    fn run(&self, model: &ModelVersion, turn: Turn<State, Pending>) -> (State, Done) {
-        let Turn { mut state, work } = turn;
-        let taken = alipes_clock::now();
+    fn run(&self, model: &ModelVersion, turn: NextRequest<State, Pending>) -> (State, Done) {
+        let NextRequest { mut state, work } = turn;
+        let claimed_at = alipes_clock::now();
         // The update counts even if its caller has gone: those that follow it in its sequence build on it.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.update(&mut state, &work)));
         let outcome = outcome.unwrap_or_else(|_| {
@@ -218,7 +218,7 @@ impl Streaming {
             return (state, Done(None));
         }
         let answer = answer.map_err(|error| error.at(Origin::Model));
-        book(model, &work, taken, answered, &answer);
+        record(model, &work, claimed_at, answered, &answer);
         let answer = answer.map(|outputs| Reply { outputs, parameters: Vec::new() });
         (state, Done(Some((work.responder, answer))))
     }
@@ -270,7 +270,7 @@ impl Sequences {
 /// What became of a request that wanted to go on with its sequence.
 enum Entered {
     /// It has its turn in this slot, on this thread.
-    Turn(usize, Turn<State, Pending>),
+    NextRequest(usize, NextRequest<State, Pending>),
     /// It is left to whoever drives its slot.
     Left,
     /// It may not.
@@ -281,7 +281,7 @@ enum Entered {
 struct Done(Option<(Responder, Answer)>);
 
 impl Done {
-    fn tell(self) {
+    fn announce(self) {
         if let Some((responder, answer)) = self.0 {
             answer_one(responder, answer);
         }
@@ -299,24 +299,24 @@ fn outputs_of(model: &ModelVersion, work: &Pending, mut outputs: Vec<OutputTenso
 }
 
 /// Books a request before it is answered: who asks for statistics after an answer finds it in them.
-fn book(
+fn record(
     model: &ModelVersion,
     work: &Pending,
-    taken: Instant,
+    claimed_at: Instant,
     answered: Instant,
     answer: &Result<Vec<Tensor>, InferError>,
 ) {
     let spent = answered.duration_since(work.arrived);
     match answer {
         Ok(outputs) => {
-            let times = ExecutionTimes { infer: answered.duration_since(taken), ..ExecutionTimes::default() };
+            let times = ExecutionTimes { infer: answered.duration_since(claimed_at), ..ExecutionTimes::default() };
             let execution = Execution { batch_size: 1, rows: 1, requests: 1, times };
-            model.statistics.executed(&execution, [taken.duration_since(work.arrived)], [spent]);
+            model.statistics.executed(&execution, [claimed_at.duration_since(work.arrived)], [spent]);
             if let Some(shares) = &work.shares {
                 shares.add(&times);
             }
             if let Some(trace) = &work.trace {
-                note_execution(trace, taken, times, outputs);
+                note_execution(trace, claimed_at, times, outputs);
             }
         }
         Err(_) => {

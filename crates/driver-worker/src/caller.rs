@@ -30,8 +30,8 @@ impl Caller {
     }
 
     /// The request has come into this lane.
-    pub fn placed(&self, link: &LinkHandle, lane: u32) {
-        let _ = self.place.set((link.clone(), lane));
+    pub fn placed(&self, link: &LinkHandle, slot: u32) {
+        let _ = self.place.set((link.clone(), slot));
     }
 
     /// Has the request withdrawn if the caller left before it was placed. Either this or the notice itself sees both.
@@ -42,8 +42,8 @@ impl Caller {
     }
 
     fn withdraw(&self) {
-        if let (Some((_, lane)), Some(worker)) = (self.place.get(), self.worker.upgrade()) {
-            receive::withdraw(&worker, *lane, self.ticket);
+        if let (Some((_, slot)), Some(worker)) = (self.place.get(), self.worker.upgrade()) {
+            receive::withdraw(&worker, *slot, self.ticket);
         }
     }
 }
@@ -58,8 +58,8 @@ impl Observer for Watch {
     }
 
     fn consumed(&self, responses: u32, bytes: u64) {
-        if let Some((link, lane)) = self.0.place.get() {
-            link.consumed(*lane, self.0.ticket, responses, bytes);
+        if let Some((link, slot)) = self.0.place.get() {
+            link.consumed(*slot, self.0.ticket, responses, bytes);
         }
     }
 }

@@ -143,7 +143,7 @@ fn parent(
     call: &mut InferCall,
 ) -> Result<Parent, String> {
     let state = worker.state.lock();
-    let request = state.lanes.find(ticket);
+    let request = state.slots.find(ticket);
     let caller = request.as_ref().and_then(|request| request.chain.clone());
     // A call is traced where the model hands the trace on, as in Triton.
     let trace = request.as_ref().and_then(|request| request.trace.as_ref()).filter(|_| call.trace.is_some());
@@ -370,9 +370,9 @@ fn post(worker: &Worker, call: CallId, last: bool, outcome: MailOutcome<'_>, rec
     }
     state.held.keep(lease, mail, receipt);
     state.mail.push_back(lease);
-    let posted = state.post_mail();
+    let link = state.post_mail();
     drop(state);
-    if let Some(link) = posted {
+    if let Some(link) = link {
         link.wake_caller();
     }
 }

@@ -16,7 +16,7 @@ use super::Workers;
 use super::worker::Worker;
 
 /// Longest wait for an answer. Source: Triton's Python backend waits as long.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is asked of one worker.
 #[derive(Default)]
@@ -35,10 +35,10 @@ struct State {
 
 /// A question that is not answered.
 struct Open {
-    asked: Instant,
+    sent_at: Instant,
     waiting: Vec<oneshot::Sender<bool>>,
     /// The log has it that the answer is late.
-    told: bool,
+    reported: bool,
 }
 
 /// An answer that is on its way, if it is not known at once.
@@ -82,7 +82,7 @@ impl Checks {
         let (sender, answer) = oneshot::channel();
         let mut state = self.state.lock();
         if let Some(open) = &mut state.open {
-            let until = open.asked + PATIENCE;
+            let until = open.sent_at + CHECK_TIMEOUT;
             // Whoever comes later than that need not wait for what others have waited for in vain.
             if alipes_clock::now() >= until {
                 return (Answer::Known(false), None);
@@ -90,16 +90,16 @@ impl Checks {
             open.waiting.push(sender);
             return (Answer::Coming { until, answer }, None);
         }
-        let asked = alipes_clock::now();
+        let sent_at = alipes_clock::now();
         state.number += 1;
-        state.open = Some(Open { asked, waiting: vec![sender], told: false });
-        (Answer::Coming { until: asked + PATIENCE, answer }, Some(state.number))
+        state.open = Some(Open { sent_at, waiting: vec![sender], reported: false });
+        (Answer::Coming { until: sent_at + CHECK_TIMEOUT, answer }, Some(state.number))
     }
 
     /// Whether the log does not have it yet that the answer is late.
     fn is_news(&self) -> bool {
         let mut state = self.state.lock();
-        state.open.as_mut().is_some_and(|open| !std::mem::replace(&mut open.told, true))
+        state.open.as_mut().is_some_and(|open| !std::mem::replace(&mut open.reported, true))
     }
 }
 
@@ -128,8 +128,8 @@ async fn wait(worker: &Worker, answer: Answer) -> bool {
         Ok(answered) => answered.unwrap_or(false),
         Err(_) => {
             if worker.checks.is_news() {
-                let limit = PATIENCE.as_secs();
-                worker.tell(WorkerState::Unready, format!("has not said within {limit} s whether its model is ready"));
+                let limit = CHECK_TIMEOUT.as_secs();
+                worker.log(WorkerState::Unready, format!("has not said within {limit} s whether its model is ready"));
             }
             false
         }
@@ -145,9 +145,9 @@ pub fn ask_all(workers: &Workers) -> Option<impl Future<Output = bool> + use<>> 
     }
     let up = set.list.iter().filter(|worker| worker.is_up());
     // All are asked before the first answer is waited for.
-    let asked: Vec<_> = up.map(|worker| (Arc::clone(worker), ask(worker))).collect();
+    let answers: Vec<_> = up.map(|worker| (Arc::clone(worker), ask(worker))).collect();
     Some(async move {
-        for (worker, answer) in asked {
+        for (worker, answer) in answers {
             if !wait(&worker, answer).await {
                 return false;
             }
@@ -201,11 +201,11 @@ mod tests {
     }
 
     #[test]
-    fn a_late_answer_is_waited_for_once_and_told_once() {
+    fn a_late_answer_is_awaited_and_reported_once() {
         let checks = Checks::default();
         let _ = checks.join();
-        let long_ago = alipes_clock::now().checked_sub(PATIENCE).unwrap();
-        checks.state.lock().open.as_mut().unwrap().asked = long_ago;
+        let long_ago = alipes_clock::now().checked_sub(CHECK_TIMEOUT).unwrap();
+        checks.state.lock().open.as_mut().unwrap().sent_at = long_ago;
         assert!(matches!(checks.join(), (Answer::Known(false), None)));
         assert!(checks.is_news() && !checks.is_news());
         checks.answered(1, true);

@@ -100,7 +100,7 @@ impl Driver for Workers {
         let status = |worker: &Arc<Worker>| WorkerStatus {
             instance: worker.source.instance.clone(),
             up: worker.is_up(),
-            requests: worker.state.lock().lanes.held(),
+            requests: worker.state.lock().slots.held(),
             restarts: worker.restarts(),
         };
         Introspection::Workers(self.set().list.iter().map(status).collect())

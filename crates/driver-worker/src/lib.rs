@@ -19,10 +19,10 @@ mod control;
 mod driver;
 pub mod faults;
 mod held;
-mod lanes;
 pub mod place;
 mod process;
 mod receive;
+mod request_slots;
 mod spawner;
 mod supervise;
 pub mod supervisor;
@@ -50,8 +50,8 @@ use calls::Calls;
 use checks::Checks;
 pub use driver::WorkerFactory;
 use held::Held;
-use lanes::Lanes;
 use process::Program;
+use request_slots::RequestSlots;
 use supervisor::Supervisor;
 use worker::{Damage, Limits, State, Stopping, Tickets, Worker};
 use worker_set::{Numbers, WorkerSet};
@@ -73,7 +73,7 @@ const PLAIN_DEPTH: u32 = 32;
 const DECOUPLED_DEPTH: u32 = 1024;
 
 /// Most lanes that a batching model gets.
-const MOST_LANES: u32 = 4096;
+const MAX_SLOTS: u32 = 4096;
 
 /// The workers of one model version.
 pub struct Workers {
@@ -88,7 +88,7 @@ pub struct Workers {
     /// Batches are formed by the queue, not by the worker.
     forms_batches: bool,
     levels: usize,
-    lanes: u32,
+    slots: u32,
     response_bytes: u64,
     tickets: Arc<Tickets>,
     context: Weak<Context>,
@@ -115,10 +115,10 @@ impl Workers {
         let arena = RequestArena::create(request_bytes).map_err(|error| no_memory(&error))?;
         let forms_batches = forms_batches(spec);
         let max_rows = claim_limit(spec);
-        let depth = lanes_for(spec, forms_batches, memory);
+        let depth = slots_for(spec, forms_batches, memory);
         let levels = if forms_batches { 1 } else { depth as usize };
         let largest_sample = spec.warmup.iter().map(|sample| sample.batch_size).max().unwrap_or(0);
-        let lanes = depth.max(largest_sample);
+        let slots = depth.max(largest_sample);
         let set = ArcSwap::from_pointee(WorkerSet::new(Vec::new(), Vec::new(), levels));
         let (tickets, passive) = Default::default();
         let (context, supervisor) = (Weak::clone(context), Arc::clone(supervisor));
@@ -129,7 +129,7 @@ impl Workers {
             max_rows,
             forms_batches,
             levels,
-            lanes,
+            slots,
             response_bytes,
             tickets,
             context,
@@ -207,18 +207,18 @@ fn claim_limit(spec: &ModelSpec) -> u32 {
     }
 }
 
-fn lanes_for(spec: &ModelSpec, forms_batches: bool, memory: WorkerMemory) -> u32 {
+fn slots_for(spec: &ModelSpec, forms_batches: bool, memory: WorkerMemory) -> u32 {
     let (plain, decoupled) = match memory {
         WorkerMemory::Full => (PLAIN_DEPTH, DECOUPLED_DEPTH),
         WorkerMemory::Small => (1, 1),
     };
     if spec.decoupled {
-        decoupled.max(spec.max_batch_size.min(MOST_LANES))
+        decoupled.max(spec.max_batch_size.min(MAX_SLOTS))
     } else if forms_batches {
-        spec.max_batch_size.clamp(1, MOST_LANES)
+        spec.max_batch_size.clamp(1, MAX_SLOTS)
     } else {
         // One batch that runs and one that is ready to be claimed.
-        plain.max(claim_limit(spec).saturating_mul(2)).min(MOST_LANES)
+        plain.max(claim_limit(spec).saturating_mul(2)).min(MAX_SLOTS)
     }
 }
 
@@ -229,7 +229,7 @@ fn new_worker(
     workers: &Workers,
     numbers: Numbers,
 ) -> Worker {
-    let Workers { arena, tickets, lanes, response_bytes, levels, context, supervisor, .. } = workers;
+    let Workers { arena, tickets, slots, response_bytes, levels, context, supervisor, .. } = workers;
     let setup = serde_json::json!({
         "setup": worker.setup,
         "instance": {"name": name, "index": index, "kind": "CPU", "device_id": 0, "max_rows": claim_limit(spec)},
@@ -237,7 +237,7 @@ fn new_worker(
     Worker {
         source: Source { model: spec.name.clone(), version: spec.version, instance: name.clone() },
         numbers,
-        lanes: *lanes,
+        slots: *slots,
         response_bytes: *response_bytes,
         arena: Arc::clone(arena),
         limits: limits(worker),
@@ -251,12 +251,12 @@ fn new_worker(
             life: 0,
             link: None,
             open: false,
-            lanes: Lanes::new(*lanes),
+            slots: RequestSlots::new(*slots),
             held: Held::default(),
             turns: vec![0; *levels],
             parked: Vec::new(),
             mail: Default::default(),
-            kept: Default::default(),
+            states: Default::default(),
         }),
         restarts: AtomicU64::new(0),
         up: false.into(),
@@ -283,8 +283,8 @@ fn limits(worker: &WorkerSpec) -> Limits {
 }
 
 /// A new link for a worker that is about to be started.
-fn new_link(lanes: u32, response_bytes: u64) -> std::io::Result<ServerEnd> {
-    ServerEnd::create(Geometry { lanes, response_bytes })
+fn new_link(slots: u32, response_bytes: u64) -> std::io::Result<ServerEnd> {
+    ServerEnd::create(Geometry { slots, response_bytes })
 }
 
 fn no_memory(error: &std::io::Error) -> InferError {

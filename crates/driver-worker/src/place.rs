@@ -17,14 +17,14 @@ use alipes_stats::trace::underway::Underway;
 use smallvec::SmallVec;
 
 use super::caller::{Caller, Watch};
-use super::lanes::InFlight;
 use super::receive::Received;
+use super::request_slots::InFlight;
 use super::worker::{State, Worker};
 use super::{Workers, receive};
 
 thread_local! {
     /// The requests that a turn has just taken; kept so that a turn allocates nothing.
-    static TAKEN: Cell<Vec<Pending>> = const { Cell::new(Vec::new()) };
+    static BATCH: Cell<Vec<Pending>> = const { Cell::new(Vec::new()) };
 }
 
 /// Turns that are to be driven; almost always one.
@@ -36,7 +36,7 @@ type Turns = SmallVec<[usize; 4]>;
 /// Gives the moment at which this turn is to be driven again, where its requests wait for company.
 pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Option<Instant> {
     let mut turns: Turns = SmallVec::from_slice(&[turn]);
-    let mut taken = TAKEN.take();
+    let mut batch = BATCH.take();
     let mut again = None;
     let first = turn;
     while let Some(turn) = turns.pop() {
@@ -44,19 +44,19 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
             // Still claimed; driven again when its worker may execute.
             continue;
         }
-        let (next, effect) = model.with_queue(|queue, now| queue.next(now, turn, &mut taken));
+        let (next, effect) = model.with_queue(|queue, now| queue.next(now, turn, &mut batch));
         follow(workers, effect, &mut turns);
         if let Some(limited) = model.limited.as_ref().filter(|_| next != Next::Take) {
             limited.give_back(turn);
         }
         match next {
-            Next::Take => place(model, workers, turn, &mut taken, &mut turns),
+            Next::Take => place(model, workers, turn, &mut batch, &mut turns),
             Next::WaitUntil(until) if turn == first => again = Some(until),
             Next::WaitUntil(_) => pool::drive(Run { model: Arc::clone(model), instance: turn }),
             Next::Idle => relieve(model, workers, turn, &mut turns),
         }
     }
-    TAKEN.set(taken);
+    BATCH.set(batch);
     again
 }
 
@@ -77,15 +77,15 @@ fn follow(workers: &Workers, effect: Effect, turns: &mut Turns) {
 }
 
 /// Brings requests to the worker whose turn it is.
-fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, taken: &mut Vec<Pending>, turns: &mut Turns) {
+fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, batch: &mut Vec<Pending>, turns: &mut Turns) {
     let set = workers.set();
     let (worker, level) = set.turn(turn);
     let mut outgoing = AnswerBatch::default();
     let mut written: SmallVec<[Written; 1]> = SmallVec::new();
     if let Some(sequences) = &model.sequences {
-        sequences.fill_rows(&model.spec, taken);
+        sequences.fill_rows(&model.spec, batch);
     }
-    for pending in taken.drain(..) {
+    for pending in batch.drain(..) {
         let Some(mut pending) = withdraw_if_cancelled(model, pending) else { continue };
         let Some(placed) = write(model, worker, &pending) else {
             refuse(model, &mut outgoing, pending, arena_is_full(worker));
@@ -181,26 +181,26 @@ pub(super) fn enter(
         let error = too_much_in_view(worker, state.held.bytes());
         return Entered::Refused(back(written), error);
     }
-    let lanes: SmallVec<[u32; 1]> = written.iter().map_while(|_| state.lanes.acquire()).collect();
+    let slots: SmallVec<[u32; 1]> = written.iter().map_while(|_| state.slots.acquire()).collect();
     let entries: SmallVec<[Entry; 1]> =
-        written.iter().zip(&lanes).map(|(written, &lane)| entry(written, lane, group)).collect();
-    let fits = (state.open || turn.is_none()) && lanes.len() == written.len();
+        written.iter().zip(&slots).map(|(written, &slot)| entry(written, slot, group)).collect();
+    let fits = (state.open || turn.is_none()) && slots.len() == written.len();
     let link = state.link.as_mut().filter(|_| fits);
     let Some(link) = link.and_then(|link| link.publish(&entries).map(|()| link)) else {
-        lanes.into_iter().for_each(|lane| state.lanes.release(lane));
+        slots.into_iter().for_each(|slot| state.slots.release(slot));
         state.parked.extend(turn.map(|(turn, _)| turn));
         return Entered::NotNow(back(written));
     };
     let handle = link.handle();
     if let Some((_, level)) = turn {
-        state.turns[level] = lanes.len() as u32;
+        state.turns[level] = slots.len() as u32;
     }
     let mut callers = SmallVec::new();
-    for (Written { pending, placed, ticket, caller }, lane) in written.into_iter().zip(lanes) {
-        caller.placed(&handle, lane);
+    for (Written { pending, placed, ticket, caller }, slot) in written.into_iter().zip(slots) {
+        caller.placed(&handle, slot);
         callers.push(caller);
-        state.lanes.put(
-            lane,
+        state.slots.put(
+            slot,
             InFlight {
                 arrived: pending.arrived,
                 rows: pending.checked.rows,
@@ -222,11 +222,11 @@ pub(super) fn enter(
     Entered::Yes(InRing { link: handle, callers })
 }
 
-fn entry(written: &Written, lane: u32, group: u64) -> Entry {
+fn entry(written: &Written, slot: u32, group: u64) -> Entry {
     let Written { pending, placed, ticket, .. } = written;
     let checked = &pending.checked;
     let frame = (placed.offset, placed.len);
-    Entry { lane, ticket: *ticket, rows: checked.rows, key: checked.key, group, frame }
+    Entry { slot, ticket: *ticket, rows: checked.rows, key: checked.key, group, frame }
 }
 
 /// Writes a request into the arena. The tensors' bytes are copied here, once, unless they were received there.
@@ -235,7 +235,7 @@ pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) ->
     let mut outputs: SmallVec<[u16; 4]> = checked.outputs.iter().map(|&index| index as u16).collect();
     let further = model.sequences.as_ref().map(|sequences| {
         outputs.extend(sequences.states.list.iter().map(|state| state.output_index as u16));
-        sequences.further_inputs(pending, &mut worker.state.lock().kept)
+        sequences.further_inputs(pending, &mut worker.state.lock().states)
     });
     let further = further.iter().flatten().map(|tensor| TensorRef {
         name: TensorName::Name(tensor.name),
@@ -255,13 +255,13 @@ pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) ->
         .chain(further)
         .collect();
     let none = RequestContext::default();
-    let asked = checked.context.as_deref().unwrap_or(&none);
-    let parameters = parameters_json(&asked.parameters);
+    let context = checked.context.as_deref().unwrap_or(&none);
+    let parameters = parameters_json(&context.parameters);
     let trace = pending.trace.as_ref().map(|trace| context::to_json(trace.context()));
     let head = RequestHead {
         id: &checked.terms.id,
-        correlation_id: &asked.sequence.correlation_id,
-        flags: u32::from(asked.sequence.start) | u32::from(asked.sequence.end) << 1,
+        correlation_id: &context.sequence.correlation_id,
+        flags: u32::from(context.sequence.start) | u32::from(context.sequence.end) << 1,
         timeout_us: checked.terms.timeout_us,
         priority: checked.terms.priority,
         parameters: &parameters,
@@ -294,7 +294,7 @@ fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mu
     if idle.is_leaving() {
         return idle.leave_if_done();
     }
-    if set.list.len() < 2 || workers.forms_batches || !idle.is_up() || !idle.state.lock().lanes.is_empty() {
+    if set.list.len() < 2 || workers.forms_batches || !idle.is_up() || !idle.state.lock().slots.is_empty() {
         return;
     }
     for worker in set.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
@@ -311,8 +311,8 @@ fn take_back(worker: &Worker) -> Option<(Pending, usize)> {
     let mut guard = worker.state.lock();
     let state = &mut *guard;
     let link = state.link.as_ref()?;
-    let (lane, ticket) = state.lanes.oldest().find(|&(lane, ticket)| link.revoke(lane, ticket))?;
-    let request = state.lanes.take(lane, ticket)?;
+    let (slot, ticket) = state.slots.oldest().find(|&(slot, ticket)| link.revoke(slot, ticket))?;
+    let request = state.slots.take(slot, ticket)?;
     let turn = receive::end_of_turn(state, worker, request.turn)?;
     Some((request.pending?, turn))
 }

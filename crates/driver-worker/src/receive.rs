@@ -11,7 +11,7 @@ use alipes_protocol::{Code, InferError, Origin, Tensor};
 use alipes_request::responder::{Answer, AnswerBatch, Reply, Responder};
 use alipes_runtime::executor::reshape::wire_shape;
 use alipes_runtime::model::{ModelVersion, Pending};
-use alipes_runtime::sequences::{self, Kept, Sequences, StateTable};
+use alipes_runtime::sequences::{self, Sequences, StateTable, StateTensor};
 use alipes_scheduler::Work;
 use alipes_stats::clock;
 use alipes_stats::events::Event;
@@ -96,7 +96,7 @@ fn take(
             executed(received, state, worker, model, times, &tickets, answers)?
         }
         Message::Answer(answer) => {
-            let place = (answer.lane, answer.ticket);
+            let place = (answer.slot, answer.ticket);
             answered(received, state, model, answer)?;
             leave_if_over(received, state, worker, place);
         }
@@ -128,8 +128,8 @@ fn executed(
     }
     let claimed = times.as_ref().map(|times| clock::instant(times.claimed_ns));
     let mut execution = Execution { times: times.as_ref().map_or_else(Default::default, parts), ..Default::default() };
-    for &(lane, ticket) in tickets {
-        let request = state.lanes.get(lane, ticket).ok_or_else(|| unknown(lane, ticket))?;
+    for &(slot, ticket) in tickets {
+        let request = state.slots.get(slot, ticket).ok_or_else(|| unknown(slot, ticket))?;
         request.executed = true;
         if let Some(shares) = &request.shares {
             shares.add(&execution.times);
@@ -151,8 +151,8 @@ fn executed(
 
 /// Notes the moments of an execution with those of its requests that are traced.
 fn note_execution(state: &mut State, times: &Times, tickets: &[(u32, u64)]) {
-    for &(lane, ticket) in tickets {
-        if let Some(trace) = state.lanes.get(lane, ticket).and_then(|request| request.trace.as_ref()) {
+    for &(slot, ticket) in tickets {
+        if let Some(trace) = state.slots.get(slot, ticket).and_then(|request| request.trace.as_ref()) {
             trace.note(Moment::ComputeStart, times.claimed_ns);
             trace.note(Moment::ComputeInputEnd, times.began_ns);
             trace.note(Moment::ComputeOutputStart, times.ended_ns);
@@ -177,8 +177,8 @@ fn answered(
     model: &ModelVersion,
     answer: WorkerAnswer,
 ) -> Result<(), Violation> {
-    let WorkerAnswer { lane, ticket, last, released, outcome } = answer;
-    let request = state.lanes.get(lane, ticket).ok_or_else(|| unknown(lane, ticket))?;
+    let WorkerAnswer { slot, ticket, last, released, outcome } = answer;
+    let request = state.slots.get(slot, ticket).ok_or_else(|| unknown(slot, ticket))?;
     let pending =
         request.pending.as_mut().ok_or_else(|| format!("it answered request {ticket} after its last answer"))?;
     request.failed |= matches!(outcome, Outcome::Error { backend: true, .. });
@@ -193,7 +193,7 @@ fn answered(
         return Ok(());
     }
     let outcome = match &model.sequences {
-        Some(sequences) => keep(sequences, &mut state.kept, pending, request.placed.as_ref(), last, outcome)?,
+        Some(sequences) => keep(sequences, &mut state.states, pending, request.placed.as_ref(), last, outcome)?,
         None => outcome,
     };
     let reply = reply(model, request.placed.as_ref(), outcome)?;
@@ -228,20 +228,20 @@ fn answered(
 /// Keeps the states that a response renews, and leaves of it what its caller asked for.
 fn keep(
     sequences: &Sequences,
-    kept: &mut StateTable,
+    states: &mut StateTable,
     pending: &Pending,
     placed: Option<&Placed>,
     last: bool,
     mut outcome: Outcome,
 ) -> Result<Outcome, Violation> {
-    let slot = sequences::slot(pending.seat());
+    let slot = sequences::slot(pending.slot_id());
     if let Outcome::Response { outputs, .. } = &mut outcome {
         for output in outputs.iter().filter(|_| !pending.is_filler()) {
             let OwnedTensorName::Index(index) = output.name else { continue };
             if let Some(state) = sequences.states.renewed_by(usize::from(index)) {
                 // A copy, since the worker's memory is for answers, which do not stay.
                 let data = Bytes::copy_from_slice(&bytes(output, placed)?);
-                kept.set(&sequences.states, slot, state, Kept { shape: output.shape.clone(), data });
+                states.set(&sequences.states, slot, state, StateTensor { shape: output.shape.clone(), data });
             }
         }
         outputs.retain(|output| match output.name {
@@ -250,7 +250,7 @@ fn keep(
         });
     }
     if last && pending.sequence().end {
-        kept.clear(slot);
+        states.clear(slot);
     }
     Ok(outcome)
 }
@@ -315,13 +315,13 @@ pub fn code(number: u8) -> Code {
     CODES.get(usize::from(number)).copied().unwrap_or(Code::Unknown)
 }
 
-fn unknown(lane: u32, ticket: u64) -> Violation {
-    format!("it answered request {ticket} in lane {lane}, which it does not hold")
+fn unknown(slot: u32, ticket: u64) -> Violation {
+    format!("it answered request {ticket} in lane {slot}, which it does not hold")
 }
 
-fn leave_if_over(received: &mut Received, state: &mut State, worker: &Worker, (lane, ticket): (u32, u64)) {
-    if state.lanes.get(lane, ticket).is_some_and(|request| request.is_over())
-        && let Some(request) = state.lanes.take(lane, ticket)
+fn leave_if_over(received: &mut Received, state: &mut State, worker: &Worker, (slot, ticket): (u32, u64)) {
+    if state.slots.get(slot, ticket).is_some_and(|request| request.is_over())
+        && let Some(request) = state.slots.take(slot, ticket)
     {
         received.turns.extend(end_of_turn(state, worker, request.turn));
     }
@@ -424,7 +424,7 @@ fn log(worker: &Worker, line: LogLine) {
     // Decided here, so that what a client was told of the log's settings holds for all that a model says from then on.
     if let Some(context) = worker.context.upgrade().filter(|context| context.log.shows(line.level)) {
         let LogLine { level, file, line, text } = line;
-        context.events.tell(Event::Log { source: worker.source.clone(), level, file, line, text });
+        context.events.push(Event::Log { source: worker.source.clone(), level, file, line, text });
     }
 }
 
@@ -446,17 +446,17 @@ pub fn drain_final(worker: &Arc<Worker>) {
 }
 
 /// A caller has gone: what the worker has not claimed is taken back, what it executes is told.
-pub fn withdraw(worker: &Arc<Worker>, lane: u32, ticket: u64) {
+pub fn withdraw(worker: &Arc<Worker>, slot: u32, ticket: u64) {
     let Some(model) = worker.model() else { return };
     let mut guard = worker.state.lock();
     let state = &mut *guard;
     let Some(link) = state.link.as_ref() else { return };
     // In a sequence what comes next would be wrong without it.
-    if model.sequences.is_some() || !link.revoke(lane, ticket) {
-        link.cancel(lane, ticket);
+    if model.sequences.is_some() || !link.revoke(slot, ticket) {
+        link.cancel(slot, ticket);
         return;
     }
-    let Some(request) = state.lanes.take(lane, ticket) else { return };
+    let Some(request) = state.slots.take(slot, ticket) else { return };
     let freed = end_of_turn(state, worker, request.turn);
     drop(guard);
     model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(request.arrived));

@@ -62,7 +62,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
         if worker.is_leaving() {
             worker.stopping.ask();
         }
-        if worker.stopping.is_asked() {
+        if worker.stopping.is_requested() {
             break;
         }
         let pause = backoff.pause(lived);
@@ -72,7 +72,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
             () = worker.stopping.wait() => break,
         }
         worker.restarts.fetch_add(1, Ordering::Relaxed);
-        worker.tell(WorkerState::Restarting, "is started again".into());
+        worker.log(WorkerState::Restarting, "is started again".into());
     }
     if worker.is_leaving() {
         give_turns_back(&worker);
@@ -104,7 +104,7 @@ fn lived(worker: &Worker, began: Instant) -> Lived {
 
 /// One process from its start to its end.
 async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Result<End> {
-    let link = new_link(worker.lanes, worker.response_bytes)?;
+    let link = new_link(worker.slots, worker.response_bytes)?;
     let bell = link.doorbell_fd().try_clone_to_owned()?;
     link.set_verbose(worker.context.upgrade().is_some_and(|context| context.log.is_verbose()));
     let inherited = Inherited {
@@ -240,7 +240,7 @@ impl Life<'_> {
         model.failing.store(false, Ordering::Release);
         match self.first.take() {
             Some(first) => drop(first.send(Ok(()))),
-            None => self.worker.tell(WorkerState::Ready, "takes requests again".into()),
+            None => self.worker.log(WorkerState::Ready, "takes requests again".into()),
         }
         parked.into_iter().for_each(|turn| model.driver.start(model, turn));
     }
@@ -278,9 +278,9 @@ impl Life<'_> {
         let mut guard = self.worker.state.lock();
         let state = &mut *guard;
         let Some(link) = state.link.as_ref() else { return Duration::ZERO };
-        let running = state.lanes.all().filter(|(_, request)| !request.executed);
-        let since = running.filter_map(|(lane, request)| {
-            if request.claimed.is_none() && link.is_claimed(lane, request.ticket) {
+        let running = state.slots.all().filter(|(_, request)| !request.executed);
+        let since = running.filter_map(|(slot, request)| {
+            if request.claimed.is_none() && link.is_claimed(slot, request.ticket) {
                 request.claimed = Some(alipes_clock::now());
             }
             request.claimed
@@ -324,9 +324,9 @@ fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
     state.life += 1;
     let link = state.link.take();
     let (mut lost, mut unclaimed): (Vec<Pending>, Vec<Pending>) = Default::default();
-    for (lane, request) in state.lanes.drain() {
+    for (slot, request) in state.slots.drain() {
         let Some(pending) = request.pending.filter(|_| !request.is_filler) else { continue };
-        let ours = request.turn.is_some() && link.as_ref().is_none_or(|link| link.revoke(lane, request.ticket));
+        let ours = request.turn.is_some() && link.as_ref().is_none_or(|link| link.revoke(slot, request.ticket));
         if ours { unclaimed.push(pending) } else { lost.push(pending) }
     }
     let over = |(level, left): (usize, &mut u32)| (std::mem::take(left) > 0).then_some(worker.numbers.turn(level));
@@ -334,7 +334,7 @@ fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
     state.parked.extend(&ended);
     let held = std::mem::take(&mut state.held);
     state.mail.clear();
-    state.kept = StateTable::default();
+    state.states = StateTable::default();
     drop(guard);
     calls::abandon(worker);
     // Its receipts tell nobody any more.
@@ -381,7 +381,7 @@ fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
 fn report_exit(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
     let state = if lived == Lived::Never { WorkerState::Failed } else { WorkerState::Died };
     let next = if pause.is_zero() { String::new() } else { format!("; next start in {} s", pause.as_secs_f64()) };
-    worker.tell(state, format!("{}{next}", fault.text()));
+    worker.log(state, format!("{}{next}", fault.text()));
     let Some(model) = worker.model().filter(|_| state == WorkerState::Failed) else { return };
     if model.is_ready() {
         return;

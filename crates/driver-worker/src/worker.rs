@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 use super::calls::Calls;
 use super::checks::Checks;
 use super::held::Held;
-use super::lanes::Lanes;
 use super::process::Program;
+use super::request_slots::RequestSlots;
 use super::supervisor::Supervisor;
 use super::worker_set::Numbers;
 
@@ -57,7 +57,7 @@ pub struct State {
     /// Requests are placed: the process is ready and was not asked to leave.
     pub open: bool,
     /// What it holds.
-    pub lanes: Lanes,
+    pub slots: RequestSlots,
     /// Input memory that it holds beyond its requests.
     pub held: Held,
     /// By level of this worker: requests of the turn that are not over yet.
@@ -67,7 +67,7 @@ pub struct State {
     /// Answers to its calls that wait for room in its mail ring.
     pub mail: VecDeque<u64>,
     /// What the server keeps for the sequences that the worker has.
-    pub kept: StateTable,
+    pub states: StateTable,
 }
 
 /// One instance of a model that runs in a process of its own.
@@ -77,7 +77,7 @@ pub struct Worker {
     /// The numbers of its turns.
     pub numbers: Numbers,
     /// Requests that it holds at most.
-    pub lanes: u32,
+    pub slots: u32,
     /// Size of its response arena.
     pub response_bytes: u64,
     /// Where its requests are written.
@@ -166,9 +166,9 @@ impl Worker {
     }
 
     /// Tells the log about a turn in the worker's life.
-    pub fn tell(&self, state: WorkerState, text: String) {
+    pub fn log(&self, state: WorkerState, text: String) {
         if let Some(context) = self.context.upgrade() {
-            context.events.tell(Event::Worker { source: self.source.clone(), state, text });
+            context.events.push(Event::Worker { source: self.source.clone(), state, text });
         }
     }
 
@@ -190,7 +190,7 @@ impl Worker {
     /// Lets one that is out of service go, if it holds nothing. What it is given in the same moment it does not claim, and
     /// goes back into the queue.
     pub fn leave_if_done(&self) {
-        if self.is_leaving() && self.state.lock().lanes.is_empty() {
+        if self.is_leaving() && self.state.lock().slots.is_empty() {
             self.stopping.ask();
         }
     }
@@ -229,26 +229,26 @@ impl Damage {
 /// The wish that a worker leaves; it stays once made.
 #[derive(Default)]
 pub struct Stopping {
-    asked: AtomicBool,
+    requested: AtomicBool,
     changed: Notify,
 }
 
 impl Stopping {
     /// Asks it to finish and leave.
     pub fn ask(&self) {
-        self.asked.store(true, Ordering::Release);
+        self.requested.store(true, Ordering::Release);
         self.changed.notify_waiters();
         self.changed.notify_one();
     }
 
     /// Whether it was asked.
-    pub fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::Acquire)
+    pub fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Acquire)
     }
 
     /// Waits until it is asked.
     pub async fn wait(&self) {
-        while !self.is_asked() {
+        while !self.is_requested() {
             self.changed.notified().await;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alipes_protocol::codec::proto::inference::log_settings_request::setting_value::ParameterChoice as Asked;
+use alipes_protocol::codec::proto::inference::log_settings_request::setting_value::ParameterChoice as Choice;
 use alipes_protocol::codec::proto::inference::log_settings_response::SettingValue;
 use alipes_protocol::codec::proto::inference::log_settings_response::setting_value::ParameterChoice;
 use alipes_protocol::codec::proto::inference::{LogSettingsRequest, LogSettingsResponse};
@@ -28,7 +28,7 @@ fn change(request: &LogSettingsRequest) -> Result<LogChange, InferError> {
     }
     let flag = |name: &str| match value(name) {
         None => Ok(None),
-        Some(Some(Asked::BoolParam(flag))) => Ok(Some(*flag)),
+        Some(Some(Choice::BoolParam(flag))) => Ok(Some(*flag)),
         Some(_) => Err(InferError::invalid(format!("expect boolean for '{name}'"))),
     };
     Ok(LogChange {
@@ -37,12 +37,12 @@ fn change(request: &LogSettingsRequest) -> Result<LogChange, InferError> {
         error: flag("log_error")?,
         verbose_level: match value("log_verbose_level") {
             None => None,
-            Some(Some(Asked::Uint32Param(level))) => Some(*level),
+            Some(Some(Choice::Uint32Param(level))) => Some(*level),
             Some(_) => return Err(InferError::invalid("expect int32 for 'log_verbose_level'")),
         },
         format: match value("log_format") {
             None => None,
-            Some(Some(Asked::StringParam(name))) => Some(format(name)?),
+            Some(Some(Choice::StringParam(name))) => Some(format(name)?),
             Some(_) => return Err(InferError::invalid("expect string for 'log_format'")),
         },
     })
@@ -72,27 +72,27 @@ mod tests {
 
     use super::*;
 
-    fn asked(name: &str, choice: Option<Asked>) -> Result<LogChange, String> {
+    fn parsed(name: &str, choice: Option<Choice>) -> Result<LogChange, String> {
         let value = log_settings_request::SettingValue { parameter_choice: choice };
         let request = LogSettingsRequest { settings: BTreeMap::from([(name.to_owned(), value)]) };
         change(&request).map_err(|error| error.message)
     }
 
     #[test]
-    fn a_change_holds_what_is_given() {
-        let change = asked("log_verbose_level", Some(Asked::Uint32Param(2)));
+    fn a_change_holds_the_named_settings() {
+        let change = parsed("log_verbose_level", Some(Choice::Uint32Param(2)));
         assert_eq!(change, Ok(LogChange { verbose_level: Some(2), ..LogChange::default() }));
-        assert_eq!(asked("log_color", Some(Asked::BoolParam(true))), Ok(LogChange::default()));
+        assert_eq!(parsed("log_color", Some(Choice::BoolParam(true))), Ok(LogChange::default()));
     }
 
     #[test]
     fn values_of_another_kind_are_refused() {
-        let text = || Some(Asked::StringParam("true".to_owned()));
-        assert_eq!(asked("log_error", text()), Err("expect boolean for 'log_error'".to_owned()));
-        assert_eq!(asked("log_info", None), Err("expect boolean for 'log_info'".to_owned()));
-        assert_eq!(asked("log_verbose_level", text()), Err("expect int32 for 'log_verbose_level'".to_owned()));
-        assert_eq!(asked("log_format", None), Err("expect string for 'log_format'".to_owned()));
-        assert_eq!(asked("log_format", text()), Err("invalid argument for log_format, got: true".to_owned()));
-        assert_eq!(asked("log_file", None), Err(LOG_FILE_IS_FIXED.to_owned()));
+        let text = || Some(Choice::StringParam("true".to_owned()));
+        assert_eq!(parsed("log_error", text()), Err("expect boolean for 'log_error'".to_owned()));
+        assert_eq!(parsed("log_info", None), Err("expect boolean for 'log_info'".to_owned()));
+        assert_eq!(parsed("log_verbose_level", text()), Err("expect int32 for 'log_verbose_level'".to_owned()));
+        assert_eq!(parsed("log_format", None), Err("expect string for 'log_format'".to_owned()));
+        assert_eq!(parsed("log_format", text()), Err("invalid argument for log_format, got: true".to_owned()));
+        assert_eq!(parsed("log_file", None), Err(LOG_FILE_IS_FIXED.to_owned()));
     }
 }

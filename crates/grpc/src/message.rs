@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 
 use super::compression::{self, Encoding};
 use super::layout::{Layout, Place};
-use super::tensors::{Sorting, Taken};
+use super::tensors::{SeparatedTensors, Sorting};
 
 /// Bytes in front of a message: a flag for compression and the length.
 pub(super) const PREFIX_BYTES: usize = 5;
@@ -25,7 +25,7 @@ pub(super) const PREFIX_BYTES: usize = 5;
 pub(super) struct Message {
     /// All of it but the tensors that were taken out.
     pub(super) bytes: Bytes,
-    taken: Option<Box<Taken>>,
+    separated: Option<Box<SeparatedTensors>>,
     compressed: bool,
     charge: Charge,
 }
@@ -128,14 +128,14 @@ pub(super) struct Parsed {
 ///
 /// Bytes that are no such message, and `Overloaded` for one that would take more than there is room for now.
 pub(super) fn parse_inference(message: Message, budget: &Arc<Budget>) -> Result<Parsed, InferError> {
-    let Message { bytes, taken, charge, .. } = message;
+    let Message { bytes, separated, charge, .. } = message;
     let mut parsing = Charge::default();
     if bytes.len() > GRPC_WEIGHED_BYTES {
         parsing.grow(budget, usize::try_from(parsed_bytes(&bytes)).unwrap_or(usize::MAX))?;
     }
     let mut request = parse(bytes)?;
-    if let Some(taken) = taken {
-        taken.fill(&mut request);
+    if let Some(separated) = separated {
+        separated.fill(&mut request);
     }
     Ok(Parsed { request, charge, _parsing: parsing })
 }
@@ -291,7 +291,7 @@ impl<L: Layout> Messages<L> {
             let bytes = if arrived == length { mem::take(&mut self.rest) } else { self.rest.split_to(length) };
             self.charge(length)?;
             let charge = mem::take(&mut self.charge);
-            return Ok(Some(Message { bytes, taken: None, compressed: self.compressed, charge }));
+            return Ok(Some(Message { bytes, separated: None, compressed: self.compressed, charge }));
         }
         self.layout.budget().check(length as u64)?;
         let first = mem::take(&mut self.rest);
@@ -368,8 +368,8 @@ impl Part {
         match self {
             Part::Heap { received, .. } => received.freeze().into(),
             Part::Workers(sorting) => {
-                let (bytes, taken) = sorting.finish();
-                Message { taken: Some(Box::new(taken)), ..bytes.into() }
+                let (bytes, separated) = sorting.finish();
+                Message { separated: Some(Box::new(separated)), ..bytes.into() }
             }
         }
     }
@@ -377,7 +377,7 @@ impl Part {
 
 impl From<Bytes> for Message {
     fn from(bytes: Bytes) -> Message {
-        Message { bytes, taken: None, compressed: false, charge: Charge::default() }
+        Message { bytes, separated: None, compressed: false, charge: Charge::default() }
     }
 }
 
@@ -433,8 +433,8 @@ mod tests {
 
     fn arrive(wire: &[u8], piece_bytes: usize, aligned_at: usize) -> Result<Bytes, String> {
         let mut reader = UnaryReader::new(AlignedAt(aligned_at, Budget::new(u64::MAX)), RECEIVING);
-        let taken = wire.chunks(piece_bytes).try_for_each(|piece| reader.take(Bytes::copy_from_slice(piece)));
-        taken.and_then(|()| reader.finish()).map(|message| message.bytes).map_err(|error| error.message)
+        let result = wire.chunks(piece_bytes).try_for_each(|piece| reader.take(Bytes::copy_from_slice(piece)));
+        result.and_then(|()| reader.finish()).map(|message| message.bytes).map_err(|error| error.message)
     }
 
     #[test]

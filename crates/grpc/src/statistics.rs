@@ -18,29 +18,29 @@ pub(super) fn model_statistics(service: &Service, message: Bytes) -> Result<Resp
     Ok(ResponseBody::message(&ModelStatisticsResponse { model_stats: found.into_iter().map(one).collect() }))
 }
 
-fn one(ModelStatistics { name, version, books }: ModelStatistics) -> ModelStatisticsMessage {
+fn one(ModelStatistics { name, version, snapshot }: ModelStatistics) -> ModelStatisticsMessage {
     ModelStatisticsMessage {
         name,
         version: version.to_string(),
-        last_inference: books.last_inference_ms,
-        inference_count: books.inference_count,
-        execution_count: books.execution_count,
-        inference_stats: Some(requests(&books)),
-        batch_stats: books.batches.iter().map(|(&rows, tally)| batch(rows, tally)).collect(),
+        last_inference: snapshot.last_inference_ms,
+        inference_count: snapshot.inference_count,
+        execution_count: snapshot.execution_count,
+        inference_stats: Some(requests(&snapshot)),
+        batch_stats: snapshot.batches.iter().map(|(&rows, tally)| batch(rows, tally)).collect(),
         ..Default::default()
     }
 }
 
-fn requests(books: &Snapshot) -> InferStatistics {
+fn requests(snapshot: &Snapshot) -> InferStatistics {
     InferStatistics {
-        success: duration(books.success),
-        fail: duration(books.fail),
-        queue: duration(books.queue),
-        compute_input: duration(books.compute.compute_input),
-        compute_infer: duration(books.compute.compute_infer),
-        compute_output: duration(books.compute.compute_output),
-        cache_hit: duration(books.cache_hit),
-        cache_miss: duration(books.cache_miss),
+        success: duration(snapshot.success),
+        fail: duration(snapshot.fail),
+        queue: duration(snapshot.queue),
+        compute_input: duration(snapshot.compute.compute_input),
+        compute_infer: duration(snapshot.compute.compute_infer),
+        compute_output: duration(snapshot.compute.compute_output),
+        cache_hit: duration(snapshot.cache_hit),
+        cache_miss: duration(snapshot.cache_miss),
     }
 }
 

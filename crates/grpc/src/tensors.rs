@@ -15,12 +15,12 @@ const LARGE_TENSOR_BYTES: usize = 16 * 1024;
 
 /// Large tensors that were taken out of a message, and the message without them.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct SeparatedTensors {
     skeleton: Skeleton,
     tensors: SmallVec<[Bytes; 2]>,
 }
 
-impl Taken {
+impl SeparatedTensors {
     /// Puts the tensors back into the message that was parsed.
     pub(super) fn fill(self, message: &mut ModelInferRequest) {
         self.skeleton.fill(message, self.tensors);
@@ -63,10 +63,10 @@ impl Sorting {
     }
 
     /// The message without its large tensors, and what completes it.
-    pub(super) fn finish(mut self) -> (Bytes, Taken) {
+    pub(super) fn finish(mut self) -> (Bytes, SeparatedTensors) {
         self.sink.close();
         let skeleton = self.splitter.finish();
-        (skeleton.message.clone(), Taken { skeleton, tensors: self.sink.tensors })
+        (skeleton.message.clone(), SeparatedTensors { skeleton, tensors: self.sink.tensors })
     }
 }
 
@@ -112,10 +112,10 @@ mod tests {
         let mut sorting = Sorting::begin(Arc::clone(&arena), wire.len());
         wire.chunks(1000).for_each(|piece| sorting.extend(piece));
         assert_eq!(sorting.left(), 0);
-        let (message, taken) = sorting.finish();
+        let (message, separated) = sorting.finish();
         assert!(arena.offset_of(&message).is_none());
         let mut read = ModelInferRequest::decode(message).unwrap();
-        taken.fill(&mut read);
+        separated.fill(&mut read);
         assert_eq!(read, request);
         let places = read.raw_input_contents.iter().map(|tensor| arena.offset_of(tensor).map(|offset| offset % 64));
         assert_eq!(places.collect::<Vec<_>>(), [Some(0), None, Some(0)]);

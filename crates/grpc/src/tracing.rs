@@ -47,19 +47,19 @@ pub(super) fn trace_setting(service: &Service, message: Bytes) -> Result<Respons
     let values = if settings.is_empty() {
         service.trace_settings(&model_name)?
     } else {
-        let asked = |name: &str| settings.get(name).map(|value| &value.value[..]);
-        service.change_tracing(&model_name, &change(asked)?)?
+        let setting = |name: &str| settings.get(name).map(|value| &value.value[..]);
+        service.change_tracing(&model_name, &change(setting)?)?
     };
     Ok(ResponseBody::message(&TraceSettingResponse { settings: found(service.traces.destination(), &values) }))
 }
 
 /// What a request asks for: no value at all has a setting follow the general ones.
-fn change<'a>(asked: impl Fn(&str) -> Option<&'a [String]>) -> Result<Change, InferError> {
-    if asked("trace_file").is_some() {
+fn change<'a>(setting: impl Fn(&str) -> Option<&'a [String]>) -> Result<Change, InferError> {
+    if setting("trace_file").is_some() {
         return Err(InferError::new(Code::Unsupported, TRACE_FILE_IS_FIXED));
     }
     Ok(Change {
-        level: match asked("trace_level") {
+        level: match setting("trace_level") {
             None => None,
             Some([]) => Some(None),
             Some(names) => {
@@ -67,18 +67,18 @@ fn change<'a>(asked: impl Fn(&str) -> Option<&'a [String]>) -> Result<Change, In
                 level.map_err(InferError::invalid)?.map(Some)
             }
         },
-        rate: number("trace_rate", &asked, |text| trace::unsigned("trace_rate", text))?,
-        count: number("trace_count", &asked, |text| trace::count("trace_count", text, " "))?,
-        log_frequency: number("log_frequency", &asked, |text| trace::unsigned("log_frequency", text))?,
+        rate: number("trace_rate", &setting, |text| trace::unsigned("trace_rate", text))?,
+        count: number("trace_count", &setting, |text| trace::count("trace_count", text, " "))?,
+        log_frequency: number("log_frequency", &setting, |text| trace::unsigned("log_frequency", text))?,
     })
 }
 
 fn number<'a, T>(
     name: &str,
-    asked: &impl Fn(&str) -> Option<&'a [String]>,
+    setting: &impl Fn(&str) -> Option<&'a [String]>,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<Option<T>>, InferError> {
-    match asked(name) {
+    match setting(name) {
         None => Ok(None),
         Some([]) => Ok(Some(None)),
         Some([text]) => read(text).map(|number| Some(Some(number))).map_err(InferError::invalid),
@@ -109,26 +109,26 @@ fn found(destination: &Destination, values: &Values) -> BTreeMap<String, Setting
 mod tests {
     use super::*;
 
-    fn asked(name: &str, values: &[&str]) -> Result<Change, String> {
+    fn parsed(name: &str, values: &[&str]) -> Result<Change, String> {
         let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
         change(|other| (other == name).then_some(&values[..])).map_err(|error| error.message)
     }
 
     #[test]
-    fn a_change_tells_what_is_given_from_what_is_cleared() {
-        assert_eq!(asked("trace_rate", &["5"]), Ok(Change { rate: Some(Some(5)), ..Change::default() }));
-        assert_eq!(asked("trace_level", &[]), Ok(Change { level: Some(None), ..Change::default() }));
-        assert_eq!(asked("trace_color", &["red"]), Ok(Change::default()));
+    fn a_change_distinguishes_set_from_cleared() {
+        assert_eq!(parsed("trace_rate", &["5"]), Ok(Change { rate: Some(Some(5)), ..Change::default() }));
+        assert_eq!(parsed("trace_level", &[]), Ok(Change { level: Some(None), ..Change::default() }));
+        assert_eq!(parsed("trace_color", &["red"]), Ok(Change::default()));
     }
 
     #[test]
     fn values_of_another_kind_are_refused() {
         let error = |text: &str| Err(text.to_owned());
-        assert_eq!(asked("trace_rate", &["5", "6"]), error("expect only 1 value for 'trace_rate'"));
-        assert_eq!(asked("trace_rate", &["often"]), error("Unable to parse 'trace_rate', got: often"));
+        assert_eq!(parsed("trace_rate", &["5", "6"]), error("expect only 1 value for 'trace_rate'"));
+        assert_eq!(parsed("trace_rate", &["often"]), error("Unable to parse 'trace_rate', got: often"));
         let small = "Unable to parse 'trace_count'. Expecting value >= -1, got: -2";
-        assert_eq!(asked("trace_count", &["-2"]), error(small));
-        assert_eq!(asked("trace_level", &["OFF", "TENSORS"]), error("Expect only one trace level 'OFF' is specified"));
-        assert_eq!(asked("trace_file", &[]), error(TRACE_FILE_IS_FIXED));
+        assert_eq!(parsed("trace_count", &["-2"]), error(small));
+        assert_eq!(parsed("trace_level", &["OFF", "TENSORS"]), error("Expect only one trace level 'OFF' is specified"));
+        assert_eq!(parsed("trace_file", &[]), error(TRACE_FILE_IS_FIXED));
     }
 }

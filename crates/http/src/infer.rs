@@ -161,7 +161,7 @@ fn raw(body: Bytes) -> InferRequest {
 async fn respond(encoded: Encoded, coding: Coding, budget: &Arc<Budget>) -> Response<ResponseBody> {
     let (binary, length) = (encoded.binary, encoded.head.len());
     // In the place of tensors that are no longer needed; those behind it are counted already.
-    let head = Charge::of_taken(budget, length as u64).over(encoded.head);
+    let head = Charge::unchecked(budget, length as u64).over(encoded.head);
     let slices = std::iter::once(head).chain(encoded.tail);
     let content_type = if binary { response::OCTETS } else { response::JSON };
     let mut response = match coding {
@@ -185,7 +185,7 @@ async fn compressed(
     let Some(body) = compression::compress(&slices, coding).await else {
         return response::new(StatusCode::OK, content_type, ResponseBody::of(slices));
     };
-    let body = Charge::of_taken(budget, body.len() as u64).over(body);
+    let body = Charge::unchecked(budget, body.len() as u64).over(body);
     let mut response = response::new(StatusCode::OK, content_type, body);
     response.headers_mut().extend(coding.header().map(|name| (CONTENT_ENCODING, name)));
     response

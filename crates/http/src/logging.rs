@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_holds_what_is_given() {
+    fn a_change_holds_the_named_settings() {
         let text = br#"{"log_info": false, "log_verbose_level": 3, "log_format": "JSON", "log_error": null, "x": 1}"#;
         let expected = LogChange {
             info: Some(false),

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use alipes_protocol::codec::json::EncodedResponse;
 use alipes_protocol::{InferError, InferRequest, Parameter};
 use alipes_request::budget::{Budget, Charge};
-use alipes_service::{Cached, Encoded, ModelVersion, Posted, Service};
+use alipes_service::{BodyKey, Cached, Encoded, ModelVersion, Service};
 
 use super::body::Body;
 
 /// A body that may have been answered before.
 pub(super) struct Repeated<'a> {
     cache: &'a Cached,
-    posted: Posted,
+    body_key: BodyKey,
 }
 
 impl<'a> Repeated<'a> {
@@ -30,12 +30,12 @@ impl<'a> Repeated<'a> {
         let cache = model.ready_answers().filter(|_| is_all)?;
         // What lies in the memory of workers is large: there is more to its answer than to read it.
         let Body::Whole(body) = body else { return None };
-        Some(Repeated { cache, posted: cache.posted(header_length, body) })
+        Some(Repeated { cache, body_key: cache.body_key(header_length, body) })
     }
 
     /// Its answer, where one is kept.
     pub fn answer(&self, service: &Service, model: &ModelVersion) -> Option<Encoded> {
-        service.repeat(model, self.cache, &self.posted)
+        service.repeat(model, self.cache, &self.body_key)
     }
 
     /// The body, where its answer is worth keeping: it came before, and says all that it asks for. An id is new with
@@ -46,16 +46,16 @@ impl<'a> Repeated<'a> {
         uses_regions: bool,
         budget: &Arc<Budget>,
     ) -> Option<Repeated<'a>> {
-        if !request.id.is_empty() || uses_regions || !self.cache.is_repeated(&self.posted) {
+        if !request.id.is_empty() || uses_regions || !self.cache.is_repeated(&self.body_key) {
             return None;
         }
-        let body = mem::take(&mut self.posted.body);
-        self.posted.body = Charge::of_taken(budget, body.len() as u64).over(body);
+        let body = mem::take(&mut self.body_key.body);
+        self.body_key.body = Charge::unchecked(budget, body.len() as u64).over(body);
         Some(self)
     }
 
     /// Keeps its answer as it was encoded.
     pub fn keep(self, answer: &EncodedResponse) {
-        self.cache.keep_encoded(self.posted, answer);
+        self.cache.keep_encoded(self.body_key, answer);
     }
 }

@@ -299,13 +299,13 @@ mod tests {
         let region = |cuda, name, action| Route::Region(Region { cuda, name, action });
         assert_eq!(get_route("/v2/systemsharedmemory/status"), region(false, "", RegionAction::Status));
         assert_eq!(get_route("/v2/cudasharedmemory/region/x/status"), region(true, "x", RegionAction::Status));
-        let posted = |path| Route::of(&Method::POST, path);
-        assert_eq!(posted("/v2/systemsharedmemory/region/x/register"), region(false, "x", RegionAction::Register));
-        assert_eq!(posted("/v2/systemsharedmemory/unregister"), region(false, "", RegionAction::Unregister));
+        let post = |path| Route::of(&Method::POST, path);
+        assert_eq!(post("/v2/systemsharedmemory/region/x/register"), region(false, "x", RegionAction::Register));
+        assert_eq!(post("/v2/systemsharedmemory/unregister"), region(false, "", RegionAction::Unregister));
     }
 
     #[test]
-    fn the_way_to_a_region_is_taken_literally() {
+    fn a_path_to_a_region_is_literal() {
         for path in ["", "other", "region/x", "region//status", "region/x/y/status", "x/status", "status/"] {
             assert_eq!(get_route(&format!("/v2/systemsharedmemory/{path}")), Route::Unknown, "{path}");
         }
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_a_sequence_is_taken_put_and_forgotten() {
+    fn the_state_of_a_sequence_has_its_routes() {
         let path = "/v2/models/m/versions/2/sequences/7/state";
         assert_eq!(get_route(path), Route::SequenceState { model: "m", version: "2", id: "7" });
         let put = |path| Route::of(&Method::PUT, path);

@@ -54,12 +54,12 @@ fn parse_id(segment: &str) -> Result<CorrelationId, InferError> {
         },
         None => CorrelationId::Text(text.into_owned()),
     };
-    let said = SequenceInfo { correlation_id: id, ..SequenceInfo::default() };
-    check_id(&said)?;
-    if !has_id(&said) {
+    let sequence = SequenceInfo { correlation_id: id, ..SequenceInfo::default() };
+    check_id(&sequence)?;
+    if !has_id(&sequence) {
         return Err(InferError::invalid("a sequence has a non-zero or non-empty correlation ID"));
     }
-    Ok(said.correlation_id)
+    Ok(sequence.correlation_id)
 }
 
 #[cfg(test)]

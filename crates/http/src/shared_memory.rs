@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_of_another_type_is_told() {
+    fn missing_and_mistyped_fields_are_named() {
         assert_eq!(refusal(r#"{"byte_size":5}"#), "Shared memory register request has no 'key' field");
         assert_eq!(refusal(r#"{"key":"k"}"#), "Shared memory register request has no 'byte_size' field");
         assert_eq!(refusal("[]"), "Shared memory register request has no 'key' field");

@@ -82,23 +82,23 @@ impl From<BatchTally> for ComputeDocument {
 
 impl From<&ModelStatistics> for ModelDocument {
     fn from(statistics: &ModelStatistics) -> Self {
-        let books = &statistics.books;
+        let snapshot = &statistics.snapshot;
         ModelDocument {
             name: statistics.name.clone(),
             version: statistics.version.to_string(),
-            last_inference: books.last_inference_ms,
-            inference_count: books.inference_count,
-            execution_count: books.execution_count,
+            last_inference: snapshot.last_inference_ms,
+            inference_count: snapshot.inference_count,
+            execution_count: snapshot.execution_count,
             inference_stats: InferenceDocument {
-                success: books.success.into(),
-                fail: books.fail.into(),
-                queue: books.queue.into(),
-                compute: books.compute.into(),
-                cache_hit: books.cache_hit.into(),
-                cache_miss: books.cache_miss.into(),
+                success: snapshot.success.into(),
+                fail: snapshot.fail.into(),
+                queue: snapshot.queue.into(),
+                compute: snapshot.compute.into(),
+                cache_hit: snapshot.cache_hit.into(),
+                cache_miss: snapshot.cache_miss.into(),
             },
             response_stats: BTreeMap::new(),
-            batch_stats: books.batches.iter().map(|(&rows, &tally)| batch_document(rows, tally)).collect(),
+            batch_stats: snapshot.batches.iter().map(|(&rows, &tally)| batch_document(rows, tally)).collect(),
             memory_usage: [],
         }
     }

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_tells_what_is_given_from_what_is_cleared() {
+    fn a_change_distinguishes_set_from_cleared() {
         let text = br#"{"trace_level": ["TENSORS"], "trace_rate": null, "trace_count": "7", "x": 1}"#;
         let level = Level { timestamps: false, tensors: true };
         let expected = Change { level: Some(Some(level)), rate: Some(None), count: Some(Some(7)), log_frequency: None };

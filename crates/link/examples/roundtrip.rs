@@ -28,7 +28,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 /// Descriptors and spin of the worker: `link,requests,doorbell,spin_us`.
 const ROLE: &str = "ALIPES_LINK_ROUNDTRIP";
 const TENSOR_BYTES: usize = 4096;
-const LANES: u32 = 64;
+const SLOTS: u32 = 64;
 const BATCH: u32 = 8;
 const TURNS: usize = 20_000;
 
@@ -68,7 +68,7 @@ fn work(role: &str) {
                 let name = TensorName::Index(0);
                 let outputs = vec![OutTensor { name, datatype: view.datatype, shape: view.shape.clone(), data }];
                 let outcome = OutOutcome::Response { outputs, parameters: &[] };
-                OutAnswer { lane: request.lane, ticket: request.ticket, last: true, released: true, outcome }
+                OutAnswer { slot: request.slot, ticket: request.ticket, last: true, released: true, outcome }
             })
             .collect();
         end.send(&OutMessage::Answers { times: None, tickets: &[], answers: &answers }).unwrap();
@@ -88,7 +88,7 @@ struct Bench {
 impl Bench {
     fn new(spin: Duration) -> Bench {
         let arena = RequestArena::create(1 << 30).unwrap();
-        let server = ServerEnd::create(Geometry { lanes: LANES, response_bytes: 1 << 30 }).unwrap();
+        let server = ServerEnd::create(Geometry { slots: SLOTS, response_bytes: 1 << 30 }).unwrap();
         let fds = [inherited(server.link_fd()), inherited(arena.fd()), inherited(server.doorbell_fd())];
         let numbers: Vec<String> = fds.iter().map(|fd| std::os::fd::AsRawFd::as_raw_fd(fd).to_string()).collect();
         let role = format!("{},{}", numbers.join(","), spin.as_micros());
@@ -120,8 +120,8 @@ impl Bench {
             let input =
                 TensorRef { name: TensorName::Index(0), datatype: Datatype::Uint8, shape: &shape, data: &self.data };
             let placed = self.arena.write_request(&head, &[input]).unwrap();
-            let lane = (ticket % u64::from(LANES)) as u32;
-            entries.push(Entry { lane, ticket, rows: 1, key: 0, group: 0, frame: (placed.offset, placed.len) });
+            let slot = (ticket % u64::from(SLOTS)) as u32;
+            entries.push(Entry { slot, ticket, rows: 1, key: 0, group: 0, frame: (placed.offset, placed.len) });
             self.open.insert(ticket, placed);
         }
         self.next += u64::from(count);
@@ -159,7 +159,7 @@ impl Bench {
 
     /// As `turns`, while the worker never finds its ring empty.
     fn filled(&mut self) -> Vec<u64> {
-        let ahead = LANES / BATCH / 2;
+        let ahead = SLOTS / BATCH / 2;
         (0..ahead).for_each(|_| self.publish(BATCH));
         let times = (0..TURNS)
             .map(|_| {

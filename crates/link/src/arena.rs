@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slot_that_was_freed_last_is_taken_first() {
+    fn the_slot_that_was_freed_last_is_allocated_first() {
         let mut arena = Arena::new(CAPACITY);
         let first = arena.allocate(1000).unwrap();
         let second = arena.allocate(1000).unwrap();

@@ -37,7 +37,7 @@ impl Batch {
 mod tests {
     use super::*;
 
-    const ENTRY: Entry = Entry { lane: 0, ticket: 1, rows: 1, key: 0, group: 0, frame: (0, 0) };
+    const ENTRY: Entry = Entry { slot: 0, ticket: 1, rows: 1, key: 0, group: 0, frame: (0, 0) };
 
     fn after(first: Entry, max_rows: u32) -> Batch {
         let mut batch = Batch::new(max_rows);

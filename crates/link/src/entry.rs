@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// A lane that no request is in.
-    pub lane: u32,
+    pub slot: u32,
     /// Below 2^48, not 0, and new with each publication: a request that was revoked gets another when it is placed again.
     pub ticket: u64,
     /// Its batch size.

@@ -47,16 +47,16 @@ struct Case {
     dice: Dice,
     placed: Placed,
     ticket: u64,
-    kept: Vec<Message>,
+    received: Vec<Message>,
 }
 
-const LANES: u32 = 8;
+const SLOTS: u32 = 8;
 const RESPONSE_BYTES: u64 = 4 << 20;
 
 impl Case {
     fn new(seed: u64) -> Case {
         let arena = RequestArena::create(1 << 20).unwrap();
-        let server = ServerEnd::create(Geometry { lanes: LANES, response_bytes: RESPONSE_BYTES }).unwrap();
+        let server = ServerEnd::create(Geometry { slots: SLOTS, response_bytes: RESPONSE_BYTES }).unwrap();
         let clone = || server.link_fd().try_clone_to_owned().unwrap();
         let requests = arena.fd().try_clone_to_owned().unwrap();
         let worker = WorkerEnd::open(clone(), requests, server.doorbell_fd().try_clone_to_owned().unwrap()).unwrap();
@@ -72,17 +72,17 @@ impl Case {
             trace: None,
         };
         let placed = arena.write_request(&head, &[]).unwrap();
-        Case { arena, server, worker, link, dice: Dice(seed | 1), placed, ticket: 0, kept: Vec::new() }
+        Case { arena, server, worker, link, dice: Dice(seed | 1), placed, ticket: 0, received: Vec::new() }
     }
 
     /// The worker behaves for a while: everything it says, with tensors of every kind.
     fn behave(&mut self) {
         let frame = (self.placed.offset, self.placed.len);
         let first = self.ticket + 1;
-        let entries: Vec<Entry> = (0..LANES)
-            .map(|lane| Entry { lane, ticket: first + u64::from(lane), rows: 1, key: 0, group: 0, frame })
+        let entries: Vec<Entry> = (0..SLOTS)
+            .map(|slot| Entry { slot, ticket: first + u64::from(slot), rows: 1, key: 0, group: 0, frame })
             .collect();
-        self.ticket += u64::from(LANES);
+        self.ticket += u64::from(SLOTS);
         self.server.publish(&entries).unwrap();
         let mut requests = Vec::new();
         self.worker.claim(3, &mut requests);
@@ -106,11 +106,11 @@ impl Case {
         let parameters = [("p".to_owned(), alipes_protocol::Parameter::String("v".into()))];
         let answer = |request: &Request| {
             let outcome = OutOutcome::Response { outputs: outputs(), parameters: &parameters };
-            OutAnswer { lane: request.lane, ticket: request.ticket, last: true, released: true, outcome }
+            OutAnswer { slot: request.slot, ticket: request.ticket, last: true, released: true, outcome }
         };
         let answers: Vec<OutAnswer<'_>> = requests.iter().map(answer).collect();
         let (now, rest) = answers.split_first().unwrap();
-        let tickets: Vec<(u32, u64)> = requests.iter().map(|request| (request.lane, request.ticket)).collect();
+        let tickets: Vec<(u32, u64)> = requests.iter().map(|request| (request.slot, request.ticket)).collect();
         self.worker.send(&OutMessage::Answer(now)).unwrap();
         let times = Some(Times::default());
         self.worker.send(&OutMessage::Answers { times, tickets: &tickets, answers: rest }).unwrap();
@@ -147,7 +147,7 @@ impl Case {
             }
             // The lane table and the rings.
             1 => {
-                let offset = layout.lanes + self.dice.below(layout.responses - layout.lanes);
+                let offset = layout.slots + self.dice.below(layout.responses - layout.slots);
                 let value = self.dice.roll();
                 self.write(offset, &value.to_le_bytes());
             }
@@ -171,11 +171,11 @@ impl Case {
     /// The server does what a server does, and looks at all it gets.
     fn serve(&mut self) {
         let handle = self.server.handle();
-        for lane in 0..LANES {
-            let ticket = self.ticket - self.dice.below(u64::from(LANES));
-            let _ = (self.server.is_claimed(lane, ticket), self.server.revoke(lane, ticket));
-            handle.cancel(lane, ticket);
-            handle.consumed(lane, ticket, 1, 1);
+        for slot in 0..SLOTS {
+            let ticket = self.ticket - self.dice.below(u64::from(SLOTS));
+            let _ = (self.server.is_claimed(slot, ticket), self.server.revoke(slot, ticket));
+            handle.cancel(slot, ticket);
+            handle.consumed(slot, ticket, 1, 1);
         }
         self.server.wake();
         let _ = self.server.post(&self.placed);
@@ -208,7 +208,7 @@ impl Case {
         }
         std::hint::black_box(sum);
         if self.dice.below(2) == 0 {
-            self.kept.push(message);
+            self.received.push(message);
         }
     }
 }
@@ -224,14 +224,14 @@ proptest! {
             case.misbehave();
             case.serve();
         }
-        let Case { server, worker, link, kept, arena, .. } = case;
+        let Case { server, worker, link, received, arena, .. } = case;
         drop((server, worker, link));
-        drop((kept, arena));
+        drop((received, arena));
     }
 }
 
 #[test]
-fn slots_that_are_given_back_without_end_are_a_violation() {
+fn endless_returns_of_slots_are_a_violation() {
     let mut case = Case::new(1);
     case.behave();
     let slot = case.link.layout.answers;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::futex::Bell;
-use crate::lane::Lane;
 use crate::memory::{PAGE_BYTES, Shared, SharedMemory};
+use crate::request_slot::RequestSlot;
 use crate::rings::Ends;
 
 /// "alipes-L", as a little-endian number.
@@ -17,7 +17,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"alipes-L");
 const VERSION: u32 = 2;
 
 /// Most lanes: 16 bits of a ring entry hold the lane, and each costs 128 bytes.
-pub(crate) const MAX_LANES: u32 = 4096;
+pub(crate) const MAX_SLOTS: u32 = 4096;
 
 /// Capacities of the rings, in entries; powers of two.
 pub(crate) const MAIL_ENTRIES: u64 = 1024;
@@ -28,14 +28,14 @@ pub(crate) const ANSWER_ENTRIES: u64 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Most requests that are in the worker at once, claimed or not; at most 4096.
-    pub lanes: u32,
+    pub slots: u32,
     /// Reservation for what the worker answers: addresses, not memory.
     pub response_bytes: u64,
 }
 
 impl Default for Geometry {
     fn default() -> Self {
-        Geometry { lanes: 1024, response_bytes: 8 << 30 }
+        Geometry { slots: 1024, response_bytes: 8 << 30 }
     }
 }
 
@@ -45,7 +45,7 @@ impl Default for Geometry {
 pub(crate) struct Header {
     magic: AtomicU64,
     version: AtomicU32,
-    lanes: AtomicU32,
+    slots: AtomicU32,
     generation: AtomicU64,
     response_bytes: AtomicU64,
     /// Requests and mail from the server, slots given back to the worker, answers from the worker.
@@ -104,7 +104,7 @@ pub(crate) struct Question(pub AtomicU64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub geometry: Geometry,
-    pub lanes: u64,
+    pub slots: u64,
     pub requests: u64,
     pub mail: u64,
     pub free: u64,
@@ -115,22 +115,22 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub fn new(geometry: Geometry) -> Option<Layout> {
-        if geometry.lanes == 0 || geometry.lanes > MAX_LANES {
+        if geometry.slots == 0 || geometry.slots > MAX_SLOTS {
             return None;
         }
-        let lanes = PAGE_BYTES;
-        let requests = lanes + u64::from(geometry.lanes) * size_of::<Lane>() as u64;
+        let slots = PAGE_BYTES;
+        let requests = slots + u64::from(geometry.slots) * size_of::<RequestSlot>() as u64;
         let mail = requests + Layout::request_entries(geometry) * 8;
         let free = mail + MAIL_ENTRIES * 16;
         let answers = free + FREE_ENTRIES * 8;
         let responses = (answers + ANSWER_ENTRIES * 16).next_multiple_of(PAGE_BYTES);
         let total = responses.checked_add(geometry.response_bytes)?.checked_next_multiple_of(PAGE_BYTES)?;
-        Some(Layout { geometry, lanes, requests, mail, free, answers, responses, total })
+        Some(Layout { geometry, slots, requests, mail, free, answers, responses, total })
     }
 
     /// Revoked requests stay in the ring until the worker passes by, so there is room for some generations of them.
     pub fn request_entries(geometry: Geometry) -> u64 {
-        (u64::from(geometry.lanes) * 4).next_power_of_two().max(256)
+        (u64::from(geometry.slots) * 4).next_power_of_two().max(256)
     }
 }
 
@@ -149,11 +149,11 @@ impl Link {
     /// A new, empty link.
     pub fn create(geometry: Geometry, generation: u64) -> io::Result<Link> {
         let layout = Layout::new(geometry)
-            .ok_or_else(|| invalid(format!("no link has the geometry {geometry:?}: lanes are 1 to {MAX_LANES}")))?;
+            .ok_or_else(|| invalid(format!("no link has the geometry {geometry:?}: lanes are 1 to {MAX_SLOTS}")))?;
         let link = Link { memory: Arc::new(SharedMemory::create(c"alipes-link", layout.total)?), layout };
         let header = link.header();
         header.version.store(VERSION, Ordering::Relaxed);
-        header.lanes.store(geometry.lanes, Ordering::Relaxed);
+        header.slots.store(geometry.slots, Ordering::Relaxed);
         header.generation.store(generation, Ordering::Relaxed);
         header.response_bytes.store(geometry.response_bytes, Ordering::Relaxed);
         header.magic.store(MAGIC, Ordering::Release);
@@ -174,11 +174,11 @@ impl Link {
                  install the same release of alipes for the server and for the model's environment"
             )));
         }
-        let lanes = header.lanes.load(Ordering::Relaxed);
+        let slots = header.slots.load(Ordering::Relaxed);
         let response_bytes = header.response_bytes.load(Ordering::Relaxed);
-        let layout = Layout::new(Geometry { lanes, response_bytes })
+        let layout = Layout::new(Geometry { slots, response_bytes })
             .filter(|layout| layout.total == seen as u64)
-            .ok_or_else(|| invalid(format!("a link of {lanes} lanes and {response_bytes} bytes is not {seen} long")))?;
+            .ok_or_else(|| invalid(format!("a link of {slots} lanes and {response_bytes} bytes is not {seen} long")))?;
         Ok(Link { memory: Arc::new(memory), layout })
     }
 
@@ -193,9 +193,9 @@ impl Link {
     /// # Panics
     ///
     /// If there is no such lane; numbers from the other side are checked before.
-    pub fn lane(&self, lane: u32) -> &Lane {
-        assert!(lane < self.layout.geometry.lanes, "lane {lane} of {}", self.layout.geometry.lanes);
-        self.memory.shared(self.layout.lanes + u64::from(lane) * size_of::<Lane>() as u64)
+    pub fn slot(&self, slot: u32) -> &RequestSlot {
+        assert!(slot < self.layout.geometry.slots, "lane {slot} of {}", self.layout.geometry.slots);
+        self.memory.shared(self.layout.slots + u64::from(slot) * size_of::<RequestSlot>() as u64)
     }
 
     /// Offset in the file of `len` bytes at an offset in the response arena, if they lie in it.
@@ -209,7 +209,7 @@ impl Link {
 mod tests {
     use super::*;
 
-    const SMALL: Geometry = Geometry { lanes: 8, response_bytes: 1 << 20 };
+    const SMALL: Geometry = Geometry { slots: 8, response_bytes: 1 << 20 };
 
     fn reopen(link: &Link) -> io::Result<Link> {
         Link::open(SharedMemory::open(link.memory.fd().try_clone_to_owned()?)?)
@@ -218,10 +218,10 @@ mod tests {
     #[test]
     fn the_parts_of_a_link_do_not_overlap() {
         assert!(size_of::<Header>() as u64 <= PAGE_BYTES);
-        for lanes in [1, 3, 1000, MAX_LANES] {
-            let geometry = Geometry { lanes, response_bytes: 100 };
+        for slots in [1, 3, 1000, MAX_SLOTS] {
+            let geometry = Geometry { slots, response_bytes: 100 };
             let layout = Layout::new(geometry).unwrap();
-            let starts = [layout.lanes, layout.requests, layout.mail, layout.free, layout.answers, layout.responses];
+            let starts = [layout.slots, layout.requests, layout.mail, layout.free, layout.answers, layout.responses];
             assert!(starts.is_sorted() && starts.iter().all(|start| start % 8 == 0), "{layout:?}");
             assert!(layout.total >= layout.responses + 100);
         }
@@ -237,10 +237,10 @@ mod tests {
 
     #[test]
     fn impossible_geometries_are_refused() {
-        for lanes in [0, MAX_LANES + 1] {
-            assert!(Link::create(Geometry { lanes, response_bytes: 4096 }, 0).is_err());
+        for slots in [0, MAX_SLOTS + 1] {
+            assert!(Link::create(Geometry { slots, response_bytes: 4096 }, 0).is_err());
         }
-        assert!(Link::create(Geometry { lanes: 1, response_bytes: u64::MAX }, 0).is_err());
+        assert!(Link::create(Geometry { slots: 1, response_bytes: u64::MAX }, 0).is_err());
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
         link.header().version.store(VERSION + 1, Ordering::Relaxed);
         assert!(reopen(&link).unwrap_err().to_string().contains("same release"));
         link.header().version.store(VERSION, Ordering::Relaxed);
-        link.header().lanes.store(900, Ordering::Relaxed);
+        link.header().slots.store(900, Ordering::Relaxed);
         assert!(reopen(&link).unwrap_err().to_string().contains("900 lanes"));
         let short = SharedMemory::create(c"test", 64).unwrap();
         assert!(Link::open(short).is_err());

@@ -22,8 +22,6 @@ mod frame;
 mod futex;
 #[cfg(test)]
 mod hostile;
-mod lane;
-mod lanes;
 mod layout;
 mod lender;
 mod link_handle;
@@ -33,6 +31,8 @@ mod message;
 mod outgoing;
 mod request;
 mod request_arena;
+mod request_slot;
+mod request_slots;
 mod rings;
 mod sender;
 mod server_end;

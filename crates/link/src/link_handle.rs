@@ -2,36 +2,36 @@
 
 use std::sync::Arc;
 
-use crate::lanes::Lanes;
+use crate::request_slots::RequestSlots;
 
 /// What a network thread may do without the instance's lock. Calls about requests that have ended do nothing.
 #[derive(Clone, Debug)]
 pub struct LinkHandle {
-    lanes: Arc<Lanes>,
+    slots: Arc<RequestSlots>,
 }
 
 impl LinkHandle {
-    pub(crate) fn new(lanes: Arc<Lanes>) -> LinkHandle {
-        LinkHandle { lanes }
+    pub(crate) fn new(slots: Arc<RequestSlots>) -> LinkHandle {
+        LinkHandle { slots }
     }
 
     /// A caller took this many responses and bytes, so that the model may send more.
-    pub fn consumed(&self, lane: u32, ticket: u64, responses: u32, bytes: u64) {
-        self.lanes.consumed(lane, ticket, responses, bytes);
+    pub fn consumed(&self, slot: u32, ticket: u64, responses: u32, bytes: u64) {
+        self.slots.consumed(slot, ticket, responses, bytes);
     }
 
     /// As [`ServerEnd::cancel`].
-    pub fn cancel(&self, lane: u32, ticket: u64) {
-        self.lanes.cancel(lane, ticket);
+    pub fn cancel(&self, slot: u32, ticket: u64) {
+        self.slots.cancel(slot, ticket);
     }
 
     /// As [`ServerEnd::wake`].
     pub fn wake(&self) {
-        self.lanes.wake();
+        self.slots.wake();
     }
 
     /// As [`ServerEnd::wake_caller`].
     pub fn wake_caller(&self) {
-        self.lanes.wake_caller();
+        self.slots.wake_caller();
     }
 }

@@ -99,7 +99,7 @@ pub struct Times {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The request's lane; free again after the last answer.
-    pub lane: u32,
+    pub slot: u32,
     /// The request's ticket.
     pub ticket: u64,
     /// No further answer follows.

@@ -57,7 +57,7 @@ pub enum OutMessage<'a> {
 #[derive(Clone, Debug)]
 pub struct OutAnswer<'a> {
     /// The request's lane.
-    pub lane: u32,
+    pub slot: u32,
     /// The request's ticket.
     pub ticket: u64,
     /// No further answer follows.

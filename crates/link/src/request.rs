@@ -29,7 +29,7 @@ pub struct RequestHead<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// Its lane.
-    pub lane: u32,
+    pub slot: u32,
     /// Its ticket, also the lease of its input memory.
     pub ticket: u64,
     /// Its batch size.

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_in_the_arena_is_not_copied_and_kept() {
+    fn an_input_in_the_arena_is_held_without_a_copy() {
         let arena = arena();
         let body = arena.allocate(100_000).unwrap().freeze();
         let (inside, outside) = (body.slice(64..100_000), Bytes::from(vec![9u8; 10]));

@@ -13,7 +13,7 @@ use crate::rings::{Consumer, Producer, Ring, SOUND};
 use crate::{OutMessage, SendError};
 
 /// Most slots that the worker has with the server: fewer than the free ring holds, so that it never overflows.
-const MAX_SLOTS: usize = FREE_ENTRIES as usize - 1;
+const MAX_RESPONSE_SLOTS: usize = FREE_ENTRIES as usize - 1;
 
 /// Entries of the answer ring that must be free for a message that does not wait: more than threads are about to post
 /// one, so that none of them has to wait after all.
@@ -23,13 +23,13 @@ const SPARE_ENTRIES: u64 = ANSWER_ENTRIES / 4;
 #[derive(Debug)]
 pub(crate) struct Sender {
     link: Link,
-    books: Mutex<Books>,
+    response_slots: Mutex<ResponseSlots>,
     /// Held by the one thread that may keep slots while it waits for more.
-    patience: Mutex<()>,
+    waiting: Mutex<()>,
 }
 
 #[derive(Debug)]
-struct Books {
+struct ResponseSlots {
     arena: Arena,
     /// Slots that are being written or with the server, by offset.
     slots: HashMap<u64, u64>,
@@ -37,7 +37,7 @@ struct Books {
     answers: Producer<2>,
 }
 
-impl Books {
+impl ResponseSlots {
     /// What the server gave back is free.
     fn collect(&mut self, link: &Link) {
         while let Some([offset]) = self.free.pop().expect(SOUND) {
@@ -55,7 +55,7 @@ impl Books {
 
     fn allocate(&mut self, link: &Link, len: u64) -> Option<u64> {
         self.collect(link);
-        if self.slots.len() >= MAX_SLOTS {
+        if self.slots.len() >= MAX_RESPONSE_SLOTS {
             return None;
         }
         let slot = self.arena.allocate(len).or_else(|| {
@@ -97,8 +97,8 @@ impl Sender {
         let free = Ring::new(memory, offset_of!(Header, free) as u64, layout.free, FREE_ENTRIES).consumer();
         let answers = Ring::new(memory, offset_of!(Header, answers) as u64, layout.answers, ANSWER_ENTRIES).producer();
         let arena = Arena::new(layout.geometry.response_bytes);
-        let books = Books { arena, slots: HashMap::new(), free, answers };
-        Sender { link, books: Mutex::new(books), patience: Mutex::new(()) }
+        let response_slots = ResponseSlots { arena, slots: HashMap::new(), free, answers };
+        Sender { link, response_slots: Mutex::new(response_slots), waiting: Mutex::new(()) }
     }
 
     /// Writes a message and posts it; blocks while the link is full.
@@ -106,7 +106,7 @@ impl Sender {
         let frame = match self.write(message, false) {
             Err(Refusal::Full) => {
                 // Threads that each held a part and waited for the rest could wait for each other.
-                let _patience = self.patience.lock();
+                let _waiting = self.waiting.lock();
                 self.write(message, true)
             }
             written => written,
@@ -123,7 +123,7 @@ impl Sender {
 
     /// The same without waiting. False: there is no room now, and nothing was sent.
     pub fn try_send(&self, message: &OutMessage<'_>) -> Result<bool, SendError> {
-        if self.books.lock().answers.room(SPARE_ENTRIES).expect(SOUND) < SPARE_ENTRIES {
+        if self.response_slots.lock().answers.room(SPARE_ENTRIES).expect(SOUND) < SPARE_ENTRIES {
             return Ok(false);
         }
         match self.write(message, false) {
@@ -136,8 +136,8 @@ impl Sender {
         }
     }
 
-    fn write(&self, message: &OutMessage<'_>, patient: bool) -> Result<[u64; 2], Refusal> {
-        let mut slots = Taken { sender: self, patient, bytes: 0, private: 0, offsets: Vec::new() };
+    fn write(&self, message: &OutMessage<'_>, may_wait: bool) -> Result<[u64; 2], Refusal> {
+        let mut slots = PendingSlots { sender: self, may_wait, bytes: 0, private: 0, offsets: Vec::new() };
         let mut writer = Writer::new();
         message::write(&mut writer, message, &mut slots)?;
         let len = writer.len();
@@ -161,49 +161,49 @@ impl Sender {
     }
 
     fn post(&self, frame: [u64; 2]) {
-        let push = || self.books.lock().answers.push(frame).expect(SOUND).then_some(());
+        let push = || self.response_slots.lock().answers.push(frame).expect(SOUND).then_some(());
         if push().is_none() {
             self.link.header().room_bell.wait(None, push);
         }
     }
 
-    fn take(&self, len: u64, patient: bool) -> Option<u64> {
-        let take = || self.books.lock().allocate(&self.link, len);
-        take().or_else(|| if patient { self.link.header().room_bell.wait(None, take) } else { None })
+    fn take(&self, len: u64, may_wait: bool) -> Option<u64> {
+        let take = || self.response_slots.lock().allocate(&self.link, len);
+        take().or_else(|| if may_wait { self.link.header().room_bell.wait(None, take) } else { None })
     }
 
     /// Gives the memory of idle slots back to the system; true once the server has returned every slot.
     pub fn trim(&self) -> bool {
-        let mut books = self.books.lock();
-        books.collect(&self.link);
-        books.trim(&self.link);
-        books.slots.is_empty()
+        let mut response_slots = self.response_slots.lock();
+        response_slots.collect(&self.link);
+        response_slots.trim(&self.link);
+        response_slots.slots.is_empty()
     }
 }
 
 /// Slots of a message that is being written; given up when dropped.
-struct Taken<'a> {
+struct PendingSlots<'a> {
     sender: &'a Sender,
-    patient: bool,
+    may_wait: bool,
     bytes: u64,
     private: usize,
     offsets: Vec<u64>,
 }
 
-impl Taken<'_> {
+impl PendingSlots<'_> {
     fn take(&mut self, len: u64) -> Result<u64, Refusal> {
         let limit = self.sender.link.layout.geometry.response_bytes;
         self.bytes = self.bytes.saturating_add(slot_bytes(len).unwrap_or(u64::MAX));
-        if self.bytes > limit || self.offsets.len() >= MAX_SLOTS {
+        if self.bytes > limit || self.offsets.len() >= MAX_RESPONSE_SLOTS {
             return Err(Refusal::Never(SendError::TooLarge { bytes: self.bytes as usize, limit: limit as usize }));
         }
-        let offset = self.sender.take(len, self.patient).ok_or(Refusal::Full)?;
+        let offset = self.sender.take(len, self.may_wait).ok_or(Refusal::Full)?;
         self.offsets.push(offset);
         Ok(offset)
     }
 }
 
-impl Slots for Taken<'_> {
+impl Slots for PendingSlots<'_> {
     type Refusal = Refusal;
 
     fn place(&mut self, bytes: &[u8]) -> Result<u64, Refusal> {
@@ -222,11 +222,11 @@ impl Slots for Taken<'_> {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for PendingSlots<'_> {
     fn drop(&mut self) {
         if !self.offsets.is_empty() {
-            let mut books = self.sender.books.lock();
-            self.offsets.iter().for_each(|&offset| books.give_up(&self.sender.link, offset));
+            let mut response_slots = self.sender.response_slots.lock();
+            self.offsets.iter().for_each(|&offset| response_slots.give_up(&self.sender.link, offset));
         }
     }
 }
@@ -240,7 +240,7 @@ mod tests {
     use crate::*;
 
     fn pair(response_bytes: u64) -> (ServerEnd, WorkerEnd) {
-        let server = ServerEnd::create(Geometry { lanes: 8, response_bytes }).unwrap();
+        let server = ServerEnd::create(Geometry { slots: 8, response_bytes }).unwrap();
         let arena = RequestArena::create(4096).unwrap();
         let (link, requests) = (server.link_fd().try_clone_to_owned(), arena.fd().try_clone_to_owned());
         let doorbell = server.doorbell_fd().try_clone_to_owned();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_wait_is_told_that_there_is_no_room() {
+    fn a_full_link_refuses_a_sender_that_does_not_wait() {
         let (mut server, worker) = pair(600_000);
         let data = vec![7; 400_000];
         send(&worker, &data).unwrap();

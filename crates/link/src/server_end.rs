@@ -10,16 +10,16 @@ use bytes::Bytes;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::frame::MAX_FRAME_BYTES;
-use crate::lanes::Lanes;
 use crate::layout::{ANSWER_ENTRIES, Header, Layout, Link, MAIL_ENTRIES, Room};
 use crate::lender::Responses;
+use crate::request_slots::RequestSlots;
 use crate::rings::{Consumer, Producer, Ring};
 use crate::{Entry, Geometry, LinkHandle, Message, Placed, Violation, frame};
 
 /// The server's end. Methods that take it by `&mut` belong to one thread at a time.
 #[derive(Debug)]
 pub struct ServerEnd {
-    lanes: Arc<Lanes>,
+    slots: Arc<RequestSlots>,
     requests: Producer<1>,
     mail: Producer<2>,
     answers: Consumer<2>,
@@ -45,8 +45,8 @@ impl ServerEnd {
         let answers = Ring::new(memory, offset_of!(Header, answers) as u64, layout.answers, ANSWER_ENTRIES).consumer();
         let responses = Arc::new(Responses::new(&link));
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let lanes = Arc::new(Lanes::new(link));
-        Ok(ServerEnd { lanes, requests, mail, answers, responses, doorbell, violation: None })
+        let slots = Arc::new(RequestSlots::new(link));
+        Ok(ServerEnd { slots, requests, mail, answers, responses, doorbell, violation: None })
     }
 
     /// The link's memory, for the worker.
@@ -66,7 +66,7 @@ impl ServerEnd {
     }
 
     fn link(&self) -> &Link {
-        &self.lanes.link
+        &self.slots.link
     }
 
     /// Hands requests to the worker in order, all of them at once or none. `None`: the ring is full now, as it is when
@@ -80,8 +80,8 @@ impl ServerEnd {
         if !self.has_room(entries.len() as u64) {
             return None;
         }
-        self.lanes.occupy(entries);
-        let words = entries.iter().map(|entry| [entry.ticket << 16 | u64::from(entry.lane)]);
+        self.slots.occupy(entries);
+        let words = entries.iter().map(|entry| [entry.ticket << 16 | u64::from(entry.slot)]);
         let pushed = self.requests.push_all(words);
         debug_assert_eq!(pushed, Ok(true), "there was room a moment ago");
         Some(())
@@ -99,7 +99,7 @@ impl ServerEnd {
         if look() {
             return true;
         }
-        self.lanes.link.header().room.0.store(Room::Wanted as u32, Ordering::Relaxed);
+        self.slots.link.header().room.0.store(Room::Wanted as u32, Ordering::Relaxed);
         // With the fence of the worker: either it sees the wish, or we see that it has moved on.
         fence(Ordering::SeqCst);
         look()
@@ -108,23 +108,23 @@ impl ServerEnd {
     /// Wakes the worker if it sleeps; to be called after [`ServerEnd::publish`], outside of locks: it may run in this
     /// thread's place from then on, and its messages would find the lock held.
     pub fn wake(&self) {
-        self.lanes.wake();
+        self.slots.wake();
     }
 
     /// Takes a request back. True: the worker had not claimed it and never will, and the lane is free.
     #[must_use]
-    pub fn revoke(&self, lane: u32, ticket: u64) -> bool {
-        self.lanes.revoke(lane, ticket)
+    pub fn revoke(&self, slot: u32, ticket: u64) -> bool {
+        self.slots.revoke(slot, ticket)
     }
 
     /// Whether the worker has claimed the request and not yet ended it.
-    pub fn is_claimed(&self, lane: u32, ticket: u64) -> bool {
-        self.lanes.is_claimed(lane, ticket)
+    pub fn is_claimed(&self, slot: u32, ticket: u64) -> bool {
+        self.slots.is_claimed(slot, ticket)
     }
 
     /// Tells the worker that nobody waits for the request any more, and wakes senders that wait for credit.
-    pub fn cancel(&self, lane: u32, ticket: u64) {
-        self.lanes.cancel(lane, ticket);
+    pub fn cancel(&self, slot: u32, ticket: u64) {
+        self.slots.cancel(slot, ticket);
     }
 
     /// Posts an answer to a call. False: the ring is full now, try again after the next message.
@@ -138,7 +138,7 @@ impl ServerEnd {
 
     /// Wakes whoever waits for the answer to a call; to be called after [`ServerEnd::post`], outside of locks.
     pub fn wake_caller(&self) {
-        self.lanes.wake_caller();
+        self.slots.wake_caller();
     }
 
     /// Asks the worker to finalize and leave: it claims nothing more.
@@ -208,8 +208,8 @@ impl ServerEnd {
     /// Answers are for requests in the worker's hands, and end them once.
     fn settle(&self, message: &Message) -> Result<(), Violation> {
         match message {
-            Message::Answers { answers, .. } => self.lanes.settle(answers),
-            Message::Answer(answer) => self.lanes.settle(std::slice::from_ref(answer)),
+            Message::Answers { answers, .. } => self.slots.settle(answers),
+            Message::Answer(answer) => self.slots.settle(std::slice::from_ref(answer)),
             _ => Ok(()),
         }
     }
@@ -238,6 +238,6 @@ impl ServerEnd {
 
     /// For those who are told of callers that left, and of responses that were taken.
     pub fn handle(&self) -> LinkHandle {
-        LinkHandle::new(Arc::clone(&self.lanes))
+        LinkHandle::new(Arc::clone(&self.slots))
     }
 }

@@ -13,8 +13,8 @@ use crate::batch::Batch;
 use crate::frame::request::View;
 use crate::frame::{Malformed, Reader, mail, request};
 use crate::futex::Spin;
-use crate::lane::State;
 use crate::layout::{Header, Layout, Link, MAIL_ENTRIES, Room};
+use crate::request_slot::State;
 use crate::rings::{Consumer, Ring, SOUND};
 use crate::sender::Sender;
 use crate::{Entry, OutAnswer, OutMessage, OutOutcome, ReceivedMail, Request, SendError, SharedMemory, monotonic_ns};
@@ -113,7 +113,7 @@ impl WorkerEnd {
             while let Some(entry) = self.claim_next(&mut ring, &mut batch) {
                 into.extend(self.read_request(&entry));
             }
-            self.tell_of_room();
+            self.announce_room();
             if into.len() > before {
                 let now = monotonic_ns();
                 into[before..].iter_mut().for_each(|request| request.claimed_ns = now);
@@ -146,12 +146,12 @@ impl WorkerEnd {
     /// Takes the next request off the ring if it may run with the batch; passes by those that were revoked.
     fn claim_next(&self, ring: &mut Consumer<1>, batch: &mut Batch) -> Option<Entry> {
         while let Some([word]) = ring.peek().expect(SOUND) {
-            let (lane, ticket) = ((word & 0xffff) as u32, word >> 16);
-            let waiting = self.link.lane(lane).waiting(lane, ticket);
+            let (slot, ticket) = ((word & 0xffff) as u32, word >> 16);
+            let waiting = self.link.slot(slot).waiting(slot, ticket);
             if waiting.as_ref().is_some_and(|entry| !batch.takes(entry)) {
                 return None;
             }
-            let claimed = waiting.filter(|_| self.link.lane(lane).claim(ticket));
+            let claimed = waiting.filter(|_| self.link.slot(slot).claim(ticket));
             ring.advance();
             if let Some(entry) = claimed {
                 batch.add(&entry);
@@ -164,14 +164,14 @@ impl WorkerEnd {
     /// Reads a claimed request. One that another worker of the model version has scribbled over is answered at once.
     fn read_request(&self, entry: &Entry) -> Option<Request> {
         match self.read_frame(entry.frame.0, entry.frame.1.into(), request::read) {
-            Ok(request) => Some(Request { lane: entry.lane, ticket: entry.ticket, rows: entry.rows, ..request }),
+            Ok(request) => Some(Request { slot: entry.slot, ticket: entry.ticket, rows: entry.rows, ..request }),
             Err(Malformed(expected)) => {
                 let text = format!(
                     "the request's memory was overwritten by another instance of the model: expected {expected}"
                 );
                 let outcome = OutOutcome::Error { code: 1, text: &text, backend: true };
-                let (lane, ticket) = (entry.lane, entry.ticket);
-                let answer = OutAnswer { lane, ticket, last: true, released: true, outcome };
+                let (slot, ticket) = (entry.slot, entry.ticket);
+                let answer = OutAnswer { slot, ticket, last: true, released: true, outcome };
                 self.send(&OutMessage::Answer(&answer)).expect("an error fits the link");
                 None
             }
@@ -216,8 +216,8 @@ impl WorkerEnd {
     }
 
     /// Whether nobody waits for the request any more.
-    pub fn is_cancelled(&self, lane: u32, ticket: u64) -> bool {
-        self.link.lane(lane).is_cancelled(ticket)
+    pub fn is_cancelled(&self, slot: u32, ticket: u64) -> bool {
+        self.link.slot(slot).is_cancelled(ticket)
     }
 
     /// Sends a message: copies its tensors into the response arena once, and rings the doorbell if the server asked for
@@ -271,7 +271,7 @@ impl WorkerEnd {
     }
 
     /// Requests were taken off the ring, which the server may wait for.
-    fn tell_of_room(&self) {
+    fn announce_room(&self) {
         // With the fence of the server: either it sees the room, or we see that it wants some.
         fence(Ordering::SeqCst);
         if self.link.header().room.turn(Room::Wanted, Room::Made) {
@@ -295,18 +295,18 @@ impl WorkerEnd {
 
     /// Blocks until a further response may be sent for a request of which so many responses and bytes were sent: until
     /// fewer than [`WorkerEnd::MAX_WAITING_RESPONSES`] and [`WorkerEnd::MAX_WAITING_BYTES`] of them wait for the caller.
-    pub fn wait_credit(&self, lane: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Credit {
-        let ready = || self.credit(lane, ticket, sent_responses, sent_bytes);
-        ready().unwrap_or_else(|| self.link.lane(lane).credit().wait(None, ready).expect("without a deadline"))
+    pub fn wait_credit(&self, slot: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Credit {
+        let ready = || self.credit(slot, ticket, sent_responses, sent_bytes);
+        ready().unwrap_or_else(|| self.link.slot(slot).credit().wait(None, ready).expect("without a deadline"))
     }
 
     /// What [`WorkerEnd::wait_credit`] gives; `None` where it would wait.
-    pub fn credit(&self, lane: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Option<Credit> {
-        let lane = self.link.lane(lane);
-        if lane.is_cancelled(ticket) || !lane.is(ticket, State::Claimed) {
+    pub fn credit(&self, slot: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Option<Credit> {
+        let slot = self.link.slot(slot);
+        if slot.is_cancelled(ticket) || !slot.is(ticket, State::Claimed) {
             return Some(Credit::Cancelled);
         }
-        let (responses, bytes) = lane.taken();
+        let (responses, bytes) = slot.consumption();
         let go = sent_responses.saturating_sub(responses) < WorkerEnd::MAX_WAITING_RESPONSES
             && sent_bytes.saturating_sub(bytes) < WorkerEnd::MAX_WAITING_BYTES;
         go.then_some(Credit::Go)

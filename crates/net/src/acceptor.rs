@@ -106,7 +106,7 @@ impl Acceptor {
         self.last_notice.set(Some(alipes_clock::now()));
         let (listener, most) = (self.policy().kind.name(), self.capacity.most());
         let text = format!("{listener} connections are refused: {most} are open, see --max-connections");
-        self.events.tell(Event::Notice { level: 1, text });
+        self.events.push(Event::Notice { level: 1, text });
     }
 
     /// Sends the client the reason; closes without one while too many clients are being sent theirs.

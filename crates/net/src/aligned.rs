@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_was_announced_is_taken_as_well() {
+    fn bytes_beyond_the_announced_length_are_accepted() {
         let mut bytes = AlignedBytes::begin(b"ab", 0, 0);
         bytes.extend(&[b'c'; 1000]);
         assert_eq!(bytes.freeze().len(), 1002);

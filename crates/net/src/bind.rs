@@ -167,8 +167,8 @@ mod tests {
         let address = endpoint(format!("unix:{}", path.display()));
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let listener = BoundSocket::new(&address).unwrap().unwrap().listen().unwrap();
-        let taken = BoundSocket::new(&address).err().unwrap();
-        assert_eq!(taken.to_string(), format!("Socket 'unix:{}' already in use ", path.display()));
+        let error = BoundSocket::new(&address).err().unwrap();
+        assert_eq!(error.to_string(), format!("Socket 'unix:{}' already in use ", path.display()));
         drop(listener);
         assert!(!path.exists());
     }

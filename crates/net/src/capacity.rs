@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::connection::Carrier;
 
 /// One descriptor in so many is left to everything else: models, workers, logs.
-const KEPT_SHARE: usize = 4;
+const RESERVED_SHARE: usize = 4;
 
 /// A number of connections.
 pub struct Capacity {
@@ -24,7 +24,7 @@ pub struct ConnectionPermit(Arc<Capacity>);
 impl Capacity {
     /// Capacity for `most` connections; 0 takes as many as the process may have descriptors, less a share for the rest.
     pub fn new(most: usize) -> Arc<Capacity> {
-        let most = if most == 0 { descriptors() / KEPT_SHARE * (KEPT_SHARE - 1) } else { most };
+        let most = if most == 0 { descriptors() / RESERVED_SHARE * (RESERVED_SHARE - 1) } else { most };
         Arc::new(Capacity { most, open: AtomicUsize::new(0) })
     }
 

@@ -110,8 +110,8 @@ impl Restrictions {
     /// The header that a request of a group lacks; none where the request is allowed.
     pub fn missing_header(&self, group: Group, headers: &HeaderMap) -> Option<&str> {
         let rule = self.rules.iter().find(|rule| rule.groups.contains(&group))?;
-        let given = headers.get(rule.header.as_str()).map(|value| value.as_bytes());
-        (!given.is_some_and(|given| same(given, &rule.value))).then_some(&rule.header)
+        let value = headers.get(rule.header.as_str()).map(|value| value.as_bytes());
+        (!value.is_some_and(|value| same(value, &rule.value))).then_some(&rule.header)
     }
 }
 

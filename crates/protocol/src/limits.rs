@@ -214,7 +214,7 @@ pub const CLIENT_SEND_BUFFER_BYTES: usize = 1 << 20;
 
 /// How long a call of an ensemble's step waits for room where `max_inflight_requests` bounds them; then it goes on without, so
 /// that calls that never end do not hold up all others. Source: Triton waits as long.
-pub const ENSEMBLE_STEP_PATIENCE: Duration = Duration::from_secs(300);
+pub const ENSEMBLE_STEP_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Longest body of an answer that a client takes over HTTP.
 pub const CLIENT_MAX_BODY_BYTES: usize = i32::MAX as usize;

@@ -3,7 +3,7 @@
 mod allocator;
 mod client;
 mod control;
-mod door;
+mod detached;
 mod server;
 mod tables;
 mod worker;
@@ -82,9 +82,9 @@ mod _core {
     /// Inputs and outputs of an ONNX file, as JSON.
     #[pyfunction]
     fn describe_onnx(py: Python<'_>, library: &str, path: &str) -> PyResult<String> {
-        super::door::detached(py, || {
+        super::detached::detached(py, || {
             let signature = alipes_server::compose::describe_onnx(library, path);
-            signature.map_err(super::door::Failure::Load)
+            signature.map_err(super::detached::Failure::Load)
         })
     }
 }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::control::Control;
-use crate::door::{Failure, detached};
+use crate::detached::{Failure, detached};
 
 /// Longest wait that is honoured as such; a larger one would overflow the clock.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -16,7 +16,7 @@ use alipes_shared_memory::Held;
 use bytes::Bytes;
 
 /// What of the budget is kept back for requests that are not large, so that they still pass beside those that are.
-const KEPT_SHARE: u64 = 8;
+const RESERVED_SHARE: u64 = 8;
 
 /// Bytes that are taken, and how many may be.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Budget {
 
     /// What may be in use, a body of so many bytes included.
     fn ceiling(&self, bytes: u64) -> u64 {
-        if bytes > BUDGET_LARGE_BYTES { self.limit - self.limit / KEPT_SHARE } else { self.limit }
+        if bytes > BUDGET_LARGE_BYTES { self.limit - self.limit / RESERVED_SHARE } else { self.limit }
     }
 
     fn take(&self, more: u64, whole: u64) -> Result<(), InferError> {
@@ -110,11 +110,11 @@ impl Charge {
         if bytes > BUDGET_FREE_BYTES && budget.is_overrun() {
             return Err(budget.exhausted("an answer", bytes));
         }
-        Ok(Charge::of_taken(budget, bytes))
+        Ok(Charge::unchecked(budget, bytes))
     }
 
     /// Counts so many bytes that take the place of others, whatever else is in use.
-    pub fn of_taken(budget: &Arc<Budget>, bytes: u64) -> Charge {
+    pub fn unchecked(budget: &Arc<Budget>, bytes: u64) -> Charge {
         if bytes <= BUDGET_FREE_BYTES {
             return Charge::default();
         }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_given_back() {
+    fn charged_bytes_are_released() {
         let budget = Budget::new(LIMIT);
         let mut charge = grown(&budget, 10_000).unwrap();
         charge.grow(&budget, 9_000).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_limit_nothing_more_is_taken() {
+    fn nothing_is_charged_over_the_limit() {
         let budget = Budget::new(LIMIT);
         let held = grown(&budget, 6 << 20).unwrap();
         let refused = grown(&budget, 2 << 20).unwrap_err();
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn large_bodies_leave_room_for_others_and_small_ones_are_free() {
         let budget = Budget::new(LIMIT);
-        let large = grown(&budget, (LIMIT - LIMIT / KEPT_SHARE) as usize).unwrap();
+        let large = grown(&budget, (LIMIT - LIMIT / RESERVED_SHARE) as usize).unwrap();
         assert!(grown(&budget, BUDGET_LARGE_BYTES as usize + 1).is_err());
         let others = [grown(&budget, BUDGET_LARGE_BYTES as usize), grown(&budget, 5000)];
         assert!(others.iter().all(Result::is_ok));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_may_overrun_the_limit_and_while_it_does_nothing_else_is_taken_in() {
+    fn one_answer_may_overrun_the_limit_and_stops_admission() {
         let budget = Budget::new(LIMIT);
         let mut small = InferRequest { inputs: vec![tensor("a", 4)], ..InferRequest::default() };
         let mut first = [tensor("a", LIMIT as usize + 1)];

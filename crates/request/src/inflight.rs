@@ -20,10 +20,10 @@ pub struct Inflight {
 }
 
 /// Counts one request until it is dropped.
-pub struct Guest<'a>(&'a Inflight);
+pub struct Admission<'a>(&'a Inflight);
 
 /// Counts one request until it is dropped, wherever it is kept.
-pub struct OwnedGuest(Arc<Inflight>);
+pub struct OwnedAdmission(Arc<Inflight>);
 
 impl Inflight {
     /// Admits a request.
@@ -31,8 +31,8 @@ impl Inflight {
     /// # Errors
     ///
     /// `Unavailable` once closed.
-    pub fn enter(&self) -> Result<Guest<'_>, InferError> {
-        self.count_in().map(|()| Guest(self))
+    pub fn enter(&self) -> Result<Admission<'_>, InferError> {
+        self.count_in().map(|()| Admission(self))
     }
 
     /// Admits a request that outlives the call which brought it.
@@ -40,8 +40,8 @@ impl Inflight {
     /// # Errors
     ///
     /// As for `enter`.
-    pub fn enter_owned(self: &Arc<Self>) -> Result<OwnedGuest, InferError> {
-        self.count_in().map(|()| OwnedGuest(Arc::clone(self)))
+    pub fn enter_owned(self: &Arc<Self>) -> Result<OwnedAdmission, InferError> {
+        self.count_in().map(|()| OwnedAdmission(Arc::clone(self)))
     }
 
     fn count_in(&self) -> Result<(), InferError> {
@@ -83,13 +83,13 @@ impl Inflight {
     }
 }
 
-impl Drop for Guest<'_> {
+impl Drop for Admission<'_> {
     fn drop(&mut self) {
         self.0.count_out();
     }
 }
 
-impl Drop for OwnedGuest {
+impl Drop for OwnedAdmission {
     fn drop(&mut self) {
         self.0.count_out();
     }
@@ -102,13 +102,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_closed_door_refuses_and_waits_for_those_inside() {
+    fn a_closed_counter_refuses_and_waits_for_admitted_requests() {
         let inflight = Inflight::default();
-        let guest = inflight.enter().unwrap();
+        let admission = inflight.enter().unwrap();
         inflight.close();
         assert_eq!(inflight.enter().err().unwrap().code, Code::Unavailable);
         assert!(!inflight.wait_empty(alipes_clock::now()));
-        drop(guest);
+        drop(admission);
         assert!(inflight.wait_empty(alipes_clock::now() + Duration::from_secs(5)));
     }
 }

@@ -244,13 +244,13 @@ impl Drop for Caller {
 pub struct Responses {
     mailbox: Arc<Mailbox>,
     caller: Caller,
-    taken: VecDeque<Response>,
+    arrived: VecDeque<Response>,
     ended: bool,
 }
 
 impl Responses {
     pub(super) fn new(mailbox: Arc<Mailbox>, caller: Caller) -> Responses {
-        Responses { mailbox, caller, taken: VecDeque::new(), ended: false }
+        Responses { mailbox, caller, arrived: VecDeque::new(), ended: false }
     }
 
     /// The next response; none after the last. What is given counts as taken, so the model may give more.
@@ -263,10 +263,10 @@ impl Responses {
         if self.ended {
             return Poll::Ready(None);
         }
-        if self.taken.is_empty() {
-            ready!(self.mailbox.poll_take(context, &mut self.taken));
+        if self.arrived.is_empty() {
+            ready!(self.mailbox.poll_take(context, &mut self.arrived));
         }
-        let Some(response) = self.taken.pop_front() else { return Poll::Ready(None) };
+        let Some(response) = self.arrived.pop_front() else { return Poll::Ready(None) };
         self.ended = response.last;
         if let Some(answer) = &response.answer {
             self.caller.consumed(1, answer.as_ref().map_or(0, |reply| reply.bytes()));
@@ -326,13 +326,13 @@ mod tests {
 
     /// Takes what has arrived: tags, whether there was an answer, whether it was the last.
     fn take(mailbox: &Mailbox) -> Vec<(u64, bool, bool)> {
-        let mut taken = VecDeque::new();
-        block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut taken)));
-        taken.into_iter().map(|response| (response.tag, response.answer.is_some(), response.last)).collect()
+        let mut arrived = VecDeque::new();
+        block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut arrived)));
+        arrived.into_iter().map(|response| (response.tag, response.answer.is_some(), response.last)).collect()
     }
 
     #[test]
-    fn responses_come_in_order_and_are_counted_as_they_are_taken() {
+    fn responses_arrive_in_order_and_count_until_read() {
         let (mut responder, mut responses) = Responder::stream();
         let seen = Seen::default();
         responder.observe(seen.clone());
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_share_a_mailbox_are_told_apart() {
+    fn tags_distinguish_requests_of_one_mailbox() {
         let mailbox = Mailbox::new();
         let (mut one, _caller) = Responder::into_mailbox(&mailbox, 1);
         let (two, _other) = Responder::into_mailbox(&mailbox, 2);
@@ -367,16 +367,16 @@ mod tests {
     }
 
     #[test]
-    fn responses_are_counted_while_they_wait_to_be_taken_and_sent() {
+    fn responses_count_while_they_wait() {
         let budget = Budget::new(1);
         let mailbox = Mailbox::counted(Arc::clone(&budget));
         let (responder, _caller) = Responder::into_mailbox(&mailbox, 1);
         AnswerBatch::default().add(responder, reply(10_000));
         assert_eq!(budget.used(), 10_000);
-        let mut taken = VecDeque::new();
-        block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut taken)));
+        let mut arrived = VecDeque::new();
+        block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut arrived)));
         assert_eq!(budget.used(), 10_000);
-        drop(taken);
+        drop(arrived);
         assert_eq!(budget.used(), 0);
     }
 
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_request_is_told_to_its_caller_and_a_dismissed_one_is_not() {
+    fn a_lost_request_fails_and_a_dismissed_one_does_not() {
         let mailbox = Mailbox::new();
         let (dismissed, _caller) = Responder::into_mailbox(&mailbox, 1);
         let (lost, _other) = Responder::into_mailbox(&mailbox, 2);

@@ -23,14 +23,14 @@ pub struct Order {
 struct Line {
     /// The number of the request that is first in line.
     first: u64,
-    places: VecDeque<Kept>,
+    places: VecDeque<HeldAnswers>,
     /// Somebody hands on what may go, and looks again before leaving.
     moving: bool,
 }
 
 /// What one request has been answered out of turn.
 #[derive(Default)]
-struct Kept {
+struct HeldAnswers {
     answers: VecDeque<Bound>,
     over: bool,
 }
@@ -75,7 +75,7 @@ impl Order {
     pub fn join(self: &Arc<Self>) -> Place {
         let mut line = self.line.lock();
         let number = line.first + line.places.len() as u64;
-        line.places.push_back(Kept::default());
+        line.places.push_back(HeldAnswers::default());
         Place(Ticket { order: Arc::clone(self), number })
     }
 
@@ -83,9 +83,9 @@ impl Order {
         let mut line = self.line.lock();
         // A place that was given up has nothing to say any more, whoever still speaks for it.
         let place = number.checked_sub(line.first).and_then(|place| usize::try_from(place).ok());
-        let Some(kept) = place.and_then(|place| line.places.get_mut(place)) else { return };
-        kept.answers.extend(answer);
-        kept.over |= last;
+        let Some(held) = place.and_then(|place| line.places.get_mut(place)) else { return };
+        held.answers.extend(answer);
+        held.over |= last;
         if mem::replace(&mut line.moving, true) {
             return;
         }
@@ -150,7 +150,7 @@ mod tests {
         outgoing.send();
     }
 
-    fn told(requests: &mut [(Option<Responder>, oneshot::Receiver<Answer>)]) -> Vec<bool> {
+    fn answered(requests: &mut [(Option<Responder>, oneshot::Receiver<Answer>)]) -> Vec<bool> {
         requests.iter_mut().map(|(_, answer)| answer.try_recv().is_ok()).collect()
     }
 
@@ -160,9 +160,9 @@ mod tests {
         let mut three = requests(&order, 3);
         finish(&mut three[1].0);
         finish(&mut three[2].0);
-        assert_eq!(told(&mut three), [false; 3]);
+        assert_eq!(answered(&mut three), [false; 3]);
         finish(&mut three[0].0);
-        assert_eq!(told(&mut three), [true; 3]);
+        assert_eq!(answered(&mut three), [true; 3]);
         let line = order.line.lock();
         assert_eq!((line.first, line.places.len()), (3, 0));
     }
@@ -174,7 +174,7 @@ mod tests {
         finish(&mut three[2].0);
         three[0].0 = None;
         three[1].0.take().expect("it was not answered").dismiss();
-        assert_eq!(told(&mut three), [false, false, true]);
+        assert_eq!(answered(&mut three), [false, false, true]);
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub struct Responder {
 
 enum Way {
     /// The caller waits for one answer. A model that gives several is not refused before the last.
-    One { sender: oneshot::Sender<Answer>, kept: Option<Box<Kept>> },
+    One { sender: oneshot::Sender<Answer>, held: Option<Box<HeldAnswer>> },
     /// The caller takes any number.
     Many(mailbox::Sender),
     /// There is no caller.
@@ -70,7 +70,7 @@ enum Way {
 }
 
 /// What a caller who waits for one answer has been given so far.
-struct Kept {
+struct HeldAnswer {
     first: Answer,
     responses: u32,
 }
@@ -80,7 +80,7 @@ impl Responder {
     pub fn unary() -> (Responder, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
         (
-            Responder { way: Way::One { sender, kept: None }, home: completion::current(), keep: None, place: None },
+            Responder { way: Way::One { sender, held: None }, home: completion::current(), keep: None, place: None },
             receiver,
         )
     }
@@ -204,7 +204,7 @@ impl Completion {
 /// Gives a request its only answer at once. For one that runs alone and holds no lock; see [`AnswerBatch`] for batches.
 pub fn answer_one(responder: Responder, answer: Answer) {
     let completion = match responder.way {
-        Way::One { sender, kept } => Completion::One(sender, only(kept, Some(answer))),
+        Way::One { sender, held } => Completion::One(sender, only(held, Some(answer))),
         Way::Many(sender) => Completion::Last(sender, Some(answer)),
         Way::Nobody => return,
     };
@@ -244,8 +244,8 @@ impl AnswerBatch {
     /// Gives a request an answer that others follow, be it only the end.
     pub fn respond(&mut self, responder: &mut Responder, answer: Answer) {
         match &mut responder.way {
-            Way::One { kept: Some(kept), .. } => kept.responses += 1,
-            Way::One { kept, .. } => *kept = Some(Box::new(Kept { first: answer, responses: 1 })),
+            Way::One { held: Some(held), .. } => held.responses += 1,
+            Way::One { held, .. } => *held = Some(Box::new(HeldAnswer { first: answer, responses: 1 })),
             Way::Many(sender) => {
                 responder.keep = None;
                 let completion = Completion::Next(sender.post(), answer);
@@ -260,7 +260,7 @@ impl AnswerBatch {
 
     fn end(&mut self, responder: Responder, answer: Option<Answer>) {
         let completion = match responder.way {
-            Way::One { sender, kept } => Completion::One(sender, only(kept, answer)),
+            Way::One { sender, held } => Completion::One(sender, only(held, answer)),
             Way::Many(sender) => Completion::Last(sender, answer),
             Way::Nobody => return,
         };
@@ -316,12 +316,12 @@ impl AnswerBatch {
 }
 
 /// The one answer of a caller who waits for one.
-fn only(kept: Option<Box<Kept>>, last: Option<Answer>) -> Answer {
-    match (kept, last) {
+fn only(held: Option<Box<HeldAnswer>>, last: Option<Answer>) -> Answer {
+    match (held, last) {
         (None, Some(answer)) => answer,
-        (Some(kept), None) if kept.responses == 1 => kept.first,
-        (kept, last) => {
-            let responses = kept.map_or(0, |kept| kept.responses) + u32::from(last.is_some());
+        (Some(held), None) if held.responses == 1 => held.first,
+        (held, last) => {
+            let responses = held.map_or(0, |held| held.responses) + u32::from(last.is_some());
             let text = format!("expected a single response, got {responses}");
             Err(InferError::internal(text).at(Origin::Model))
         }
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_of_one_answer_is_told_how_many_there_were() {
+    fn a_unary_caller_learns_the_number_of_responses() {
         for responses in [0, 2, 3] {
             let (mut responder, mut answer) = Responder::unary();
             let mut outgoing = AnswerBatch::default();
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn no_caller_is_taken_for_gone_where_a_task_has_used_up_its_budget() {
+    fn a_caller_is_present_when_its_task_has_no_budget_left() {
         let seen = Count::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let watching = seen.clone();

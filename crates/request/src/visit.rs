@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 /// A tensor that the server keeps for a sequence.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct StateTensor {
     /// Sizes, with the batch dimension where the model batches.
     pub shape: Shape,
     /// Row-major bytes.
@@ -18,7 +18,7 @@ pub enum Visit {
     /// Answers with them, as bytes.
     Take,
     /// Replaces them.
-    Put(Box<[Kept]>),
+    Put(Box<[StateTensor]>),
     /// Ends the sequence.
     End,
 }

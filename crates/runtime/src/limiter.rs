@@ -21,11 +21,11 @@ pub struct Limiter(Mutex<Book>);
 struct Book {
     arbiter: Arbiter,
     /// By the numbers that the arbiter gave.
-    seats: Vec<Seat>,
+    members: Vec<Member>,
 }
 
 #[derive(Default)]
-struct Seat {
+struct Member {
     /// Who is driven on, while it waits. It keeps its version, as every run does: its requests are nobody else's.
     run: Option<Run>,
     /// What was granted is being used.
@@ -38,7 +38,7 @@ impl Limiter {
     /// A limiter with these limits; of what is not listed there is as much as one instance takes at most.
     pub fn new(limits: &[ResourceSpec]) -> Limiter {
         let limits = limits.iter().map(|limit| (limit.name.clone(), limit.count));
-        Limiter(Mutex::new(Book { arbiter: Arbiter::new(limits), seats: Vec::new() }))
+        Limiter(Mutex::new(Book { arbiter: Arbiter::new(limits), members: Vec::new() }))
     }
 }
 
@@ -49,15 +49,15 @@ impl Book {
     }
 
     fn wait(&mut self, member: usize, model: &Arc<ModelVersion>, instance: usize) {
-        self.seats[member].run = Some(Run { model: Arc::clone(model), instance });
+        self.members[member].run = Some(Run { model: Arc::clone(model), instance });
         self.arbiter.ask(member);
     }
 
     /// A member that was let in, to be driven on.
     fn run(&mut self, member: usize) -> Option<Run> {
-        let seat = &mut self.seats[member];
-        seat.ready = true;
-        seat.run.take()
+        let entry = &mut self.members[member];
+        entry.ready = true;
+        entry.run.take()
     }
 }
 
@@ -97,10 +97,10 @@ impl Limited {
     pub fn ask(&self, model: &Arc<ModelVersion>, instance: usize) -> bool {
         let Some(member) = self.member(instance) else { return true };
         let mut book = self.limiter.0.lock();
-        if mem::take(&mut book.seats[member].ready) {
+        if mem::take(&mut book.members[member].ready) {
             return true;
         }
-        if mem::take(&mut book.seats[member].used) {
+        if mem::take(&mut book.members[member].used) {
             book.arbiter.release(member, true);
         }
         book.wait(member, model, instance);
@@ -109,7 +109,7 @@ impl Limited {
         if let Some(at) = at {
             granted.swap_remove(at);
             // Not the last that keeps the version, so that nothing ends here.
-            book.seats[member].run = None;
+            book.members[member].run = None;
         }
         start(book, &granted);
         at.is_some()
@@ -118,7 +118,7 @@ impl Limited {
     /// What a claimed instance was granted is being used: when it asks next, it has executed.
     pub fn note_use(&self, instance: usize) {
         if let Some(member) = self.member(instance) {
-            self.limiter.0.lock().seats[member].used = true;
+            self.limiter.0.lock().members[member].used = true;
         }
     }
 
@@ -126,7 +126,7 @@ impl Limited {
     pub fn end_use(&self, instance: usize, executed: bool) {
         let Some(member) = self.member(instance) else { return };
         let mut book = self.limiter.0.lock();
-        (book.seats[member].used, book.seats[member].ready) = (false, false);
+        (book.members[member].used, book.members[member].ready) = (false, false);
         book.arbiter.release(member, executed);
         let granted = book.let_in();
         start(book, &granted);
@@ -184,10 +184,10 @@ impl Limiter {
         let demands: Vec<Demand> = limit.resources.iter().map(demand).collect();
         let mut book = self.0.lock();
         let member = book.arbiter.admit(&demands, limit.priority).map_err(|error| InferError::invalid(text(&error)))?;
-        if book.seats.len() <= member {
-            book.seats.resize_with(member + 1, Seat::default);
+        if book.members.len() <= member {
+            book.members.resize_with(member + 1, Member::default);
         }
-        book.seats[member] = Seat::default();
+        book.members[member] = Member::default();
         Ok(Some(member))
     }
 }

@@ -135,8 +135,8 @@ impl Registry {
             return false;
         }
         // All are asked before the first answer is waited for.
-        let asked: Vec<_> = versions().filter_map(|version| version.ask_ready()).collect();
-        for answer in asked {
+        let answers: Vec<_> = versions().filter_map(|version| version.ask_ready()).collect();
+        for answer in answers {
             if !answer.await {
                 return false;
             }

@@ -8,9 +8,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use alipes_scheduler::sequence::{Hold, SequencePolicy, SequenceQueue, Strategy};
+use alipes_scheduler::sequence::{SequencePolicy, SequenceQueue, StartThreshold, Strategy};
 use alipes_scheduler::{
-    DynamicPolicy, Membership, ModelQueue, Next, Priorities, QueuePolicy, Scheduler, Seat, SequenceId, Work,
+    DynamicPolicy, Membership, ModelQueue, Next, Priorities, QueuePolicy, Scheduler, SequenceId, SlotId, Work,
 };
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -25,14 +25,14 @@ const ROUND: u64 = 8;
 struct Request {
     number: u64,
     deadline: Option<Instant>,
-    seat: Seat,
+    slot_id: SlotId,
     is_start: bool,
     _rest: [u64; 36],
 }
 
 impl Request {
     fn new(number: u64) -> Request {
-        Request { number, deadline: None, seat: Seat::default(), is_start: false, _rest: [0; 36] }
+        Request { number, deadline: None, slot_id: SlotId::default(), is_start: false, _rest: [0; 36] }
     }
 }
 
@@ -66,12 +66,12 @@ impl Work for Request {
         Membership { start: self.is_start, end: false }
     }
 
-    fn take_seat(&mut self, seat: Seat) {
-        self.seat = seat;
+    fn assign_slot(&mut self, slot_id: SlotId) {
+        self.slot_id = slot_id;
     }
 
-    fn seat(&self) -> Seat {
-        self.seat
+    fn slot_id(&self) -> SlotId {
+        self.slot_id
     }
 }
 
@@ -127,7 +127,7 @@ fn sequences(criterion: &mut Criterion, name: &str, strategy: impl Fn(u32) -> St
         let policy = SequencePolicy {
             strategy: strategy(count as u32),
             max_idle: Duration::from_secs(60),
-            hold: Hold::default(),
+            hold: StartThreshold::default(),
         };
         let mut queue = SequenceQueue::new(policy, 1);
         let mut batch = Vec::new();

@@ -9,8 +9,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use alipes_scheduler::sequence::{Hold, SequencePolicy, SequenceQueue, Strategy};
-use alipes_scheduler::{DynamicPolicy, Effect, Membership, Next, Seat, SequenceId, Work};
+use alipes_scheduler::sequence::{SequencePolicy, SequenceQueue, StartThreshold, Strategy};
+use alipes_scheduler::{DynamicPolicy, Effect, Membership, Next, SequenceId, SlotId, Work};
 
 const ACTIVE: u64 = 16;
 const PASSES: u64 = 50_000;
@@ -19,7 +19,7 @@ const PASSES: u64 = 50_000;
 struct Request {
     sequence: u64,
     start: bool,
-    seat: Seat,
+    slot_id: SlotId,
 }
 
 impl Work for Request {
@@ -43,12 +43,12 @@ impl Work for Request {
         Membership { start: self.start, end: false }
     }
 
-    fn take_seat(&mut self, seat: Seat) {
-        self.seat = seat;
+    fn assign_slot(&mut self, slot_id: SlotId) {
+        self.slot_id = slot_id;
     }
 
-    fn seat(&self) -> Seat {
-        self.seat
+    fn slot_id(&self) -> SlotId {
+        self.slot_id
     }
 }
 
@@ -56,7 +56,7 @@ impl Work for Request {
 fn pass(queue: &mut SequenceQueue<Request>, now: Instant, start: bool, sequences: impl Iterator<Item = u64>) {
     let mut claimed = false;
     for sequence in sequences {
-        let request = Request { sequence, start, seat: Seat::default() };
+        let request = Request { sequence, start, slot_id: SlotId::default() };
         claimed |= queue.submit(now, request).expect("it goes on") == Effect::Start(0);
     }
     let mut batch = Vec::new();
@@ -70,7 +70,7 @@ fn pass(queue: &mut SequenceQueue<Request>, now: Instant, start: bool, sequences
 fn cost(live: u64) -> Duration {
     let batching = DynamicPolicy { max_batch_size: ACTIVE as u32, ..DynamicPolicy::default() };
     let strategy = Strategy::Oldest { max_candidate_sequences: live as u32, batching };
-    let policy = SequencePolicy { strategy, max_idle: Duration::from_secs(3600), hold: Hold::default() };
+    let policy = SequencePolicy { strategy, max_idle: Duration::from_secs(3600), hold: StartThreshold::default() };
     let mut queue = SequenceQueue::new(policy, 1);
     let now = Instant::now();
     pass(&mut queue, now, true, 1..=live);

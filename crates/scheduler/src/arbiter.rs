@@ -50,7 +50,7 @@ pub struct Arbiter {
     /// In the order in which they are looked at.
     waiting: BTreeSet<Place>,
     /// Who asks later comes later among equals.
-    asked: u64,
+    arrival: u64,
     /// Where the one stood that was let in last: nobody who asks stands before it.
     floor: u64,
 }
@@ -59,7 +59,7 @@ pub struct Arbiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     turns: u64,
-    asked: u64,
+    arrival: u64,
     member: usize,
 }
 
@@ -121,8 +121,8 @@ impl Arbiter {
     pub fn dismiss(&mut self, number: usize) {
         let Some(member) = &mut self.members[number] else { return };
         member.leaving = true;
-        if let Some(asked) = member.waiting.take() {
-            self.waiting.remove(&Place { turns: member.turns, asked, member: number });
+        if let Some(arrival) = member.waiting.take() {
+            self.waiting.remove(&Place { turns: member.turns, arrival, member: number });
         }
         if member.granted == 0 {
             self.members[number] = None;
@@ -134,10 +134,10 @@ impl Arbiter {
     pub fn ask(&mut self, number: usize) {
         let Some(member) = self.members[number].as_mut().filter(|member| !member.leaving) else { return };
         if member.waiting.is_none() {
-            self.asked += 1;
+            self.arrival += 1;
             member.turns = member.turns.max(self.floor);
-            member.waiting = Some(self.asked);
-            self.waiting.insert(Place { turns: member.turns, asked: self.asked, member: number });
+            member.waiting = Some(self.arrival);
+            self.waiting.insert(Place { turns: member.turns, arrival: self.arrival, member: number });
         }
     }
 
@@ -152,9 +152,9 @@ impl Arbiter {
         }
         // Where it waits already its place is taken, and it moves back from there.
         let moved = if executed { member.priority } else { 0 };
-        if let Some(asked) = member.waiting {
-            self.waiting.remove(&Place { turns: member.turns, asked, member: number });
-            self.waiting.insert(Place { turns: member.turns + moved, asked, member: number });
+        if let Some(arrival) = member.waiting {
+            self.waiting.remove(&Place { turns: member.turns, arrival, member: number });
+            self.waiting.insert(Place { turns: member.turns + moved, arrival, member: number });
         }
         member.turns += moved;
         if member.leaving && member.granted == 0 {
@@ -165,13 +165,13 @@ impl Arbiter {
 
     /// Lets in the first of those that wait for whom everything is there.
     pub fn let_in(&mut self) -> Option<usize> {
-        let mut kept: Vec<usize> = Vec::new();
+        let mut reserved: Vec<usize> = Vec::new();
         let place = *self.waiting.iter().find(|place| {
             let Some(member) = &self.members[place.member] else { return false };
             let lacks = |&(pool, count): &(usize, u32)| self.pools[pool].used + count > self.total(pool);
-            let fits = member.takes.iter().all(|take| !lacks(take) && !kept.contains(&take.0));
+            let fits = member.takes.iter().all(|take| !lacks(take) && !reserved.contains(&take.0));
             if !fits {
-                kept.extend(member.takes.iter().map(|(pool, _)| pool));
+                reserved.extend(member.takes.iter().map(|(pool, _)| pool));
             }
             fits
         })?;
@@ -194,9 +194,9 @@ impl Arbiter {
     }
 
     fn pools_in_use(&self) -> impl Iterator<Item = &Pool> {
-        let taken =
+        let is_held =
             |number: usize| self.members.iter().flatten().any(|one| one.takes.iter().any(|take| take.0 == number));
-        self.pools.iter().enumerate().filter(move |(number, _)| taken(*number)).map(|(_, pool)| pool)
+        self.pools.iter().enumerate().filter(move |(number, _)| is_held(*number)).map(|(_, pool)| pool)
     }
 
     fn pool(&mut self, name: &str, global: bool) -> usize {

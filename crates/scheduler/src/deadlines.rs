@@ -11,7 +11,7 @@ use std::time::Instant;
 use slab::Slab;
 
 /// Stale entries that are kept whatever the others are: to sweep a short heap would gain nothing.
-const KEPT_STALE: usize = 64;
+const STALE_ALLOWANCE: usize = 64;
 
 /// Deadlines, each with what is to be found again when it has come. A key names one of them until it is forgotten.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl<T> Deadlines<T> {
     pub(crate) fn forget(&mut self, key: usize) {
         self.watched.remove(key);
         let Deadlines { heap, watched, .. } = self;
-        if heap.len() > 2 * watched.len() + KEPT_STALE {
+        if heap.len() > 2 * watched.len() + STALE_ALLOWANCE {
             heap.retain(|entry| is_live(watched, entry));
         }
         self.clear_top();
@@ -118,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_not_kept_for_ever() {
+    fn forgotten_deadlines_leave_the_heap() {
         let (mut deadlines, now) = (Deadlines::default(), Instant::now());
         deadlines.watch(now, 0);
         for number in 1..10_000 {
             let key = deadlines.watch(now + Duration::from_secs(number), number);
             deadlines.forget(key);
-            assert!(deadlines.heap.len() <= 2 + KEPT_STALE);
+            assert!(deadlines.heap.len() <= 2 + STALE_ALLOWANCE);
         }
         assert_eq!(deadlines.first(), Some((now, &0)));
     }

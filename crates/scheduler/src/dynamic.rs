@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::levels::{Levels, Rank, Spot};
 use crate::policy::DynamicPolicy;
-use crate::scheduler::{Next, Turn};
+use crate::scheduler::{Context, Next};
 use crate::why::{Outlook, Why};
 use crate::work::{Reason, Refused, Work};
 
@@ -90,8 +90,8 @@ impl<W: Work> Dynamic<W> {
         self.pending = Pending::default();
     }
 
-    pub(crate) fn next(&mut self, turn: &mut Turn<'_, W>, batch: &mut Vec<W>) -> Next {
-        match self.decide(turn) {
+    pub(crate) fn next(&mut self, context: &mut Context<'_, W>, batch: &mut Vec<W>) -> Next {
+        match self.decide(context) {
             Decision::Take { requests, .. } => {
                 for _ in 0..requests {
                     let Some(first) = self.queue.first() else { break };
@@ -106,9 +106,9 @@ impl<W: Work> Dynamic<W> {
     }
 
     /// When the head of the queue is to be taken, and why; `None` if nothing waits.
-    pub(crate) fn outlook(&mut self, turn: &mut Turn<'_, W>) -> Option<Outlook> {
-        match self.decide(turn) {
-            Decision::Take { requests, why } => Some(Outlook { due: turn.now, requests, why }),
+    pub(crate) fn outlook(&mut self, context: &mut Context<'_, W>) -> Option<Outlook> {
+        match self.decide(context) {
+            Decision::Take { requests, why } => Some(Outlook { due: context.now, requests, why }),
             Decision::Wait { until } => {
                 Some(Outlook { due: until, requests: self.pending.requests, why: Why::Company })
             }
@@ -149,22 +149,22 @@ impl<W: Work> Dynamic<W> {
     /// A preferred size goes at once while the delay runs, or when there is none. Otherwise everything that fits goes
     /// as soon as waiting is over or pointless: the delay has passed, no company can come any more (`stopping`), the
     /// next request cannot join, or no larger preferred size is left to wait for.
-    fn decide(&mut self, turn: &mut Turn<'_, W>) -> Decision {
-        self.expire(turn.now, turn.refused);
-        if self.is_held(turn.stopping) {
+    fn decide(&mut self, context: &mut Context<'_, W>) -> Decision {
+        self.expire(context.now, context.refused);
+        if self.is_held(context.stopping) {
             return Decision::Nothing;
         }
-        self.extend_pending(turn);
+        self.extend_pending(context);
         let Pending { oldest: Some(oldest), best, closed, rows, requests, .. } = self.pending else {
             return Decision::Nothing;
         };
         let delay = self.policy.max_queue_delay;
         let until = oldest + delay;
-        let patient = turn.now < until && !turn.stopping;
+        let patient = context.now < until && !context.stopping;
         match best {
             Some((requests, why)) if patient || delay.is_zero() => Decision::Take { requests, why },
             _ if patient && closed.is_none() && rows < u64::from(self.largest_preferred) => Decision::Wait { until },
-            _ => Decision::Take { requests, why: self.why_all(turn.stopping, patient) },
+            _ => Decision::Take { requests, why: self.why_all(context.stopping, patient) },
         }
     }
 
@@ -197,7 +197,7 @@ impl<W: Work> Dynamic<W> {
     }
 
     /// Looks at the requests that arrived since the last look, up to the first one that cannot join.
-    fn extend_pending(&mut self, turn: &mut Turn<'_, W>) {
+    fn extend_pending(&mut self, context: &mut Context<'_, W>) {
         loop {
             let flooded = self.is_flooded();
             if flooded != self.pending.flooded {
@@ -208,9 +208,9 @@ impl<W: Work> Dynamic<W> {
             }
             let last = self.pending.last;
             let Some(spot) = last.map_or_else(|| self.queue.first(), |last| self.queue.behind(last)) else { return };
-            if turn.any_gone && self.queue.get(spot).work.is_cancelled() {
+            if context.any_gone && self.queue.get(spot).work.is_cancelled() {
                 let work = self.queue.remove(spot);
-                turn.refused.push(Refused { work, reason: Reason::Cancelled });
+                context.refused.push(Refused { work, reason: Reason::Cancelled });
                 continue;
             }
             self.look_at(spot);

@@ -22,11 +22,11 @@ struct Order {
     /// The instance at each place.
     at: Vec<usize>,
     /// By number: where the instance stands, and whether it is claimed.
-    seats: Vec<Seat>,
+    states: Vec<InstanceState>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Seat {
+struct InstanceState {
     /// None for one that is gone, or goes when it is given back.
     place: Option<usize>,
     claimed: bool,
@@ -59,20 +59,20 @@ impl Instances {
     pub fn claimed(&self) -> usize {
         match &self.order {
             None => self.count - self.idle(),
-            Some(order) => order.seats.iter().filter(|seat| seat.claimed).count(),
+            Some(order) => order.states.iter().filter(|state| state.claimed).count(),
         }
     }
 
     /// Whether an instance is out of service: gone, or to go when it is given back.
     pub fn is_retired(&self, instance: usize) -> bool {
-        self.order.as_ref().is_some_and(|order| order.seats[instance].place.is_none())
+        self.order.as_ref().is_some_and(|order| order.states[instance].place.is_none())
     }
 
     /// Whether a number can be given to a new instance: nobody has it, or the one that had it is gone.
     pub fn is_free(&self, instance: usize) -> bool {
         match &self.order {
             None => instance >= self.count,
-            Some(order) => order.seats.get(instance).is_none_or(|seat| !seat.claimed && seat.place.is_none()),
+            Some(order) => order.states.get(instance).is_none_or(|state| !state.claimed && state.place.is_none()),
         }
     }
 
@@ -84,7 +84,7 @@ impl Instances {
         let place = index * WORD + bit;
         let Some(order) = &mut self.order else { return Some(place) };
         let instance = order.at[place];
-        order.seats[instance].claimed = true;
+        order.states[instance].claimed = true;
         Some(instance)
     }
 
@@ -97,10 +97,10 @@ impl Instances {
             assert!(instance < self.count, "there is no instance {instance} of {}", self.count);
             return self.mark(instance);
         };
-        let seat = &mut order.seats[instance];
-        assert!(seat.claimed, "instance {instance} was released twice");
-        seat.claimed = false;
-        if let Some(place) = seat.place {
+        let state = &mut order.states[instance];
+        assert!(state.claimed, "instance {instance} was released twice");
+        state.claimed = false;
+        if let Some(place) = state.place {
             self.mark(place);
         }
     }
@@ -112,26 +112,28 @@ impl Instances {
     /// # Panics
     /// If an instance is named twice.
     pub fn rearrange(&mut self, instances: &[usize]) {
-        let mut seats = self.seats();
+        let mut states = self.states();
         let numbers = instances.iter().map(|number| number + 1).max().unwrap_or(0);
-        seats.resize(numbers.max(seats.len()), Seat::default());
+        states.resize(numbers.max(states.len()), InstanceState::default());
         self.idle = words(instances.len());
         self.count = instances.len();
         for (place, &instance) in instances.iter().enumerate() {
-            let seat = &mut seats[instance];
-            assert!(seat.place.replace(place).is_none(), "instance {instance} is named twice");
-            if !seat.claimed {
+            let state = &mut states[instance];
+            assert!(state.place.replace(place).is_none(), "instance {instance} is named twice");
+            if !state.claimed {
                 self.mark(place);
             }
         }
-        self.order = Some(Box::new(Order { at: instances.to_vec(), seats }));
+        self.order = Some(Box::new(Order { at: instances.to_vec(), states }));
     }
 
     /// Who is claimed, by number; places are yet to be given.
-    fn seats(&self) -> Vec<Seat> {
+    fn states(&self) -> Vec<InstanceState> {
         match &self.order {
-            None => (0..self.count).map(|place| Seat { place: None, claimed: !self.is_marked(place) }).collect(),
-            Some(order) => order.seats.iter().map(|seat| Seat { place: None, ..*seat }).collect(),
+            None => {
+                (0..self.count).map(|place| InstanceState { place: None, claimed: !self.is_marked(place) }).collect()
+            }
+            Some(order) => order.states.iter().map(|state| InstanceState { place: None, ..*state }).collect(),
         }
     }
 
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_instance_that_is_left_out_is_gone_once_it_is_given_back() {
+    fn a_claimed_instance_retires_at_its_release() {
         let mut instances = Instances::new(2);
         assert_eq!(all(&mut instances), [0, 1]);
         instances.rearrange(&[0]);
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_back_before_it_was_given_back_is_claimed_still() {
+    fn a_reinstated_instance_stays_claimed_until_its_release() {
         let mut instances = Instances::new(1);
         assert_eq!(instances.acquire(), Some(0));
         instances.rearrange(&[]);

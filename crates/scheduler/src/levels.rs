@@ -10,7 +10,7 @@ use crate::work::{Reason, Refused, Waiting, Work};
 
 /// Levels that are kept although nobody waits there. A few, so that the levels in use are not built anew for every
 /// request; not all, since there may be as many as there are numbers.
-const KEPT_LEVELS: usize = 16;
+const RETAINED_LEVELS: usize = 16;
 
 /// Which line: first the one of the highest level, and within a level first those that have not waited too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,7 +163,7 @@ impl<W: Work> Levels<W> {
             self.deadlines.forget(watch);
         }
         self.waiting -= 1;
-        if level.len() == 0 && self.levels.len() > KEPT_LEVELS {
+        if level.len() == 0 && self.levels.len() > RETAINED_LEVELS {
             self.levels.remove(&rank.level);
         }
         work

@@ -46,4 +46,4 @@ pub use policy::{DynamicPolicy, Priorities, QueuePolicy, TimeoutAction};
 pub use queue::Queue;
 pub use scheduler::{Next, Scheduler};
 pub use why::{Decision, Explanation, Hold, Outlook, Why};
-pub use work::{Membership, Reason, Refused, Seat, SequenceId, Work};
+pub use work::{Membership, Reason, Refused, SequenceId, SlotId, Work};

@@ -35,7 +35,7 @@ pub enum Next {
 
 /// What a rule has to know when it decides, and where it leaves what is not to be executed.
 #[derive(Debug)]
-pub(crate) struct Turn<'a, W> {
+pub(crate) struct Context<'a, W> {
     pub(crate) now: Instant,
     /// No more company comes.
     pub(crate) stopping: bool,
@@ -110,10 +110,10 @@ impl<W: Work> Scheduler<W> {
 
     /// Fills `batch`, which the caller has cleared, if requests are to run at `now`.
     pub fn next(&mut self, now: Instant, batch: &mut Vec<W>) -> Next {
-        let mut turn = Turn { now, stopping: self.stopping, any_gone: self.gone > 0, refused: &mut self.refused };
+        let mut context = Context { now, stopping: self.stopping, any_gone: self.gone > 0, refused: &mut self.refused };
         match &mut self.rule {
             Rule::Direct(direct) => direct.next(batch),
-            Rule::Dynamic(dynamic) => dynamic.next(&mut turn, batch),
+            Rule::Dynamic(dynamic) => dynamic.next(&mut context, batch),
         }
     }
 
@@ -124,10 +124,10 @@ impl<W: Work> Scheduler<W> {
 
     /// What [`next`](Self::next) will give if nothing else arrives, when and why; `None` if nothing waits.
     pub fn outlook(&mut self, now: Instant) -> Option<Outlook> {
-        let mut turn = Turn { now, stopping: self.stopping, any_gone: self.gone > 0, refused: &mut self.refused };
+        let mut context = Context { now, stopping: self.stopping, any_gone: self.gone > 0, refused: &mut self.refused };
         match &mut self.rule {
             Rule::Direct(direct) => direct.outlook(now),
-            Rule::Dynamic(dynamic) => dynamic.outlook(&mut turn),
+            Rule::Dynamic(dynamic) => dynamic.outlook(&mut context),
         }
     }
 

@@ -54,7 +54,7 @@ pub enum NotPut {
 
 /// A request whose turn it is, and all that it needs.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Turn<S, W> {
+pub struct NextRequest<S, W> {
     /// What the requests before it have left; goes back with [`Streams::give_back`].
     pub state: S,
     /// The request.
@@ -141,7 +141,7 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
     }
 
     /// The next request of a slot that the caller drives; none gives the slot back.
-    pub fn take(&mut self, place: usize) -> Option<Turn<S, W>> {
+    pub fn take(&mut self, place: usize) -> Option<NextRequest<S, W>> {
         let slot = &mut self.slots[place];
         let Some((flags, work)) = slot.line.pop_front() else {
             slot.driven = false;
@@ -152,8 +152,8 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
         };
         self.waiting -= 1;
         slot.away = true;
-        let kept = std::mem::take(&mut slot.state);
-        Some(Turn { state: if flags.start { S::default() } else { kept }, work })
+        let previous = std::mem::take(&mut slot.state);
+        Some(NextRequest { state: if flags.start { S::default() } else { previous }, work })
     }
 
     /// Takes the state back after a turn. Time that a turn took is no silence.

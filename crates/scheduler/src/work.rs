@@ -47,11 +47,11 @@ pub trait Work {
     }
 
     /// The slot that its sequence has; told before the request is put into a batch.
-    fn take_seat(&mut self, _seat: Seat) {}
+    fn assign_slot(&mut self, _slot_id: SlotId) {}
 
     /// The slot that it was told.
-    fn seat(&self) -> Seat {
-        Seat::default()
+    fn slot_id(&self) -> SlotId {
+        SlotId::default()
     }
 }
 
@@ -75,7 +75,7 @@ pub struct Membership {
 
 /// A slot of an instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Seat {
+pub struct SlotId {
     /// Number of the instance.
     pub instance: u32,
     /// Number of the slot among the instance's.

@@ -25,34 +25,34 @@ pub fn best_classes(tensor: &Tensor, batches: bool, classes: usize, labels: &[St
     }
     let rows = if batches { tensor.shape.first().map_or(1, |&rows| usize::try_from(rows).unwrap_or(0)) } else { 1 };
     let width = elements.checked_div(rows).unwrap_or(0);
-    let kept = classes.min(width);
+    let top = classes.min(width);
     let mut data = BytesMut::new();
     if width > 0 {
         let row_bytes = tensor.data.len() / rows;
-        tensor.data.chunks_exact(row_bytes).for_each(|row| sorted(row, kept, labels, &mut data));
+        tensor.data.chunks_exact(row_bytes).for_each(|row| sorted(row, top, labels, &mut data));
     }
-    let sizes = batches.then_some(rows).into_iter().chain([kept]);
+    let sizes = batches.then_some(rows).into_iter().chain([top]);
     let shape: Shape = sizes.map(|size| i64::try_from(size).unwrap_or(i64::MAX)).collect();
     Ok(Tensor { name: tensor.name.clone(), datatype: Datatype::Bytes, shape, data: data.freeze() })
 }
 
-type Sorter = fn(row: &[u8], kept: usize, labels: &[String], data: &mut BytesMut);
+type Sorter = fn(row: &[u8], top: usize, labels: &[String], data: &mut BytesMut);
 
 /// How a row of this datatype is sorted and written; `None` where Triton refuses to.
 fn sorter(datatype: Datatype) -> Option<Sorter> {
     /// One sorter per element type: its size, how it is read, how it is ordered, how it is written.
     macro_rules! sorter_of {
         ($element:ty, $order:expr, $text:expr) => {
-            |row, kept, labels, data| {
+            |row, top, labels, data| {
                 const SIZE: usize = size_of::<$element>();
                 let (elements, _) = row.as_chunks::<SIZE>();
                 let values: Vec<$element> = elements.iter().map(|bytes| <$element>::from_le_bytes(*bytes)).collect();
                 let descending =
                     |&one: &usize, &other: &usize| $order(&values[other], &values[one]).then(one.cmp(&other));
                 let mut indexes: Vec<usize> = (0..values.len()).collect();
-                if kept < indexes.len() {
-                    indexes.select_nth_unstable_by(kept, descending);
-                    indexes.truncate(kept);
+                if top < indexes.len() {
+                    indexes.select_nth_unstable_by(top, descending);
+                    indexes.truncate(top);
                 }
                 indexes.sort_unstable_by(descending);
                 indexes.into_iter().for_each(|index| write_class($text(values[index]), index, labels, data));

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use alipes_protocol::codec::json::DeclaredInput;
 use alipes_protocol::{InferError, InferRequest, InferResponse};
-use alipes_request::inflight::OwnedGuest;
+use alipes_request::inflight::OwnedAdmission;
 use alipes_request::mailbox::{Mailbox, Responses};
 use alipes_request::responder::{Reply, Responder};
 use alipes_runtime::model::ModelVersion;
@@ -51,7 +51,7 @@ pub struct Generation {
     caller: CallerEnd,
     /// Its record for a verbose log.
     record: Option<RequestRecord>,
-    _inside: OwnedGuest,
+    _inside: OwnedAdmission,
 }
 
 impl Generation {

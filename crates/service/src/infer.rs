@@ -7,7 +7,7 @@ use std::time::Duration;
 use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, RequestedOutput, Tensor};
 use alipes_request::budget::{Budget, Charge, count_answer};
 use alipes_request::responder::{Reply, Responder};
-use alipes_runtime::cache::{Cached, Encoded, Posted};
+use alipes_runtime::cache::{BodyKey, Cached, Encoded};
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
 use alipes_spec::ModelSpec;
@@ -62,9 +62,9 @@ impl Service {
     ///
     /// None where there is none, and where the server stops or too much is in flight: the ordinary path then reports
     /// it.
-    pub fn repeat(&self, model: &ModelVersion, cache: &Cached, posted: &Posted) -> Option<Encoded> {
+    pub fn repeat(&self, model: &ModelVersion, cache: &Cached, body_key: &BodyKey) -> Option<Encoded> {
         let arrived = alipes_clock::now();
-        let found = cache.find_encoded(posted)?;
+        let found = cache.find_encoded(body_key)?;
         let _inflight = self.inflight.enter().ok()?;
         let counted = counted(&self.budget, found)?;
         let spent = alipes_clock::elapsed(arrived);

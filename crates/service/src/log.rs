@@ -32,23 +32,23 @@ impl Service {
             let (kind, parameters) = (ControlKind::Log, settings.parameters());
             self.control.ask(ControlRequest { kind, model: String::new(), parameters }, Charge::default())
         };
-        let (settings, taken) = self.log.change(&change, announce)?;
+        let (settings, applied) = self.log.change(&change, announce)?;
         self.log_changed();
-        taken.await.unwrap_or_else(|_| Err(InferError::new(Code::Unavailable, "Server is stopping")))?;
+        applied.await.unwrap_or_else(|_| Err(InferError::new(Code::Unavailable, "Server is stopping")))?;
         Ok(settings)
     }
 
     /// Logs the outcome of a request, where the log is verbose.
     pub(super) fn log_request(&self, model: &ModelVersion, id: &str, spent: Duration, failure: Option<&InferError>) {
         if self.log.is_verbose() {
-            self.events.tell(request(model, id, spent, failure.map(|error| error.message.clone())));
+            self.events.push(request(model, id, spent, failure.map(|error| error.message.clone())));
         }
     }
 
     /// Logs a request that was refused before it reached a model, where the log is verbose.
     pub fn log_refusal(&self, model: &str, version: &str, id: &str, failure: &InferError) {
         if self.log.is_verbose() {
-            self.events.tell(Event::Refused {
+            self.events.push(Event::Refused {
                 model: model.to_owned(),
                 version: version.to_owned(),
                 request_id: id.to_owned(),
@@ -97,7 +97,7 @@ impl Drop for RequestRecord {
             self.failure = Some("its caller has gone".to_owned());
         }
         let spent = alipes_clock::elapsed(self.arrived);
-        self.events.tell(request(&self.model, &self.id, spent, self.failure.take()));
+        self.events.push(request(&self.model, &self.id, spent, self.failure.take()));
     }
 }
 

@@ -40,8 +40,8 @@ impl Service {
             return states.restore(&model, id, state);
         }
         let sequences = model.visited().ok_or_else(|| without_states(&model))?;
-        let kept = sequences.states.of_bytes(state)?;
-        self.visit(&model, id, Visit::Put(kept)).await.map(drop)
+        let states = sequences.states.of_bytes(state)?;
+        self.visit(&model, id, Visit::Put(states)).await.map(drop)
     }
 
     /// Ends a sequence: its state is forgotten.

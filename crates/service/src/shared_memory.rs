@@ -42,7 +42,7 @@ impl Service {
                 // Source: Triton's text.
                 let text =
                     format!("Shared memory region '{used}' will be unregistered after in-flight requests complete.");
-                self.events.tell(Event::Notice { level: VERBOSE, text });
+                self.events.push(Event::Notice { level: VERBOSE, text });
             }
         }
         Ok(())

@@ -17,7 +17,7 @@ pub struct ModelStatistics {
     /// Its version.
     pub version: i64,
     /// The books.
-    pub books: Snapshot,
+    pub snapshot: Snapshot,
 }
 
 impl Service {
@@ -36,7 +36,7 @@ impl Service {
             found.push(ModelStatistics {
                 name: spec.name.clone(),
                 version: spec.version,
-                books: version.statistics.snapshot(),
+                snapshot: version.statistics.snapshot(),
             });
         }
         if !name.is_empty() && found.is_empty() {

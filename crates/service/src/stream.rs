@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use alipes_protocol::trace::Trace;
 use alipes_protocol::{InferError, InferRequest, Origin, RequestedOutput};
-use alipes_request::inflight::OwnedGuest;
+use alipes_request::inflight::OwnedAdmission;
 use alipes_request::mailbox::{Caller, Mailbox, Response};
 use alipes_request::responder::{Answer, Responder};
 use alipes_runtime::model::ModelVersion;
@@ -58,7 +58,7 @@ struct Submitted {
     classified: Vec<RequestedOutput>,
     held: Held,
     caller: Caller,
-    _inside: OwnedGuest,
+    _inside: OwnedAdmission,
 }
 
 /// Responses to one request that were consumed and not yet reported to its model.

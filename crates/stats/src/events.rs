@@ -118,7 +118,7 @@ struct Waiting {
 
 impl EventQueue {
     /// Adds an event; a full queue counts lines instead of keeping them.
-    pub fn tell(&self, event: Event) {
+    pub fn push(&self, event: Event) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             return;
@@ -164,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn events_come_in_order_and_lost_lines_are_told() {
+    fn events_arrive_in_order_and_lost_ones_are_counted() {
         let queue = EventQueue::default();
-        (0..=MAX_WAITING).for_each(|number| queue.tell(line(&number.to_string())));
+        (0..=MAX_WAITING).for_each(|number| queue.push(line(&number.to_string())));
         assert_eq!(queue.next(alipes_clock::now()), Some(Event::Lost { lines: 1 }));
         assert_eq!(queue.next(alipes_clock::now()), Some(line("0")));
         assert_eq!(queue.next(alipes_clock::now()), Some(line("1")));
@@ -175,9 +175,9 @@ mod tests {
     #[test]
     fn a_closed_queue_gives_what_waits_and_then_nothing() {
         let queue = EventQueue::default();
-        queue.tell(line("last"));
+        queue.push(line("last"));
         queue.close();
-        queue.tell(line("too late"));
+        queue.push(line("too late"));
         assert_eq!(queue.next(alipes_clock::now()), Some(line("last")));
         assert_eq!(queue.next(alipes_clock::now() + std::time::Duration::from_secs(3600)), None);
     }

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn summaries_and_tritons_histogram_are_shown_where_they_are_kept() {
+    fn summaries_and_the_histogram_show_where_enabled() {
         assert!(!exposition(&[row()], None, &PLAIN).contains("summary"));
         let shown = Shown { quantiles: vec![f64::NAN, 12.0], sum: 20, count: 2 };
         let mut histogram = Histogram::new(vec![100.0]);

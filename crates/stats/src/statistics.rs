@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_and_first_responses_are_kept_where_they_are_asked_for() {
+    fn quantiles_and_first_responses_are_recorded_where_enabled() {
         let now = alipes_clock::now();
         let plain = Statistics::default();
         assert!(plain.summaries(now, &[0.5]).is_none() && plain.first_responses().is_none());

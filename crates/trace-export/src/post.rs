@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_taken_out_of_its_url() {
+    fn a_url_yields_its_target() {
         let target = Target::of("http://collector/v1/traces?x=1", None).unwrap();
         assert_eq!((target.authority.as_str(), target.path.as_str()), ("collector:80", "/v1/traces?x=1"));
         assert_eq!(Target::of("http://[::1]:4318", None).unwrap().authority, "[::1]:4318");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_that_are_not_there_are_told() {
+    fn missing_roots_are_an_error() {
         let error = Target::of("https://collector/", Some("/nowhere/roots.pem")).err().unwrap();
         assert_eq!(error, "cannot use '/nowhere/roots.pem' for encrypted connections: there is no such file");
     }

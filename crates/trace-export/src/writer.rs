@@ -19,7 +19,7 @@ use crate::otlp;
 const MAX_WAITING: usize = 1024;
 
 /// Most bytes of records in memory before they are written, for each of the settings in force.
-const MAX_KEPT_BYTES: usize = 1 << 20;
+const MAX_PENDING_BYTES: usize = 1 << 20;
 
 /// Interval between two checks whether the thread has ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -94,7 +94,7 @@ impl Outbox {
             && self.dropped.fetch_add(1, Ordering::Relaxed) == 0
         {
             let text = "traces are dropped: requests are traced faster than the traces can be written".to_owned();
-            self.events.tell(Event::Notice { level: WARNING, text });
+            self.events.push(Event::Notice { level: WARNING, text });
         }
     }
 
@@ -106,7 +106,7 @@ impl Outbox {
             Ok(thread) => State::Open(sender, thread),
             Err(error) => {
                 let text = format!("requests are not traced: the system refuses a thread: {error}");
-                self.events.tell(Event::Notice { level: ERROR, text });
+                self.events.push(Event::Notice { level: ERROR, text });
                 State::Closed
             }
         }
@@ -146,12 +146,12 @@ struct Files {
     file: TraceFile,
     events: Arc<EventQueue>,
     // By the number of the settings.
-    kept: HashMap<u64, Kept>,
+    pending: HashMap<u64, PendingTraces>,
 }
 
 /// Traces of one of the settings that wait for their file.
 #[derive(Default)]
-struct Kept {
+struct PendingTraces {
     text: String,
     traces: u32,
     /// Whether they go into numbered files.
@@ -160,41 +160,41 @@ struct Kept {
 
 impl Files {
     fn new(path: String, events: Arc<EventQueue>) -> Files {
-        Files { file: TraceFile::new(path), events, kept: HashMap::new() }
+        Files { file: TraceFile::new(path), events, pending: HashMap::new() }
     }
 
     fn take(&mut self, job: Job) {
         match job {
             Job::Retired { settings } => {
-                if let Some(kept) = self.kept.remove(&settings) {
-                    self.save(kept);
+                if let Some(pending) = self.pending.remove(&settings) {
+                    self.save(pending);
                 }
             }
             Job::Finished(Finished { settings, log_frequency, last, records, .. }) => {
-                let kept = self.kept.entry(settings).or_default();
-                kept.add(&records, log_frequency);
-                let full = log_frequency > 0 && kept.traces >= log_frequency;
-                if full || last || kept.text.len() > MAX_KEPT_BYTES {
+                let pending = self.pending.entry(settings).or_default();
+                pending.add(&records, log_frequency);
+                let full = log_frequency > 0 && pending.traces >= log_frequency;
+                if full || last || pending.text.len() > MAX_PENDING_BYTES {
                     // Source: Triton. The last traces of a limited number go into a file with a number, too.
-                    kept.numbered |= last;
-                    let kept = std::mem::take(kept);
-                    self.save(kept);
+                    pending.numbered |= last;
+                    let pending = std::mem::take(pending);
+                    self.save(pending);
                 }
             }
         }
     }
 
     fn finish(mut self) {
-        for kept in std::mem::take(&mut self.kept).into_values() {
-            self.save(kept);
+        for pending in std::mem::take(&mut self.pending).into_values() {
+            self.save(pending);
         }
         let ended = self.file.finish();
         self.log_error(ended);
     }
 
-    fn save(&mut self, kept: Kept) {
-        if kept.traces > 0 {
-            let saved = self.file.save(&kept.text, kept.numbered);
+    fn save(&mut self, pending: PendingTraces) {
+        if pending.traces > 0 {
+            let saved = self.file.save(&pending.text, pending.numbered);
             self.log_error(saved);
         }
     }
@@ -202,12 +202,12 @@ impl Files {
     fn log_error(&self, outcome: std::io::Result<()>) {
         if let Err(error) = outcome {
             let text = format!("failed creating trace file: {error}");
-            self.events.tell(Event::Notice { level: ERROR, text });
+            self.events.push(Event::Notice { level: ERROR, text });
         }
     }
 }
 
-impl Kept {
+impl PendingTraces {
     fn add(&mut self, records: &[Record], log_frequency: u32) {
         if self.traces > 0 {
             self.text.push(',');

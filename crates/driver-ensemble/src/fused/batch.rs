@@ -43,7 +43,7 @@ struct Way<'a> {
     claims: &'a [Claim],
     requests: &'a [Pending],
     rows: u32,
-    taken: Instant,
+    claimed_at: Instant,
 }
 
 impl Batch {
@@ -53,12 +53,12 @@ impl Batch {
     }
 
     /// Takes the batch through all steps. Each request has an answer then, whatever happens, to be [sent](Self::send).
-    pub fn go(&mut self, model: &ModelVersion, plan: &Plan, claims: &[Claim], taken: Instant) {
+    pub fn go(&mut self, model: &ModelVersion, plan: &Plan, claims: &[Claim], claimed_at: Instant) {
         let rows = self.rows();
         let Batch { requests, gather, made, outputs, .. } = self;
         made.clear();
         made.resize(plan.tensors, None);
-        let way = Way { model, plan, claims, requests, rows, taken };
+        let way = Way { model, plan, claims, requests, rows, claimed_at };
         match way.run(gather, made, outputs) {
             Ok(times) => self.succeed(model, plan, times),
             Err(Failure::Refused(errors)) => self.fail(model, errors),
@@ -122,10 +122,10 @@ impl Way<'_> {
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<ExecutionTimes, Failure> {
         let inputs = self.requests.iter().map(|request| request.checked.inputs.iter().map(|input| self.view(input)));
-        let given = gather.gather(inputs).map_err(|error| Failure::Failed(error.into()))?;
-        let (mut total, mut began) = (ExecutionTimes::default(), self.taken);
+        let gathered = gather.gather(inputs).map_err(|error| Failure::Failed(error.into()))?;
+        let (mut total, mut began) = (ExecutionTimes::default(), self.claimed_at);
         for step in &self.plan.steps {
-            let times = self.run_step(step, &given, made, outputs, began)?;
+            let times = self.run_step(step, &gathered, made, outputs, began)?;
             total.input += times.input;
             total.infer += times.infer;
             total.output += times.output;
@@ -143,7 +143,7 @@ impl Way<'_> {
     fn run_step(
         &self,
         step: &Planned,
-        given: &[InputView<'_>],
+        gathered: &[InputView<'_>],
         made: &mut [Option<OutputTensor>],
         outputs: &mut Vec<OutputTensor>,
         began: Instant,
@@ -151,12 +151,12 @@ impl Way<'_> {
         let claim = &self.claims[step.member];
         let model = &claim.model;
         claim.note(began, self.requests.len(), self.rows);
-        let Some(computed) = self.compute(step, given, made, outputs) else {
+        let Some(computed) = self.compute(step, gathered, made, outputs) else {
             return Err(Failure::Refused(refusals(model, step, self.requests, made)));
         };
         let ended = alipes_clock::now();
         // With the request itself to the first step, to the others when those before had run.
-        let came = |request: &Pending| if began == self.taken { request.arrived } else { began };
+        let came = |request: &Pending| if began == self.claimed_at { request.arrived } else { began };
         let waited = self.requests.iter().map(|request| began.duration_since(came(request)));
         let spent = self.requests.iter().map(|request| ended.duration_since(came(request)));
         if model.statistics.wants_first_responses() {
@@ -184,14 +184,14 @@ impl Way<'_> {
     fn compute(
         &self,
         step: &Planned,
-        given: &[InputView<'_>],
+        gathered: &[InputView<'_>],
         made: &[Option<OutputTensor>],
         outputs: &mut Vec<OutputTensor>,
     ) -> Option<Result<ExecutionTimes, EngineError>> {
         let Claim { model, instance, .. } = &self.claims[step.member];
         let batches = model.spec.max_batch_size > 0;
         let views: Views<'_> =
-            step.inputs.iter().filter_map(|&(index, source)| view(index, source, given, made)).collect();
+            step.inputs.iter().filter_map(|&(index, source)| view(index, source, gathered, made)).collect();
         if !views.iter().all(|view| fits(&model.spec.inputs[view.index], batches, view)) {
             return None;
         }
@@ -210,11 +210,11 @@ impl Way<'_> {
 fn view<'a>(
     index: usize,
     source: Source,
-    given: &[InputView<'a>],
+    gathered: &[InputView<'a>],
     made: &'a [Option<OutputTensor>],
 ) -> Option<InputView<'a>> {
     match source {
-        Source::Request(input) => given.get(input).map(|given| InputView { index, ..*given }),
+        Source::Request(input) => gathered.get(input).map(|gathered| InputView { index, ..*gathered }),
         Source::Made(tensor) => {
             let OutputTensor { datatype, shape, data, .. } = made[tensor].as_ref()?;
             Some(InputView { index, datatype: *datatype, shape, data })

@@ -157,12 +157,12 @@ pub fn drive(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, turn: usize) -
 
 /// Takes a batch through all steps, now or soon, or each of its requests step by step.
 fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
-    let taken = alipes_clock::now();
-    withdraw_cancelled(model, &mut batch.requests, taken);
+    let claimed_at = alipes_clock::now();
+    withdraw_cancelled(model, &mut batch.requests, claimed_at);
     if batch.requests.is_empty() {
         return;
     }
-    match fuse(ensemble, model, batch, taken) {
+    match fuse(ensemble, model, batch, claimed_at) {
         Outcome::Answered => ensemble.fusing.tries.store(0, Ordering::Relaxed),
         Outcome::Busy if ensemble.fusing.tries_again(ensemble.steps.len()) => {
             let effect = model.with_queue(|queue, now| queue.put_back(now, batch.requests.drain(..)));
@@ -184,12 +184,12 @@ enum Outcome {
     Apart,
 }
 
-fn fuse(ensemble: &Ensemble, model: &Arc<ModelVersion>, batch: &mut Batch, taken: Instant) -> Outcome {
+fn fuse(ensemble: &Ensemble, model: &Arc<ModelVersion>, batch: &mut Batch, claimed_at: Instant) -> Outcome {
     let Ok(members) = ensemble.members() else { return Outcome::Apart };
     let judged = ensemble.fusing.look(ensemble, model, &members);
     let Some(plan) = judged.plan.as_ref().filter(|_| ensemble.fusing.is_open()) else { return Outcome::Apart };
     let Some(claims) = claims::all(&members) else { return Outcome::Busy };
-    batch.go(model, plan, &claims, taken);
+    batch.go(model, plan, &claims, claimed_at);
     // First the instances, which whoever is answered may ask for next.
     drop(claims);
     batch.send();

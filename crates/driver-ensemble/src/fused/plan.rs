@@ -121,6 +121,6 @@ fn is_free(member: &ModelVersion, ensemble: &ModelSpec) -> bool {
 /// Whether shapes are what they seem, and every request has every input.
 fn has_plain_ports(spec: &ModelSpec) -> bool {
     let is_sized = |port: &Port| port.datatype.size().is_some() && port.reshape.is_none();
-    let is_given = |port: &Port| !port.optional && !port.allow_ragged_batch;
-    spec.inputs.iter().all(|port| is_sized(port) && is_given(port)) && spec.outputs.iter().all(is_sized)
+    let is_fixed = |port: &Port| !port.optional && !port.allow_ragged_batch;
+    spec.inputs.iter().all(|port| is_sized(port) && is_fixed(port)) && spec.outputs.iter().all(is_sized)
 }

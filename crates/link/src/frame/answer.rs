@@ -37,7 +37,7 @@ pub(crate) fn write<'a, S: Slots>(
     answer: &'a OutAnswer<'a>,
     slots: &mut S,
 ) -> Result<(), S::Refusal> {
-    writer.u32(answer.lane);
+    writer.u32(answer.slot);
     writer.u64(answer.ticket);
     writer.bool(answer.last);
     writer.bool(answer.released);
@@ -95,7 +95,7 @@ pub(crate) struct Sources<'a> {
 
 impl Sources<'_> {
     pub fn answer(&self, reader: &mut Reader<'_>) -> Result<Answer, Malformed> {
-        let (lane, ticket) = (reader.u32()?, reader.u64()?);
+        let (slot, ticket) = (reader.u32()?, reader.u64()?);
         let (last, released) = (reader.bool()?, reader.bool()?);
         let outcome = match reader.u8()? {
             EMPTY => Outcome::Empty,
@@ -107,7 +107,7 @@ impl Sources<'_> {
             }
             _ => return Err(Malformed("an outcome of kind 0 to 3")),
         };
-        Ok(Answer { lane, ticket, last, released, outcome })
+        Ok(Answer { slot, ticket, last, released, outcome })
     }
 
     fn error(&self, reader: &mut Reader<'_>) -> Result<Outcome, Malformed> {

@@ -80,8 +80,8 @@ fn write_answers<'a, S: Slots>(
         [times.claimed_ns, times.began_ns, times.ended_ns].into_iter().for_each(|time| writer.u64(time));
     }
     writer.count(tickets.len());
-    for &(lane, ticket) in tickets {
-        writer.u32(lane);
+    for &(slot, ticket) in tickets {
+        writer.u32(slot);
         writer.u64(ticket);
     }
     writer.count(answers.len());

@@ -26,7 +26,7 @@ pub(crate) fn write<'a>(
 /// Reads a request; lane, ticket, rows and time are filled in by whoever claimed it.
 pub(crate) fn read(reader: &mut Reader<'_>, view: &View) -> Result<Request, Malformed> {
     let request = Request {
-        lane: 0,
+        slot: 0,
         ticket: 0,
         rows: 0,
         claimed_ns: 0,

@@ -96,7 +96,7 @@ fn answer() -> impl Strategy<Value = Answer> {
             .prop_map(|(outputs, parameters)| Outcome::Response { outputs, parameters }),
     ];
     (any::<u32>(), any::<u64>(), any::<bool>(), any::<bool>(), outcome)
-        .prop_map(|(lane, ticket, last, released, outcome)| Answer { lane, ticket, last, released, outcome })
+        .prop_map(|(slot, ticket, last, released, outcome)| Answer { slot, ticket, last, released, outcome })
 }
 
 fn infer() -> impl Strategy<Value = CallKind> {
@@ -170,7 +170,7 @@ fn borrow_outputs(outputs: &[Output]) -> Vec<OutTensor<'_>> {
 }
 
 fn borrow_answer(answer: &Answer) -> OutAnswer<'_> {
-    let Answer { lane, ticket, last, released, outcome } = answer;
+    let Answer { slot, ticket, last, released, outcome } = answer;
     let outcome = match outcome {
         Outcome::Empty => OutOutcome::Empty,
         Outcome::Again => OutOutcome::Again,
@@ -179,7 +179,7 @@ fn borrow_answer(answer: &Answer) -> OutAnswer<'_> {
             OutOutcome::Response { outputs: borrow_outputs(outputs), parameters }
         }
     };
-    OutAnswer { lane: *lane, ticket: *ticket, last: *last, released: *released, outcome }
+    OutAnswer { slot: *slot, ticket: *ticket, last: *last, released: *released, outcome }
 }
 
 fn borrow_call(Call { id, parent, kind }: &Call) -> OutCall<'_> {

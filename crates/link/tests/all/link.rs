@@ -50,7 +50,7 @@ fn a_request_arrives_as_it_was_placed() {
     server.publish(&[Entry { rows: 5, ..entry(7, 99, &placed) }]).unwrap();
     server.wake();
     let request = claim(&worker, 0).pop().unwrap();
-    assert_eq!((request.lane, request.ticket, request.rows), (7, 99, 5));
+    assert_eq!((request.slot, request.ticket, request.rows), (7, 99, 5));
     assert_eq!((request.id.as_str(), request.parameters.as_str()), ("request 1", r#"{"a":1}"#));
     assert_eq!(request.correlation_id, CorrelationId::Text("sequence".into()));
     assert_eq!((request.flags, request.timeout_us, request.priority), (3, 17, 2));
@@ -216,7 +216,7 @@ fn parameters_and_errors_of_responses_arrive() {
         ("s".to_owned(), Parameter::String("text".into())),
     ];
     let first = OutOutcome::Response { outputs: vec![], parameters: &parameters };
-    let answer = |last, outcome| OutAnswer { lane: 0, ticket: 1, last, released: last, outcome };
+    let answer = |last, outcome| OutAnswer { slot: 0, ticket: 1, last, released: last, outcome };
     worker.send(&OutMessage::Answer(&answer(false, first))).unwrap();
     worker
         .send(&OutMessage::Answer(&answer(false, OutOutcome::Error { code: 3, text: "bad", backend: false })))
@@ -266,7 +266,7 @@ fn mail_arrives_with_its_tensors() {
 fn a_claim_takes_what_fits_in_order() {
     let Pair { arena, mut server, worker } = pair();
     let placed = place(&arena, &Bytes::new());
-    let rows = |lane: u32, rows, key, group| Entry { rows, key, group, ..entry(lane, 100 + u64::from(lane), &placed) };
+    let rows = |slot: u32, rows, key, group| Entry { rows, key, group, ..entry(slot, 100 + u64::from(slot), &placed) };
     let tickets = |max_rows| claim(&worker, max_rows).iter().map(|request| request.ticket).collect::<Vec<_>>();
     // Rows bound a batch, keys and groups part it.
     server.publish(&[rows(0, 3, 0, 0), rows(1, 1, 0, 0), rows(2, 1, 0, 0), rows(3, 1, 1, 0)]).unwrap();
@@ -284,7 +284,7 @@ fn a_claim_takes_what_fits_in_order() {
 }
 
 #[test]
-fn a_revoked_request_is_never_claimed_and_its_lane_is_free() {
+fn a_revoked_request_is_never_claimed_and_frees_its_slot() {
     let Pair { arena, mut server, worker } = pair();
     let placed = place(&arena, &Bytes::new());
     server.publish(&[entry(0, 1, &placed), entry(1, 2, &placed), entry(2, 3, &placed)]).unwrap();
@@ -301,8 +301,8 @@ fn a_revoked_request_is_never_claimed_and_its_lane_is_free() {
 }
 
 #[test]
-fn a_full_ring_of_requests_refuses_and_tells_when_there_is_room() {
-    let Pair { arena, mut server, worker } = pair_of(Geometry { lanes: 2, response_bytes: 1 << 20 });
+fn a_full_ring_refuses_and_signals_room() {
+    let Pair { arena, mut server, worker } = pair_of(Geometry { slots: 2, response_bytes: 1 << 20 });
     let placed = place(&arena, &Bytes::new());
     for ticket in 1..256 {
         server.publish(&[entry(0, ticket, &placed)]).unwrap();
@@ -445,25 +445,25 @@ fn quiet_messages_ring_where_nothing_follows_them() {
 }
 
 #[test]
-fn a_worker_is_asked_while_it_waits_and_while_it_does_not() {
+fn a_worker_answers_checks_while_it_waits_and_while_it_runs() {
     let Pair { server, worker, .. } = pair();
     server.ask(1);
     assert_eq!(worker.next_check(0), Some(1));
-    let asked = {
+    let answers = {
         let worker = Arc::clone(&worker);
         std::thread::spawn(move || [worker.next_check(1), worker.next_check(2)])
     };
     server.ask(2);
-    while !asked.is_finished() {
+    while !answers.is_finished() {
         server.ask(3); // takes the place of a question that was not seen
         std::thread::yield_now();
     }
-    let [second, third] = asked.join().unwrap();
+    let [second, third] = answers.join().unwrap();
     assert!(matches!((second, third), (Some(2), Some(3)) | (Some(3), _)));
 }
 
 #[test]
-fn a_worker_that_is_to_leave_is_asked_nothing_more() {
+fn a_leaving_worker_gets_no_more_checks() {
     let Pair { server, worker, .. } = pair();
     let waiting = {
         let worker = Arc::clone(&worker);
@@ -477,7 +477,7 @@ fn a_worker_that_is_to_leave_is_asked_nothing_more() {
 
 #[test]
 fn a_message_larger_than_the_link_is_refused_and_nothing_is_lost_by_it() {
-    let Pair { arena, mut server, worker } = pair_of(Geometry { lanes: 2, response_bytes: 1 << 20 });
+    let Pair { arena, mut server, worker } = pair_of(Geometry { slots: 2, response_bytes: 1 << 20 });
     let placed = place(&arena, &Bytes::new());
     server.publish(&[entry(0, 1, &placed)]).unwrap();
     claim(&worker, 0);

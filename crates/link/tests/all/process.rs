@@ -25,7 +25,7 @@ fn worker() {
     while end.claim(8, &mut requests) == Claimed::Requests {
         let answers: Vec<OutAnswer<'_>> = requests
             .iter()
-            .map(|request| answer(request.lane, request.ticket, vec![tensor(input(&end, request))]))
+            .map(|request| answer(request.slot, request.ticket, vec![tensor(input(&end, request))]))
             .collect();
         end.send(&OutMessage::Answers { times: None, tickets: &[], answers: &answers }).unwrap();
         requests.clear();
@@ -80,7 +80,7 @@ fn bytes(answer: &alipes_link::Answer) -> Bytes {
 }
 
 #[test]
-fn a_worker_process_answers_and_leaves_when_asked() {
+fn a_worker_process_answers_and_leaves_on_request() {
     let arena = RequestArena::create(1 << 30).unwrap();
     let mut server = ServerEnd::create(GEOMETRY).unwrap();
     let mut worker = start(&arena, &server);
@@ -105,7 +105,7 @@ fn a_worker_process_answers_and_leaves_when_asked() {
 }
 
 #[test]
-fn what_a_worker_said_before_it_died_is_still_there() {
+fn messages_survive_the_worker_that_sent_them() {
     let arena = RequestArena::create(1 << 30).unwrap();
     let mut server = ServerEnd::create(GEOMETRY).unwrap();
     let mut worker = start(&arena, &server);

@@ -11,7 +11,7 @@ use alipes_link::{
 use bytes::Bytes;
 
 const REQUESTS: u64 = 20_000;
-const LANES: u32 = 32;
+const SLOTS: u32 = 32;
 
 /// The bytes that belong to a ticket: a few, or now and then so many that they are lent.
 fn payload(ticket: u64) -> Vec<u8> {
@@ -42,11 +42,11 @@ impl Serving {
         let count = (self.roll(6) as usize + 1).min(self.free.len()).min((REQUESTS + 1 - self.next) as usize);
         let mut entries = Vec::new();
         for _ in 0..count {
-            let (lane, ticket) = (self.free.pop().unwrap(), self.next);
+            let (slot, ticket) = (self.free.pop().unwrap(), self.next);
             self.next += 1;
             let placed = place(&self.arena, &Bytes::from(payload(ticket)));
-            entries.push(entry(lane, ticket, &placed));
-            self.open.insert(ticket, (lane, placed));
+            entries.push(entry(slot, ticket, &placed));
+            self.open.insert(ticket, (slot, placed));
         }
         if self.server.publish(&entries).is_none() {
             // Full of revoked entries: these requests are placed again, under new numbers.
@@ -62,10 +62,10 @@ impl Serving {
             return;
         }
         let ticket = open[self.roll(open.len() as u64) as usize];
-        let lane = self.open[&ticket].0;
-        if self.server.revoke(lane, ticket) {
+        let slot = self.open[&ticket].0;
+        if self.server.revoke(slot, ticket) {
             self.open.remove(&ticket);
-            self.free.push(lane);
+            self.free.push(slot);
             assert!(self.revoked.insert(ticket));
         }
     }
@@ -81,12 +81,12 @@ impl Serving {
     }
 
     fn settle(&mut self, answer: alipes_link::Answer) {
-        let (lane, _) = self.open.remove(&answer.ticket).expect("answered once, and not revoked");
-        assert_eq!(lane, answer.lane);
+        let (slot, _) = self.open.remove(&answer.ticket).expect("answered once, and not revoked");
+        assert_eq!(slot, answer.slot);
         let Outcome::Response { outputs, .. } = answer.outcome else { panic!("no response") };
         let OutputData::Bytes(bytes) = &outputs[0].data else { panic!("no bytes") };
         assert_eq!(bytes, &payload(answer.ticket));
-        self.free.push(lane);
+        self.free.push(slot);
         self.answered += 1;
     }
 }
@@ -118,7 +118,7 @@ fn work(worker: Arc<WorkerEnd>, claimed: Arc<AtomicU64>) {
 fn answer_all(worker: &WorkerEnd, requests: &[Request]) {
     let answers: Vec<OutAnswer<'_>> = requests
         .iter()
-        .map(|request| answer(request.lane, request.ticket, vec![tensor(input(worker, request))]))
+        .map(|request| answer(request.slot, request.ticket, vec![tensor(input(worker, request))]))
         .collect();
     match answers.as_slice() {
         [one] => worker.send(&OutMessage::Answer(one)).unwrap(),
@@ -129,13 +129,13 @@ fn answer_all(worker: &WorkerEnd, requests: &[Request]) {
 #[test]
 fn every_request_is_answered_or_revoked_exactly_once() {
     // So little memory for responses that senders wait for it.
-    let Pair { arena, server, worker } = pair_of(Geometry { lanes: LANES, response_bytes: 512 << 10 });
+    let Pair { arena, server, worker } = pair_of(Geometry { slots: SLOTS, response_bytes: 512 << 10 });
     let claimed = Arc::new(AtomicU64::new(0));
     let working = std::thread::spawn({
         let (worker, claimed) = (worker.clone(), claimed.clone());
         move || work(worker, claimed)
     });
-    let free = (0..LANES).collect();
+    let free = (0..SLOTS).collect();
     let mut serving =
         Serving { server, arena, free, open: HashMap::new(), next: 1, revoked: HashSet::new(), answered: 0, dice: 1 };
     while serving.next <= REQUESTS || !serving.open.is_empty() {
@@ -169,7 +169,7 @@ fn of_claim_and_revoke_exactly_one_wins() {
             while worker.claim(0, &mut requests) == Claimed::Requests {
                 for request in requests.drain(..) {
                     assert!(claimed.insert(request.ticket), "claimed twice");
-                    send_answer(&worker, request.lane, request.ticket, b"");
+                    send_answer(&worker, request.slot, request.ticket, b"");
                 }
             }
             claimed

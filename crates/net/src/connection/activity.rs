@@ -128,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn the_next_actor_is_taken_once() {
+    fn the_next_actor_is_reported_once() {
         let activity = Arc::new(Activity::default());
         activity.begin().set_next_actor(NextActor::Client);
-        let taken = [activity.take_next_actor(), activity.take_next_actor()];
-        assert_eq!(taken, [NextActor::Client, NextActor::Unknown]);
+        let actors = [activity.take_next_actor(), activity.take_next_actor()];
+        assert_eq!(actors, [NextActor::Client, NextActor::Unknown]);
     }
 }

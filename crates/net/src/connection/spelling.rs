@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_any_length_is_not_kept() {
+    fn recorded_bytes_are_bounded() {
         let spelling = Spelling::default();
         (0..100).for_each(|_| spelling.record(&[b'x'; 10_000]));
         assert_eq!(spelling.0.lock().bytes.len(), limits::HTTP_MAX_HEADER_BYTES);

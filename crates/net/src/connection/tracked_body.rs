@@ -119,14 +119,14 @@ mod tests {
         let activity = Arc::new(Activity::default());
         for length in [0, 1, HTTP2_LAST_PIECE_BYTES, HTTP2_LAST_PIECE_BYTES + 1, 3 * HTTP2_PIECE_BYTES + 5] {
             let whole: Bytes = (0..length).map(|index| index as u8).collect();
-            let kept = whole.as_ptr_range();
-            let given = pieces(TrackedBody::in_pieces(Full::new(whole.clone()), activity.begin())).await;
-            assert_eq!(given.concat(), whole);
-            assert!(given.iter().all(|piece| piece.len() <= HTTP2_PIECE_BYTES));
+            let shared = whole.as_ptr_range();
+            let received = pieces(TrackedBody::in_pieces(Full::new(whole.clone()), activity.begin())).await;
+            assert_eq!(received.concat(), whole);
+            assert!(received.iter().all(|piece| piece.len() <= HTTP2_PIECE_BYTES));
             if length > HTTP2_LAST_PIECE_BYTES {
-                let last = given.last().unwrap();
-                assert!(last.len() <= HTTP2_LAST_PIECE_BYTES && !kept.contains(&last.as_ptr()));
-                assert!(given[..given.len() - 1].iter().all(|piece| kept.contains(&piece.as_ptr())));
+                let last = received.last().unwrap();
+                assert!(last.len() <= HTTP2_LAST_PIECE_BYTES && !shared.contains(&last.as_ptr()));
+                assert!(received[..received.len() - 1].iter().all(|piece| shared.contains(&piece.as_ptr())));
             }
             assert!(pieces(TrackedBody::new(Full::new(whole), activity.begin())).await.len() <= 1);
         }

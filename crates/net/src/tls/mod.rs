@@ -55,7 +55,7 @@ impl Tls {
             let now = self.stamp().await;
             if now != seen {
                 seen = now;
-                events.tell(self.renew().await);
+                events.push(self.renew().await);
             }
         }
     }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::errors::{INTERNAL, class_text};
 use super::link::Link;
-use super::neglect::{Neglect, failure};
+use super::missing_response::{MissingReason, failure};
 use super::outputs::Draft;
 use super::reply::Reply;
 use super::response::InferenceResponse;
@@ -56,7 +56,7 @@ pub fn settle(
 /// Checks what `execute` returned, in Triton's order and with Triton's texts.
 fn check(link: &Link, value: &Bound<'_, PyAny>, replies: &[Arc<Reply>]) -> Result<Drafts, String> {
     if value.is_none() {
-        replies.iter().for_each(|reply| reply.neglects.add(Neglect::NoList));
+        replies.iter().for_each(|reply| reply.missing_reasons.add(MissingReason::NoList));
         return Ok(replies.iter().map(|_| None).collect());
     }
     if link.declaration.decoupled {
@@ -82,10 +82,10 @@ fn check(link: &Link, value: &Bound<'_, PyAny>, replies: &[Arc<Reply>]) -> Resul
 fn draft(item: &Bound<'_, PyAny>, reply: &Reply) -> Result<Option<Draft>, String> {
     let py = item.py();
     if item.is_none() {
-        reply.neglects.add(Neglect::NoResponse);
+        reply.missing_reasons.add(MissingReason::NoResponse);
         return Ok(None);
     }
-    if reply.neglects.has(Neglect::Rescheduled) {
+    if reply.missing_reasons.has(MissingReason::Rescheduled) {
         return Err(format!(
             "Expected a None object in the execute function return list for reschduled request, found type '{}'.",
             class_text(item)
@@ -137,7 +137,7 @@ pub fn log_failure(py: Python<'_>, link: &Link, text: &str) {
 }
 
 fn send(py: Python<'_>, link: &Link, times: Times, replies: &[Arc<Reply>], lines: &[Line<'_>]) {
-    let tickets: SmallVec<[(u32, u64); 8]> = replies.iter().map(|reply| (reply.lane, reply.ticket)).collect();
+    let tickets: SmallVec<[(u32, u64); 8]> = replies.iter().map(|reply| (reply.slot, reply.ticket)).collect();
     let answers: Vec<OutAnswer<'_>> = lines.iter().map(Line::answer).collect();
     let bytes = lines.iter().map(|line| line.draft.bytes()).sum();
     let message = |answers| OutMessage::Answers { times: Some(times), tickets: &tickets, answers };
@@ -157,14 +157,14 @@ fn send_alone(link: &Link, answer: &OutAnswer<'_>) {
     if let Err(error) = link.end.send(&OutMessage::Answer(answer)) {
         let text = error.to_string();
         let outcome = OutOutcome::Error { code: INTERNAL, text: &text, backend: true };
-        let OutAnswer { lane, ticket, last, released, .. } = *answer;
-        let _ = link.end.send(&OutMessage::Answer(&OutAnswer { lane, ticket, last, released, outcome }));
+        let OutAnswer { slot, ticket, last, released, .. } = *answer;
+        let _ = link.end.send(&OutMessage::Answer(&OutAnswer { slot, ticket, last, released, outcome }));
     }
 }
 
 impl Line<'_> {
     fn answer(&self) -> OutAnswer<'_> {
-        let (lane, ticket) = (self.reply.lane, self.reply.ticket);
-        OutAnswer { lane, ticket, last: true, released: self.released, outcome: self.draft.outcome() }
+        let (slot, ticket) = (self.reply.slot, self.reply.ticket);
+        OutAnswer { slot, ticket, last: true, released: self.released, outcome: self.draft.outcome() }
     }
 }

@@ -18,17 +18,17 @@ pub fn refused(text: impl Into<String>) -> PyErr {
 }
 
 /// The `TypeError` of a constructor, in the form that models and their tests look for.
-pub fn wrong_arguments(supported: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    wrong("__init__(): incompatible constructor arguments", supported, given)
+pub fn wrong_arguments(supported: &str, argument: &Bound<'_, PyAny>) -> PyErr {
+    wrong("__init__(): incompatible constructor arguments", supported, argument)
 }
 
 /// The same of a method.
-pub fn wrong_call(method: &str, supported: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    wrong(&format!("{method}(): incompatible function arguments"), supported, given)
+pub fn wrong_call(method: &str, supported: &str, argument: &Bound<'_, PyAny>) -> PyErr {
+    wrong(&format!("{method}(): incompatible function arguments"), supported, argument)
 }
 
-fn wrong(what: &str, supported: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    let seen = given.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned());
+fn wrong(what: &str, supported: &str, argument: &Bound<'_, PyAny>) -> PyErr {
+    let seen = argument.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned());
     PyTypeError::new_err(format!(
         "{what}. The following argument types are supported:\n    1. c_python_backend_utils.{supported}\n\nInvoked with: {seen}"
     ))

@@ -53,9 +53,9 @@ impl Loan {
     }
 
     /// The last answer was sent and said so, or not. True: the last view went meanwhile, and that is still to be told.
-    pub fn end(&self, said_released: bool) -> bool {
+    pub fn end(&self, reported_released: bool) -> bool {
         let before = self.state.fetch_or(ENDED, Ordering::AcqRel);
-        !said_released && before & VIEWED == 0
+        !reported_released && before & VIEWED == 0
     }
 }
 

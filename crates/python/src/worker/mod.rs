@@ -14,7 +14,7 @@ pub mod iterator;
 mod lease;
 mod link;
 mod mailbox;
-mod neglect;
+mod missing_response;
 mod outputs;
 pub mod parameters;
 mod reply;

@@ -42,7 +42,7 @@ pub struct Piece {
 
 enum Place {
     /// In memory of the worker's, which lasts as long as the tensor.
-    Ours { _keeper: Py<Tensor> },
+    Ours { _tensor: Py<Tensor> },
     /// In an input of the same request, which lasts until the request is answered. No object is held, so that the
     /// request's lease can end: then nothing can write there any more, and the memory itself can be sent.
     Input { offset: u64, sealed: bool },
@@ -110,7 +110,7 @@ impl Piece {
         let offset = offset.filter(|offset| memory.bytes > 0 && reply.holds(*offset, memory.bytes));
         let place = match offset {
             Some(offset) => Place::Input { offset, sealed: false },
-            None => Place::Ours { _keeper: tensor.clone_ref(py) },
+            None => Place::Ours { _tensor: tensor.clone_ref(py) },
         };
         Ok(Piece { index, memory, place })
     }

@@ -7,9 +7,9 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use super::errors::{class_text, refused};
 
 /// The parameters that a model attaches to something, in its order.
-pub fn from_python(given: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(String, Parameter)>> {
-    let Some(given) = given else { return Ok(Vec::new()) };
-    let dict = given.cast::<PyDict>().map_err(|_| refused(format!("Expect dict, got {}", class_text(given))))?;
+pub fn from_python(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(String, Parameter)>> {
+    let Some(argument) = argument else { return Ok(Vec::new()) };
+    let dict = argument.cast::<PyDict>().map_err(|_| refused(format!("Expect dict, got {}", class_text(argument))))?;
     dict.iter().map(|(key, value)| pair(&key, &value)).collect()
 }
 

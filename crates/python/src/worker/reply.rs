@@ -10,21 +10,21 @@ use smallvec::SmallVec;
 use super::fork;
 use super::lease::Loan;
 use super::link::{Link, QUICK_BYTES};
-use super::neglect::{Neglect, Neglects};
+use super::missing_response::{MissingReason, MissingReasons};
 use super::outputs::Draft;
 
 /// Shared by a request's object and its response senders. Where the last of them goes without having answered, the
 /// request is closed: with an error, or, in a decoupled model, with an end that carries no response.
 pub struct Reply {
     pub link: &'static Link,
-    pub lane: u32,
+    pub slot: u32,
     pub ticket: u64,
     pub loan: Arc<Loan>,
     /// Where the inputs lie: offsets and lengths.
     slots: SmallVec<[(u64, usize); 2]>,
-    asked: Vec<u16>,
+    requested: Vec<u16>,
     state: Mutex<State>,
-    pub neglects: Neglects,
+    pub missing_reasons: MissingReasons,
 }
 
 /// How far the answer has come. The lock is held while an answer is posted, so that answers keep their order; it is
@@ -52,19 +52,19 @@ impl Reply {
     pub fn new(link: &'static Link, request: &Request) -> Arc<Reply> {
         Arc::new(Reply {
             link,
-            lane: request.lane,
+            slot: request.slot,
             ticket: request.ticket,
             loan: Loan::of_request(link, request.ticket),
             slots: request.inputs.iter().map(|input| (input.offset, input.len)).collect(),
-            asked: request.outputs.clone(),
+            requested: request.outputs.clone(),
             state: Mutex::default(),
-            neglects: Neglects::default(),
+            missing_reasons: MissingReasons::default(),
         })
     }
 
     /// Whether the caller wants this output; one who names none wants all.
     pub fn wants(&self, output: u16) -> bool {
-        self.asked.is_empty() || self.asked.contains(&output)
+        self.requested.is_empty() || self.requested.contains(&output)
     }
 
     /// Whether these bytes of the request arena are part of an input.
@@ -74,7 +74,7 @@ impl Reply {
     }
 
     pub fn is_cancelled(&self) -> bool {
-        self.link.end.is_cancelled(self.lane, self.ticket)
+        self.link.end.is_cancelled(self.slot, self.ticket)
     }
 
     /// Posts what a response sender was given. Waits, without the interpreter, while the caller has too much before it.
@@ -97,7 +97,7 @@ impl Reply {
         py.detach(|| {
             let mut state = self.state.lock();
             self.check(&state, sending)?;
-            let wait = || self.link.end.wait_credit(self.lane, self.ticket, state.responses, state.bytes);
+            let wait = || self.link.end.wait_credit(self.slot, self.ticket, state.responses, state.bytes);
             let credit = self.credit(&state).unwrap_or_else(wait);
             let post = |message: &OutMessage<'_>| self.link.end.send(message).map(|()| true);
             self.post(&mut state, sending, credit, post).map(drop)
@@ -109,7 +109,7 @@ impl Reply {
         if !self.link.declaration.decoupled {
             return Some(Credit::Go);
         }
-        self.link.end.credit(self.lane, self.ticket, state.responses, state.bytes)
+        self.link.end.credit(self.slot, self.ticket, state.responses, state.bytes)
     }
 
     fn check(&self, state: &State, sending: &Sending<'_>) -> Result<(), String> {
@@ -137,9 +137,9 @@ impl Reply {
         let draft = sending.draft.filter(|_| credit == Credit::Go);
         if draft.is_some() || sending.last {
             let outcome = draft.map_or(OutOutcome::Empty, Draft::outcome);
-            let (lane, ticket, last) = (self.lane, self.ticket, sending.last);
+            let (slot, ticket, last) = (self.slot, self.ticket, sending.last);
             let released = last && self.loan.settle();
-            let answer = OutAnswer { lane, ticket, last, released, outcome };
+            let answer = OutAnswer { slot, ticket, last, released, outcome };
             if !post(&OutMessage::Answer(&answer)).map_err(|error| error.to_string())? {
                 return Ok(false);
             }
@@ -192,13 +192,13 @@ impl Reply {
 
     /// What closes a request that nobody answered, after so many responses.
     pub fn closing(&self, responses: u64) -> Draft {
-        if self.neglects.has(Neglect::Rescheduled) && self.link.declaration.iterative {
+        if self.missing_reasons.has(MissingReason::Rescheduled) && self.link.declaration.iterative {
             return Draft::Again;
         }
         if self.link.declaration.decoupled || responses > 0 {
             return Draft::Empty;
         }
-        self.neglects.error(&self.link.declaration.instance)
+        self.missing_reasons.error(&self.link.declaration.instance)
     }
 }
 
@@ -211,8 +211,8 @@ impl Drop for Reply {
         let responses = state.responses;
         let closing = self.closing(responses);
         let released = self.loan.settle();
-        let (lane, ticket) = (self.lane, self.ticket);
-        let answer = OutAnswer { lane, ticket, last: true, released, outcome: closing.outcome() };
+        let (slot, ticket) = (self.slot, self.ticket);
+        let answer = OutAnswer { slot, ticket, last: true, released, outcome: closing.outcome() };
         self.link.send_from_drop(&OutMessage::Answer(&answer));
         if self.loan.end(released) {
             self.link.release(self.ticket);

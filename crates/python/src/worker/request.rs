@@ -15,7 +15,7 @@ use super::context::{InferenceTrace, PreferredMemory};
 use super::errors::{refused, wrong_arguments};
 use super::fork;
 use super::link::{Link, Stage, link};
-use super::neglect::{Neglect, Neglects};
+use super::missing_response::{MissingReason, MissingReasons};
 use super::reply::Reply;
 use super::response::{Tensors, tensors};
 use super::sender::InferenceResponseSender;
@@ -133,7 +133,7 @@ pub fn tensor(py: Python<'_>, link: &Link, view: &ViewedTensor, owner: Py<PyAny>
     // The link has checked the range; the names are those of one build of the server.
     let (Some(name), Some(data)) = (name, data) else { return Err(refused("The server sent an unknown input.")) };
     let memory = Memory { datatype: view.datatype, shape: view.shape.clone(), data, bytes: view.len };
-    Ok(Tensor::kept(name, memory, owner))
+    Ok(Tensor::borrowed(name, memory, owner))
 }
 
 #[pymethods]
@@ -161,13 +161,13 @@ impl InferenceRequest {
     ) -> PyResult<InferenceRequest> {
         let _ = preferred_memory;
         let missing = |what: &str| wrong_arguments(SUPPORTED, PyString::new(py, &format!("no {what}")).as_any());
-        let given = inputs.ok_or_else(|| missing("inputs"))?;
+        let inputs = inputs.ok_or_else(|| missing("inputs"))?;
         let outputs = requested_output_names.ok_or_else(|| missing("requested_output_names"))?;
         let model = model_name.ok_or_else(|| missing("model_name"))?.to_owned();
         let empty = |what: &str| {
             refused(format!("{what} for request with id '{request_id}' and model name '{model}' should not be empty."))
         };
-        let inputs = tensors(given, SUPPORTED, || empty("Input tensor"))?;
+        let inputs = tensors(inputs, SUPPORTED, || empty("Input tensor"))?;
         if outputs.iter().any(String::is_empty) {
             return Err(empty("Requested output name"));
         }
@@ -235,7 +235,7 @@ impl InferenceRequest {
 
     fn get_response_sender(&self) -> PyResult<InferenceResponseSender> {
         let reply = self.reply().ok_or_else(|| refused("A request that a model made has no response sender."))?;
-        reply.neglects.add(Neglect::Sender);
+        reply.missing_reasons.add(MissingReason::Sender);
         Ok(InferenceResponseSender::new(reply.clone()))
     }
 
@@ -245,8 +245,8 @@ impl InferenceRequest {
 
     fn set_release_flags(&self, flags: u32) {
         if let Some(reply) = self.reply() {
-            let change = if flags == RESCHEDULE { Neglects::add } else { Neglects::remove };
-            change(&reply.neglects, Neglect::Rescheduled);
+            let change = if flags == RESCHEDULE { MissingReasons::add } else { MissingReasons::remove };
+            change(&reply.missing_reasons, MissingReason::Rescheduled);
         }
     }
 
@@ -266,12 +266,12 @@ impl InferenceRequest {
 /// `TRITONSERVER_REQUEST_RELEASE_RESCHEDULE`.
 const RESCHEDULE: u32 = 2;
 
-fn correlation(given: Option<&Bound<'_, PyAny>>) -> PyResult<CorrelationId> {
-    let Some(given) = given else { return Ok(CorrelationId::default()) };
-    if let Ok(text) = given.cast::<PyString>() {
+fn correlation(id: Option<&Bound<'_, PyAny>>) -> PyResult<CorrelationId> {
+    let Some(id) = id else { return Ok(CorrelationId::default()) };
+    if let Ok(text) = id.cast::<PyString>() {
         return Ok(CorrelationId::Text(text.to_str()?.to_owned()));
     }
-    let number = given.cast::<PyInt>().map_err(|_| refused("Correlation ID must be integer or string"))?;
+    let number = id.cast::<PyInt>().map_err(|_| refused("Correlation ID must be integer or string"))?;
     Ok(CorrelationId::Number(number.extract()?))
 }
 

@@ -28,7 +28,7 @@ pub struct InferenceResponse {
 enum Parameters {
     None,
     /// Attached by this model.
-    Given(Arc<[(String, Parameter)]>),
+    Attached(Arc<[(String, Parameter)]>),
     /// Received with another model's answer.
     Received(String),
 }
@@ -48,7 +48,7 @@ impl InferenceResponse {
     pub fn attached(&self) -> Option<Arc<[(String, Parameter)]>> {
         match &self.parameters {
             Parameters::None => None,
-            Parameters::Given(parameters) => Some(parameters.clone()),
+            Parameters::Attached(parameters) => Some(parameters.clone()),
             Parameters::Received(text) => Some(parameters::from_json(text).into()),
         }
     }
@@ -64,16 +64,16 @@ impl InferenceResponse {
         parameters: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<InferenceResponse> {
         let empty = || refused("Output tensor for inference response should not be empty.");
-        let outputs = output_tensors.map(|given| tensors(given, SUPPORTED, empty)).transpose()?.unwrap_or_default();
+        let outputs = output_tensors.map(|list| tensors(list, SUPPORTED, empty)).transpose()?.unwrap_or_default();
         let error = match error {
             None => None,
-            Some(given) => {
-                let error = given.cast::<TritonError>().map_err(|_| wrong_arguments(SUPPORTED, given))?;
+            Some(object) => {
+                let error = object.cast::<TritonError>().map_err(|_| wrong_arguments(SUPPORTED, object))?;
                 Some(error.clone().unbind())
             }
         };
         let parameters = parameters::from_python(parameters)?;
-        let parameters = if parameters.is_empty() { Parameters::None } else { Parameters::Given(parameters.into()) };
+        let parameters = if parameters.is_empty() { Parameters::None } else { Parameters::Attached(parameters.into()) };
         Ok(InferenceResponse { outputs, error, parameters })
     }
 
@@ -93,7 +93,7 @@ impl InferenceResponse {
     fn parameters(&self) -> String {
         match &self.parameters {
             Parameters::None => "{}".to_owned(),
-            Parameters::Given(parameters) => parameters::to_json(parameters),
+            Parameters::Attached(parameters) => parameters::to_json(parameters),
             Parameters::Received(text) if text.is_empty() => "{}".to_owned(),
             Parameters::Received(text) => text.clone(),
         }
@@ -101,19 +101,19 @@ impl InferenceResponse {
 }
 
 /// The tensors of a sequence; `empty` is raised for one that is `None`.
-pub fn tensors(given: &Bound<'_, PyAny>, supported: &str, empty: impl Fn() -> PyErr) -> PyResult<Tensors> {
+pub fn tensors(value: &Bound<'_, PyAny>, supported: &str, empty: impl Fn() -> PyErr) -> PyResult<Tensors> {
     let tensor = |item: Bound<'_, PyAny>| match item.cast::<Tensor>() {
         Ok(tensor) => Ok(tensor.clone().unbind()),
         Err(_) if item.is_none() => Err(empty()),
-        Err(_) => Err(wrong_arguments(supported, given)),
+        Err(_) => Err(wrong_arguments(supported, value)),
     };
-    if let Ok(list) = given.cast::<PyList>() {
+    if let Ok(list) = value.cast::<PyList>() {
         return list.iter().map(tensor).collect();
     }
-    if let Ok(tuple) = given.cast::<PyTuple>() {
+    if let Ok(tuple) = value.cast::<PyTuple>() {
         return tuple.iter().map(tensor).collect();
     }
-    let sequence = given.cast::<PySequence>().ok().filter(|_| !given.is_instance_of::<PyString>());
-    let sequence = sequence.ok_or_else(|| wrong_arguments(supported, given))?;
+    let sequence = value.cast::<PySequence>().ok().filter(|_| !value.is_instance_of::<PyString>());
+    let sequence = sequence.ok_or_else(|| wrong_arguments(supported, value))?;
     sequence.try_iter()?.map(|item| tensor(item?)).collect()
 }

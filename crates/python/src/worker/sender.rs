@@ -34,7 +34,9 @@ impl InferenceResponseSender {
     fn send(&self, py: Python<'_>, response: Option<&Bound<'_, PyAny>>, flags: u32) -> PyResult<()> {
         let response = match response {
             None => None,
-            Some(given) => Some(given.cast::<InferenceResponse>().map_err(|_| wrong_call("send", SUPPORTED, given))?),
+            Some(argument) => {
+                Some(argument.cast::<InferenceResponse>().map_err(|_| wrong_call("send", SUPPORTED, argument))?)
+            }
         };
         if flags != FINAL && flags != 0 {
             return Err(refused("Unable to send response. Unsupported flag provided."));

@@ -27,13 +27,13 @@ enum Data {
     /// Serialized from an array of strings.
     Strings { bytes: Vec<u8>, shape: alipes_protocol::Shape },
     /// In memory that the owner keeps: a request's lease, or a DLPack tensor.
-    Kept { memory: Memory, owner: Py<PyAny> },
+    Borrowed { memory: Memory, owner: Py<PyAny> },
 }
 
 impl Tensor {
     /// A tensor over memory that `owner` keeps alive.
-    pub fn kept(name: Py<PyString>, memory: Memory, owner: Py<PyAny>) -> Tensor {
-        Tensor { name, data: Data::Kept { memory, owner }, array: PyOnceLock::new() }
+    pub fn borrowed(name: Py<PyString>, memory: Memory, owner: Py<PyAny>) -> Tensor {
+        Tensor { name, data: Data::Borrowed { memory, owner }, array: PyOnceLock::new() }
     }
 
     /// The name, as the object that it is.
@@ -61,16 +61,16 @@ impl Tensor {
                 data: std::ptr::NonNull::from(bytes.as_slice()).cast(),
                 bytes: bytes.len(),
             }),
-            Data::Kept { memory, .. } => Ok(memory.clone()),
+            Data::Borrowed { memory, .. } => Ok(memory.clone()),
         }
     }
 
     /// An object that keeps the elements alive and is no part of what models can change.
-    pub fn keeper(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+    pub fn owner(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         match &self.data {
             Data::Array(array) => Some(array.clone_ref(py).into_any()),
             Data::Strings { .. } => None,
-            Data::Kept { owner, .. } => Some(owner.clone_ref(py)),
+            Data::Borrowed { owner, .. } => Some(owner.clone_ref(py)),
         }
     }
 
@@ -94,17 +94,17 @@ impl Tensor {
     #[new]
     fn new(name: &Bound<'_, PyAny>, ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         let name = checked_name(name)?;
-        let given = ndarray.cast::<PyUntypedArray>().map_err(|_| wrong_arguments(SUPPORTED, ndarray))?;
-        let elements = arrays::elements(given).ok_or_else(|| refused("NumPy dtype is not supported."))?;
-        let array = arrays::tidy(given)?;
+        let array = ndarray.cast::<PyUntypedArray>().map_err(|_| wrong_arguments(SUPPORTED, ndarray))?;
+        let elements = arrays::elements(array).ok_or_else(|| refused("NumPy dtype is not supported."))?;
+        let array = arrays::tidy(array)?;
         if let Elements::Fixed(_) = elements {
             return Ok(Tensor { name, data: Data::Array(array.unbind()), array: PyOnceLock::new() });
         }
         let shape = array.shape().iter().map(|size| *size as i64).collect();
         let data = Data::Strings { bytes: strings::serialize(&array)?, shape };
-        let kept = PyOnceLock::new();
-        let _ = kept.set(ndarray.py(), array.unbind().into_any());
-        Ok(Tensor { name, data, array: kept })
+        let made_from = PyOnceLock::new();
+        let _ = made_from.set(ndarray.py(), array.unbind().into_any());
+        Ok(Tensor { name, data, array: made_from })
     }
 
     fn name(&self, py: Python<'_>) -> Py<PyString> {
@@ -116,7 +116,7 @@ impl Tensor {
             return Ok(array.clone_ref(py).into_any());
         }
         let array = self.array.get_or_try_init(py, || match &self.data {
-            Data::Kept { memory, owner } => self.make_array(py, memory, owner).map(Bound::unbind),
+            Data::Borrowed { memory, owner } => self.make_array(py, memory, owner).map(Bound::unbind),
             // The array of strings was put into the cell when the tensor was made.
             _ => Err(refused("The tensor has lost its array.")),
         })?;
@@ -155,7 +155,7 @@ impl Tensor {
     fn from_dlpack(name: &Bound<'_, PyAny>, tensor: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         let name = checked_name(name)?;
         let (memory, owner) = dlpack::import(tensor)?;
-        Ok(Tensor::kept(name, memory, owner))
+        Ok(Tensor::borrowed(name, memory, owner))
     }
 }
 

@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 
 use super::answers::{self, Batch};
 use super::link::{Declaration, Link, Stage};
-use super::neglect::failure;
+use super::missing_response::failure;
 use super::request::InferenceRequest;
 use super::{arrays, calls};
-use crate::door::detached;
+use crate::detached::detached;
 
 /// The process's link to its server.
 #[pyclass(frozen, module = "alipes._core")]

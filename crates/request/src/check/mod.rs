@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use alipes_protocol::codec::elements;
 use alipes_protocol::shape::{self, Shape};
 use alipes_protocol::{Datatype, InferError, InferRequest, Origin, Parameter, SequenceInfo, Tensor};
-use alipes_scheduler::Seat;
+use alipes_scheduler::SlotId;
 use alipes_spec::{ModelSpec, Port};
 use bytes::{BufMut, Bytes, BytesMut};
 use compact_str::CompactString;
@@ -81,7 +81,7 @@ pub struct RequestContext {
     /// Sequence membership.
     pub sequence: SequenceInfo,
     /// The slot that its sequence has, once it has one.
-    pub seat: Seat,
+    pub slot_id: SlotId,
     /// It only fills the row of a sequence that has no request now.
     pub is_filler: bool,
     /// Its sequence is of it alone: its id is the server's, for the model.
@@ -97,18 +97,18 @@ pub struct RequestContext {
 /// `InvalidArgument` with Triton's text for the first thing that does not fit.
 pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Checked, InferError> {
     check_id(&request.sequence)?;
-    let asked = Asked { model, id: &request.id };
+    let check = RequestCheck { model, id: &request.id };
     let mut tensors = request.inputs;
     if request.raw {
-        asked.name_raw_input(&mut tensors)?;
+        check.name_raw_input(&mut tensors)?;
     }
-    asked.check_names_differ(&tensors)?;
-    let outputs = asked.check_outputs(request.outputs.iter().map(|output| output.name.as_str()))?;
-    asked.check_input_count(&tensors)?;
-    let rows = asked.check_rows(&tensors)?;
+    check.check_names_differ(&tensors)?;
+    let outputs = check.check_outputs(request.outputs.iter().map(|output| output.name.as_str()))?;
+    check.check_input_count(&tensors)?;
+    let rows = check.check_rows(&tensors)?;
     let mut inputs: SmallVec<[CheckedInput; 2]> = SmallVec::with_capacity(tensors.len());
     for tensor in tensors.into_iter().rev() {
-        inputs.push(asked.check_input(tensor, request.raw)?);
+        inputs.push(check.check_input(tensor, request.raw)?);
     }
     inputs.sort_unstable_by_key(|input| input.index);
     let key = batching_key(model, &inputs);
@@ -126,12 +126,12 @@ pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Che
 }
 
 /// The request's side of the checks: which model was asked, and under which id.
-struct Asked<'a> {
+struct RequestCheck<'a> {
     model: &'a ModelSpec,
     id: &'a str,
 }
 
-impl Asked<'_> {
+impl RequestCheck<'_> {
     fn refuse(&self, message: String) -> InferError {
         InferError::invalid(prefix(self.id) + &message)
     }
@@ -223,11 +223,11 @@ impl Asked<'_> {
         } else {
             format!("expected number of inputs between {required} and {} but", declared.len())
         };
-        let given = list(tensors.iter().rev().map(|tensor| tensor.name.as_str()));
+        let named = list(tensors.iter().rev().map(|tensor| tensor.name.as_str()));
         let absent = |port: &&Port| !port.optional && !tensors.iter().any(|tensor| tensor.name == port.name);
         let missing = list(declared.iter().filter(absent).map(|port| port.name.as_str()));
         Err(self.refuse(format!(
-            "{expected} got {} inputs for model '{}'. Got input(s) {given}, but missing required input(s) {missing}. \
+            "{expected} got {} inputs for model '{}'. Got input(s) {named}, but missing required input(s) {missing}. \
              Please provide all required input(s).",
             tensors.len(),
             self.model.name
@@ -287,8 +287,8 @@ impl Asked<'_> {
     }
 
     /// Every size must be given, and must be the declared one where the model declares a size.
-    fn check_shape(&self, shown: &str, port: &Port, given: &[i64]) -> Result<(), InferError> {
-        let sizes = &given[usize::from(self.batches())..];
+    fn check_shape(&self, shown: &str, port: &Port, actual: &[i64]) -> Result<(), InferError> {
+        let sizes = &actual[usize::from(self.batches())..];
         let fits = port.dims.len() == sizes.len()
             && port.dims.iter().zip(sizes).all(|(&declared, &size)| declared < 0 || size < 0 || declared == size);
         if !fits {
@@ -297,15 +297,15 @@ impl Asked<'_> {
             return Err(self.refuse(format!(
                 "unexpected shape for input '{shown}' for model '{}'. Expected {expected}, got {}. {}",
                 self.model.name,
-                shape::text(given),
+                shape::text(actual),
                 if self.batches() { BATCH_NOTE } else { "" }
             )));
         }
-        if given.iter().any(|&size| size < 0) {
+        if actual.iter().any(|&size| size < 0) {
             return Err(self.refuse(format!(
                 "All input dimensions should be specified for input '{shown}' for model '{}', got {}",
                 self.model.name,
-                shape::text(given)
+                shape::text(actual)
             )));
         }
         Ok(())
@@ -353,14 +353,14 @@ impl Asked<'_> {
     }
 
     /// The shape after the configured reshape: fixed sizes from it, wildcards from the request in their order.
-    fn backend_shape(&self, port: &Port, given: Shape) -> Shape {
-        let Some(reshape) = &port.reshape else { return given };
+    fn backend_shape(&self, port: &Port, shape: Shape) -> Shape {
+        let Some(reshape) = &port.reshape else { return shape };
         let batch = usize::from(self.batches());
         let mut open =
-            port.dims.iter().zip(&given[batch..]).filter(|(declared, _)| **declared < 0).map(|(_, &size)| size);
-        let mut shape: Shape = given[..batch].iter().copied().collect();
-        shape.extend(reshape.iter().map(|&size| if size < 0 { open.next().unwrap_or(size) } else { size }));
-        shape
+            port.dims.iter().zip(&shape[batch..]).filter(|(declared, _)| **declared < 0).map(|(_, &size)| size);
+        let mut reshaped: Shape = shape[..batch].iter().copied().collect();
+        reshaped.extend(reshape.iter().map(|&size| if size < 0 { open.next().unwrap_or(size) } else { size }));
+        reshaped
     }
 }
 

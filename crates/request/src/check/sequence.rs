@@ -9,8 +9,8 @@ use alipes_spec::{ModelSpec, SequenceSpec};
 static NEXT_ID: AtomicU64 = AtomicU64::new(1 << 63);
 
 /// Refuses an id that is too long to be kept, whatever the model.
-pub fn check_id(said: &SequenceInfo) -> Result<(), InferError> {
-    match &said.correlation_id {
+pub fn check_id(sequence: &SequenceInfo) -> Result<(), InferError> {
+    match &sequence.correlation_id {
         CorrelationId::Text(id) if id.len() > limits::SEQUENCE_ID_MAX_BYTES => Err(InferError::new(
             Code::Unsupported,
             format!("string correlation ID cannot be longer than {} characters", limits::SEQUENCE_ID_MAX_BYTES),
@@ -25,7 +25,7 @@ pub fn check_membership(
     model: &ModelSpec,
     spec: &SequenceSpec,
     rows: u32,
-    said: &mut SequenceInfo,
+    sequence: &mut SequenceInfo,
 ) -> Result<bool, InferError> {
     if rows > 1 {
         return Err(InferError::invalid(format!(
@@ -33,7 +33,7 @@ pub fn check_membership(
             model.name
         )));
     }
-    if has_id(said) {
+    if has_id(sequence) {
         return Ok(false);
     }
     if !spec.iterative {
@@ -42,14 +42,14 @@ pub fn check_membership(
             model.name
         )));
     }
-    said.start = true;
-    said.correlation_id = CorrelationId::Number(NEXT_ID.fetch_add(1, Ordering::Relaxed));
+    sequence.start = true;
+    sequence.correlation_id = CorrelationId::Number(NEXT_ID.fetch_add(1, Ordering::Relaxed));
     Ok(true)
 }
 
 /// Whether a request belongs to a sequence that others may belong to.
-pub fn has_id(said: &SequenceInfo) -> bool {
-    match &said.correlation_id {
+pub fn has_id(sequence: &SequenceInfo) -> bool {
+    match &sequence.correlation_id {
         CorrelationId::Number(id) => *id != 0,
         CorrelationId::Text(id) => !id.is_empty(),
     }

@@ -54,11 +54,11 @@ fn a_fitting_request_keeps_the_models_order_and_counts_its_rows() {
 
 #[test]
 fn outputs_come_in_the_models_order_and_once() {
-    let mut asked = request(vec![tensor("A", &[1, 4]), tensor("B", &[1, 4])]);
-    asked.outputs = ["Z", "Y", "Z"].map(|name| RequestedOutput { name: name.into(), ..Default::default() }).into();
-    assert_eq!(check_request(&two_inputs(), asked.clone()).unwrap().outputs[..], [0, 1]);
-    asked.outputs[0].name = "NONE".into();
-    let refused = check_request(&two_inputs(), asked).unwrap_err();
+    let mut repeated = request(vec![tensor("A", &[1, 4]), tensor("B", &[1, 4])]);
+    repeated.outputs = ["Z", "Y", "Z"].map(|name| RequestedOutput { name: name.into(), ..Default::default() }).into();
+    assert_eq!(check_request(&two_inputs(), repeated.clone()).unwrap().outputs[..], [0, 1]);
+    repeated.outputs[0].name = "NONE".into();
+    let refused = check_request(&two_inputs(), repeated).unwrap_err();
     assert_eq!(refused.message, "unexpected inference output 'NONE' for model 'm'");
 }
 
@@ -75,13 +75,13 @@ fn a_wrong_shape_names_what_was_expected_and_got() {
 
 #[test]
 fn the_requests_id_stands_in_front() {
-    let asked = InferRequest { id: "seven".into(), ..request(vec![tensor("A", &[9, 4]), tensor("B", &[9, 4])]) };
-    let refused = check_request(&two_inputs(), asked).unwrap_err();
+    let named = InferRequest { id: "seven".into(), ..request(vec![tensor("A", &[9, 4]), tensor("B", &[9, 4])]) };
+    let refused = check_request(&two_inputs(), named).unwrap_err();
     assert_eq!(refused.message, "[request id: seven] inference request batch-size must be <= 8 for 'm'");
 }
 
 #[test]
-fn an_input_may_be_given_once() {
+fn an_input_may_occur_once() {
     let text = refusal(&two_inputs(), vec![tensor("B", &[1, 4]), tensor("A", &[1, 4]), tensor("B", &[1, 4])]);
     assert_eq!(text, "[request id: <id_unknown>] input 'B' already exists in request");
 }
@@ -95,7 +95,7 @@ fn rows_must_agree() {
 }
 
 #[test]
-fn a_size_that_is_not_given_is_refused() {
+fn a_negative_size_is_refused() {
     let model = model(0, &[port("A", "INT32", &[-1], "")]);
     let text = refusal(&model, vec![tensor("A", &[-1])]);
     assert!(text.contains("All input dimensions should be specified for input 'A' for model 'm', got [-1]"), "{text}");

@@ -51,15 +51,15 @@ impl responder::Keep for Keep {
         // Every caller who waits holds the version.
         let Some(model) = model.upgrade() else { return Vec::new() };
         let began = alipes_clock::now();
-        let mut kept = reply.clone();
-        for output in &mut kept.outputs {
+        let mut cached = reply.clone();
+        for output in &mut cached.outputs {
             output.data = copy(&output.data);
         }
-        cache.insert(key, request, kept.clone());
+        cache.insert(key, request, cached.clone());
         model.statistics.cache_miss(looked + alipes_clock::elapsed(began));
         // Once it is there: whoever comes from now on finds it.
         let followers = leader.map(|leader| leader.coalescing.end(&leader.in_flight)).unwrap_or_default();
-        followers.into_iter().filter_map(|pending| arrive(&model, pending, &kept)).collect()
+        followers.into_iter().filter_map(|pending| arrive(&model, pending, &cached)).collect()
     }
 }
 

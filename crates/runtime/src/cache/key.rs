@@ -95,16 +95,16 @@ impl StoredRequest {
 
     /// Whether a request to that version is the same, bit by bit.
     pub fn is(&self, load: u64, checked: &Checked) -> bool {
-        let same = |(one, other): (&CheckedInput, &CheckedInput)| {
+        let equal = |(one, other): (&CheckedInput, &CheckedInput)| {
             one.index == other.index && one.shape == other.shape && one.data == other.data
         };
-        let told = match &checked.context {
+        let same = match &checked.context {
             Some(context) => self.parameters == context.parameters && self.sequence == context.sequence,
             None => self.parameters.is_empty() && self.sequence == SequenceInfo::default(),
         };
-        told && self.load == load
+        same && self.load == load
             && self.inputs.len() == checked.inputs.len()
-            && self.inputs.iter().zip(&checked.inputs).all(same)
+            && self.inputs.iter().zip(&checked.inputs).all(equal)
     }
 
     /// About how many bytes it takes.

@@ -1,7 +1,7 @@
 //! Answers that are kept: a request that equals an earlier one is answered without its model.
 //!
 //! - `key`: what makes two requests equal, and the key that stands for it.
-//! - `posted`: answers as they left, under the bodies that asked for them; for those who ask again in the same words.
+//! - `body_key`: answers as they left, under the bodies that asked for them; for those who ask again in the same words.
 //! - `store`: what is kept, within a bound on its bytes; what was not asked for longest goes first.
 //! - `coalescing`: equal requests in flight: a leader that is computed, and its followers.
 //! - `keep`: the way of an answer into the store, and to those who wait for it.
@@ -11,10 +11,10 @@
 //! clients may write to, or in that of a worker. A model executes the very copy that its answer is kept under, so that
 //! nobody who changes shared memory meanwhile can have a wrong answer kept for others.
 
+mod body_key;
 mod coalescing;
 mod keep;
 mod key;
-mod posted;
 mod store;
 
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use alipes_stats::clock;
 use bytes::Bytes;
 
 use crate::model::{ModelVersion, Pending, policy};
+pub use body_key::{BodyKey, Encoded};
 use coalescing::Coalescing;
 pub use keep::Keep;
 use key::{Key, StoredRequest};
-pub use posted::{Encoded, Posted};
 pub use store::ResponseCache;
 
 /// The cache as one version of a model uses it.
@@ -91,23 +91,23 @@ impl Cached {
     }
 
     /// A body that was posted to this version.
-    pub fn posted(&self, header_length: Option<usize>, body: &Bytes) -> Posted {
-        self.cache.posted(self.load, header_length, body)
+    pub fn body_key(&self, header_length: Option<usize>, body: &Bytes) -> BodyKey {
+        self.cache.body_key(self.load, header_length, body)
     }
 
     /// The answer to a body that was posted before.
-    pub fn find_encoded(&self, posted: &Posted) -> Option<Encoded> {
-        self.cache.find_encoded(posted)
+    pub fn find_encoded(&self, body_key: &BodyKey) -> Option<Encoded> {
+        self.cache.find_encoded(body_key)
     }
 
     /// Whether the body came before, so that its answer is worth keeping as it will be encoded.
-    pub fn is_repeated(&self, posted: &Posted) -> bool {
-        self.cache.is_repeated(posted)
+    pub fn is_repeated(&self, body_key: &BodyKey) -> bool {
+        self.cache.is_repeated(body_key)
     }
 
     /// Keeps the answer to a body as it was encoded. Gone with the version, like all its answers.
-    pub fn keep_encoded(&self, posted: Posted, answer: &EncodedResponse) {
-        self.cache.insert_encoded(posted.copied(), Encoded::copy_of(answer));
+    pub fn keep_encoded(&self, body_key: BodyKey, answer: &EncodedResponse) {
+        self.cache.insert_encoded(body_key.copied(), Encoded::copy_of(answer));
     }
 
     /// Gives a request its answer, where that is known; else gives the request back.

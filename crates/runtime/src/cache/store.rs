@@ -13,8 +13,8 @@ use bytes::Bytes;
 use lru::LruCache;
 use parking_lot::Mutex;
 
+use super::body_key::{BodyKey, Encoded, Seen};
 use super::key::{Key, StoredRequest, input_bytes, parameter_bytes};
-use super::posted::{Encoded, Posted, Seen};
 
 /// What an entry takes besides what it holds: its places in the table and in the list, and its head.
 const ENTRY_BYTES: usize = 256;
@@ -40,28 +40,28 @@ struct Entries {
 struct Entry {
     /// Under which number its version was loaded.
     load: u64,
-    kept: Kept,
+    contents: Contents,
     bytes: usize,
 }
 
 /// What is kept, with what it answers.
-enum Kept {
+enum Contents {
     Reply(StoredRequest, Reply),
-    Encoded(Posted, Encoded),
+    Encoded(BodyKey, Encoded),
 }
 
-impl Kept {
+impl Contents {
     fn load(&self) -> u64 {
         match self {
-            Kept::Reply(request, _) => request.load,
-            Kept::Encoded(posted, _) => posted.load,
+            Contents::Reply(request, _) => request.load,
+            Contents::Encoded(body_key, _) => body_key.load,
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Kept::Reply(request, reply) => request.bytes() + reply_bytes(reply),
-            Kept::Encoded(posted, encoded) => posted.body.len() + encoded.bytes(),
+            Contents::Reply(request, reply) => request.bytes() + reply_bytes(reply),
+            Contents::Encoded(body_key, encoded) => body_key.body.len() + encoded.bytes(),
         }
     }
 }
@@ -95,29 +95,29 @@ impl ResponseCache {
     /// The answer to a request, where there is one.
     pub fn find(&self, key: &Key, load: u64, checked: &Checked) -> Option<Reply> {
         let found = self.get(key)?;
-        match &found.kept {
-            Kept::Reply(request, reply) => request.is(load, checked).then(|| reply.clone()),
-            Kept::Encoded(..) => None,
+        match &found.contents {
+            Contents::Reply(request, reply) => request.is(load, checked).then(|| reply.clone()),
+            Contents::Encoded(..) => None,
         }
     }
 
     /// A body that was posted to a version.
-    pub fn posted(&self, load: u64, header_length: Option<usize>, body: &Bytes) -> Posted {
-        Posted::new(self.seed, load, header_length, body.clone())
+    pub fn body_key(&self, load: u64, header_length: Option<usize>, body: &Bytes) -> BodyKey {
+        BodyKey::new(self.seed, load, header_length, body.clone())
     }
 
     /// The answer to a body, as it was encoded, where there is one.
-    pub fn find_encoded(&self, posted: &Posted) -> Option<Encoded> {
-        let found = self.get(&posted.key())?;
-        match &found.kept {
-            Kept::Encoded(before, encoded) => (before == posted).then(|| encoded.clone()),
-            Kept::Reply(..) => None,
+    pub fn find_encoded(&self, body_key: &BodyKey) -> Option<Encoded> {
+        let found = self.get(&body_key.key())?;
+        match &found.contents {
+            Contents::Encoded(before, encoded) => (before == body_key).then(|| encoded.clone()),
+            Contents::Reply(..) => None,
         }
     }
 
     /// Whether the body came before, not long ago. From now on it did.
-    pub fn is_repeated(&self, posted: &Posted) -> bool {
-        self.seen.again(posted)
+    pub fn is_repeated(&self, body_key: &BodyKey) -> bool {
+        self.seen.again(body_key)
     }
 
     /// What is kept under a key. Whether it answers the same is for the caller to compare, without the lock: a picture takes
@@ -129,7 +129,7 @@ impl ResponseCache {
     /// Counts the copied inputs of a request until the request is done with them.
     pub fn charge(&self, inputs: &mut [CheckedInput]) {
         let bytes: usize = inputs.iter().map(|input| input.data.len()).sum();
-        let charge = Charge::of_taken(&self.budget, bytes as u64);
+        let charge = Charge::unchecked(&self.budget, bytes as u64);
         if let Some(largest) = inputs.iter_mut().max_by_key(|input| input.data.len()) {
             largest.data = charge.over(mem::take(&mut largest.data));
         }
@@ -142,20 +142,20 @@ impl ResponseCache {
 
     /// Keeps an answer, unless it alone is larger than all that may be kept. Others make room for it.
     pub fn insert(&self, key: Key, request: StoredRequest, reply: Reply) {
-        self.put(key, Kept::Reply(request, reply));
+        self.put(key, Contents::Reply(request, reply));
     }
 
     /// Keeps an answer as it was encoded, likewise.
-    pub fn insert_encoded(&self, posted: Posted, encoded: Encoded) {
-        self.put(posted.key(), Kept::Encoded(posted, encoded));
+    pub fn insert_encoded(&self, body_key: BodyKey, encoded: Encoded) {
+        self.put(body_key.key(), Contents::Encoded(body_key, encoded));
     }
 
-    fn put(&self, key: Key, kept: Kept) {
-        let bytes = ENTRY_BYTES + kept.bytes();
+    fn put(&self, key: Key, contents: Contents) {
+        let bytes = ENTRY_BYTES + contents.bytes();
         if bytes > self.limit_bytes {
             return;
         }
-        let entry = Arc::new(Entry { load: kept.load(), kept, bytes });
+        let entry = Arc::new(Entry { load: contents.load(), contents, bytes });
         let mut gone = Vec::new();
         let mut entries = self.entries.lock();
         entries.bytes += bytes;
@@ -241,7 +241,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_longest_makes_room() {
+    fn the_least_recently_used_answer_is_evicted() {
         let cache = cache_of(3 * size_of_one(1000));
         (0..3).for_each(|request| insert(&cache, 0, request, 1000));
         assert_eq!(cache.usage().bytes, cache.usage().limit_bytes);
@@ -252,7 +252,7 @@ pub mod tests {
     }
 
     #[test]
-    fn an_answer_larger_than_the_cache_is_not_kept_and_sends_nothing_away() {
+    fn an_answer_larger_than_the_cache_evicts_nothing() {
         let limit = size_of_one(1000);
         let cache = cache_of(limit);
         insert(&cache, 0, 0, 1000);
@@ -262,7 +262,7 @@ pub mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_given_again_takes_the_place_of_the_first() {
+    fn a_repeated_answer_replaces_the_first() {
         let cache = cache_of(1 << 20);
         insert(&cache, 0, 0, 1000);
         insert(&cache, 0, 0, 10);
@@ -281,7 +281,7 @@ pub mod tests {
     }
 
     #[test]
-    fn two_requests_with_one_key_are_told_apart() {
+    fn two_requests_with_one_key_are_compared() {
         let cache = cache_of(1 << 20);
         let (one, other) = (checked(REQUESTS[0], &[100]), checked(REQUESTS[1], &[100]));
         let key = cache.key(0, &one);

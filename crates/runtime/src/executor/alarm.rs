@@ -90,17 +90,17 @@ fn watch() {
 /// Waits for the next alarm; none where there has been none for a while, and with it the thread's end.
 fn next_due() -> Option<Weak<ModelVersion>> {
     let mut state = CLOCK.state.lock();
-    let patience = alipes_clock::now() + IDLE_LIFETIME;
+    let idle_until = alipes_clock::now() + IDLE_LIFETIME;
     loop {
         let now = alipes_clock::now();
         if let Some(model) = state.take_due(now) {
             return Some(model);
         }
         let soonest = state.soonest();
-        if soonest.is_none() && now >= patience {
+        if soonest.is_none() && now >= idle_until {
             state.running = false;
             return None;
         }
-        CLOCK.changed.wait_until(&mut state, soonest.unwrap_or(patience));
+        CLOCK.changed.wait_until(&mut state, soonest.unwrap_or(idle_until));
     }
 }

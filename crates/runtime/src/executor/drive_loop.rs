@@ -1,7 +1,7 @@
 //! The loops that drive a claimed instance.
 //!
 //! Nothing else of the server is named here: the model checker runs these lines with its own threads and locks
-//! (`tests/handover.rs`).
+//! (`tests/all/interleavings.rs`).
 
 use std::time::Instant;
 

@@ -22,8 +22,8 @@ pub fn withdraw_cancelled(model: &ModelVersion, batch: &mut Vec<Pending>, now: I
 
 /// Notes the moments of an execution, and its outputs, in a request's trace.
 #[cold]
-pub fn note_execution(trace: &Trace, taken: Instant, times: ExecutionTimes, outputs: &[Tensor]) {
-    let began = clock::ns(taken);
+pub fn note_execution(trace: &Trace, claimed_at: Instant, times: ExecutionTimes, outputs: &[Tensor]) {
+    let began = clock::ns(claimed_at);
     let span = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let input_end = began.saturating_add(span(times.input));
     let output_start = input_end.saturating_add(span(times.infer));

@@ -133,7 +133,7 @@ impl ModelVersion {
     /// If there is no instance.
     pub fn new(spec: ModelSpec, driver: Arc<dyn Driver>) -> Result<ModelVersion, InferError> {
         let configuration = ArcSwap::from_pointee(Configuration::of(&spec)?);
-        let sequences = spec.scheduling.sequences().map(|said| Sequences::new(&spec, said)).transpose()?;
+        let sequences = spec.scheduling.sequences().map(|wanted| Sequences::new(&spec, wanted)).transpose()?;
         Ok(ModelVersion {
             id: VersionId::next(),
             name: spec.name.as_str().into(),
@@ -358,7 +358,7 @@ impl ModelVersion {
 fn queue(spec: &ModelSpec, driver: &dyn Driver) -> Queue<Pending> {
     let instances = driver.instances();
     match spec.scheduling.sequences() {
-        Some(said) => Queue::Sequences(Box::new(SequenceQueue::new(sequences::policy(spec, said), instances))),
+        Some(wanted) => Queue::Sequences(Box::new(SequenceQueue::new(sequences::policy(spec, wanted), instances))),
         None => Queue::Shared(ModelQueue::new(driver.scheduler(spec), instances)),
     }
 }

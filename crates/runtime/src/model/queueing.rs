@@ -7,7 +7,7 @@ use alipes_protocol::trace::Moment;
 use alipes_protocol::{Code, CorrelationId, InferError, Origin, SequenceInfo};
 use alipes_request::check::has_id;
 use alipes_request::responder::AnswerBatch;
-use alipes_scheduler::{Aftermath, Membership, Queue, Reason, Refused, Seat, SequenceId, Work};
+use alipes_scheduler::{Aftermath, Membership, Queue, Reason, Refused, SequenceId, SlotId, Work};
 use alipes_spec::log::WARNING;
 use alipes_stats::clock;
 use alipes_stats::events::Event;
@@ -50,27 +50,27 @@ impl Work for Pending {
     }
 
     fn sequence_id(&self) -> Option<SequenceId> {
-        let said = self.sequence();
+        let sequence = self.sequence();
         let is_alone = self.checked.context.as_ref().is_none_or(|context| context.is_alone);
-        (!is_alone && has_id(said)).then(|| match &said.correlation_id {
+        (!is_alone && has_id(sequence)).then(|| match &sequence.correlation_id {
             CorrelationId::Number(number) => SequenceId::Number(*number),
             CorrelationId::Text(text) => SequenceId::Text(text.as_str().into()),
         })
     }
 
     fn membership(&self) -> Membership {
-        let said = self.sequence();
-        Membership { start: said.start, end: said.end }
+        let sequence = self.sequence();
+        Membership { start: sequence.start, end: sequence.end }
     }
 
-    fn take_seat(&mut self, seat: Seat) {
+    fn assign_slot(&mut self, slot_id: SlotId) {
         if let Some(context) = &mut self.checked.context {
-            context.seat = seat;
+            context.slot_id = slot_id;
         }
     }
 
-    fn seat(&self) -> Seat {
-        self.checked.context.as_ref().map_or_else(Seat::default, |context| context.seat)
+    fn slot_id(&self) -> SlotId {
+        self.checked.context.as_ref().map_or_else(SlotId::default, |context| context.slot_id)
     }
 }
 
@@ -142,7 +142,7 @@ impl ModelVersion {
              Previous sequence will be terminated early.",
             self.name
         );
-        events.tell(Event::Notice { level: WARNING, text });
+        events.push(Event::Notice { level: WARNING, text });
     }
 
     /// Answers a request that was taken in and will not be executed.
@@ -206,15 +206,15 @@ pub(super) fn refusal(model: &str, reason: Reason, work: &Pending) -> InferError
 }
 
 /// The sequence's id as the way to its state spells it, so that a text is not taken for a number.
-fn shown(said: &SequenceInfo) -> String {
-    match &said.correlation_id {
+fn shown(sequence: &SequenceInfo) -> String {
+    match &sequence.correlation_id {
         CorrelationId::Number(number) => number.to_string(),
         CorrelationId::Text(text) => format!("'{text}'"),
     }
 }
 
-fn id_text(said: &SequenceInfo) -> String {
-    match &said.correlation_id {
+fn id_text(sequence: &SequenceInfo) -> String {
+    match &sequence.correlation_id {
         CorrelationId::Number(number) => number.to_string(),
         CorrelationId::Text(text) => text.clone(),
     }

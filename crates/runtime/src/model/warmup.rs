@@ -32,7 +32,7 @@ impl Sample {
         let (mut checked, arrived) = (self.request.clone(), alipes_clock::now());
         if let Some(context) = &mut checked.context {
             // Where requests come in sequences, each is one of its own.
-            context.seat.slot = number;
+            context.slot_id.slot = number;
         }
         Pending { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None }
     }

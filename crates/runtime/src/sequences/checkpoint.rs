@@ -13,7 +13,7 @@ use alipes_engine::EngineError;
 use alipes_protocol::codec::elements;
 use alipes_protocol::limits::MAX_DIMENSIONS;
 use alipes_protocol::{Datatype, Shape, shape};
-use alipes_request::visit::Kept;
+use alipes_request::visit::StateTensor;
 use bytes::Bytes;
 
 use super::states::{StatePort, States};
@@ -25,18 +25,18 @@ const SHOWN_BYTES: usize = 100;
 
 impl States {
     /// What is kept for a sequence, in the order of the configuration, as bytes.
-    pub fn to_bytes(&self, kept: &[&Kept]) -> Bytes {
-        let mut bytes = Vec::with_capacity(64 * kept.len() + kept.iter().map(|one| one.data.len()).sum::<usize>());
+    pub fn to_bytes(&self, held: &[&StateTensor]) -> Bytes {
+        let mut bytes = Vec::with_capacity(64 * held.len() + held.iter().map(|one| one.data.len()).sum::<usize>());
         bytes.extend_from_slice(MAGIC);
         put_count(&mut bytes, self.list.len());
-        for (port, kept) in self.list.iter().zip(kept) {
+        for (port, tensor) in self.list.iter().zip(held) {
             put_count(&mut bytes, port.input.len());
             bytes.extend_from_slice(port.input.as_bytes());
             bytes.extend_from_slice(&datatype_field(port.datatype));
-            put_count(&mut bytes, kept.shape.len());
-            kept.shape.iter().for_each(|size| bytes.extend_from_slice(&size.to_le_bytes()));
-            bytes.extend_from_slice(&(kept.data.len() as u64).to_le_bytes());
-            bytes.extend_from_slice(&kept.data);
+            put_count(&mut bytes, tensor.shape.len());
+            tensor.shape.iter().for_each(|size| bytes.extend_from_slice(&size.to_le_bytes()));
+            bytes.extend_from_slice(&(tensor.data.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(&tensor.data);
         }
         bytes.into()
     }
@@ -46,7 +46,7 @@ impl States {
     /// # Errors
     ///
     /// `InvalidArgument` where they are none, or those of another model.
-    pub fn of_bytes(&self, bytes: &[u8]) -> Result<Box<[Kept]>, EngineError> {
+    pub fn of_bytes(&self, bytes: &[u8]) -> Result<Box<[StateTensor]>, EngineError> {
         let mut rest = bytes;
         if take(&mut rest, MAGIC.len()) != Some(MAGIC) {
             return Err(EngineError::invalid(format!(
@@ -61,12 +61,12 @@ impl States {
             let expected = self.list.len();
             return Err(EngineError::invalid(format!("there are {count} states, the model has {expected}")));
         }
-        let kept = self.list.iter().map(|port| port.read(take_state(&mut rest).ok_or_else(cut_off)?));
-        let kept = kept.collect::<Result<Box<[Kept]>, EngineError>>()?;
+        let tensors = self.list.iter().map(|port| port.read(take_state(&mut rest).ok_or_else(cut_off)?));
+        let tensors = tensors.collect::<Result<Box<[StateTensor]>, EngineError>>()?;
         if !rest.is_empty() {
             return Err(EngineError::invalid(format!("{} bytes follow the last state", rest.len())));
         }
-        Ok(kept)
+        Ok(tensors)
     }
 }
 
@@ -81,7 +81,7 @@ struct Found<'a> {
 
 impl StatePort {
     /// The state, where it is one that the model can be given: an engine trusts what it is told of sizes.
-    fn read(&self, found: Found<'_>) -> Result<Kept, EngineError> {
+    fn read(&self, found: Found<'_>) -> Result<StateTensor, EngineError> {
         let Found { name, datatype, sizes, data } = found;
         let expected = datatype_field(self.datatype);
         if name != self.input.as_bytes() || datatype != expected {
@@ -119,7 +119,7 @@ impl StatePort {
                 data.len()
             )));
         }
-        Ok(Kept { shape, data: Bytes::copy_from_slice(data) })
+        Ok(StateTensor { shape, data: Bytes::copy_from_slice(data) })
     }
 }
 
@@ -135,9 +135,9 @@ fn datatype_field(datatype: Datatype) -> [u8; 8] {
 }
 
 fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
-    let (taken, left) = rest.split_at_checked(count)?;
+    let (state, left) = rest.split_at_checked(count)?;
     *rest = left;
-    Some(taken)
+    Some(state)
 }
 
 fn take_count(rest: &mut &[u8]) -> Option<usize> {
@@ -176,13 +176,13 @@ mod tests {
             datatype,
             shape: shape.into(),
             output_index: 0,
-            initial: Kept { shape: shape.into(), data: Bytes::new() },
+            initial: StateTensor { shape: shape.into(), data: Bytes::new() },
         };
         States { list: vec![port] }
     }
 
-    fn kept(shape: &[i64], data: &[u8]) -> Kept {
-        Kept { shape: shape.into(), data: Bytes::copy_from_slice(data) }
+    fn tensor(shape: &[i64], data: &[u8]) -> StateTensor {
+        StateTensor { shape: shape.into(), data: Bytes::copy_from_slice(data) }
     }
 
     fn refusal(states: &States, bytes: &[u8]) -> String {
@@ -190,19 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_can_be_put() {
+    fn a_checkpoint_restores_the_states() {
         let floats = states(Datatype::Fp32, &[1, -1]);
-        let one = kept(&[1, 2], &[1, 2, 3, 4, 5, 6, 7, 8]);
+        let one = tensor(&[1, 2], &[1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(*floats.of_bytes(&floats.to_bytes(&[&one])).unwrap(), [one]);
         let texts = states(Datatype::Bytes, &[1]);
-        let one = kept(&[1], b"\x02\0\0\0ab");
+        let one = tensor(&[1], b"\x02\0\0\0ab");
         assert_eq!(*texts.of_bytes(&texts.to_bytes(&[&one])).unwrap(), [one]);
     }
 
     #[test]
     fn bytes_that_are_cut_off_anywhere_or_followed_by_others_are_refused() {
         let floats = states(Datatype::Fp32, &[2]);
-        let whole = floats.to_bytes(&[&kept(&[2], &[0; 8])]);
+        let whole = floats.to_bytes(&[&tensor(&[2], &[0; 8])]);
         for end in 0..whole.len() {
             assert!(floats.of_bytes(&whole[..end]).is_err(), "{end}");
         }
@@ -218,18 +218,18 @@ mod tests {
     #[test]
     fn the_states_of_another_model_are_refused() {
         let floats = states(Datatype::Fp32, &[2]);
-        let of = |other: &States, kept: &Kept| refusal(&floats, &other.to_bytes(&[kept]));
+        let of = |other: &States, tensor: &StateTensor| refusal(&floats, &other.to_bytes(&[tensor]));
         let doubles = states(Datatype::Fp64, &[2]);
-        assert_eq!(of(&doubles, &kept(&[2], &[0; 16])), "there is a state 'OLD' of FP64, expected 'OLD' of FP32");
-        assert_eq!(of(&floats, &kept(&[3], &[0; 12])), "state 'OLD' has shape [3], expected [2]");
-        assert_eq!(of(&floats, &kept(&[-2], &[0; 8])), "state 'OLD' has shape [-2], expected [2]");
+        assert_eq!(of(&doubles, &tensor(&[2], &[0; 16])), "there is a state 'OLD' of FP64, expected 'OLD' of FP32");
+        assert_eq!(of(&floats, &tensor(&[3], &[0; 12])), "state 'OLD' has shape [3], expected [2]");
+        assert_eq!(of(&floats, &tensor(&[-2], &[0; 8])), "state 'OLD' has shape [-2], expected [2]");
         assert_eq!(
-            of(&floats, &kept(&[2], &[0; 7])),
+            of(&floats, &tensor(&[2], &[0; 7])),
             "state 'OLD' of shape [2] has 7 bytes, which are not as many elements"
         );
         let none = States { list: Vec::new() };
         assert_eq!(refusal(&floats, &none.to_bytes(&[])), "there are 0 states, the model has 1");
         let texts = states(Datatype::Bytes, &[1]);
-        assert!(texts.of_bytes(&texts.to_bytes(&[&kept(&[1], b"\xff\0\0\0ab")])).is_err());
+        assert!(texts.of_bytes(&texts.to_bytes(&[&tensor(&[1], b"\xff\0\0\0ab")])).is_err());
     }
 }

@@ -53,12 +53,12 @@ impl Control {
     pub fn data(&self, standing: Standing<'_>) -> Bytes {
         let truth = |holds: bool| self.values[usize::from(holds)].clone();
         match (self.kind, standing) {
-            (ControlKind::Corrid, Standing::Ready(said)) => self.id(&said.correlation_id),
+            (ControlKind::Corrid, Standing::Ready(sequence)) => self.id(&sequence.correlation_id),
             (ControlKind::Corrid, Standing::Empty) => self.id(&CorrelationId::Number(0)),
             (_, Standing::Empty) => truth(false),
             (ControlKind::Ready, Standing::Ready(_)) => truth(true),
-            (ControlKind::Start, Standing::Ready(said)) => truth(said.start),
-            (ControlKind::End, Standing::Ready(said)) => truth(said.end),
+            (ControlKind::Start, Standing::Ready(sequence)) => truth(sequence.start),
+            (ControlKind::End, Standing::Ready(sequence)) => truth(sequence.end),
         }
     }
 
@@ -99,13 +99,13 @@ mod tests {
         Control::new(&ControlSpec { name: "C".to_owned(), kind, datatype, false_true })
     }
 
-    fn said(correlation_id: CorrelationId, start: bool, end: bool) -> SequenceInfo {
+    fn sequence(correlation_id: CorrelationId, start: bool, end: bool) -> SequenceInfo {
         SequenceInfo { correlation_id, start, end }
     }
 
     #[test]
-    fn truths_are_told_in_the_values_of_the_configuration() {
-        let first = said(CorrelationId::Number(7), true, false);
+    fn truths_have_the_values_of_the_configuration() {
+        let first = sequence(CorrelationId::Number(7), true, false);
         let of = |kind, datatype, values| {
             let control = control(kind, datatype, Some(values));
             [control.data(Standing::Ready(&first)), control.data(Standing::Empty)]
@@ -121,8 +121,8 @@ mod tests {
     #[test]
     fn an_id_is_cut_to_the_type_of_its_tensor() {
         let of = |datatype, id| {
-            let said = said(id, false, false);
-            control(ControlKind::Corrid, datatype, None).data(Standing::Ready(&said))
+            let sequence = sequence(id, false, false);
+            control(ControlKind::Corrid, datatype, None).data(Standing::Ready(&sequence))
         };
         let wide = (1u64 << 32) + 5;
         assert_eq!(of(Datatype::Uint64, CorrelationId::Number(wide)), &wide.to_le_bytes()[..]);

@@ -19,8 +19,8 @@ use alipes_engine::onnxruntime::DeclaredPort;
 use alipes_protocol::{Datatype, Shape};
 use alipes_request::check::{Checked, CheckedInput, RequestContext, Terms};
 use alipes_request::responder::Responder;
-use alipes_scheduler::sequence::{Hold, SequencePolicy, Strategy};
-use alipes_scheduler::{DynamicPolicy, Seat, Work};
+use alipes_scheduler::sequence::{SequencePolicy, StartThreshold, Strategy};
+use alipes_scheduler::{DynamicPolicy, SlotId, Work};
 use alipes_spec::{ModelSpec, SequenceSpec, StrategySpec};
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -28,7 +28,7 @@ use smallvec::SmallVec;
 pub use controls::{Control, Controls, Standing};
 pub use states::{StatePort, StateTable, States};
 
-pub use alipes_request::visit::{Kept, Visit};
+pub use alipes_request::visit::{StateTensor, Visit};
 
 use crate::model::Pending;
 
@@ -64,7 +64,7 @@ impl Sequences {
     /// Puts a filler into each row of a batch, up to the last that has a request, whose sequence has none now: a copy of
     /// the first request with nothing in it.
     pub fn fill_rows(&self, model: &ModelSpec, batch: &mut Vec<Pending>) {
-        let rows = batch.last().map_or(0, |last| slot(last.seat()) + 1);
+        let rows = batch.last().map_or(0, |last| slot(last.slot_id()) + 1);
         if !self.has_rows || rows == batch.len() {
             return;
         }
@@ -72,16 +72,16 @@ impl Sequences {
         let mut requests = std::mem::take(batch).into_iter().peekable();
         let mut fillers = fillers.into_iter();
         for row in 0..rows {
-            batch.extend(requests.next_if(|request| slot(request.seat()) == row).or_else(|| fillers.next()));
+            batch.extend(requests.next_if(|request| slot(request.slot_id()) == row).or_else(|| fillers.next()));
         }
     }
 
     /// What the model is given with a request beside its inputs: controls, then states.
-    pub fn further_inputs(&self, pending: &Pending, kept: &mut StateTable) -> SmallVec<[Further<'_>; 4]> {
-        let slot = slot(pending.seat());
+    pub fn further_inputs(&self, pending: &Pending, table: &mut StateTable) -> SmallVec<[Further<'_>; 4]> {
+        let slot = slot(pending.slot_id());
         let is_filler = pending.is_filler();
         if pending.sequence().start {
-            kept.clear(slot);
+            table.clear(slot);
         }
         let standing = if is_filler { Standing::Empty } else { Standing::Ready(pending.sequence()) };
         let controls = self.controls.list.iter().map(|control| Further {
@@ -91,7 +91,8 @@ impl Sequences {
             data: control.data(standing),
         });
         let states = self.states.list.iter().enumerate().map(|(state, port)| {
-            let Kept { shape, data } = if is_filler { &port.initial } else { kept.get(&self.states, slot, state) };
+            let StateTensor { shape, data } =
+                if is_filler { &port.initial } else { table.get(&self.states, slot, state) };
             Further { name: &port.input, datatype: port.datatype, shape: shape.clone(), data: data.clone() }
         });
         controls.chain(states).collect()
@@ -200,14 +201,14 @@ pub fn policy(model: &ModelSpec, spec: &SequenceSpec) -> SequencePolicy {
     // of those that are next is held.
     let hold = match &spec.strategy {
         StrategySpec::Direct { .. } if spec.held_until > 0 => {
-            Hold { seated: spec.held_until, backlog: spec.held_until_backlog }
+            StartThreshold { seated: spec.held_until, backlog: spec.held_until_backlog }
         }
-        _ => Hold::default(),
+        _ => StartThreshold::default(),
     };
     SequencePolicy { strategy, max_idle: Duration::from_micros(spec.max_idle_us), hold }
 }
 
 /// The slot of an instance as an index.
-pub fn slot(seat: Seat) -> usize {
-    seat.slot as usize
+pub fn slot(slot_id: SlotId) -> usize {
+    slot_id.slot as usize
 }

@@ -4,7 +4,7 @@
 use alipes_engine::batch::{Member, Split};
 use alipes_engine::{EngineError, OutputTensor};
 use alipes_protocol::{Datatype, Shape, shape};
-use alipes_request::visit::Kept;
+use alipes_request::visit::StateTensor;
 use alipes_scheduler::Work;
 use alipes_spec::ModelSpec;
 use bytes::Bytes;
@@ -35,7 +35,7 @@ impl Rows {
     pub fn lay_out(&mut self, sequences: &Sequences, batch: &[Pending]) {
         self.list.clear();
         for (position, pending) in batch.iter().enumerate() {
-            let slot = slot(pending.seat());
+            let slot = slot(pending.slot_id());
             if sequences.has_rows {
                 self.list.resize(slot, None);
             }
@@ -76,14 +76,14 @@ impl Rows {
             }
             let mut further = model.inputs.len()..;
             let controls = &sequences.controls;
-            let told = &self.controls[row * controls.list.len()..];
-            for ((control, data), index) in controls.list.iter().zip(told).zip(&mut further) {
+            let values = &self.controls[row * controls.list.len()..];
+            for ((control, data), index) in controls.list.iter().zip(values).zip(&mut further) {
                 members.push(Member { index, datatype: control.datatype, shape: &controls.shape, data });
             }
             for ((state, port), index) in sequences.states.list.iter().enumerate().zip(&mut further) {
-                let kept = self.states.get(&sequences.states, slot(shown.seat()), state);
-                let data = if position.is_some() { &kept.data[..] } else { self.zeros(port.datatype, &kept.shape) };
-                members.push(Member { index, datatype: port.datatype, shape: &kept.shape, data });
+                let tensor = self.states.get(&sequences.states, slot(shown.slot_id()), state);
+                let data = if position.is_some() { &tensor.data[..] } else { self.zeros(port.datatype, &tensor.shape) };
+                members.push(Member { index, datatype: port.datatype, shape: &tensor.shape, data });
             }
             members
         })
@@ -93,8 +93,8 @@ impl Rows {
     /// grown apart.
     pub fn differing_states(&self, sequences: &Sequences, batch: &[Pending]) -> Option<EngineError> {
         sequences.states.list.iter().enumerate().find_map(|(state, port)| {
-            let kept = batch.iter().map(|pending| self.states.get(&sequences.states, slot(pending.seat()), state));
-            let mut shapes = kept.map(|kept| &kept.shape);
+            let tensors = batch.iter().map(|pending| self.states.get(&sequences.states, slot(pending.slot_id()), state));
+            let mut shapes = tensors.map(|tensor| &tensor.shape);
             let first = shapes.next()?;
             let other = shapes.find(|&shape| shape != first)?;
             Some(EngineError::invalid(format!(
@@ -120,12 +120,12 @@ impl Rows {
             let pieces: SmallVec<[OutputTensor; 4]> = split.take(1).collect();
             let Some(position) = *position else { continue };
             let pending = &batch[position];
-            let slot = slot(pending.seat());
+            let slot = slot(pending.slot_id());
             for piece in &pieces {
                 if let Some(state) = sequences.states.renewed_by(piece.index) {
                     // A slice would keep the outputs of the whole batch for as long as this sequence says nothing.
                     let data = if alone { piece.data.clone() } else { Bytes::copy_from_slice(&piece.data) };
-                    self.states.set(&sequences.states, slot, state, Kept { shape: piece.shape.clone(), data });
+                    self.states.set(&sequences.states, slot, state, StateTensor { shape: piece.shape.clone(), data });
                 }
             }
             if pending.sequence().end {
@@ -137,13 +137,13 @@ impl Rows {
 
     fn make_zeros(&mut self, sequences: &Sequences, shown: &Pending) {
         let sizes = shown.checked.inputs.iter().map(|input| (input.data.len(), &input.shape));
-        let kept = (0..sequences.states.list.len()).map(|state| {
-            let kept = self.states.get(&sequences.states, slot(shown.seat()), state);
-            (kept.data.len(), &kept.shape)
+        let held = (0..sequences.states.list.len()).map(|state| {
+            let held = self.states.get(&sequences.states, slot(shown.slot_id()), state);
+            (held.data.len(), &held.shape)
         });
         // Strings may be shorter than the four bytes that an empty one takes.
         let room = |(len, shape): (usize, &Shape)| len.max(4 * shape::element_count(shape).unwrap_or(0));
-        let largest = sizes.chain(kept).map(room).max().unwrap_or(0);
+        let largest = sizes.chain(held).map(room).max().unwrap_or(0);
         if self.zeros.len() < largest {
             self.zeros.resize(largest, 0);
         }

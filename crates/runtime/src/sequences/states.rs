@@ -7,7 +7,7 @@ use std::path::Path;
 
 use alipes_engine::EngineError;
 use alipes_protocol::{Datatype, Shape, shape};
-use alipes_request::visit::Kept;
+use alipes_request::visit::StateTensor;
 use alipes_spec::{ModelSpec, StateSpec};
 
 /// The states of a model's sequences.
@@ -31,7 +31,7 @@ pub struct StatePort {
     /// Position of that output: among those of the configuration where it is one of them, else behind them.
     pub output_index: usize,
     /// What it is when a sequence begins.
-    pub initial: Kept,
+    pub initial: StateTensor,
 }
 
 impl States {
@@ -73,7 +73,7 @@ fn with_batch(sizes: &[i64], batches: bool) -> Shape {
     batch.iter().chain(sizes).copied().collect()
 }
 
-fn initial(state: &StateSpec, batches: bool) -> Result<Kept, EngineError> {
+fn initial(state: &StateSpec, batches: bool) -> Result<StateTensor, EngineError> {
     let shape = with_batch(&state.initial_dims, batches);
     let count = shape::element_count(&shape);
     // An empty string takes four bytes: its length.
@@ -85,7 +85,7 @@ fn initial(state: &StateSpec, batches: bool) -> Result<Kept, EngineError> {
         None => vec![0; bytes],
         Some(path) => read(state, Path::new(path), bytes)?,
     };
-    Ok(Kept { shape, data: data.into() })
+    Ok(StateTensor { shape, data: data.into() })
 }
 
 fn read(state: &StateSpec, path: &Path, expected: usize) -> Result<Vec<u8>, EngineError> {
@@ -108,29 +108,29 @@ fn read(state: &StateSpec, path: &Path, expected: usize) -> Result<Vec<u8>, Engi
 /// What is kept for the sequences of one instance, by slot.
 #[derive(Debug, Default)]
 pub struct StateTable {
-    slots: Vec<Option<Box<[Kept]>>>,
+    slots: Vec<Option<Box<[StateTensor]>>>,
 }
 
 impl StateTable {
     /// What a slot's sequence has; what it begins with where nothing is kept for it.
-    pub fn get<'a>(&'a self, states: &'a States, slot: usize, state: usize) -> &'a Kept {
-        let kept = self.slots.get(slot).and_then(Option::as_ref);
-        kept.map_or(&states.list[state].initial, |kept| &kept[state])
+    pub fn get<'a>(&'a self, states: &'a States, slot: usize, state: usize) -> &'a StateTensor {
+        let tensors = self.slots.get(slot).and_then(Option::as_ref);
+        tensors.map_or(&states.list[state].initial, |tensors| &tensors[state])
     }
 
     /// Renews a state.
-    pub fn set(&mut self, states: &States, slot: usize, state: usize, kept: Kept) {
+    pub fn set(&mut self, states: &States, slot: usize, state: usize, tensor: StateTensor) {
         if self.slots.len() <= slot {
             self.slots.resize_with(slot + 1, || None);
         }
         let begin = || states.list.iter().map(|state| state.initial.clone()).collect();
-        self.slots[slot].get_or_insert_with(begin)[state] = kept;
+        self.slots[slot].get_or_insert_with(begin)[state] = tensor;
     }
 
     /// A sequence begins in a slot, or has ended there.
     pub fn clear(&mut self, slot: usize) {
-        if let Some(kept) = self.slots.get_mut(slot) {
-            *kept = None;
+        if let Some(tensors) = self.slots.get_mut(slot) {
+            *tensors = None;
         }
     }
 }
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn a_sequence_begins_with_zeros_of_the_states_size() {
-        let kept = initial(&state(Datatype::Fp32, &[2, 3], None), true).unwrap();
-        assert_eq!((&kept.shape[..], kept.data.len()), (&[1, 2, 3][..], 24));
-        let kept = initial(&state(Datatype::Bytes, &[2], None), false).unwrap();
-        assert_eq!((&kept.shape[..], &kept.data[..]), (&[2][..], &[0; 8][..]));
+        let tensor = initial(&state(Datatype::Fp32, &[2, 3], None), true).unwrap();
+        assert_eq!((&tensor.shape[..], tensor.data.len()), (&[1, 2, 3][..], 24));
+        let tensor = initial(&state(Datatype::Bytes, &[2], None), false).unwrap();
+        assert_eq!((&tensor.shape[..], &tensor.data[..]), (&[2][..], &[0; 8][..]));
     }
 
     #[test]
@@ -175,14 +175,14 @@ mod tests {
             datatype: Datatype::Uint8,
             shape: Shape::from_slice(&[1]),
             output_index: 3,
-            initial: Kept { shape: Shape::from_slice(&[1]), data: Bytes::from_static(&[9]) },
+            initial: StateTensor { shape: Shape::from_slice(&[1]), data: Bytes::from_static(&[9]) },
         };
         let states = States { list: vec![port] };
         assert_eq!((states.renewed_by(3), states.renewed_by(0)), (Some(0), None));
         let mut table = StateTable::default();
-        let kept = Kept { shape: Shape::from_slice(&[1]), data: Bytes::from_static(&[1]) };
-        table.set(&states, 2, 0, kept.clone());
-        assert_eq!(table.get(&states, 2, 0), &kept);
+        let tensor = StateTensor { shape: Shape::from_slice(&[1]), data: Bytes::from_static(&[1]) };
+        table.set(&states, 2, 0, tensor.clone());
+        assert_eq!(table.get(&states, 2, 0), &tensor);
         assert_eq!(table.get(&states, 1, 0).data[..], [9]);
         table.clear(2);
         assert_eq!(table.get(&states, 2, 0).data[..], [9]);

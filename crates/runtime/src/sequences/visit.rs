@@ -6,22 +6,22 @@ use alipes_scheduler::Work;
 use bytes::Bytes;
 
 use super::rows::Rows;
-use super::{Kept, Sequences, Visit, slot};
+use super::{Sequences, StateTensor, Visit, slot};
 use crate::model::Pending;
 
 impl Rows {
     /// Does what a visit came for.
     pub fn receive(&mut self, sequences: &Sequences, pending: &Pending, visit: &Visit) -> Reply {
-        let (states, slot) = (&sequences.states, slot(pending.seat()));
+        let (states, slot) = (&sequences.states, slot(pending.slot_id()));
         match visit {
             Visit::Take => {
-                let kept: Vec<&Kept> =
+                let tensors: Vec<&StateTensor> =
                     (0..states.list.len()).map(|state| self.states.get(states, slot, state)).collect();
-                return answer(states.to_bytes(&kept));
+                return answer(states.to_bytes(&tensors));
             }
-            Visit::Put(kept) => {
-                for (state, kept) in kept.iter().enumerate() {
-                    self.states.set(states, slot, state, kept.clone());
+            Visit::Put(tensors) => {
+                for (state, tensor) in tensors.iter().enumerate() {
+                    self.states.set(states, slot, state, tensor.clone());
                 }
             }
             Visit::End => self.states.clear(slot),

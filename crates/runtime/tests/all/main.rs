@@ -2,5 +2,5 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests may wait and read files")]
 
-mod handover;
+mod interleavings;
 mod sequence_states;

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use alipes_engine::EngineError;
 use alipes_protocol::codec::elements;
 use alipes_protocol::{Code, Datatype, Shape};
-use alipes_runtime::sequences::{Kept, StatePort, States};
+use alipes_runtime::sequences::{StatePort, StateTensor, States};
 use alipes_testkit::mutation::damaged;
 use bytes::Bytes;
 use proptest::collection::vec;
@@ -19,13 +19,13 @@ const SMALL_BYTES: usize = 8 << 10;
 struct Counting;
 
 thread_local! {
-    static TAKEN: Cell<usize> = const { Cell::new(0) };
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
 }
 
 // SAFETY: what the system does; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        TAKEN.set(TAKEN.get() + layout.size());
+        ALLOCATED.set(ALLOCATED.get() + layout.size());
         // SAFETY: the caller keeps the same promises.
         unsafe { System.alloc(layout) }
     }
@@ -40,18 +40,18 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Reads bytes; what came of it, and what it took.
-fn read(states: &States, bytes: &[u8]) -> (Result<Box<[Kept]>, EngineError>, usize) {
-    let before = TAKEN.get();
+fn read(states: &States, bytes: &[u8]) -> (Result<Box<[StateTensor]>, EngineError>, usize) {
+    let before = ALLOCATED.get();
     let read = states.of_bytes(bytes);
-    (read, TAKEN.get() - before)
+    (read, ALLOCATED.get() - before)
 }
 
 /// Reads bytes that anybody sent. What is taken for states is, byte for byte, what would be written of them.
 fn assert_read_or_refused(states: &States, bytes: &[u8]) -> Result<(), TestCaseError> {
-    let (read, taken) = read(states, bytes);
-    prop_assert!(taken <= bytes.len() + SMALL_BYTES, "{taken} bytes were taken for {}", bytes.len());
+    let (read, allocated) = read(states, bytes);
+    prop_assert!(allocated <= bytes.len() + SMALL_BYTES, "{allocated} bytes were taken for {}", bytes.len());
     match read {
-        Ok(kept) => prop_assert_eq!(&written(states, &kept)[..], bytes),
+        Ok(tensors) => prop_assert_eq!(&written(states, &tensors)[..], bytes),
         Err(error) => {
             prop_assert_eq!(error.code, Code::InvalidArgument);
             prop_assert!(!error.message.is_empty() && error.message.len() < 2000, "{}", error.message);
@@ -60,40 +60,40 @@ fn assert_read_or_refused(states: &States, bytes: &[u8]) -> Result<(), TestCaseE
     Ok(())
 }
 
-fn written(states: &States, kept: &[Kept]) -> Bytes {
-    states.to_bytes(&kept.iter().collect::<Vec<_>>())
+fn written(states: &States, tensors: &[StateTensor]) -> Bytes {
+    states.to_bytes(&tensors.iter().collect::<Vec<_>>())
 }
 
 /// A model's states, and what is kept for a sequence.
 #[derive(Debug)]
 struct Example {
     states: States,
-    kept: Vec<Kept>,
+    tensors: Vec<StateTensor>,
 }
 
 /// One state: its name, its type, its sizes, each with whether the model leaves it open, and numbers to make bytes of.
 type Drawn = (String, Datatype, Vec<(usize, bool)>, Vec<u8>);
 
 fn example(drawn: Vec<Drawn>) -> Example {
-    let (list, kept) = drawn
+    let (list, tensors) = drawn
         .into_iter()
         .map(|(input, datatype, sizes, numbers)| {
             let declared: Shape = sizes.iter().map(|&(size, open)| if open { -1 } else { size as i64 }).collect();
             let shape: Shape = sizes.iter().map(|&(size, _)| size as i64).collect();
             let count = sizes.iter().map(|&(size, _)| size).product();
-            let kept = Kept { shape, data: data(datatype, count, &numbers) };
+            let tensor = StateTensor { shape, data: data(datatype, count, &numbers) };
             let port = StatePort {
                 input,
                 output: "NEW".to_owned(),
                 datatype,
                 shape: declared,
                 output_index: 0,
-                initial: kept.clone(),
+                initial: tensor.clone(),
             };
-            (port, kept)
+            (port, tensor)
         })
         .unzip();
-    Example { states: States { list }, kept }
+    Example { states: States { list }, tensors }
 }
 
 /// So many elements.
@@ -133,24 +133,24 @@ fn corpus() -> Vec<Example> {
 }
 
 fn wire() -> Vec<Vec<u8>> {
-    corpus().iter().map(|example| written(&example.states, &example.kept).to_vec()).collect()
+    corpus().iter().map(|example| written(&example.states, &example.tensors).to_vec()).collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_taken_can_be_put(example in examples()) {
-        let Example { states, kept } = example;
-        let bytes = written(&states, &kept);
-        let (read, taken) = read(&states, &bytes);
-        prop_assert_eq!(&*read.unwrap(), &kept[..]);
-        prop_assert!(taken <= bytes.len() + SMALL_BYTES);
+    fn a_checkpoint_restores_the_states(example in examples()) {
+        let Example { states, tensors } = example;
+        let bytes = written(&states, &tensors);
+        let (read, allocated) = read(&states, &bytes);
+        prop_assert_eq!(&*read.unwrap(), &tensors[..]);
+        prop_assert!(allocated <= bytes.len() + SMALL_BYTES);
     }
 
     #[test]
     fn the_states_of_one_model_are_those_of_another_only_where_they_fit_it(one in examples(), other in examples()) {
-        assert_read_or_refused(&other.states, &written(&one.states, &one.kept))?;
+        assert_read_or_refused(&other.states, &written(&one.states, &one.tensors))?;
     }
 
     #[test]
@@ -188,9 +188,9 @@ fn a_name_or_a_shape_without_end_is_refused_in_a_few_words() {
         (state(b"OLD", 65), "state 'OLD' has 65 dimensions, expected at most 64"),
         (state(b"OLD", 64), "state 'OLD' has shape [-1,-1,"),
     ] {
-        let (read, taken) = read(states, &bytes);
+        let (read, allocated) = read(states, &bytes);
         let message = read.unwrap_err().message;
         assert!(message.starts_with(text) && message.len() < 2000, "{message}");
-        assert!(taken <= SMALL_BYTES, "{taken} bytes were taken to say: {message}");
+        assert!(allocated <= SMALL_BYTES, "{allocated} bytes were taken to say: {message}");
     }
 }

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_told_apart() {
+    fn each_mistake_has_its_own_error() {
         assert_eq!(error(2, &[7], vec![step(&[0], &[1])]), GraphError::UnknownTensor(7));
         assert_eq!(error(2, &[1], vec![step(&[0], &[1]), step(&[0], &[1])]), GraphError::MadeTwice(1));
         assert_eq!(error(1, &[0], vec![step(&[0], &[0])]), GraphError::MadeTwice(0));

@@ -21,7 +21,7 @@ pub enum Action<V> {
         /// The values of its inputs, in its order; none for what was left out.
         inputs: Vec<Option<V>>,
     },
-    /// Give the caller a response; tell [`EnsembleRun::taken`] when the caller has taken it.
+    /// Give the caller a response; tell [`EnsembleRun::consumed`] when the caller has taken it.
     Respond {
         /// By this number.
         response: usize,
@@ -174,7 +174,7 @@ impl<V: Clone> EnsembleRun<V> {
     }
 
     /// The caller has taken a response.
-    pub fn taken(&mut self, response: usize, actions: &mut Vec<Action<V>>) {
+    pub fn consumed(&mut self, response: usize, actions: &mut Vec<Action<V>>) {
         if self.frames.contains(response) {
             self.let_go(response, actions);
         }

@@ -27,7 +27,7 @@ pub struct Turns<K, W> {
 struct Line<K, W> {
     key: K,
     /// Tickets that were given.
-    given: u64,
+    issued: u64,
     /// Requests that have one and have not left.
     present: usize,
     /// By step.
@@ -56,13 +56,13 @@ impl<K: Clone + Eq + Hash, W> Turns<K, W> {
         let new = || {
             let turns =
                 (0..*steps).map(|_| Turn { at: 0, passed: BTreeSet::new(), waiting: BTreeMap::new() }).collect();
-            lines.insert(Line { key: key.clone(), given: 0, present: 0, turns })
+            lines.insert(Line { key: key.clone(), issued: 0, present: 0, turns })
         };
         let place = *by_key.entry(key.clone()).or_insert_with(new);
         let line = &mut lines[place];
-        line.given += 1;
+        line.issued += 1;
         line.present += 1;
-        Ticket { line: place, number: line.given - 1 }
+        Ticket { line: place, number: line.issued - 1 }
     }
 
     /// Whether it is the request's turn at a step. If not, what waits is given back when it is.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 /// A place in the backlog: a number that grows, and when the caller stops waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket {
+pub(super) struct BacklogTicket {
     pub(super) number: u64,
     pub(super) expires: Option<Instant>,
 }
@@ -20,23 +20,23 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    pub(super) fn join(&mut self, key: usize, expires: Option<Instant>) -> Ticket {
+    pub(super) fn join(&mut self, key: usize, expires: Option<Instant>) -> BacklogTicket {
         let number = self.next;
         self.next += 1;
         self.line.insert(number, key);
         self.expiries.extend(expires.map(|moment| (moment, number)));
-        Ticket { number, expires }
+        BacklogTicket { number, expires }
     }
 
     /// A further request of a sequence may bring an earlier limit for all of it.
-    pub(super) fn hurry(&mut self, ticket: &mut Ticket, expires: Option<Instant>) {
+    pub(super) fn hurry(&mut self, ticket: &mut BacklogTicket, expires: Option<Instant>) {
         let Some(moment) = expires.filter(|moment| ticket.expires.is_none_or(|known| *moment < known)) else { return };
         self.forget(ticket);
         self.expiries.insert((moment, ticket.number));
         ticket.expires = Some(moment);
     }
 
-    pub(super) fn leave(&mut self, ticket: &Ticket) {
+    pub(super) fn leave(&mut self, ticket: &BacklogTicket) {
         self.line.remove(&ticket.number);
         self.forget(ticket);
     }
@@ -52,7 +52,7 @@ impl Backlog {
         Some((moment, *self.line.get(&number)?))
     }
 
-    fn forget(&mut self, ticket: &Ticket) {
+    fn forget(&mut self, ticket: &BacklogTicket) {
         if let Some(moment) = ticket.expires {
             self.expiries.remove(&(moment, ticket.number));
         }

@@ -24,8 +24,8 @@ impl<W: Work> Lineup<W> {
             Strategy::Direct { max_queue_delay, minimum_slot_utilization, .. } => {
                 let count = policy.slots();
                 let wanted = (f64::from(*minimum_slot_utilization) * count as f64).ceil() as usize;
-                let patience = (!max_queue_delay.is_zero() && wanted > 0).then_some((*max_queue_delay, wanted));
-                Lineup::Direct(Slots { ready: vec![0; count.div_ceil(WORD)], count: 0, patience })
+                let batch_delay = (!max_queue_delay.is_zero() && wanted > 0).then_some((*max_queue_delay, wanted));
+                Lineup::Direct(Slots { ready: vec![0; count.div_ceil(WORD)], count: 0, batch_delay })
             }
             Strategy::Oldest { batching, .. } => Lineup::Oldest(Box::new(Dynamic::new(batching.clone()))),
         }
@@ -50,7 +50,7 @@ pub(super) struct Slots {
     ready: Vec<u64>,
     count: usize,
     /// How long a batch waits until so many slots are ready; none where it never waits.
-    patience: Option<(Duration, usize)>,
+    batch_delay: Option<(Duration, usize)>,
 }
 
 impl Slots {
@@ -91,7 +91,7 @@ impl Slots {
 
     /// How long a batch waits for company from the arrival of its oldest request on; `None` where it does not.
     pub(super) fn delay(&self) -> Option<Duration> {
-        self.patience.filter(|&(_, wanted)| self.count < wanted).map(|(delay, _)| delay)
+        self.batch_delay.filter(|&(_, wanted)| self.count < wanted).map(|(delay, _)| delay)
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn ready_slots_are_found_from_the_lowest_across_words() {
-        let mut slots = Slots { ready: vec![0; 3], count: 0, patience: None };
+        let mut slots = Slots { ready: vec![0; 3], count: 0, batch_delay: None };
         [130, 3, 64, 63, 3].into_iter().for_each(|slot| slots.set(slot));
         assert_eq!(slots.count, 4);
         let mut found = Vec::new();

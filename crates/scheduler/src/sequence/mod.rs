@@ -7,16 +7,16 @@
 //! - [`SequencePolicy`] is how a model wants it.
 //! - [`SequenceQueue`] joins slots, backlog and instances for one version of a model, in the place of a
 //!   [`ModelQueue`](crate::ModelQueue), whose instances are all alike.
-//! - `table` knows every sequence, `seats` the free slots, `backlog` who waits for one, `lineup` who is next on an
+//! - `table` knows every sequence, `free_slots` the free slots, `backlog` who waits for one, `lineup` who is next on an
 //!   instance.
 
 mod backlog;
-mod desk;
+mod free_slots;
+mod instance;
 mod lineup;
 mod policy;
 mod queue;
-mod seats;
 mod table;
 
-pub use policy::{Hold, SequencePolicy, Strategy};
+pub use policy::{SequencePolicy, StartThreshold, Strategy};
 pub use queue::SequenceQueue;

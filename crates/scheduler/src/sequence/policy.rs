@@ -15,12 +15,12 @@ pub struct SequencePolicy {
     /// Silence that ends a sequence: time in which nothing of it waits or runs.
     pub max_idle: Duration,
     /// Nothing runs before so many requests wait, in slots and in the backlog: for tests. Zero is none.
-    pub hold: Hold,
+    pub hold: StartThreshold,
 }
 
 /// What has to wait before anything runs for the first time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Hold {
+pub struct StartThreshold {
     /// Requests of sequences that have a slot.
     pub seated: usize,
     /// Requests in the backlog.

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use slab::Slab;
 
-use super::backlog::Ticket;
-use crate::work::{Seat, SequenceId, Waiting};
+use super::backlog::BacklogTicket;
+use crate::work::{SequenceId, SlotId, Waiting};
 
 /// The end of the list of silent sequences.
 const NOBODY: usize = usize::MAX;
@@ -14,8 +14,8 @@ const NOBODY: usize = usize::MAX;
 /// Where a sequence is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    Seated(Seat),
-    Backlog(Ticket),
+    Seated(SlotId),
+    Backlog(BacklogTicket),
 }
 
 /// One sequence.

@@ -55,9 +55,9 @@ fn end(run: &mut Run, call: usize) -> Actions {
     actions
 }
 
-fn taken(run: &mut Run, response: usize) -> Actions {
+fn consume(run: &mut Run, response: usize) -> Actions {
     let mut actions = Vec::new();
-    run.taken(response, &mut actions);
+    run.consumed(response, &mut actions);
     actions
 }
 
@@ -148,12 +148,12 @@ fn only_the_first_response_of_an_ordinary_step_counts() {
 }
 
 #[test]
-fn a_decoupled_step_may_give_more_once_the_caller_has_taken_what_came_of_it() {
+fn a_decoupled_step_regains_credit_when_the_client_consumes() {
     let words = graph(3, &[0], &[2], vec![decoupled(&[0], &[1]), step(&[1], &[2])]);
     let (mut run, _) = start(&words, &[], &[Some("a")]);
     respond(&mut run, 0, &["b"], false);
     respond(&mut run, 1, &["B"], true);
-    assert_eq!(taken(&mut run, 1), [Action::Release { call: 0, weight: 7 }]);
+    assert_eq!(consume(&mut run, 1), [Action::Release { call: 0, weight: 7 }]);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn nothing_is_done_after_a_stop() {
     let (mut run, _) = start(&diamond(), &[], &[Some("a")]);
     run.stop();
     assert_eq!(respond(&mut run, 0, &["l"], true), []);
-    assert_eq!((end(&mut run, 1), taken(&mut run, 0)), (vec![], vec![]));
+    assert_eq!((end(&mut run, 1), consume(&mut run, 0)), (vec![], vec![]));
     assert!(run.is_over());
 }
 

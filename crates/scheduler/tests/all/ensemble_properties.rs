@@ -44,12 +44,12 @@ fn draw(inputs: usize, drafts: &[Draft], outputs: &[usize]) -> Drawn {
     for draft in drafts {
         let first = draft.inputs[0] % scope.len();
         let together: Vec<usize> = (0..scope.len()).filter(|&tensor| scope[tensor] == scope[first]).collect();
-        let taken = draft.inputs.iter().map(|choice| together[choice % together.len()]).collect();
+        let inputs = draft.inputs.iter().map(|choice| together[choice % together.len()]).collect();
         let made: Vec<usize> = (scope.len()..scope.len() + draft.outputs).collect();
         let inside = if draft.decoupled { scopes } else { scope[first] };
         scopes += usize::from(draft.decoupled);
         scope.extend(made.iter().map(|_| inside));
-        steps.push(StepShape { inputs: taken, outputs: made, decoupled: draft.decoupled });
+        steps.push(StepShape { inputs, outputs: made, decoupled: draft.decoupled });
     }
     let first = outputs[0] % scope.len();
     let together: Vec<usize> = (0..scope.len()).filter(|&tensor| scope[tensor] == scope[first]).collect();
@@ -62,8 +62,8 @@ fn draw(inputs: usize, drafts: &[Draft], outputs: &[usize]) -> Drawn {
 
 /// What a step gives for its inputs: each response with its outputs. Depends on nothing else.
 fn answers(drawn: &Drawn, step: usize, inputs: &[Option<Value>], seed: u64) -> Vec<Vec<Option<Value>>> {
-    let said = format!("{step}({inputs:?})");
-    let mixed = said.bytes().fold(seed, |mixed, byte| (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let text = format!("{step}({inputs:?})");
+    let mixed = text.bytes().fold(seed, |mixed, byte| (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let count = if drawn.steps[step].decoupled { (mixed >> 7) % 4 } else { 1 };
     let digest = mixed % 1_000_000_007;
     let output = |response: u64, output: usize| {
@@ -140,7 +140,7 @@ fn follow(
 struct Open {
     number: usize,
     answers: Vec<Vec<Option<Value>>>,
-    given: usize,
+    sent: usize,
 }
 
 /// What a run did.
@@ -164,7 +164,7 @@ impl Seen {
                     let answers = answers(drawn, step, &inputs, seed);
                     assert!(self.open.iter().all(|open| open.number != call), "the number is taken");
                     *self.calls.entry((step, inputs)).or_default() += 1;
-                    self.open.push(Open { number: call, answers, given: 0 });
+                    self.open.push(Open { number: call, answers, sent: 0 });
                 }
                 Action::Respond { response, outputs, last } => {
                     assert!(!self.untaken.contains(&response), "the number is taken");
@@ -180,8 +180,8 @@ impl Seen {
     }
 }
 
-/// Plays a run: whose turn it is, is drawn. Gives up after `patience` turns.
-fn play(drawn: &Drawn, wanted: &[usize], seed: u64, turns: &[usize], patience: usize) -> (EnsembleRun<Value>, Seen) {
+/// Plays a run: whose turn it is, is drawn. Gives up after `rounds` turns.
+fn play(drawn: &Drawn, wanted: &[usize], seed: u64, turns: &[usize], rounds: usize) -> (EnsembleRun<Value>, Seen) {
     let positions: Vec<usize> =
         wanted.iter().filter_map(|output| drawn.outputs.iter().position(|other| other == output)).collect();
     let (mut seen, mut actions) = (Seen::default(), Vec::new());
@@ -189,18 +189,18 @@ fn play(drawn: &Drawn, wanted: &[usize], seed: u64, turns: &[usize], patience: u
     let mut run = EnsembleRun::start(&drawn.graph, &positions, inputs, &mut actions);
     seen.book(drawn, seed, &mut actions);
     let mut choices = turns.iter().copied().cycle();
-    for _ in 0..patience {
+    for _ in 0..rounds {
         let choice = choices.next().unwrap_or(0);
         if choice.is_multiple_of(5) && !seen.untaken.is_empty() && !run.is_over() {
             let response = seen.untaken.remove(choice % seen.untaken.len());
-            run.taken(response, &mut actions);
+            run.consumed(response, &mut actions);
         } else if seen.open.is_empty() {
             break;
         } else {
             let place = choice % seen.open.len();
             let open = &mut seen.open[place];
-            if let Some(answer) = open.answers.get(open.given) {
-                open.given += 1;
+            if let Some(answer) = open.answers.get(open.sent) {
+                open.sent += 1;
                 run.respond(open.number, answer.iter().cloned(), 1, &mut actions);
             } else {
                 let ended = seen.open.remove(place);
@@ -215,14 +215,14 @@ fn play(drawn: &Drawn, wanted: &[usize], seed: u64, turns: &[usize], patience: u
 /// Whether each of the sequences is a part of the whole, in its order, and all of them together are the whole.
 fn is_mixture(whole: &[Vec<Option<Value>>], parts: &[Vec<Vec<Option<Value>>>]) -> bool {
     let mut all: Vec<_> = parts.iter().flatten().collect();
-    let mut given: Vec<_> = whole.iter().collect();
+    let mut joined: Vec<_> = whole.iter().collect();
     all.sort();
-    given.sort();
+    joined.sort();
     let in_order = |part: &Vec<Vec<Option<Value>>>| {
         let mut rest = whole.iter();
         part.iter().all(|response| rest.any(|other| other == response))
     };
-    all == given && parts.iter().all(in_order)
+    all == joined && parts.iter().all(in_order)
 }
 
 proptest! {
@@ -239,8 +239,8 @@ proptest! {
             .map(|(_, output)| output).collect();
         let wanted = if some.is_empty() { drawn.outputs.clone() } else { some };
         let mut expected = Expected::default();
-        let given = (0..inputs).map(|input| (input, (input != 1).then(|| format!("in{input}")))).collect();
-        follow(&drawn, &wanted, seed, given, &mut expected);
+        let values = (0..inputs).map(|input| (input, (input != 1).then(|| format!("in{input}")))).collect();
+        follow(&drawn, &wanted, seed, values, &mut expected);
         let (run, seen) = play(&drawn, &wanted, seed, &turns, 200_000);
         prop_assert_eq!(&seen.calls, &expected.calls);
         prop_assert!(is_mixture(&seen.responses, &expected.responses), "{:?} of {:?}", seen.responses, expected);
@@ -251,17 +251,17 @@ proptest! {
     #[test]
     fn a_run_that_is_stopped_does_nothing_any_more(
         inputs in 1usize..4, drafts in vec(draft(), 1..7), outputs in vec(any::<usize>(), 1..4),
-        seed in any::<u64>(), turns in vec(any::<usize>(), 1..50), patience in 0usize..30,
+        seed in any::<u64>(), turns in vec(any::<usize>(), 1..50), rounds in 0usize..30,
     ) {
         let drawn = draw(inputs, &drafts, &outputs);
-        let (mut run, seen) = play(&drawn, &drawn.outputs, seed, &turns, patience);
+        let (mut run, seen) = play(&drawn, &drawn.outputs, seed, &turns, rounds);
         run.stop();
         let mut actions = Vec::new();
         for open in seen.open {
-            open.answers.into_iter().skip(open.given).for_each(|answer| run.respond(open.number, answer, 1, &mut actions));
+            open.answers.into_iter().skip(open.sent).for_each(|answer| run.respond(open.number, answer, 1, &mut actions));
             run.end(open.number, &mut actions);
         }
-        seen.untaken.into_iter().for_each(|response| run.taken(response, &mut actions));
+        seen.untaken.into_iter().for_each(|response| run.consumed(response, &mut actions));
         prop_assert!(actions.is_empty() && run.is_over());
     }
 }

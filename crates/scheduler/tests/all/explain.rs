@@ -15,7 +15,7 @@ fn reasons(explanation: &Explanation) -> Vec<(usize, Why)> {
 }
 
 /// Lets one instance take what is there at `after` milliseconds, and tells why it did.
-fn taken(max: u32, preferred: &[u32], delay: u64, requests: &[Request], after: u64) -> Vec<(usize, Why)> {
+fn next_batches(max: u32, preferred: &[u32], delay: u64, requests: &[Request], after: u64) -> Vec<(usize, Why)> {
     let (start, mut batch) = (zero(), Vec::new());
     let mut queue = ModelQueue::new(Scheduler::dynamic(policy(max, preferred, ms(delay))), 1);
     for &request in requests {
@@ -39,13 +39,13 @@ fn ones(count: usize) -> Vec<Request> {
 
 #[test]
 fn each_batch_has_its_reason() {
-    assert_eq!(taken(4, &[4], 10, &ones(4), 0), [(4, Why::Preferred)]);
-    assert_eq!(taken(4, &[], 0, &ones(2), 0), [(2, Why::NoDelay)]);
-    assert_eq!(taken(4, &[4], 10, &ones(2), 9), []);
-    assert_eq!(taken(4, &[4], 10, &ones(2), 10), [(2, Why::Overdue)]);
-    assert_eq!(taken(4, &[4], 10, &[request(0, 3), request(1, 3)], 0), [(1, Why::Full)]);
+    assert_eq!(next_batches(4, &[4], 10, &ones(4), 0), [(4, Why::Preferred)]);
+    assert_eq!(next_batches(4, &[], 0, &ones(2), 0), [(2, Why::NoDelay)]);
+    assert_eq!(next_batches(4, &[4], 10, &ones(2), 9), []);
+    assert_eq!(next_batches(4, &[4], 10, &ones(2), 10), [(2, Why::Overdue)]);
+    assert_eq!(next_batches(4, &[4], 10, &[request(0, 3), request(1, 3)], 0), [(1, Why::Full)]);
     let unlike = [request(0, 1), Request { id: 1, rows: 1, key: 7 }];
-    assert_eq!(taken(4, &[4], 10, &unlike, 0), [(1, Why::Unlike)]);
+    assert_eq!(next_batches(4, &[4], 10, &unlike, 0), [(1, Why::Unlike)]);
 }
 
 #[test]
@@ -55,9 +55,12 @@ fn requests_that_run_alone_say_so() {
     let _ = queue.submit(now, request(0, 5)).expect("taken in");
     let _ = queue.submit(now, request(1, 1)).expect("taken in");
     assert_eq!(queue.next(now, 0, &mut Vec::new()).0, Next::Take);
-    let told = queue.explain(now);
-    assert_eq!(told.decisions, [(now, Decision::Took { instance: 0, requests: 1, rows: 5, left: 1, why: Why::Alone })]);
-    assert_eq!(told.outlook, Some(Outlook { due: now, requests: 1, why: Why::Alone }));
+    let explanation = queue.explain(now);
+    assert_eq!(
+        explanation.decisions,
+        [(now, Decision::Took { instance: 0, requests: 1, rows: 5, left: 1, why: Why::Alone })]
+    );
+    assert_eq!(explanation.outlook, Some(Outlook { due: now, requests: 1, why: Why::Alone }));
 }
 
 #[test]
@@ -68,28 +71,31 @@ fn a_batch_of_a_version_that_drains_says_so() {
     let _ = queue.stop(start);
     assert_eq!(queue.next(start, 0, &mut batch).0, Next::Take);
     assert!(queue.submit(start, request(1, 1)).is_err());
-    let told = queue.explain(start);
-    assert_eq!(reasons(&told), [(1, Why::Draining)]);
-    assert_eq!(told.decisions[0].1, Decision::Stopped);
-    assert_eq!(told.decisions[2].1, Decision::Refused { requests: 1 });
+    let explanation = queue.explain(start);
+    assert_eq!(reasons(&explanation), [(1, Why::Draining)]);
+    assert_eq!(explanation.decisions[0].1, Decision::Stopped);
+    assert_eq!(explanation.decisions[2].1, Decision::Refused { requests: 1 });
 }
 
 #[test]
-fn what_keeps_the_next_batch_is_told() {
+fn the_explanation_names_what_holds_the_next_batch() {
     let start = zero();
     let mut queue = ModelQueue::new(Scheduler::dynamic(policy(4, &[4], ms(10))), 1);
     assert_eq!(queue.explain(start).hold, Hold::Nothing);
     assert_eq!(queue.submit(start, request(0, 1)).expect("taken in"), Effect::Start(0));
     assert_eq!(queue.next(start, 0, &mut Vec::new()).0, Next::WaitUntil(start + ms(10)));
-    let told = queue.explain(start + ms(3));
-    assert_eq!((told.hold, told.waiting, told.instances, told.busy), (Hold::Company, 1, 1, 0));
-    assert_eq!(told.outlook, Some(Outlook { due: start + ms(10), requests: 1, why: Why::Company }));
-    assert_eq!(told.decisions, [(start, Decision::Waits { instance: 0, until: start + ms(10) })]);
+    let explanation = queue.explain(start + ms(3));
+    assert_eq!(
+        (explanation.hold, explanation.waiting, explanation.instances, explanation.busy),
+        (Hold::Company, 1, 1, 0)
+    );
+    assert_eq!(explanation.outlook, Some(Outlook { due: start + ms(10), requests: 1, why: Why::Company }));
+    assert_eq!(explanation.decisions, [(start, Decision::Waits { instance: 0, until: start + ms(10) })]);
     assert_eq!(queue.next(start + ms(10), 0, &mut Vec::new()).0, Next::Take);
     submit(&mut queue, start + ms(11), 1..5);
-    let told = queue.explain(start + ms(11));
-    assert_eq!((told.hold, told.waiting, told.busy), (Hold::Busy, 4, 1));
-    assert_eq!(told.outlook.map(|outlook| (outlook.requests, outlook.why)), Some((4, Why::Preferred)));
+    let explanation = queue.explain(start + ms(11));
+    assert_eq!((explanation.hold, explanation.waiting, explanation.busy), (Hold::Busy, 4, 1));
+    assert_eq!(explanation.outlook.map(|outlook| (outlook.requests, outlook.why)), Some((4, Why::Preferred)));
     let _ = queue.finish(start + ms(12), 0);
     assert_eq!(queue.explain(start + ms(12)).hold, Hold::Busy, "the instance was claimed for them");
 }
@@ -100,9 +106,9 @@ fn a_queue_without_instances_says_so() {
     let mut queue = ModelQueue::new(Scheduler::direct(), 1);
     let _ = queue.rearrange(now, &[]);
     assert_eq!(queue.submit(now, request(0, 1)).expect("taken in"), Effect::None);
-    let told = queue.explain(now);
-    assert_eq!((told.hold, told.instances), (Hold::NoInstance, 0));
-    assert_eq!(told.decisions, [(now, Decision::Rearranged { instances: 0 })]);
+    let explanation = queue.explain(now);
+    assert_eq!((explanation.hold, explanation.instances), (Hold::NoInstance, 0));
+    assert_eq!(explanation.decisions, [(now, Decision::Rearranged { instances: 0 })]);
 }
 
 #[test]

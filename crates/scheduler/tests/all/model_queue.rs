@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::stage::{Place, Stage, Taken};
+use crate::common::stage::{ExecutedBatch, Place, Stage};
 use crate::common::{caller, ms, policy, request, zero};
 use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Next, Priorities, QueuePolicy, Reason, Scheduler};
 
@@ -39,7 +39,7 @@ fn the_request_that_completes_a_batch_wakes_the_waiter() {
     stage.submit(request(2, 1));
     assert_eq!(stage.places, [Place::Coming, Place::Idle]);
     stage.settle();
-    assert_eq!(stage.taken, [Taken { at: ms(0), instance: 0, ids: vec![0, 1, 2] }]);
+    assert_eq!(stage.executed, [ExecutedBatch { at: ms(0), instance: 0, ids: vec![0, 1, 2] }]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_waiter_that_leaves_requests_behind_passes_the_watch_on() {
     stage.settle();
     assert_eq!(stage.places, [Place::RunningUntil(stage.now + ms(100)), Place::Sleeping(stage.now + ms(10))]);
     stage.run_out();
-    assert_eq!(stage.taken[1], Taken { at: ms(10), instance: 1, ids: vec![1] });
+    assert_eq!(stage.executed[1], ExecutedBatch { at: ms(10), instance: 1, ids: vec![1] });
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_woken_waiter_is_not_counted_on_twice() {
     stage.submit(request(2, 4));
     assert_eq!(stage.places, [Place::Coming, Place::Coming]);
     stage.settle();
-    assert_eq!(stage.taken.iter().map(|taken| taken.instance).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(stage.executed.iter().map(|executed| executed.instance).collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_cancelled_request_can_make_the_rest_due_and_an_empty_queue_frees_the_waiter
     stage.settle();
     assert_eq!(stage.cancel(0), [request(0, 1)]);
     stage.settle();
-    assert_eq!(stage.taken[0].ids, [1, 2]);
+    assert_eq!(stage.executed[0].ids, [1, 2]);
 
     stage.run_until(ms(1));
     stage.submit(request(3, 1));
@@ -93,12 +93,12 @@ fn stopping_lets_the_waiting_go_at_once_and_then_it_is_quiet() {
     assert_eq!(refused.reason, Reason::Stopping);
     assert!(!stage.queue.is_quiet());
     assert_eq!(stage.run_out(), ms(1));
-    assert_eq!(stage.taken[0].ids, [0]);
+    assert_eq!(stage.executed[0].ids, [0]);
     assert!(stage.queue.is_quiet());
 }
 
 #[test]
-fn an_instance_given_back_beside_waiting_requests_is_replaced() {
+fn a_released_instance_is_replaced_while_requests_wait() {
     let mut stage = Stage::new(None, 1, ms(5));
     stage.submit(request(0, 1));
     stage.settle();
@@ -109,7 +109,7 @@ fn an_instance_given_back_beside_waiting_requests_is_replaced() {
     stage.settle();
     stage.now += ms(5);
     stage.finish(0);
-    assert_eq!((stage.places[0], stage.taken.len(), stage.queue.waiting()), (Place::Idle, 2, 0));
+    assert_eq!((stage.places[0], stage.executed.len(), stage.queue.waiting()), (Place::Idle, 2, 0));
 }
 
 /// How long one instance or two need for the requests A to E of 4, 2, 2, 6 and 2 rows, each batch taking 60 ms. A and C
@@ -126,7 +126,7 @@ fn five_requests(delay: Option<Duration>, instances: usize) -> (Duration, Vec<Ve
     stage.submit(d(3));
     stage.submit(e(4));
     let end = stage.run_out();
-    (end, stage.taken.into_iter().map(|taken| taken.ids).collect())
+    (end, stage.executed.into_iter().map(|executed| executed.ids).collect())
 }
 
 #[test]
@@ -152,25 +152,25 @@ fn five_requests_on_two_instances_overlap_and_full_batches_never_wait() {
 
 #[test]
 fn what_is_put_back_stands_at_the_head_in_its_order_and_another_instance_comes_for_it() {
-    let (now, mut taken) = (zero(), Vec::new());
+    let (now, mut batch) = (zero(), Vec::new());
     let mut queue = ModelQueue::new(Scheduler::direct(), 2);
     for id in 0..4 {
         let _ = queue.submit(now, request(id, 1)).expect("taken in");
     }
-    assert_eq!(queue.next(now, 0, &mut taken).0, Next::Take);
-    assert_eq!(queue.next(now, 0, &mut taken).0, Next::Take);
-    assert_eq!(queue.put_back(now, taken.drain(..)), Effect::None, "instance 1 is on its way");
-    while queue.next(now, 1, &mut taken).0 == Next::Take {}
-    assert_eq!(taken.iter().map(|request| request.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
-    assert_eq!(queue.put_back(now, taken.drain(..)), Effect::Start(1), "instance 0 is still claimed");
+    assert_eq!(queue.next(now, 0, &mut batch).0, Next::Take);
+    assert_eq!(queue.next(now, 0, &mut batch).0, Next::Take);
+    assert_eq!(queue.put_back(now, batch.drain(..)), Effect::None, "instance 1 is on its way");
+    while queue.next(now, 1, &mut batch).0 == Next::Take {}
+    assert_eq!(batch.iter().map(|request| request.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(queue.put_back(now, batch.drain(..)), Effect::Start(1), "instance 0 is still claimed");
 }
 
 #[test]
 fn what_is_put_back_waits_for_no_further_company() {
-    let (now, mut taken) = (zero() + ms(50), Vec::new());
+    let (now, mut batch) = (zero() + ms(50), Vec::new());
     let mut queue = ModelQueue::new(Scheduler::dynamic(policy(4, &[4], ms(10))), 1);
     let _ = queue.put_back(now, [request(0, 1)].into_iter());
-    assert_eq!(queue.next(now, 0, &mut taken).0, Next::Take);
+    assert_eq!(queue.next(now, 0, &mut batch).0, Next::Take);
 }
 
 #[test]
@@ -236,15 +236,15 @@ fn an_alarm_is_set_once_and_again_only_for_sooner() {
 }
 
 #[test]
-fn a_busy_instance_keeps_nobody_from_being_told_in_time() {
+fn requests_expire_in_time_while_the_instance_is_busy() {
     let (mut queue, now) = busy_and_impatient();
     queue.submit(now, caller::request(1)).map(drop).expect("taken in");
     queue.submit(now + ms(4), caller::request(2)).map(drop).expect("taken in");
     assert_eq!(alarm(&mut queue), Some(now + ms(10)));
     assert_eq!(queue.expire(now + ms(10)), Effect::None);
     let aftermath = queue.aftermath(now).expect("one is given back");
-    let told: Vec<(usize, Reason)> = aftermath.refused.iter().map(|one| (one.work.id, one.reason)).collect();
-    assert_eq!((told, aftermath.alarm), (vec![(1, Reason::Expired)], Some(now + ms(14))));
+    let refused: Vec<(usize, Reason)> = aftermath.refused.iter().map(|one| (one.work.id, one.reason)).collect();
+    assert_eq!((refused, aftermath.alarm), (vec![(1, Reason::Expired)], Some(now + ms(14))));
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn an_alarm_for_nothing_does_no_harm() {
 }
 
 #[test]
-fn a_timed_waiter_is_woken_where_what_it_waited_with_is_given_back() {
+fn expiry_wakes_the_instance_that_sleeps_for_a_batch() {
     let limit = QueuePolicy { default_timeout: ms(5), ..QueuePolicy::default() };
     let priorities = Priorities { default_policy: limit, ..Priorities::default() };
     let now = zero();

@@ -43,11 +43,11 @@ fn some_policy() -> impl Strategy<Value = Option<DynamicPolicy>> {
 
 /// Plays the events, then lets everything run out; returns the numbers that were submitted and not cancelled.
 fn play(stage: &mut Stage, events: &[Event], stop: bool) -> BTreeSet<usize> {
-    let (mut submitted, mut kept) = (0, BTreeSet::new());
+    let (mut submitted, mut accepted) = (0, BTreeSet::new());
     for event in events {
         match *event {
             Event::Submit { rows, key } => {
-                kept.insert(submitted);
+                accepted.insert(submitted);
                 stage.submit(Request { id: submitted, rows, key });
                 submitted += 1;
             }
@@ -56,7 +56,7 @@ fn play(stage: &mut Stage, events: &[Event], stop: bool) -> BTreeSet<usize> {
             Event::Finish { instance } => stage.finish(instance % stage.places.len()),
             Event::Cancel { back } => {
                 let removed = submitted.checked_sub(back + 1).map(|id| stage.cancel(id)).unwrap_or_default();
-                removed.iter().for_each(|request| assert!(kept.remove(&request.id), "it was given back before"));
+                removed.iter().for_each(|request| assert!(accepted.remove(&request.id), "it was given back before"));
             }
             Event::Claim => stage.claim(),
             Event::Rearrange { keep, more } => stage.rearrange(|instance| keep & 1 << (instance % 8) != 0, more),
@@ -68,7 +68,7 @@ fn play(stage: &mut Stage, events: &[Event], stop: bool) -> BTreeSet<usize> {
         stage.assert_someone_comes();
     }
     stage.run_out();
-    kept
+    accepted
 }
 
 proptest! {
@@ -80,9 +80,9 @@ proptest! {
         events in vec(event(), 0..60), stop: bool,
     ) {
         let mut stage = Stage::new(policy, instances, ms(compute));
-        let kept = play(&mut stage, &events, stop);
-        let ran: Vec<usize> = stage.taken.iter().flat_map(|taken| taken.ids.iter().copied()).collect();
-        prop_assert_eq!(ran, kept.into_iter().collect::<Vec<_>>());
+        let accepted = play(&mut stage, &events, stop);
+        let ran: Vec<usize> = stage.executed.iter().flat_map(|executed| executed.ids.iter().copied()).collect();
+        prop_assert_eq!(ran, accepted.into_iter().collect::<Vec<_>>());
         prop_assert!(stage.queue.is_quiet());
     }
 
@@ -97,8 +97,8 @@ proptest! {
             _ => None,
         });
         let requests: Vec<(u64, u64)> = submits.collect();
-        for taken in &stage.taken {
-            let batch: Vec<(u64, u64)> = taken.ids.iter().map(|&id| requests[id]).collect();
+        for executed in &stage.executed {
+            let batch: Vec<(u64, u64)> = executed.ids.iter().map(|&id| requests[id]).collect();
             prop_assert!(batch.len() == 1 || batch.iter().map(|(rows, _)| rows).sum::<u64>() <= u64::from(max));
             prop_assert!(batch.iter().all(|(_, key)| *key == batch[0].1));
         }

@@ -127,7 +127,7 @@ fn each_level_has_room_of_its_own() {
 }
 
 #[test]
-fn who_has_waited_too_long_is_given_back_and_never_executed() {
+fn an_expired_request_is_refused_and_never_executed() {
     let start = zero();
     let mut scheduler = with(alone(one_level(timeout(TimeoutAction::Reject, ms(10)))), start, &[request(0)]);
     assert_eq!(scheduler.deadline(), Some(start + ms(10)));
@@ -228,7 +228,7 @@ fn what_is_put_back_stands_at_the_head_of_its_own_level() {
 }
 
 #[test]
-fn whose_caller_has_gone_is_given_back_at_once_where_few_wait() {
+fn a_cancelled_request_is_refused_at_once_where_few_wait() {
     let start = zero();
     let requests = [request(0), request(1), request(2)];
     let mut scheduler = with(alone(levels(0, 0)), start, &requests);

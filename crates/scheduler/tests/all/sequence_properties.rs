@@ -66,11 +66,11 @@ fn play(hall: &mut Hall, events: &[Event], calm: bool) {
             Event::Submit { sequence, start, end, key, timeout } => {
                 let timeout = if calm { Duration::ZERO } else { ms(timeout) };
                 let step = Step { sequence, start, end, timeout, key, ..Step::default() };
-                let taken = hall.submit_step(step);
+                let accepted = hall.submit_step(step);
                 if calm {
-                    assert_eq!(taken.is_ok(), start || open.contains(&sequence), "{sequence} of {open:?}");
+                    assert_eq!(accepted.is_ok(), start || open.contains(&sequence), "{sequence} of {open:?}");
                 }
-                if taken.is_ok() && sequence > 0 {
+                if accepted.is_ok() && sequence > 0 {
                     if end {
                         open.remove(&sequence)
                     } else {
@@ -128,12 +128,12 @@ proptest! {
         prop_assert_eq!((hall.inside(), hall.queue.waiting(), hall.queue.live()), (0, 0, 0));
         prop_assert!(hall.queue.is_quiet() && hall.alarm.is_none());
         // Every slot is there again, and no more than before.
-        let before = hall.taken.len();
+        let before = hall.executed.len();
         for sequence in 0..=slots as u64 {
             hall.submit(100 + sequence, true, false).unwrap();
         }
         hall.run_until(ms(60_090));
-        let began: usize = hall.taken[before..].iter().map(|(_, _, batch)| batch.len()).sum();
+        let began: usize = hall.executed[before..].iter().map(|(_, _, batch)| batch.len()).sum();
         prop_assert_eq!(began, slots);
     }
 

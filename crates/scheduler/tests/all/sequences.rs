@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::common::hall::{Hall, Step, direct, oldest, policy};
 use crate::common::ms;
 use alipes_scheduler::sequence::{SequencePolicy, Strategy};
-use alipes_scheduler::{DynamicPolicy, Reason, Seat, SequenceId};
+use alipes_scheduler::{DynamicPolicy, Reason, SequenceId, SlotId};
 
 const COMPUTE: Duration = Duration::from_millis(10);
 
@@ -26,8 +26,8 @@ fn go_on(hall: &mut Hall, sequence: u64, requests: usize) {
 }
 
 fn slots(hall: &Hall) -> Vec<Vec<(u64, u32)>> {
-    let row = |step: &Step| (step.sequence, step.seat.slot);
-    hall.taken.iter().map(|(_, _, batch)| batch.iter().map(row).collect()).collect()
+    let row = |step: &Step| (step.sequence, step.slot_id.slot);
+    hall.executed.iter().map(|(_, _, batch)| batch.iter().map(row).collect()).collect()
 }
 
 #[test]
@@ -104,15 +104,16 @@ fn a_start_without_an_end_before_it_goes_on_in_the_same_slot() {
 }
 
 #[test]
-fn slots_are_given_across_the_instances() {
+fn slots_spread_over_the_instances() {
     let mut hall = Hall::new(direct(2), 2, COMPUTE);
     begin(&mut hall, &[1, 2]);
     hall.settle();
     begin(&mut hall, &[3, 4]);
     hall.run_until(ms(100));
-    let seats: Vec<Seat> = hall.taken.iter().flat_map(|(_, _, batch)| batch.iter().map(|step| step.seat)).collect();
-    assert!(seats[..2].iter().all(|seat| seat.slot == 0), "one each");
-    assert!(seats[2..].iter().all(|seat| seat.slot == 1));
+    let slot_ids: Vec<SlotId> =
+        hall.executed.iter().flat_map(|(_, _, batch)| batch.iter().map(|step| step.slot_id)).collect();
+    assert!(slot_ids[..2].iter().all(|slot_id| slot_id.slot == 0), "one each");
+    assert!(slot_ids[2..].iter().all(|slot_id| slot_id.slot == 1));
 }
 
 #[test]
@@ -138,10 +139,10 @@ fn silence_ends_a_sequence_and_what_runs_or_waits_is_no_silence() {
         begin(&mut hall, &[2]);
         hall.run_until(ms(3999));
         assert_eq!(hall.queue.live(), 2);
-        assert_eq!(hall.taken.len(), 1);
+        assert_eq!(hall.executed.len(), 1);
         hall.run_until(ms(4000));
         assert_eq!(hall.queue.live(), 1);
-        assert_eq!(hall.taken.len(), 2, "its slot went to the one that waited");
+        assert_eq!(hall.executed.len(), 2, "its slot went to the one that waited");
         assert_eq!(hall.submit(1, false, false), Err(Reason::NotStarted));
     }
 }
@@ -160,7 +161,7 @@ fn each_request_and_not_the_first_counts_for_silence() {
 }
 
 #[test]
-fn a_sequence_that_waits_for_a_slot_longer_than_its_caller_is_given_back_whole() {
+fn a_sequence_that_expires_in_the_backlog_is_refused_whole() {
     let mut hall = hall(direct(1));
     begin(&mut hall, &[1]);
     let step = |start, timeout| Step { sequence: 2, start, timeout, ..Step::default() };
@@ -202,7 +203,7 @@ fn a_cancelled_request_takes_those_behind_it_along_and_frees_the_slot() {
 }
 
 #[test]
-fn those_behind_a_request_whose_caller_has_gone_are_told_why_they_come_back() {
+fn requests_behind_a_cancelled_one_are_refused_as_interrupted() {
     for policy in [direct(1), oldest(1, 1)] {
         let mut hall = hall(policy);
         begin(&mut hall, &[1]);
@@ -243,13 +244,13 @@ fn a_batch_waits_for_company_until_enough_slots_are_ready_or_the_delay_is_over()
     let mut hall = hall(policy(strategy));
     begin(&mut hall, &[1]);
     hall.run_until(ms(50));
-    assert!(hall.taken.is_empty());
+    assert!(hall.executed.is_empty());
     begin(&mut hall, &[2]);
     hall.run_until(ms(60));
     assert_eq!(hall.batches(), [vec![0, 1]]);
     hall.submit(2, false, false).unwrap();
     hall.run_until(ms(300));
-    assert_eq!(hall.taken[1].0, ms(160));
+    assert_eq!(hall.executed[1].0, ms(160));
 }
 
 #[test]
@@ -258,7 +259,7 @@ fn the_next_requests_of_the_oldest_sequences_form_batches_like_any_requests() {
     let mut hall = hall(policy(Strategy::Oldest { max_candidate_sequences: 8, batching }));
     begin(&mut hall, &[1]);
     hall.run_until(ms(20));
-    assert!(hall.taken.is_empty());
+    assert!(hall.executed.is_empty());
     begin(&mut hall, &[2, 3]);
     hall.submit(1, false, false).unwrap();
     hall.run_until(ms(100));
@@ -273,7 +274,7 @@ fn more_candidates_than_rows_take_turns_in_order_of_arrival() {
     hall.run_until(ms(100));
     let order: Vec<u64> = slots(&hall).concat().iter().map(|(sequence, _)| *sequence).collect();
     assert_eq!(order, [1, 2, 3, 4, 1, 2, 3, 4]);
-    assert!(hall.taken.iter().all(|(_, _, batch)| batch.len() <= 2));
+    assert!(hall.executed.iter().all(|(_, _, batch)| batch.len() <= 2));
 }
 
 #[test]
@@ -319,10 +320,10 @@ fn sequences_of_an_instance_that_goes_are_over_and_new_ones_go_elsewhere() {
     assert_eq!(gone.len(), 1);
     begin(&mut hall, &[3]);
     hall.run_until(ms(200));
-    assert!(hall.taken.iter().all(|(_, _, batch)| batch[0].sequence != 3), "there is one slot");
+    assert!(hall.executed.iter().all(|(_, _, batch)| batch[0].sequence != 3), "there is one slot");
     hall.rearrange(&[0, 1]);
     hall.run_until(ms(300));
-    assert_eq!(hall.taken.last().map(|(_, instance, _)| *instance), Some(1));
+    assert_eq!(hall.executed.last().map(|(_, instance, _)| *instance), Some(1));
 }
 
 #[test]
@@ -341,7 +342,7 @@ fn nothing_runs_before_as_much_waits_as_a_test_asks_for() {
     let mut hall = hall(policy);
     begin(&mut hall, &[1, 2]);
     hall.run_until(ms(50));
-    assert!(hall.taken.is_empty());
+    assert!(hall.executed.is_empty());
     hall.submit(1, false, false).unwrap();
     hall.run_until(ms(100));
     assert_eq!(hall.batches(), [vec![0, 1], vec![2]]);
@@ -365,14 +366,14 @@ fn with_oldest_those_that_are_next_are_held_until_enough_of_them_wait() {
     begin(&mut hall, &[1, 2]);
     go_on(&mut hall, 1, 5);
     hall.run_until(ms(50));
-    assert!(hall.taken.is_empty());
+    assert!(hall.executed.is_empty());
     begin(&mut hall, &[3]);
     hall.run_until(ms(100));
     assert_eq!(hall.batches()[0], [0, 1, 7]);
 }
 
 #[test]
-fn a_sequence_that_begins_anew_before_its_end_is_told_of() {
+fn a_sequence_restarted_before_its_end_is_reported() {
     let mut hall = hall(direct(2));
     begin(&mut hall, &[1, 2, 1]);
     assert_eq!(hall.conflicts, [SequenceId::Number(1)]);
@@ -391,7 +392,7 @@ fn a_caller_who_has_gone_is_seen_within_a_microsecond_for_each_that_waits() {
     assert!(hall.dropped.is_empty());
     assert_eq!(hall.alarm, Some(hall.now + Duration::from_micros(20)));
     hall.run_until(ms(1));
-    assert_eq!((hall.dropped.len(), hall.taken.len()), (16, 1));
+    assert_eq!((hall.dropped.len(), hall.executed.len()), (16, 1));
 }
 
 #[test]
@@ -418,6 +419,6 @@ fn a_request_without_a_sequence_is_one_of_its_own() {
     let mut hall = hall(oldest(2, 2));
     begin(&mut hall, &[0, 0, 0]);
     hall.run_until(ms(100));
-    assert_eq!(hall.taken.iter().map(|(_, _, batch)| batch.len()).sum::<usize>(), 3);
+    assert_eq!(hall.executed.iter().map(|(_, _, batch)| batch.len()).sum::<usize>(), 3);
     assert_eq!(hall.queue.live(), 0);
 }

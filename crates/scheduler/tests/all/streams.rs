@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use alipes_scheduler::streams::{Flags, Found, NotPut, Refusal, Streams, Turn};
+use alipes_scheduler::streams::{Flags, Found, NextRequest, NotPut, Refusal, Streams};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -26,15 +26,15 @@ impl Stage {
     }
 
     fn enter(&mut self, key: u64, flags: Flags, work: u32) -> Result<Option<usize>, Refusal> {
-        self.streams.enter(self.now, key, flags, work).map_err(|(refusal, given)| {
-            assert_eq!(given, work);
+        self.streams.enter(self.now, key, flags, work).map_err(|(refusal, returned)| {
+            assert_eq!(returned, work);
             refusal
         })
     }
 
     /// One turn of a slot: what its request finds of those before it.
     fn step(&mut self, place: usize) -> Option<(Seen, u32)> {
-        let Turn { state, work } = self.streams.take(place)?;
+        let NextRequest { state, work } = self.streams.take(place)?;
         let seen = state.clone();
         self.streams.give_back(self.now, place, [state, vec![work]].concat());
         Some((seen, work))
@@ -105,7 +105,7 @@ fn requests_that_come_during_a_turn_wait_in_their_order_for_whoever_drives_the_s
     let mut stage = Stage::new(2);
     let place = stage.enter(7, START, 1).unwrap().unwrap();
     assert_eq!(stage.enter(7, GO_ON, 2), Ok(None));
-    let Turn { state, work } = stage.streams.take(place).unwrap();
+    let NextRequest { state, work } = stage.streams.take(place).unwrap();
     assert_eq!((state, work), (vec![], 1));
     assert_eq!(stage.enter(7, END, 3), Ok(None));
     assert_eq!(stage.enter(7, GO_ON, 4), Err(Refusal::NotStarted));
@@ -160,7 +160,7 @@ fn slots_of_silent_sequences_make_room_for_new_ones() {
 fn a_sequence_is_not_silent_while_a_request_has_its_turn() {
     let mut stage = Stage::new(1);
     let place = stage.enter(7, START, 1).unwrap().unwrap();
-    let Turn { state, .. } = stage.streams.take(place).unwrap();
+    let NextRequest { state, .. } = stage.streams.take(place).unwrap();
     stage.now += 10 * IDLE;
     assert_eq!(stage.reap(), (0, Some(stage.now + IDLE)));
     stage.streams.give_back(stage.now, place, state);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::common::stage::{Stage, Taken};
+use crate::common::stage::{ExecutedBatch, Stage};
 use crate::common::{ms, policy, request};
 use alipes_scheduler::DynamicPolicy;
 
@@ -20,7 +20,7 @@ const STEP: Duration = Duration::from_millis(5);
 const FIVE: [(char, u64, u32); 5] = [('A', 0, 4), ('C', 0, 2), ('B', 20, 2), ('D', 40, 6), ('E', 40, 2)];
 
 /// Lets the requests come as they do, and tells what ran and when all was done.
-fn run(batching: Option<DynamicPolicy>, instances: usize) -> (Vec<Taken>, Duration) {
+fn run(batching: Option<DynamicPolicy>, instances: usize) -> (Vec<ExecutedBatch>, Duration) {
     let mut stage = Stage::new(batching, instances, COMPUTE);
     let mut now = 0;
     for (id, (_, comes, rows)) in FIVE.into_iter().enumerate() {
@@ -31,15 +31,15 @@ fn run(batching: Option<DynamicPolicy>, instances: usize) -> (Vec<Taken>, Durati
         stage.submit(request(id, rows));
     }
     let end = stage.run_out();
-    (stage.taken, end)
+    (stage.executed, end)
 }
 
 /// A row per instance, a bracket per batch with the names of its requests.
 fn draw(title: &str, batching: Option<DynamicPolicy>, instances: usize) -> String {
-    let (taken, end) = run(batching, instances);
+    let (executed, end) = run(batching, instances);
     let mut rows: BTreeMap<usize, String> = (0..instances).map(|instance| (instance, String::new())).collect();
     let steps = |span: Duration| (span.as_millis() / STEP.as_millis()) as usize;
-    for Taken { at, instance, ids } in &taken {
+    for ExecutedBatch { at, instance, ids } in &executed {
         let names: String = ids.iter().map(|&id| FIVE[id].0).collect();
         let row = rows.get_mut(instance).expect("an instance that there is");
         row.push_str(&" ".repeat(steps(*at) - row.len()));

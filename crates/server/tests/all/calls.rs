@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{Echo, GrpcServer, PATIENCE, Puppet, model, request};
+use crate::common::{Echo, GrpcServer, Puppet, TEST_TIMEOUT, model, request};
 use alipes_protocol::codec::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use bytes::{Bytes, BytesMut};
@@ -43,20 +43,20 @@ async fn call(client: &mut Client, path: &str, headers: &[(&str, &str)], body: B
         request = request.header(*name, *value);
     }
     let answer = client.send_request(request.body(Full::new(body)).unwrap());
-    timeout(PATIENCE, answer).await.expect("an answer in time").unwrap()
+    timeout(TEST_TIMEOUT, answer).await.expect("an answer in time").unwrap()
 }
 
 /// The status of a call and its text, wherever they stand.
 async fn status(response: Response<Incoming>) -> (String, String) {
     let (head, body) = response.into_parts();
-    let trailers = timeout(PATIENCE, body.collect()).await.expect("an end in time").unwrap().trailers().cloned();
+    let trailers = timeout(TEST_TIMEOUT, body.collect()).await.expect("an end in time").unwrap().trailers().cloned();
     let text = |headers: &HeaderMap, name| headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     let headers = if head.headers.contains_key("grpc-status") { head.headers } else { trailers.unwrap_or_default() };
     (text(&headers, "grpc-status"), text(&headers, "grpc-message"))
 }
 
 async fn until(fact: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !fact() {
         assert!(Instant::now() < deadline, "it did not happen");
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -79,7 +79,7 @@ async fn a_deadline_ends_a_call_that_waits_and_takes_its_request_out_of_the_queu
 }
 
 #[tokio::test]
-async fn a_deadline_ends_a_stream_and_withdraws_all_that_it_asked_for() {
+async fn a_deadline_ends_a_stream_and_cancels_its_requests() {
     let puppet = Puppet::new("puppet", false);
     let server = GrpcServer::open([puppet.model.clone()]).await;
     let mut client = connect(&server).await;
@@ -141,7 +141,7 @@ async fn requests_that_are_cancelled_leave_the_queue_and_hurt_no_other() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_withdraws_what_its_streams_asked_for() {
+async fn a_closed_connection_cancels_the_requests_of_its_streams() {
     let puppet = Puppet::new("puppet", false);
     let server = GrpcServer::open([puppet.model.clone()]).await;
     let stream = server.stream(false).await;
@@ -182,13 +182,13 @@ async fn a_message_that_only_says_it_is_compressed_ends_its_call() {
 
 /// The next message of a health watcher.
 async fn health(body: &mut Incoming) -> i32 {
-    let frame = timeout(PATIENCE, body.frame()).await.expect("news in time").unwrap().unwrap();
+    let frame = timeout(TEST_TIMEOUT, body.frame()).await.expect("news in time").unwrap().unwrap();
     let message = frame.into_data().expect("a message");
     HealthCheckResponse::decode(message.slice(5..)).unwrap().status
 }
 
 #[tokio::test]
-async fn a_watcher_is_told_now_and_whenever_readiness_changes() {
+async fn a_watcher_learns_each_change_of_readiness() {
     let server = GrpcServer::open([model("echo", false, Echo)]).await;
     let mut client = connect(&server).await;
     let question = framed(&HealthCheckRequest { service: "whatever".to_owned() });
@@ -200,6 +200,6 @@ async fn a_watcher_is_told_now_and_whenever_readiness_changes() {
     assert_eq!(health(&mut body).await, 1);
     server.draining.send_replace(true);
     assert_eq!(health(&mut body).await, 2);
-    let trailers = timeout(PATIENCE, body.frame()).await.unwrap().unwrap().unwrap().into_trailers().unwrap();
+    let trailers = timeout(TEST_TIMEOUT, body.frame()).await.unwrap().unwrap().unwrap().into_trailers().unwrap();
     assert_eq!(trailers["grpc-status"], "14");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{Echo, GrpcServer, PATIENCE, model, request};
+use crate::common::{Echo, GrpcServer, TEST_TIMEOUT, model, request};
 use alipes_http::{HttpProtocol, serve_connection};
 use alipes_net::connection::TransportStream;
 use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
@@ -65,7 +65,7 @@ async fn post(server: &GrpcServer, tensor: &[u8]) -> usize {
     client.write_all(head.as_bytes()).await.unwrap();
     client.write_all(tensor).await.unwrap();
     let mut answer = Vec::new();
-    tokio::time::timeout(PATIENCE, client.read_to_end(&mut answer)).await.unwrap().unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, client.read_to_end(&mut answer)).await.unwrap().unwrap();
     answer.len()
 }
 

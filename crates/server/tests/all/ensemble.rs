@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::common::{Echo, PATIENCE, Puppet, model, reply, service, tensor};
+use crate::common::{Echo, Puppet, TEST_TIMEOUT, model, reply, service, tensor};
 use alipes_protocol::{
     Code, CorrelationId, InferError, InferRequest, Origin, Parameter, RequestedOutput, SequenceInfo,
 };
@@ -53,21 +53,21 @@ fn narrow_ensemble(
     built
 }
 
-fn asked(id: &str, outputs: &[&str]) -> InferRequest {
+fn new_request(id: &str, outputs: &[&str]) -> InferRequest {
     let outputs = outputs.iter().map(|&name| RequestedOutput { name: name.into(), ..Default::default() }).collect();
     InferRequest { id: id.into(), inputs: vec![tensor(2)], outputs, ..Default::default() }
 }
 
 fn submit(model: &Arc<ModelVersion>) -> oneshot::Receiver<Answer> {
-    model.submit(asked("i", &[]), Instant::now(), Responder::unary).unwrap()
+    model.submit(new_request("i", &[]), Instant::now(), Responder::unary).unwrap()
 }
 
 fn submit_stream(model: &Arc<ModelVersion>) -> Responses {
-    model.submit(asked("i", &[]), Instant::now(), || Responder::stream_through(Mailbox::new())).unwrap()
+    model.submit(new_request("i", &[]), Instant::now(), || Responder::stream_through(Mailbox::new())).unwrap()
 }
 
 async fn wait(answer: oneshot::Receiver<Answer>) -> Answer {
-    tokio::time::timeout(PATIENCE, answer).await.expect("an answer in time").expect("every request is answered")
+    tokio::time::timeout(TEST_TIMEOUT, answer).await.expect("an answer in time").expect("every request is answered")
 }
 
 fn answer(pending: Pending, answer: Answer) {
@@ -94,7 +94,7 @@ fn elements(reply: &Reply) -> Vec<(&str, i64)> {
 }
 
 async fn next(responses: &mut Responses) -> (Option<usize>, bool) {
-    let response = tokio::time::timeout(PATIENCE, responses.next()).await.expect("a response in time").unwrap();
+    let response = tokio::time::timeout(TEST_TIMEOUT, responses.next()).await.expect("a response in time").unwrap();
     (response.answer.map(|answer| answer.unwrap().outputs[0].shape[0] as usize), response.last)
 }
 
@@ -123,35 +123,36 @@ impl Observer for Seen {
 }
 
 #[tokio::test]
-async fn steps_follow_one_another_and_are_booked_with_the_ensemble() {
+async fn the_ensemble_records_the_steps_that_it_runs() {
     let service = Arc::new(service([model("echo", false, Echo)]));
     let two = ensemble(&service, "two", &["R"], &[step("echo", "X", "mid"), step("echo", "mid", "R")]);
     let reply = wait(submit(&two)).await.unwrap();
     assert_eq!((reply.outputs[0].name.as_str(), &reply.outputs[0].data), ("R", &tensor(2).data));
-    let books = two.statistics.snapshot();
-    assert_eq!((books.success.count, books.execution_count, books.inference_count), (1, 1, 1));
-    assert_eq!((books.compute.compute_infer.count, books.queue.count, books.fail.count), (1, 1, 0));
+    let statistics = two.statistics.snapshot();
+    assert_eq!((statistics.success.count, statistics.execution_count, statistics.inference_count), (1, 1, 1));
+    assert_eq!((statistics.compute.compute_infer.count, statistics.queue.count, statistics.fail.count), (1, 1, 0));
     let echo = service.lookup("echo", "").unwrap().statistics.snapshot();
     assert_eq!(echo.success.count, 2);
-    assert_eq!(books.compute.compute_infer.ns, echo.compute.compute_infer.ns);
+    assert_eq!(statistics.compute.compute_infer.ns, echo.compute.compute_infer.ns);
 }
 
 #[tokio::test]
-async fn a_response_tells_of_the_sequence_that_its_step_belongs_to() {
+async fn a_response_carries_the_sequence_of_its_step() {
     let puppet = Puppet::new("puppet", false);
     let service = Arc::new(service([Arc::clone(&puppet.model)]));
     let one = ensemble(&service, "one", &["R"], &[step("puppet", "X", "R")]);
     let sequence = SequenceInfo { correlation_id: CorrelationId::Number(7), start: true, end: false };
-    let sent = one.submit(InferRequest { sequence, ..asked("i", &[]) }, Instant::now(), Responder::unary).unwrap();
+    let sent =
+        one.submit(InferRequest { sequence, ..new_request("i", &[]) }, Instant::now(), Responder::unary).unwrap();
     let parameters = vec![("sequence_end".to_owned(), Parameter::Bool(true)), ("x".to_owned(), Parameter::Int64(1))];
     answer(puppet.take().await, Ok(Reply { parameters, ..reply(1) }));
-    let told = wait(sent).await.unwrap().parameters;
+    let parameters = wait(sent).await.unwrap().parameters;
     let expected = [
         ("sequence_id", Parameter::Int64(7)),
         ("sequence_start", Parameter::Bool(false)),
         ("sequence_end", Parameter::Bool(true)),
     ];
-    assert_eq!(told, expected.map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!(parameters, expected.map(|(name, value)| (name.to_owned(), value)));
 }
 
 #[tokio::test]
@@ -163,7 +164,7 @@ async fn steps_that_do_not_wait_for_each_other_are_called_at_once_and_what_nobod
     answer(right.take().await, Ok(reply(3)));
     answer(left.take().await, Ok(reply(4)));
     assert_eq!(elements(&wait(both).await.unwrap()), [("L", 4), ("R", 3)]);
-    let one = fork.submit(asked("i", &["R"]), Instant::now(), Responder::unary).unwrap();
+    let one = fork.submit(new_request("i", &["R"]), Instant::now(), Responder::unary).unwrap();
     answer(right.take().await, Ok(reply(5)));
     assert_eq!(elements(&wait(one).await.unwrap()), [("R", 5)]);
     assert_eq!(left.model.waiting(), 0);
@@ -184,8 +185,8 @@ async fn an_error_of_a_step_ends_the_request_and_withdraws_the_other_steps() {
     assert_eq!(error.message, "in ensemble 'fork', nothing there");
     assert_eq!((seen.cancelled(), other.responder.is_cancelled()), (1, true));
     answer(other, Ok(reply(1)));
-    let books = fork.statistics.snapshot();
-    assert_eq!((books.success.count, books.fail.count, books.failures), (0, 1, [0, 0, 0, 1]));
+    let statistics = fork.statistics.snapshot();
+    assert_eq!((statistics.success.count, statistics.fail.count, statistics.failures), (0, 1, [0, 0, 0, 1]));
 }
 
 #[tokio::test]
@@ -199,7 +200,7 @@ async fn a_request_that_a_step_refuses_ends_with_the_step_s_text() {
 }
 
 #[tokio::test]
-async fn a_step_whose_model_is_gone_is_told_by_name() {
+async fn a_step_whose_model_is_gone_is_named() {
     let service = Arc::new(service([model("echo", false, Echo)]));
     let one = ensemble(&service, "one", &["R"], &[step("echo", "X", "R")]);
     assert!(one.is_ready());
@@ -221,8 +222,8 @@ async fn a_caller_who_leaves_withdraws_the_steps() {
     drop(sent);
     assert_eq!((seen.cancelled(), pending.responder.is_cancelled()), (1, true));
     answer(pending, Ok(reply(1)));
-    let books = one.statistics.snapshot();
-    assert_eq!((books.success.count, books.failures), (0, [0, 1, 0, 0]));
+    let statistics = one.statistics.snapshot();
+    assert_eq!((statistics.success.count, statistics.failures), (0, [0, 1, 0, 0]));
 }
 
 #[tokio::test]
@@ -283,8 +284,8 @@ async fn each_response_of_a_decoupled_step_is_answered_in_its_order() {
     }
     finish(pending);
     assert_eq!(next(&mut responses).await, (None, true));
-    let books = all.statistics.snapshot();
-    assert_eq!((books.success.count, books.inference_count), (1, 1));
+    let statistics = all.statistics.snapshot();
+    assert_eq!((statistics.success.count, statistics.inference_count), (1, 1));
 }
 
 #[tokio::test]
@@ -298,7 +299,7 @@ async fn a_decoupled_step_that_gives_nothing_answers_nothing() {
 }
 
 #[tokio::test]
-async fn a_decoupled_step_is_told_of_a_response_that_is_taken_once_the_caller_has_taken_it() {
+async fn a_decoupled_step_sees_as_consumed_what_the_client_consumed() {
     let (source, slow) = (Puppet::new("source", true), Puppet::new("slow", false));
     let service = Arc::new(service([&source, &slow].map(|puppet| Arc::clone(&puppet.model))));
     let all = ensemble(&service, "all", &["R"], &[decoupled("source", "X", "each"), step("slow", "each", "R")]);
@@ -405,16 +406,18 @@ async fn a_model_whose_calls_led_to_the_ensemble_is_not_called_by_it() {
     let puppet = Puppet::new("puppet", false);
     let service = Arc::new(service([Arc::clone(&puppet.model)]));
     let one = ensemble(&service, "one", &["R"], &[step("puppet", "X", "R")]);
-    let (told, mut answers) = tokio::sync::mpsc::unbounded_channel();
-    struct Tell(tokio::sync::mpsc::UnboundedSender<Option<Answer>>);
-    impl alipes_request::mailbox::Reader for Tell {
+    let (sender, mut answers) = tokio::sync::mpsc::unbounded_channel();
+    struct AnswerReader(tokio::sync::mpsc::UnboundedSender<Option<Answer>>);
+    impl alipes_request::mailbox::Reader for AnswerReader {
         fn take(&self, response: alipes_request::mailbox::Response) {
             let _ = self.0.send(response.answer);
         }
     }
     let arrival = Arrival { at: Instant::now(), chain: Some(puppet.model.chain(None)), shares: None };
     let _caller = one
-        .submit(asked("i", &[]), arrival, || Responder::into_mailbox(&Mailbox::read_by(Arc::new(Tell(told))), 0))
+        .submit(new_request("i", &[]), arrival, || {
+            Responder::into_mailbox(&Mailbox::read_by(Arc::new(AnswerReader(sender))), 0)
+        })
         .unwrap();
     let error = answers.recv().await.unwrap().unwrap().unwrap_err();
     assert_eq!(error.message, "in ensemble 'one', the call would wait for itself: puppet -> puppet");
@@ -450,7 +453,7 @@ async fn steps_that_do_not_fit_together_are_refused_by_name() {
 }
 
 #[test]
-fn answers_that_come_on_many_threads_are_taken_on_one_by_one() {
+fn answers_of_many_threads_advance_the_run_one_by_one() {
     let service = Arc::new(service([model("echo", false, Echo)]));
     let steps: Vec<_> = (0..8).map(|number| step("echo", "X", &format!("T{number}"))).collect();
     let names: Vec<String> = (0..8).map(|number| format!("T{number}")).collect();

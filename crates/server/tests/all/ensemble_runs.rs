@@ -129,7 +129,7 @@ impl Stage {
             Event::Leave { .. } => {}
         }
         self.take_calls();
-        self.assert_room_is_kept();
+        self.assert_capacity_is_respected();
     }
 
     fn submit(&mut self) {
@@ -151,11 +151,11 @@ impl Stage {
             return;
         }
         let call = call % self.calls[step].len();
-        let (pending, given) = &mut self.calls[step][call];
+        let (pending, sent) = &mut self.calls[step][call];
         let elements = pending.checked.inputs[0].shape[0] as usize;
-        if self.decoupled && step == 0 && *given < 3 {
-            let more = elements + *given * APART;
-            *given += 1;
+        if self.decoupled && step == 0 && *sent < 3 {
+            let more = elements + *sent * APART;
+            *sent += 1;
             return send(|outgoing| outgoing.respond(&mut pending.responder, Ok(reply(more))));
         }
         let (pending, _) = self.calls[step].remove(call);
@@ -175,7 +175,7 @@ impl Stage {
         }
     }
 
-    fn assert_room_is_kept(&self) {
+    fn assert_capacity_is_respected(&self) {
         for (puppet, calls) in self.puppets.iter().zip(&self.calls) {
             let mut live = calls.iter().filter(|(call, _)| !call.responder.is_cancelled()).count();
             puppet.model.queue().look(|call| {
@@ -207,15 +207,15 @@ impl Stage {
             assert!(all.starts_with(&elements), "request {number} got {elements:?} of {all:?}");
             assert!(failed || request.caller.is_none() || elements == all, "request {number} got only {elements:?}");
         }
-        let books = self.ensemble.statistics.snapshot();
-        let ended = books.success.count + books.failures.iter().sum::<u64>();
+        let statistics = self.ensemble.statistics.snapshot();
+        let ended = statistics.success.count + statistics.failures.iter().sum::<u64>();
         assert_eq!(ended, self.requests.len() as u64);
     }
 
     /// No run is left, and there is room for another request at each step.
     fn assert_nothing_is_left(&mut self) {
-        let told = serde_json::to_value(self.service.explain("drawn", "").unwrap()).unwrap();
-        let left = &told["models"][0]["ensemble"];
+        let explanation = serde_json::to_value(self.service.explain("drawn", "").unwrap()).unwrap();
+        let left = &explanation["models"][0]["ensemble"];
         assert_eq!((&left["requests"], &left["held_back"]), (&json!(0), &json!(0)));
         self.requests.clear();
         self.play(&Event::Submit);

@@ -17,7 +17,7 @@ use alipes_spec::ModelSpec;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Gives its input back. A first value of 13 makes it fail, of 66 makes it panic.
 #[derive(Clone, Default)]
@@ -94,7 +94,7 @@ fn wait(answer: oneshot::Receiver<Answer>) -> Answer {
 
 /// Ends once nothing is executed any more, so that the books are complete.
 fn settle(model: &ModelVersion) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !model.queue().is_quiet() {
         assert!(Instant::now() < deadline, "the instances never came to rest");
         thread::yield_now();
@@ -122,10 +122,10 @@ fn every_request_gets_its_own_answer_whatever_the_number_of_callers_and_instance
             }
         });
         settle(&model);
-        let books = model.statistics.snapshot();
-        assert_eq!((answered.into_inner(), books.success.count, books.inference_count), (1000, 1000, 1000));
-        assert_eq!(books.execution_count, engine.batches.lock().unwrap().len() as u64);
-        assert_eq!(books.fail.count, 0);
+        let statistics = model.statistics.snapshot();
+        assert_eq!((answered.into_inner(), statistics.success.count, statistics.inference_count), (1000, 1000, 1000));
+        assert_eq!(statistics.execution_count, engine.batches.lock().unwrap().len() as u64);
+        assert_eq!(statistics.fail.count, 0);
     }
 }
 
@@ -136,8 +136,8 @@ fn a_failing_model_fails_its_batch_and_nothing_else() {
     assert_eq!((error.code, error.origin, error.message.as_str()), (Code::Internal, Origin::Model, "thirteen"));
     assert!(wait(submit(&model, 1)).is_ok());
     settle(&model);
-    let books = model.statistics.snapshot();
-    assert_eq!((books.fail.count, books.success.count, books.failures), (1, 1, [0, 0, 1, 0]));
+    let statistics = model.statistics.snapshot();
+    assert_eq!((statistics.fail.count, statistics.success.count, statistics.failures), (1, 1, [0, 0, 1, 0]));
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_version_is_gone_when_its_last_holder_lets_go() {
     settle(&model);
     assert!(!departure.wait_until(Instant::now()));
     drop(model);
-    assert!(departure.wait_until(Instant::now() + PATIENCE));
+    assert!(departure.wait_until(Instant::now() + TEST_TIMEOUT));
 }
 
 #[test]
@@ -218,12 +218,12 @@ fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
     for scheduling in [DIRECT, DYNAMIC, DELAYED] {
         let engine = Echo::default();
         let (model, slots) = model_and_slots(&engine, scheduling, 1);
-        let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let (over, submitted) = (AtomicBool::new(false), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
-                        asked.fetch_add(1, Ordering::Relaxed);
+                        submitted.fetch_add(1, Ordering::Relaxed);
                         assert_eq!(wait(submit(&model, 7)).unwrap().outputs[0].data[..], [7]);
                     }
                 });
@@ -240,8 +240,8 @@ fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
             over.store(true, Ordering::Relaxed);
         });
         settle(&model);
-        let books = model.statistics.snapshot();
-        assert_eq!((books.success.count, books.fail.count), (asked.into_inner() as u64, 0));
+        let statistics = model.statistics.snapshot();
+        assert_eq!((statistics.success.count, statistics.fail.count), (submitted.into_inner() as u64, 0));
     }
 }
 
@@ -257,7 +257,7 @@ fn an_instance_that_goes_finishes_what_it_executes_and_is_freed() {
         assert_eq!(wait(answer).unwrap().outputs[0].data[..], [value]);
     }
     settle(&model);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while Arc::strong_count(&engine.batches) > 2 {
         assert!(Instant::now() < deadline, "its engine is kept");
         thread::yield_now();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, service};
+use crate::common::{TEST_TIMEOUT, service};
 use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Datatype, InferError, InferRequest, RequestedOutput, Tensor};
@@ -96,7 +96,7 @@ fn batches(most: u32) -> Value {
 }
 
 /// What all models say of themselves.
-fn said(name: &str, most: u32) -> Value {
+fn common_spec(name: &str, most: u32) -> Value {
     json!({
         "schema": 1, "name": name, "version": 1, "platform": "test", "max_batch_size": most, "decoupled": false,
         "scheduling": batches(most), "config_json": "{}", "config_proto": "", "metric_tags": {},
@@ -111,7 +111,7 @@ fn with(mut spec: Value, more: Value) -> Value {
 /// A model with these inputs and the outputs `Y` and `Z`, which looks quick.
 fn adder(name: &str, inputs: &[&str], makes: Makes, most: u32, instances: usize) -> Arc<ModelVersion> {
     let spec = with(
-        said(name, most),
+        common_spec(name, most),
         json!({
             "inputs": inputs.iter().map(|name| port(name, false)).collect::<Vec<_>>(),
             "outputs": [port("Z", true), port("Y", true)], "instances": vec!["i"; instances],
@@ -145,19 +145,19 @@ impl Stage {
             let (name, from) =
                 (format!("m{number}"), if number == 0 { "X".into() } else { format!("t{}", number - 1) });
             let inputs: &[&str] = if number == 1 { &["B", "A"] } else { &["A"] };
-            let mut given = json!({"A": from});
+            let mut wiring = json!({"A": from});
             if number == 1 {
-                given["B"] = json!("X");
+                wiring["B"] = json!("X");
             }
             models.push(adder(&name, inputs, makes, most, instances));
-            steps.push(json!({"model": name, "version": -1, "inputs": given, "decoupled": false,
+            steps.push(json!({"model": name, "version": -1, "inputs": wiring, "decoupled": false,
                 "outputs": {"Y": format!("t{number}"), "Z": format!("z{number}")}}));
         }
         let service = Arc::new(service(models.iter().map(Arc::clone)));
         let last = makes.len() - 1;
         let ensemble = |name: &str, most_calls: u32| {
             let spec = with(
-                said(name, most),
+                common_spec(name, most),
                 json!({
                     "inputs": [port("X", true)], "outputs": [port(&format!("t{last}"), true), port("z0", true)],
                     "scheduling": {"kind": "direct"}, "instances": [],
@@ -187,7 +187,7 @@ impl Stage {
     }
 
     fn assert_at_rest(&self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         for model in self.models.iter().chain([&self.fused, &self.apart]) {
             while !model.queue().is_quiet() {
                 assert!(Instant::now() < deadline, "{} has not come to rest", model.name);
@@ -212,7 +212,7 @@ fn wide_request(number: usize, rows: usize, most: u32, width: usize) -> InferReq
 
 fn wait(sent: Result<oneshot::Receiver<Answer>, InferError>) -> Answer {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let answer = async { tokio::time::timeout(PATIENCE, sent?).await.expect("in time").expect("it is answered") };
+    let answer = async { tokio::time::timeout(TEST_TIMEOUT, sent?).await.expect("in time").expect("it is answered") };
     runtime.block_on(answer)
 }
 
@@ -222,19 +222,19 @@ fn leveled(answer: Answer) -> Answer {
 }
 
 /// Success, failures, rows and how many spans of waiting and computing are counted.
-fn booked(model: &ModelVersion) -> [u64; 9] {
-    let books = model.statistics.snapshot();
-    let [rejected, canceled, backend, other] = books.failures;
-    let computed = books.compute.compute_infer.count;
+fn counters(model: &ModelVersion) -> [u64; 9] {
+    let statistics = model.statistics.snapshot();
+    let [rejected, canceled, backend, other] = statistics.failures;
+    let computed = statistics.compute.compute_infer.count;
     [
-        books.success.count,
-        books.fail.count,
+        statistics.success.count,
+        statistics.fail.count,
         rejected,
         canceled,
         backend,
         other,
-        books.inference_count,
-        books.queue.count,
+        statistics.inference_count,
+        statistics.queue.count,
         computed,
     ]
 }
@@ -257,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_request_is_answered_and_booked_as_step_by_step(
+    fn fused_and_stepwise_runs_have_equal_answers_and_statistics(
         makes in vec(any_makes(), 1..5), batches: bool, rows in 1usize..4, width in prop_oneof![9 => Just(WIDTH), 1 => Just(3)],
     ) {
         let most = if batches { 8 } else { 0 };
@@ -265,10 +265,10 @@ proptest! {
         prop_assume!(batches || !makes.iter().any(|makes| matches!(makes, Makes::Fewer | Makes::Longer)));
         let stage = Stage::new(&makes, most, 1);
         let count = |model: &Arc<ModelVersion>| {
-            let before: Vec<_> = stage.models.iter().chain([model]).map(|model| booked(model)).collect();
+            let before: Vec<_> = stage.models.iter().chain([model]).map(|model| counters(model)).collect();
             let answer = wait(model.submit(wide_request(1, rows, most, width), Instant::now(), Responder::unary));
             stage.assert_at_rest();
-            let after = stage.models.iter().chain([model]).map(|model| booked(model));
+            let after = stage.models.iter().chain([model]).map(|model| counters(model));
             (leveled(answer), after.zip(before).map(|(after, before)| difference(after, before)).collect::<Vec<_>>())
         };
         let fused_before = stage.fused_batches(0).len();
@@ -319,7 +319,7 @@ fn requests_that_came_together_are_one_batch_of_each_model() {
         runtime.block_on(async {
             let serving = tokio::spawn(Arc::clone(queue).serve());
             for (number, sent) in sent.into_iter().enumerate() {
-                let Reply { outputs, .. } = tokio::time::timeout(PATIENCE, sent).await.unwrap().unwrap().unwrap();
+                let Reply { outputs, .. } = tokio::time::timeout(TEST_TIMEOUT, sent).await.unwrap().unwrap().unwrap();
                 let first = (number * 100) as f32;
                 // Both inputs of the second model are what the first was given, or made.
                 assert_eq!(floats(&outputs[0].data)[0], (first + 1.0) + first + 2.0 + 3.0);
@@ -332,9 +332,9 @@ fn requests_that_came_together_are_one_batch_of_each_model() {
     for model in 0..3 {
         assert_eq!(stage.fused_batches(model).last(), Some(&(3, 6)));
     }
-    let books = stage.fused.statistics.snapshot();
+    let statistics = stage.fused.statistics.snapshot();
     // An ensemble counts each request as an execution, however they went through its steps.
-    assert_eq!((books.execution_count, books.inference_count), (4, 7));
+    assert_eq!((statistics.execution_count, statistics.inference_count), (4, 7));
 }
 
 /// Runs a test on a thread with a run-to-completion queue, as network threads have.
@@ -346,22 +346,22 @@ fn on_a_network_thread(test: impl FnOnce(&tokio::runtime::Runtime, &Arc<RunQueue
 }
 
 #[test]
-fn requests_that_find_an_instance_taken_wait_a_moment_and_then_go_step_by_step() {
+fn requests_run_step_by_step_where_an_instance_stays_busy() {
     let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
     let before = stage.fused_batches(0).len();
-    let taken = stage.models[1].queue().claim().unwrap();
+    let instance = stage.models[1].queue().claim().unwrap();
     on_a_network_thread(|runtime, queue| {
         let sent = stage.fused.submit(request(1, 1, 8), Instant::now(), Responder::unary).unwrap();
         runtime.block_on(async {
             let serving = tokio::spawn(Arc::clone(queue).serve());
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + TEST_TIMEOUT;
             while stage.models[1].waiting() == 0 {
                 assert!(Instant::now() < deadline, "the request has not come to the second step");
                 tokio::task::yield_now().await;
             }
-            let effect = stage.models[1].with_queue(|queue, now| queue.finish(now, taken));
+            let effect = stage.models[1].with_queue(|queue, now| queue.finish(now, instance));
             stage.models[1].carry_out(effect);
-            assert!(tokio::time::timeout(PATIENCE, sent).await.unwrap().unwrap().is_ok());
+            assert!(tokio::time::timeout(TEST_TIMEOUT, sent).await.unwrap().unwrap().is_ok());
             serving.abort();
         });
     });
@@ -383,7 +383,7 @@ fn a_request_goes_step_by_step_where_it_wants_less_than_everything_or_a_model_is
 }
 
 #[test]
-fn a_version_that_replaces_another_is_asked_from_then_on() {
+fn a_new_version_of_a_step_is_called_at_once() {
     let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
     let other = adder("m0", &["A"], Makes::Sum(40), 8, 1);
     stage.service.registry.publish("m0", "", vec![Arc::clone(&other)]);
@@ -409,7 +409,7 @@ fn callers_who_leave_cost_no_execution() {
         drop(sent);
         runtime.block_on(async {
             let serving = tokio::spawn(Arc::clone(queue).serve());
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + TEST_TIMEOUT;
             while !stage.fused.queue().is_quiet() {
                 assert!(Instant::now() < deadline, "the requests are still there");
                 tokio::task::yield_now().await;

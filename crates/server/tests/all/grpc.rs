@@ -92,7 +92,7 @@ async fn methods_that_nobody_knows_are_unimplemented() {
 }
 
 #[tokio::test]
-async fn the_server_tells_how_it_is() {
+async fn the_server_reports_its_status() {
     let server = open().await;
     let live: ServerLiveResponse =
         server.call("/inference.GRPCInferenceService/ServerLive", ServerLiveRequest {}).await.unwrap();
@@ -111,7 +111,7 @@ async fn the_server_tells_how_it_is() {
 }
 
 #[tokio::test]
-async fn a_model_tells_what_it_is() {
+async fn a_model_reports_its_metadata() {
     let server = open().await;
     let (name, version) = ("echo".to_owned(), String::new());
     let request = ModelReadyRequest { name: name.clone(), version: version.clone() };

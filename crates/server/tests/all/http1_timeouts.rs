@@ -55,7 +55,7 @@ async fn an_idle_connection_is_closed_after_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_stops_half_way_is_told_and_its_connection_ends() {
+async fn a_stalled_body_gets_an_error_and_its_connection_closes() {
     let mut connection = Endpoint::impatient(ListenerKind::Http).connect();
     assert!(connection.send(head("/v2/models/echo/infer", 1000) + "{\"inputs\":").await);
     let answer = connection.rest().await;

@@ -47,7 +47,7 @@ async fn a_client_that_never_gets_set_up_is_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_is_asked_to_go_and_closed() {
+async fn an_idle_connection_gets_goaway_and_closes() {
     for kind in KINDS {
         let mut connection = Endpoint::impatient(kind).connect();
         connection.begin_http2(&[]).await;
@@ -59,7 +59,7 @@ async fn an_idle_connection_is_asked_to_go_and_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_connection_is_asked_to_go_and_closed_where_it_stays() {
+async fn an_old_connection_gets_goaway_and_closes() {
     let age = KeepaliveSpec {
         max_connection_age_ms: 300_000,
         max_connection_age_grace_ms: 100_000,
@@ -77,7 +77,7 @@ async fn an_old_connection_is_asked_to_go_and_closed_where_it_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_answers_no_ping_is_given_up() {
+async fn a_connection_without_ping_answers_is_closed() {
     let keepalive = KeepaliveSpec { time_ms: 10_000, timeout_ms: 8_000, ..KeepaliveSpec::default() };
     let endpoint = Endpoint::open(ListenerKind::Grpc, ConnectionSpec::default(), keepalive, []);
     let mut silent = endpoint.connect();
@@ -113,7 +113,7 @@ async fn a_client_of_grpc_may_ping_now_and_then_but_not_too_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_of_which_nothing_comes_are_kept() {
+async fn silent_streams_stay_open() {
     let mut connection = Endpoint::impatient(ListenerKind::Grpc).connect();
     connection.begin_http2(&[]).await;
     assert!(connection.send(call(1, STREAM)).await);

@@ -92,7 +92,7 @@ fn a_model_of_priority_two_executes_half_as_often_as_one_of_priority_one() {
 }
 
 #[test]
-fn a_version_that_goes_leaves_nothing_taken() {
+fn an_unloaded_version_releases_its_resources() {
     let (limiter, log) = (Arc::new(Limiter::new(&[resource(1)])), Arc::new(Log::default()));
     for name in 0..20 {
         let model = model(&limiter, &log, name, 3, 1);

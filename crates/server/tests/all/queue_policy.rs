@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::common::service;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Executes one request each time the test lets it, and gives its input back.
 struct Gate {
@@ -67,10 +67,10 @@ impl Gated {
                 "session_config": {}, "memory_arena": true},
             "config_json": "", "config_proto": "", "metric_tags": {},
         });
-        let ((entered, told), (leave, let_go)) = (mpsc::channel(), mpsc::channel());
+        let ((entered, receiver), (leave, let_go)) = (mpsc::channel(), mpsc::channel());
         let slots = Arc::new(Slots::new(vec![Box::new(Gate { entered, leave: let_go })]));
         let model = Arc::new(ModelVersion::new(serde_json::from_value(spec).unwrap(), slots).unwrap());
-        Gated { model, entered: told, leave }
+        Gated { model, entered: receiver, leave }
     }
 
     /// One whose instance is busy with request 0.
@@ -88,7 +88,7 @@ impl Gated {
 
     /// What is executed next.
     fn next(&self) -> u8 {
-        self.entered.recv_timeout(PATIENCE).expect("something is executed")
+        self.entered.recv_timeout(TEST_TIMEOUT).expect("something is executed")
     }
 
     fn let_go(&self) {
@@ -111,12 +111,12 @@ fn limits(default_timeout_us: u64, max_queue_size: usize) -> Value {
         "max_queue_size": max_queue_size})
 }
 
-fn told(answer: oneshot::Receiver<Answer>) -> InferError {
+fn refusal(answer: oneshot::Receiver<Answer>) -> InferError {
     answer.blocking_recv().expect("every request is answered").expect_err("it was not executed")
 }
 
 #[test]
-fn who_has_waited_too_long_is_told_while_the_only_instance_is_busy() {
+fn a_request_expires_while_the_only_instance_is_busy() {
     // What keeps the instance busy may itself wait for as long as it takes until a thread executes it.
     let scheduling = dynamic(json!({
         "priority_levels": 2, "default_priority_level": 1, "default_queue_policy": limits(20_000, 0),
@@ -124,7 +124,7 @@ fn who_has_waited_too_long_is_told_while_the_only_instance_is_busy() {
     }));
     let (gated, first) = Gated::busy(scheduling);
     let began = Instant::now();
-    let error = told(gated.submit(1, 2, 0).unwrap());
+    let error = refusal(gated.submit(1, 2, 0).unwrap());
     assert!(began.elapsed() >= Duration::from_millis(20));
     let seen = (error.code, error.origin, error.message.as_str());
     assert_eq!(seen, (Code::Unavailable, Origin::Model, "Request timeout expired"));
@@ -138,7 +138,7 @@ fn a_request_may_bring_a_shorter_limit() {
     let (gated, _first) = Gated::busy(dynamic(json!({"default_queue_policy": limits(3_600_000_000, 0)})));
     let patient = gated.submit(1, 0, 0).unwrap();
     let impatient = gated.submit(2, 0, 5_000).unwrap();
-    assert_eq!(told(impatient).message, "Request timeout expired");
+    assert_eq!(refusal(impatient).message, "Request timeout expired");
     gated.let_go();
     assert_eq!(gated.next(), 1);
     gated.let_go();
@@ -193,5 +193,5 @@ fn a_version_that_is_gone_leaves_no_alarm_that_keeps_it() {
     assert!(first.blocking_recv().unwrap().is_ok() && waiting.blocking_recv().unwrap().is_ok());
     let departure = gated.model.departure();
     drop(gated);
-    assert!(departure.wait_until(Instant::now() + PATIENCE));
+    assert!(departure.wait_until(Instant::now() + TEST_TIMEOUT));
 }

@@ -11,7 +11,7 @@ use alipes_request::responder::{AnswerBatch, Observer};
 use alipes_runtime::model::Pending;
 
 use crate::common::{
-    Echo, GrpcServer, PATIENCE, Puppet, Stream, model, reply, request, told,
+    Echo, GrpcServer, Puppet, Stream, TEST_TIMEOUT, model, reply, request, summary,
     with_empty_final_response as with_empty_final,
 };
 
@@ -39,7 +39,7 @@ impl Observer for Seen {
 
 /// Waits until something is so.
 async fn until(so: impl Fn() -> bool, what: &str) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !so() {
         assert!(Instant::now() < deadline, "{what}");
         tokio::task::yield_now().await;
@@ -55,7 +55,7 @@ async fn ids(stream: &mut Stream, messages: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..messages {
         let message = stream.response().await;
-        let (id, error, last) = told(&message);
+        let (id, error, last) = summary(&message);
         assert_eq!((error, last), ("", Some(true)));
         ids.push(id.to_owned());
     }
@@ -94,7 +94,7 @@ async fn ordinary_models_answer_in_the_order_of_the_requests() {
     answer(first);
     assert_eq!(ids(&mut stream, 2).await, ["1", "2"]);
     let refused = stream.response().await;
-    assert_eq!(told(&refused), ("3", "Request for unknown model: 'absent' is not found", None));
+    assert_eq!(summary(&refused), ("3", "Request for unknown model: 'absent' is not found", None));
     assert_eq!(refused.infer_response.unwrap().model_name, "");
     assert_eq!(ids(&mut stream, 1).await, ["4"]);
 }
@@ -111,17 +111,17 @@ async fn decoupled_models_answer_whenever_they_are_ready() {
     let (mut a, b) = (decoupled.take().await.responder, decoupled.take().await.responder);
     let mut outgoing = AnswerBatch::default();
     outgoing.respond(&mut a, Ok(reply(1)));
-    assert_eq!(told(&stream.response().await), ("a", "", Some(false)));
+    assert_eq!(summary(&stream.response().await), ("a", "", Some(false)));
     outgoing.add(b, Ok(reply(1)));
-    assert_eq!(told(&stream.response().await), ("b", "", Some(true)));
+    assert_eq!(summary(&stream.response().await), ("b", "", Some(true)));
     outgoing.add(a, Ok(reply(1)));
-    assert_eq!(told(&stream.response().await), ("a", "", Some(true)));
+    assert_eq!(summary(&stream.response().await), ("a", "", Some(true)));
     answer(held);
     assert_eq!(ids(&mut stream, 1).await, ["o"]);
 }
 
 #[tokio::test]
-async fn an_end_without_a_response_is_told_to_those_who_ask() {
+async fn clients_that_ask_receive_an_empty_final_response() {
     let puppet = Puppet::new("m", true);
     let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
     let mut stream = server.stream(false).await;
@@ -133,10 +133,10 @@ async fn an_end_without_a_response_is_told_to_those_who_ask() {
         outgoing.respond(&mut responder, Ok(reply(1)));
         outgoing.finish(responder);
     }
-    assert_eq!(told(&stream.response().await), ("silent", "", Some(false)));
-    assert_eq!(told(&stream.response().await), ("told", "", Some(false)));
+    assert_eq!(summary(&stream.response().await), ("silent", "", Some(false)));
+    assert_eq!(summary(&stream.response().await), ("told", "", Some(false)));
     let end = stream.response().await;
-    assert_eq!(told(&end), ("told", "", Some(true)));
+    assert_eq!(summary(&end), ("told", "", Some(true)));
     let end = end.infer_response.unwrap();
     assert_eq!((end.model_name.as_str(), end.model_version.as_str(), end.outputs.len()), ("m", "", 0));
     stream.half_close();
@@ -169,14 +169,14 @@ async fn errors_of_models_leave_the_stream_open() {
     outgoing.respond(&mut responder, Ok(reply(1)));
     outgoing.add(responder, Err(InferError::internal("last")));
     let middle = stream.response().await;
-    assert_eq!(told(&middle), ("e", "middle", Some(false)));
+    assert_eq!(summary(&middle), ("e", "middle", Some(false)));
     assert_eq!(middle.infer_response.unwrap().model_name, "m");
-    assert_eq!(told(&stream.response().await), ("e", "", Some(false)));
-    assert_eq!(told(&stream.response().await), ("e", "last", Some(true)));
+    assert_eq!(summary(&stream.response().await), ("e", "", Some(false)));
+    assert_eq!(summary(&stream.response().await), ("e", "last", Some(true)));
     stream.send(request("m", "lost", 1));
     drop(puppet.take().await);
     let lost = stream.response().await;
-    assert_eq!(told(&lost), ("lost", "the model dropped the request without an answer", Some(true)));
+    assert_eq!(summary(&lost), ("lost", "the model dropped the request without an answer", Some(true)));
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn an_error_of_a_model_ends_a_strict_stream_and_withdraws_its_other_reques
     let mut stream = server.stream(true).await;
     stream.send(request("absent", "refused", 1));
     let refused = stream.response().await;
-    assert_eq!(told(&refused).0, "refused");
+    assert_eq!(summary(&refused).0, "refused");
     stream.send(request("m", "a", 1));
     stream.send(request("m", "b", 1));
     let (failing, other) = (puppet.take().await.responder, puppet.take().await.responder);
@@ -206,9 +206,9 @@ async fn a_half_closed_stream_ends_when_its_requests_have() {
     let mut responder = puppet.take().await.responder;
     let mut outgoing = AnswerBatch::default();
     outgoing.respond(&mut responder, Ok(reply(1)));
-    assert_eq!(told(&stream.response().await), ("1", "", Some(false)));
+    assert_eq!(summary(&stream.response().await), ("1", "", Some(false)));
     outgoing.add(responder, Ok(reply(1)));
-    assert_eq!(told(&stream.response().await), ("1", "", Some(true)));
+    assert_eq!(summary(&stream.response().await), ("1", "", Some(true)));
     assert_eq!(stream.next().await.unwrap(), None);
 }
 
@@ -226,7 +226,7 @@ async fn whoever_leaves_withdraws_every_request_of_the_stream() {
         underway.push(pending.responder);
     }
     AnswerBatch::default().respond(&mut underway[0], Ok(reply(1)));
-    assert_eq!(told(&stream.response().await).0, "1");
+    assert_eq!(summary(&stream.response().await).0, "1");
     drop(stream);
     until(|| seen.0.cancelled.load(Ordering::Relaxed) == 3, "the model never heard of it").await;
     assert!(underway.iter().all(|responder| responder.is_cancelled()));
@@ -234,7 +234,7 @@ async fn whoever_leaves_withdraws_every_request_of_the_stream() {
 }
 
 #[tokio::test]
-async fn what_is_taken_is_reported_and_a_client_that_does_not_read_is_given_little() {
+async fn consumption_is_reported_and_a_slow_reader_gets_few_responses() {
     const RESPONSES: u64 = 2000;
     const ELEMENTS: usize = 2000;
     let puppet = Puppet::new("m", true);
@@ -249,11 +249,11 @@ async fn what_is_taken_is_reported_and_a_client_that_does_not_read_is_given_litt
     // A second stream on the same connection is served: this one does not stand in its way.
     let mut other = server.stream(false).await;
     other.send(request("absent", "2", 1));
-    assert_eq!(told(&other.response().await).0, "2");
-    let taken = seen.0.responses.load(Ordering::Relaxed);
-    assert!(taken < RESPONSES / 2, "{taken} of {RESPONSES} responses were taken though none was read");
+    assert_eq!(summary(&other.response().await).0, "2");
+    let consumed = seen.0.responses.load(Ordering::Relaxed);
+    assert!(consumed < RESPONSES / 2, "{consumed} of {RESPONSES} responses were taken though none was read");
     for _ in 0..RESPONSES {
-        assert_eq!(told(&stream.response().await), ("1", "", Some(false)));
+        assert_eq!(summary(&stream.response().await), ("1", "", Some(false)));
     }
     let expected = (RESPONSES, RESPONSES * (ELEMENTS * size_of::<f32>()) as u64);
     let counts = || (seen.0.responses.load(Ordering::Relaxed), seen.0.bytes.load(Ordering::Relaxed));
@@ -302,9 +302,9 @@ async fn a_draining_stream_finishes_what_it_has_and_says_goodbye() {
     assert_eq!((status.code(), status.message()), (tonic::Code::Unavailable, text));
     let mut outgoing = AnswerBatch::default();
     outgoing.respond(&mut responder, Ok(reply(1)));
-    assert_eq!(told(&busy.response().await), ("1", "", Some(false)));
+    assert_eq!(summary(&busy.response().await), ("1", "", Some(false)));
     outgoing.add(responder, Ok(reply(1)));
-    assert_eq!(told(&busy.response().await), ("1", "", Some(true)));
+    assert_eq!(summary(&busy.response().await), ("1", "", Some(true)));
     assert_eq!(busy.next().await.unwrap_err().code(), tonic::Code::Unavailable);
 }
 

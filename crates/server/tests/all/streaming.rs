@@ -47,7 +47,7 @@ fn ask(model: &Arc<ModelVersion>, sequence: u64, start: bool, end: bool, value: 
 }
 
 #[test]
-fn each_update_of_many_threads_is_taken_once_and_in_the_order_of_its_thread() {
+fn updates_of_many_threads_run_once_in_the_order_of_their_thread() {
     let model = model(10);
     (1..=SEQUENCES).for_each(|sequence| drop(ask(&model, sequence, true, false, 0).unwrap()));
     thread::scope(|scope| {
@@ -77,9 +77,9 @@ fn each_update_of_many_threads_is_taken_once_and_in_the_order_of_its_thread() {
     }
     let states = model.driver.sequence_states().unwrap();
     assert_eq!((states.live(), model.waiting()), (0, 0));
-    let books = model.statistics.snapshot();
-    assert_eq!(books.execution_count, SEQUENCES * (2 + THREADS * UPDATES));
-    assert_eq!(books.success.count, books.execution_count);
+    let statistics = model.statistics.snapshot();
+    assert_eq!(statistics.execution_count, SEQUENCES * (2 + THREADS * UPDATES));
+    assert_eq!(statistics.success.count, statistics.execution_count);
 }
 
 #[test]

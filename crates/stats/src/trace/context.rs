@@ -72,12 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_header_is_read_and_told_on() {
+    fn a_sound_header_is_read_and_forwarded() {
         let context = of(&headers(SOUND, "vendor=x")).unwrap();
         assert_eq!(context.trace_id, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
         assert_eq!((context.parent_span, context.state.as_str()), (Some(0xb7ad_6b71_6920_3331), "vendor=x"));
-        let told = format!(r#"{{"traceparent":"{SOUND}","tracestate":"vendor=x"}}"#);
-        assert_eq!(to_json(Some(context)), told);
+        let json = format!(r#"{{"traceparent":"{SOUND}","tracestate":"vendor=x"}}"#);
+        assert_eq!(to_json(Some(context)), json);
         assert_eq!(to_json(None), "{}");
     }
 

@@ -26,7 +26,7 @@ const BACK_OFF: [Duration; 3] = [Duration::from_millis(250), Duration::from_secs
 
 /// Sends spans until the channel of jobs closes, then the rest.
 pub fn export(config: &CollectorConfig, jobs: Receiver<Job>, events: &Arc<EventQueue>) {
-    let log = |level, text| events.tell(Event::Notice { level, text });
+    let log = |level, text| events.push(Event::Notice { level, text });
     let target = match Target::of(&config.url, config.certificate.as_deref()) {
         Ok(target) => target,
         Err(text) => return log(ERROR, format!("spans cannot be sent: {text}")),
@@ -107,7 +107,7 @@ impl<'a> Exporter<'a> {
         };
         self.failing = !self.failing;
         let text = format!("collector {}: {text}", self.config.url);
-        self.events.tell(Event::Notice { level, text });
+        self.events.push(Event::Notice { level, text });
     }
 
     fn request(&self, spans: Vec<Span>) -> ExportTraceServiceRequest {

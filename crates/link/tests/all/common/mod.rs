@@ -9,7 +9,7 @@ use alipes_protocol::{CorrelationId, Datatype};
 use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, poll};
 
-pub const GEOMETRY: Geometry = Geometry { lanes: 64, response_bytes: 1 << 30 };
+pub const GEOMETRY: Geometry = Geometry { slots: 64, response_bytes: 1 << 30 };
 
 pub struct Pair {
     pub arena: Arc<RequestArena>,
@@ -62,8 +62,8 @@ pub fn place(arena: &Arc<RequestArena>, data: &Bytes) -> Placed {
     arena.write_request(&HEAD, &[input]).unwrap()
 }
 
-pub fn entry(lane: u32, ticket: u64, placed: &Placed) -> Entry {
-    Entry { lane, ticket, rows: 1, key: 0, group: 0, frame: (placed.offset, placed.len) }
+pub fn entry(slot: u32, ticket: u64, placed: &Placed) -> Entry {
+    Entry { slot, ticket, rows: 1, key: 0, group: 0, frame: (placed.offset, placed.len) }
 }
 
 pub fn claim(worker: &WorkerEnd, max_rows: u32) -> Vec<Request> {
@@ -85,13 +85,13 @@ pub fn tensor(data: &[u8]) -> OutTensor<'_> {
     OutTensor { name: TensorName::Index(0), datatype: Datatype::Uint8, shape, data: OutData::Bytes(data) }
 }
 
-pub fn answer<'a>(lane: u32, ticket: u64, outputs: Vec<OutTensor<'a>>) -> OutAnswer<'a> {
+pub fn answer<'a>(slot: u32, ticket: u64, outputs: Vec<OutTensor<'a>>) -> OutAnswer<'a> {
     let outcome = OutOutcome::Response { outputs, parameters: &[] };
-    OutAnswer { lane, ticket, last: true, released: true, outcome }
+    OutAnswer { slot, ticket, last: true, released: true, outcome }
 }
 
-pub fn send_answer(worker: &WorkerEnd, lane: u32, ticket: u64, data: &[u8]) {
-    worker.send(&OutMessage::Answer(&answer(lane, ticket, vec![tensor(data)]))).unwrap();
+pub fn send_answer(worker: &WorkerEnd, slot: u32, ticket: u64, data: &[u8]) {
+    worker.send(&OutMessage::Answer(&answer(slot, ticket, vec![tensor(data)]))).unwrap();
 }
 
 pub fn receive(server: &mut ServerEnd) -> Message {

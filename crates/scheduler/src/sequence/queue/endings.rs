@@ -5,17 +5,17 @@ use std::time::Instant;
 use super::SequenceQueue;
 use crate::sequence::lineup::Lineup;
 use crate::sequence::table::Place;
-use crate::work::{Reason, Refused, Seat, Work};
+use crate::work::{Reason, Refused, SlotId, Work};
 
 impl<W: Work> SequenceQueue<W> {
     /// Takes out what `pick` names, and with it the rest of its sequence.
     pub(super) fn remove_where(&mut self, now: Instant, mut pick: impl FnMut(&W) -> bool, mut removed: impl FnMut(W)) {
         let mut doomed = Vec::new();
-        for desk in &mut self.desks {
-            let Lineup::Oldest(dynamic) = &mut desk.lineup else { continue };
-            let seats = &desk.seats;
+        for entry in &mut self.instances {
+            let Lineup::Oldest(dynamic) = &mut entry.lineup else { continue };
+            let occupants = &entry.occupants;
             dynamic.remove_where(&mut pick, |work| {
-                doomed.extend(seats[work.seat().slot as usize]);
+                doomed.extend(occupants[work.slot_id().slot as usize]);
                 removed(work);
             });
         }
@@ -71,8 +71,8 @@ impl<W: Work> SequenceQueue<W> {
         let (place, out) = (sequence.place, sequence.out);
         let rest = std::mem::take(&mut sequence.waiting);
         let mut left = rest.len();
-        if let Place::Seated(seat) = place {
-            let stood = self.leave_line(seat, out, &mut hand_out);
+        if let Place::Seated(slot_id) = place {
+            let stood = self.leave_line(slot_id, out, &mut hand_out);
             left += stood;
             let sequence = self.table.get(key);
             sequence.out = out && stood == 0;
@@ -91,16 +91,16 @@ impl<W: Work> SequenceQueue<W> {
     }
 
     /// Takes what stands in line for a slot out of it; tells how many requests that were.
-    pub(super) fn leave_line(&mut self, seat: Seat, out: bool, hand_out: &mut impl FnMut(W)) -> usize {
-        match &mut self.desk(seat).lineup {
+    pub(super) fn leave_line(&mut self, slot_id: SlotId, out: bool, hand_out: &mut impl FnMut(W)) -> usize {
+        match &mut self.entry(slot_id).lineup {
             Lineup::Direct(slots) => {
-                slots.clear(seat.slot);
+                slots.clear(slot_id.slot);
                 0
             }
             Lineup::Oldest(_) if !out => 0,
             Lineup::Oldest(dynamic) => {
                 let mut stood = Vec::new();
-                dynamic.remove_where(|work| work.seat().slot == seat.slot, |work| stood.push(work));
+                dynamic.remove_where(|work| work.slot_id().slot == slot_id.slot, |work| stood.push(work));
                 let count = stood.len();
                 stood.into_iter().for_each(hand_out);
                 count
@@ -112,15 +112,15 @@ impl<W: Work> SequenceQueue<W> {
     pub(super) fn vacate(&mut self, now: Instant, key: usize) {
         let gone = self.table.remove(key);
         debug_assert!(gone.waiting.is_empty(), "a sequence leaves when nothing of it waits");
-        let Place::Seated(seat) = gone.place else { return };
-        let desk = self.desk(seat);
-        desk.seats[seat.slot as usize] = None;
-        if desk.retired {
+        let Place::Seated(slot_id) = gone.place else { return };
+        let entry = self.entry(slot_id);
+        entry.occupants[slot_id.slot as usize] = None;
+        if entry.retired {
             return;
         }
         match self.backlog.first() {
-            Some(next) => self.seat(now, next, seat),
-            None => self.seats.give_back(seat),
+            Some(next) => self.occupy(now, next, slot_id),
+            None => self.free_slots.give_back(slot_id),
         }
     }
 }

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use super::SequenceQueue;
 use crate::model_queue::Effect;
-use crate::sequence::desk::{Desk, Doing};
+use crate::sequence::instance::{Doing, Instance};
 use crate::why::Decision;
-use crate::work::{Reason, Seat, Work};
+use crate::work::{Reason, SlotId, Work};
 
 impl<W: Work> SequenceQueue<W> {
     /// Puts these instances into service, and no others. Numbers that are [free](Self::is_free) stand for new instances.
@@ -15,42 +15,42 @@ impl<W: Work> SequenceQueue<W> {
     pub fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
         self.journal.note(now, Decision::Rearranged { instances: instances.len() });
         let numbers = instances.iter().map(|number| number + 1).max().unwrap_or(0);
-        for number in self.desks.len()..numbers {
-            self.desks.push(Desk::new(&self.policy));
-            self.desks[number].retired = true;
+        for number in self.instances.len()..numbers {
+            self.instances.push(Instance::new(&self.policy));
+            self.instances[number].retired = true;
         }
-        for instance in 0..self.desks.len() {
-            match (instances.contains(&instance), self.desks[instance].retired) {
+        for instance in 0..self.instances.len() {
+            match (instances.contains(&instance), self.instances[instance].retired) {
                 (true, true) => self.enlist(instance),
                 (false, false) => self.retire(now, instance),
                 _ => {}
             }
         }
         while let Some(key) = self.backlog.first() {
-            let Some(seat) = self.seats.take() else { break };
-            self.seat(now, key, seat);
+            let Some(slot_id) = self.free_slots.take() else { break };
+            self.occupy(now, key, slot_id);
         }
         self.attend(now)
     }
 
     /// Whether a number can be given to a new instance: nobody has it, or the one that had it is gone.
     pub fn is_free(&self, instance: usize) -> bool {
-        self.desks.get(instance).is_none_or(|desk| desk.retired && desk.doing == Doing::Idle)
+        self.instances.get(instance).is_none_or(|entry| entry.retired && entry.doing == Doing::Idle)
     }
 
     pub(super) fn enlist(&mut self, instance: usize) {
-        self.desks[instance].retired = false;
-        for (slot, sequence) in (0..).zip(&self.desks[instance].seats) {
+        self.instances[instance].retired = false;
+        for (slot, sequence) in (0..).zip(&self.instances[instance].occupants) {
             // One that finishes here still has its slot until then.
             if sequence.is_none() {
-                self.seats.give_back(Seat { instance: instance as u32, slot });
+                self.free_slots.give_back(SlotId { instance: instance as u32, slot });
             }
         }
     }
 
     pub(super) fn retire(&mut self, now: Instant, instance: usize) {
-        self.desks[instance].retired = true;
-        self.seats.remove(instance);
+        self.instances[instance].retired = true;
+        self.free_slots.remove(instance);
         for key in self.seated(instance) {
             self.give_back(now, key, Reason::InstanceGone);
         }

@@ -6,23 +6,23 @@
 
 mod batches;
 mod endings;
+mod explain;
 mod instances;
-mod told;
 
 use std::time::Instant;
 
 use super::backlog::Backlog;
-use super::desk::{Desk, Doing};
+use super::free_slots::FreeSlots;
+use super::instance::{Doing, Instance};
 use super::lineup::Lineup;
 use super::policy::{self, SequencePolicy};
-use super::seats::Seats;
 use super::table::{Place, Table};
 use crate::dynamic::Dynamic;
 use crate::journal::Journal;
 use crate::model_queue::{Aftermath, Effect};
-use crate::scheduler::{GONE_SHARE, Next, Turn, sweep_at};
+use crate::scheduler::{Context, GONE_SHARE, Next, sweep_at};
 use crate::why::Decision;
-use crate::work::{Reason, Refused, Seat, SequenceId, Waiting, Work};
+use crate::work::{Reason, Refused, SequenceId, SlotId, Waiting, Work};
 
 /// What waits for one version of a model whose requests come in sequences, and which instances come for it.
 ///
@@ -32,8 +32,8 @@ use crate::work::{Reason, Refused, Seat, SequenceId, Waiting, Work};
 pub struct SequenceQueue<W> {
     policy: SequencePolicy,
     table: Table<W>,
-    desks: Vec<Desk<W>>,
-    seats: Seats,
+    instances: Vec<Instance<W>>,
+    free_slots: FreeSlots,
     backlog: Backlog,
     /// Instances to be looked at.
     roused: Vec<usize>,
@@ -61,15 +61,15 @@ impl<W: Work> SequenceQueue<W> {
     pub fn new(policy: SequencePolicy, instances: usize) -> Self {
         assert!(instances > 0, "a model has at least one instance");
         let policy = policy.bounded();
-        let holding = policy.hold != policy::Hold::default();
-        let mut seats = Seats::default();
+        let holding = policy.hold != policy::StartThreshold::default();
+        let mut free_slots = FreeSlots::default();
         let slots = policy.slots();
-        (0..instances).for_each(|instance| seats.add(instance, slots));
+        (0..instances).for_each(|instance| free_slots.add(instance, slots));
         SequenceQueue {
-            desks: (0..instances).map(|_| Desk::new(&policy)).collect(),
+            instances: (0..instances).map(|_| Instance::new(&policy)).collect(),
             policy,
             table: Table::default(),
-            seats,
+            free_slots,
             backlog: Backlog::default(),
             roused: Vec::new(),
             refused: Vec::new(),
@@ -90,8 +90,8 @@ impl<W: Work> SequenceQueue<W> {
     /// The request comes back if it belongs to no sequence that goes on and does not start one, and after
     /// [`stop`](Self::stop) if it starts one.
     pub fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
-        let said = work.membership();
-        if said.start && self.stopping {
+        let membership = work.membership();
+        if membership.start && self.stopping {
             return Err(Refused { work, reason: Reason::Stopping });
         }
         let id = work.sequence_id();
@@ -100,16 +100,16 @@ impl<W: Work> SequenceQueue<W> {
         let expires = (!timeout.is_zero()).then(|| now.checked_add(timeout)).flatten();
         let key = match known {
             Some(key) => {
-                if said.start {
+                if membership.start {
                     self.conflicts.extend(id);
                 }
                 key
             }
-            None if said.start => {
-                let seat = self.seats.take();
-                let key = self.table.open(id, Place::Seated(seat.unwrap_or_default()));
-                match seat {
-                    Some(seat) => self.desk(seat).seats[seat.slot as usize] = Some(key),
+            None if membership.start => {
+                let slot_id = self.free_slots.take();
+                let key = self.table.open(id, Place::Seated(slot_id.unwrap_or_default()));
+                match slot_id {
+                    Some(slot_id) => self.entry(slot_id).occupants[slot_id.slot as usize] = Some(key),
                     None => self.table.get(key).place = Place::Backlog(self.backlog.join(key, None)),
                 }
                 key
@@ -122,7 +122,7 @@ impl<W: Work> SequenceQueue<W> {
         }
         sequence.waiting.push_back(Waiting { entered: now, watch: None, work });
         self.waiting += 1;
-        if said.end {
+        if membership.end {
             self.table.close(key);
         }
         self.advance(now, key);
@@ -139,7 +139,7 @@ impl<W: Work> SequenceQueue<W> {
         if self.gone > 0 {
             self.sweep(now);
         }
-        let due = if self.desks[instance].retired { None } else { self.due(now, instance) };
+        let due = if self.instances[instance].retired { None } else { self.due(now, instance) };
         let next = match due {
             Some(due) if due <= now => {
                 self.take(now, instance, batch);
@@ -148,7 +148,7 @@ impl<W: Work> SequenceQueue<W> {
             Some(due) => Next::WaitUntil(due),
             None => Next::Idle,
         };
-        self.desks[instance].doing = match next {
+        self.instances[instance].doing = match next {
             Next::Take => Doing::Busy,
             Next::WaitUntil(moment) => Doing::Sleeping(moment),
             Next::Idle => Doing::Idle,
@@ -159,7 +159,7 @@ impl<W: Work> SequenceQueue<W> {
     /// Gives `instance` back without asking for more; what it ran before is done.
     pub fn finish(&mut self, now: Instant, instance: usize) -> Effect {
         self.settle(now, instance);
-        self.desks[instance].doing = Doing::Idle;
+        self.instances[instance].doing = Doing::Idle;
         self.rouse(instance);
         self.attend(now)
     }
@@ -194,7 +194,7 @@ impl<W: Work> SequenceQueue<W> {
     /// do so; the others are over, and what waits of them is moved into `removed`.
     pub fn lose(&mut self, now: Instant, instance: usize, removed: &mut Vec<W>) -> Effect {
         for key in self.seated(instance) {
-            if !self.begins(now, key) {
+            if !self.is_yet_to_begin(now, key) {
                 self.cut(now, key, |work| removed.push(work));
             }
         }
@@ -206,7 +206,7 @@ impl<W: Work> SequenceQueue<W> {
         self.stopping = true;
         self.holding = false;
         self.journal.note(now, Decision::Stopped);
-        (0..self.desks.len()).for_each(|instance| self.rouse(instance));
+        (0..self.instances.len()).for_each(|instance| self.rouse(instance));
         self.attend(now)
     }
 
@@ -252,25 +252,25 @@ impl<W: Work> SequenceQueue<W> {
         [silent, expiry, self.sweep_at].into_iter().flatten().min()
     }
 
-    fn desk(&mut self, seat: Seat) -> &mut Desk<W> {
-        &mut self.desks[seat.instance as usize]
+    fn entry(&mut self, slot_id: SlotId) -> &mut Instance<W> {
+        &mut self.instances[slot_id.instance as usize]
     }
 
     fn seated(&self, instance: usize) -> Vec<usize> {
-        self.desks[instance].seats.iter().flatten().copied().collect()
+        self.instances[instance].occupants.iter().flatten().copied().collect()
     }
 
     /// Whether a sequence has yet to begin: its next request is one that starts it.
-    fn begins(&mut self, now: Instant, key: usize) -> bool {
+    fn is_yet_to_begin(&mut self, now: Instant, key: usize) -> bool {
         let sequence = self.table.get(key);
-        let Place::Seated(seat) = sequence.place else { return true };
+        let Place::Seated(slot_id) = sequence.place else { return true };
         if !sequence.out {
             return sequence.waiting.front().is_some_and(|waiting| waiting.work.membership().start);
         }
-        let Lineup::Oldest(dynamic) = &mut self.desks[seat.instance as usize].lineup else { return false };
+        let Lineup::Oldest(dynamic) = &mut self.instances[slot_id.instance as usize].lineup else { return false };
         // Whoever stands in line for it goes behind the others, which all are to be looked at anew.
         let mut stood = Vec::new();
-        dynamic.remove_where(|work| work.seat() == seat, |work| stood.push(work));
+        dynamic.remove_where(|work| work.slot_id() == slot_id, |work| stood.push(work));
         let begins = stood.iter().any(|work| work.membership().start);
         stood.into_iter().for_each(|work| stand_in_line(dynamic, now, work));
         begins
@@ -279,21 +279,21 @@ impl<W: Work> SequenceQueue<W> {
     /// Lets the next request of a sequence stand in line, where it has a slot and nothing of it is out.
     fn advance(&mut self, now: Instant, key: usize) {
         let sequence = self.table.get(key);
-        let Place::Seated(seat) = sequence.place else { return };
+        let Place::Seated(slot_id) = sequence.place else { return };
         if sequence.out || sequence.waiting.is_empty() {
             return;
         }
-        match &mut self.desks[seat.instance as usize].lineup {
-            Lineup::Direct(slots) => slots.set(seat.slot),
+        match &mut self.instances[slot_id.instance as usize].lineup {
+            Lineup::Direct(slots) => slots.set(slot_id.slot),
             Lineup::Oldest(dynamic) => {
                 let Some(mut waiting) = sequence.waiting.pop_front() else { return };
                 sequence.out = true;
-                waiting.work.take_seat(seat);
+                waiting.work.assign_slot(slot_id);
                 stand_in_line(dynamic, now, waiting.work);
             }
         }
         self.table.wake(key);
-        self.rouse(seat.instance as usize);
+        self.rouse(slot_id.instance as usize);
     }
 
     fn note_refused(&mut self, now: Instant) {
@@ -309,19 +309,19 @@ impl<W: Work> SequenceQueue<W> {
     }
 
     /// The sequence, which was in the backlog, gets a slot.
-    fn seat(&mut self, now: Instant, key: usize, seat: Seat) {
+    fn occupy(&mut self, now: Instant, key: usize, slot_id: SlotId) {
         if let Place::Backlog(ticket) = self.table.get(key).place {
             self.backlog.leave(&ticket);
         }
-        self.table.get(key).place = Place::Seated(seat);
-        self.desk(seat).seats[seat.slot as usize] = Some(key);
+        self.table.get(key).place = Place::Seated(slot_id);
+        self.entry(slot_id).occupants[slot_id.slot as usize] = Some(key);
         self.advance(now, key);
     }
 
     fn rouse(&mut self, instance: usize) {
-        let desk = &mut self.desks[instance];
-        if desk.doing != Doing::Busy && !desk.roused {
-            desk.roused = true;
+        let entry = &mut self.instances[instance];
+        if entry.doing != Doing::Busy && !entry.roused {
+            entry.roused = true;
             self.roused.push(instance);
         }
     }
@@ -329,16 +329,16 @@ impl<W: Work> SequenceQueue<W> {
     /// Starts or wakes one of those who are roused and have something to do.
     fn attend(&mut self, now: Instant) -> Effect {
         while let Some(instance) = self.roused.pop() {
-            self.desks[instance].roused = false;
+            self.instances[instance].roused = false;
             let due = self.due(now, instance);
-            let desk = &mut self.desks[instance];
-            match (desk.doing, due) {
-                (Doing::Sleeping(until), due) if desk.retired || due.is_some_and(|due| due < until) => {
-                    desk.doing = Doing::Busy;
+            let entry = &mut self.instances[instance];
+            match (entry.doing, due) {
+                (Doing::Sleeping(until), due) if entry.retired || due.is_some_and(|due| due < until) => {
+                    entry.doing = Doing::Busy;
                     return Effect::Wake(instance);
                 }
-                (Doing::Idle, Some(_)) if !desk.retired => {
-                    desk.doing = Doing::Busy;
+                (Doing::Idle, Some(_)) if !entry.retired => {
+                    entry.doing = Doing::Busy;
                     return Effect::Start(instance);
                 }
                 _ => {}
@@ -361,10 +361,10 @@ impl<W: Work> SequenceQueue<W> {
                 Place::Backlog(_) => backlog += count,
             }
         }
-        let policy::Hold { seated: enough, backlog: enough_behind } = self.policy.hold;
+        let policy::StartThreshold { seated: enough, backlog: enough_behind } = self.policy.hold;
         if seated >= enough && backlog >= enough_behind {
             self.holding = false;
-            (0..self.desks.len()).for_each(|instance| self.rouse(instance));
+            (0..self.instances.len()).for_each(|instance| self.rouse(instance));
         }
     }
 }
@@ -375,6 +375,6 @@ fn stand_in_line<W: Work>(dynamic: &mut Dynamic<W>, now: Instant, work: W) {
     debug_assert!(stands.is_ok(), "a line without limits is never full");
 }
 
-fn turn<W>(now: Instant, stopping: bool, refused: &mut Vec<Refused<W>>) -> Turn<'_, W> {
-    Turn { now, stopping, any_gone: false, refused }
+fn context<W>(now: Instant, stopping: bool, refused: &mut Vec<Refused<W>>) -> Context<'_, W> {
+    Context { now, stopping, any_gone: false, refused }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use alipes_scheduler::sequence::{SequencePolicy, SequenceQueue, Strategy};
-use alipes_scheduler::{Aftermath, DynamicPolicy, Effect, Membership, Next, Reason, Refused, Seat, SequenceId, Work};
+use alipes_scheduler::{Aftermath, DynamicPolicy, Effect, Membership, Next, Reason, Refused, SequenceId, SlotId, Work};
 
 use super::stage::Place;
 use super::{ms, zero};
@@ -19,7 +19,7 @@ pub struct Step {
     pub end: bool,
     pub timeout: Duration,
     pub key: u64,
-    pub seat: Seat,
+    pub slot_id: SlotId,
     /// The request that began what it belongs to; filled in when it is submitted.
     pub began: usize,
 }
@@ -62,12 +62,12 @@ impl Work for Step {
         self.timeout
     }
 
-    fn take_seat(&mut self, seat: Seat) {
-        self.seat = seat;
+    fn assign_slot(&mut self, slot_id: SlotId) {
+        self.slot_id = slot_id;
     }
 
-    fn seat(&self) -> Seat {
-        self.seat
+    fn slot_id(&self) -> SlotId {
+        self.slot_id
     }
 }
 
@@ -88,7 +88,7 @@ pub struct Hall {
     pub queue: SequenceQueue<Step>,
     pub places: Vec<Place>,
     /// Each batch: when, by whom, and what.
-    pub taken: Vec<(Duration, usize, Vec<Step>)>,
+    pub executed: Vec<(Duration, usize, Vec<Step>)>,
     pub now: Instant,
     /// What came out without having been executed, and why.
     pub dropped: Vec<(usize, Option<Reason>)>,
@@ -105,7 +105,7 @@ pub struct Hall {
     /// By sequence id: the last request that began one.
     began: BTreeMap<u64, usize>,
     /// By the request that began a sequence: the last one that was executed, and where.
-    last: BTreeMap<usize, (usize, Seat)>,
+    last: BTreeMap<usize, (usize, SlotId)>,
 }
 
 impl Hall {
@@ -115,7 +115,7 @@ impl Hall {
         Hall {
             queue: SequenceQueue::new(policy, instances),
             places: vec![Place::Idle; instances],
-            taken: Vec::new(),
+            executed: Vec::new(),
             now,
             dropped: Vec::new(),
             conflicts: Vec::new(),
@@ -258,7 +258,7 @@ impl Hall {
 
     /// The numbers of the requests of each batch.
     pub fn batches(&self) -> Vec<Vec<usize>> {
-        self.taken.iter().map(|(_, _, batch)| batch.iter().map(|step| step.id).collect()).collect()
+        self.executed.iter().map(|(_, _, batch)| batch.iter().map(|step| step.id).collect()).collect()
     }
 
     /// Requests that are neither executed nor given back.
@@ -271,17 +271,17 @@ impl Hall {
         let mut slots = BTreeSet::new();
         for step in &batch {
             assert!(self.inside.remove(&step.id), "{step:?} came out twice");
-            assert_eq!(step.seat.instance as usize, instance, "a sequence runs where its slot is");
-            assert!(slots.insert(step.seat.slot), "two sequences have one slot");
+            assert_eq!(step.slot_id.instance as usize, instance, "a sequence runs where its slot is");
+            assert!(slots.insert(step.slot_id.slot), "two sequences have one slot");
             assert_eq!(step.key, batch[0].key, "what runs together agrees");
             let busy = self.running.values().flatten().any(|other| other.began == step.began);
             assert!(!busy, "two requests of one sequence run at a time");
-            if let Some((before, seat)) = self.last.insert(step.began, (step.id, step.seat)) {
+            if let Some((before, slot_id)) = self.last.insert(step.began, (step.id, step.slot_id)) {
                 assert!(before < step.id, "a sequence keeps its order");
-                assert_eq!(seat, step.seat, "a sequence keeps its slot");
+                assert_eq!(slot_id, step.slot_id, "a sequence keeps its slot");
             }
         }
-        self.taken.push((self.now - self.start, instance, batch.clone()));
+        self.executed.push((self.now - self.start, instance, batch.clone()));
         self.running.insert(instance, batch);
         Place::RunningUntil(self.now + self.compute)
     }

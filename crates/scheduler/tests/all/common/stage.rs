@@ -19,7 +19,7 @@ pub enum Place {
 
 /// What an instance took, and when.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct ExecutedBatch {
     pub at: Duration,
     pub instance: usize,
     pub ids: Vec<usize>,
@@ -28,7 +28,7 @@ pub struct Taken {
 pub struct Stage {
     pub queue: ModelQueue<Request>,
     pub places: Vec<Place>,
-    pub taken: Vec<Taken>,
+    pub executed: Vec<ExecutedBatch>,
     pub now: Instant,
     start: Instant,
     compute: Duration,
@@ -45,9 +45,9 @@ impl Stage {
         let scheduler = policy.clone().map_or_else(Scheduler::direct, Scheduler::dynamic);
         let (queue, start) = (ModelQueue::new(scheduler, instances), zero());
         let places = vec![Place::Idle; instances];
-        let (taken, batch, shadow) = (Vec::new(), Vec::new(), Vec::new());
+        let (executed, batch, shadow) = (Vec::new(), Vec::new(), Vec::new());
         let serving = (0..instances).collect();
-        Stage { queue, places, taken, now: start, start, compute, batch, policy, shadow, stopping: false, serving }
+        Stage { queue, places, executed, now: start, start, compute, batch, policy, shadow, stopping: false, serving }
     }
 
     pub fn submit(&mut self, request: Request) {
@@ -210,7 +210,7 @@ impl Stage {
         assert_eq!(expected, Answer::Take(count));
         let head: Vec<Request> = self.shadow.drain(..count).map(|(_, request)| request).collect();
         assert_eq!(self.batch, head, "a batch is the head of the queue, in order");
-        self.taken.push(Taken { at: self.now - self.start, instance, ids: ids(&self.batch) });
+        self.executed.push(ExecutedBatch { at: self.now - self.start, instance, ids: ids(&self.batch) });
         Place::RunningUntil(self.now + self.compute)
     }
 

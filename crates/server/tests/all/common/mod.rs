@@ -31,7 +31,7 @@ use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 /// How long anything may take before a test gives up.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server with models, and a client of it.
 pub struct GrpcServer {
@@ -103,7 +103,7 @@ impl Stream {
 
     /// The next message, or how the stream ended.
     pub async fn next(&mut self) -> Result<Option<ModelStreamInferResponse>, Status> {
-        tokio::time::timeout(PATIENCE, self.responses.message()).await.expect("an answer in time")
+        tokio::time::timeout(TEST_TIMEOUT, self.responses.message()).await.expect("an answer in time")
     }
 
     pub async fn response(&mut self) -> ModelStreamInferResponse {
@@ -112,7 +112,7 @@ impl Stream {
 }
 
 /// The id, the error and the parameter `triton_final_response` of a message.
-pub fn told(message: &ModelStreamInferResponse) -> (&str, &str, Option<bool>) {
+pub fn summary(message: &ModelStreamInferResponse) -> (&str, &str, Option<bool>) {
     let response = message.infer_response.as_ref().expect("every message says which request it is about");
     let last = response.parameters.get("triton_final_response").map(|last| match last.parameter_choice {
         Some(ParameterChoice::BoolParam(last)) => last,
@@ -213,7 +213,7 @@ impl Puppet {
 
     /// The next request, once it waits.
     pub async fn take(&self) -> Pending {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while self.model.waiting() == 0 {
             assert!(Instant::now() < deadline, "no request came");
             tokio::task::yield_now().await;
@@ -249,8 +249,8 @@ pub fn request(model: &str, id: &str, elements: usize) -> ModelInferRequest {
 
 /// The same request, which also wants to know of an end that carries no response.
 pub fn with_empty_final_response(mut request: ModelInferRequest) -> ModelInferRequest {
-    let asked = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(true)) };
-    request.parameters.insert("triton_enable_empty_final_response".to_owned(), asked);
+    let enabled = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(true)) };
+    request.parameters.insert("triton_enable_empty_final_response".to_owned(), enabled);
     request
 }
 

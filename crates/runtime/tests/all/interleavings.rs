@@ -286,15 +286,15 @@ fn submit_from(version: &Arc<Version>, threads: usize, each: usize, inline: fn(u
     let network = |number: usize| {
         let version = Arc::clone(version);
         thread::spawn(move || {
-            let mut taken_in = Vec::new();
+            let mut accepted = Vec::new();
             for request in 0..each {
                 let id = number * each + request;
                 if version.submit(id, inline(number)) {
-                    taken_in.push(id);
+                    accepted.push(id);
                 }
                 version.serve_run_queue();
             }
-            taken_in
+            accepted
         })
     };
     let network: Vec<_> = (0..threads).map(network).collect();
@@ -305,8 +305,8 @@ fn submit_from(version: &Arc<Version>, threads: usize, each: usize, inline: fn(u
 fn requests_that_run_alone_are_all_run() {
     check(false, || {
         let version = Version::new(Scheduler::direct(), 2, 2);
-        let taken_in = submit_from(&version, 3, 2, |number| number > 0);
-        version.assert_ended(taken_in);
+        let accepted = submit_from(&version, 3, 2, |number| number > 0);
+        version.assert_ended(accepted);
         version.assert_comes_to_rest();
         version
     });
@@ -316,9 +316,9 @@ fn requests_that_run_alone_are_all_run() {
 fn whoever_completes_a_batch_has_it_run_though_nobody_s_time_is_up() {
     check(false, || {
         let version = Version::new(Scheduler::dynamic(pairs(FOREVER)), 2, 2);
-        let taken_in = submit_from(&version, 2, 2, |number| number == 1);
-        assert_eq!(taken_in.len(), 4);
-        version.assert_ended(taken_in);
+        let accepted = submit_from(&version, 2, 2, |number| number == 1);
+        assert_eq!(accepted.len(), 4);
+        version.assert_ended(accepted);
         version
     });
 }
@@ -330,10 +330,10 @@ fn a_drain_lets_go_what_waits_and_takes_nothing_in_after_it() {
             let version = Version::new(Scheduler::dynamic(pairs(FOREVER)), 2, 2);
             let draining = Arc::clone(&version);
             let drain = thread::spawn(move || draining.drain());
-            let taken_in = submit_from(&version, 2, 2, |number| number == 1);
+            let accepted = submit_from(&version, 2, 2, |number| number == 1);
             drain.join().unwrap();
             assert!(!version.submit(99, false), "it is stopped");
-            version.assert_ended(taken_in);
+            version.assert_ended(accepted);
             version.assert_comes_to_rest();
             version
         });
@@ -344,9 +344,9 @@ fn a_drain_lets_go_what_waits_and_takes_nothing_in_after_it() {
 fn sleeps_that_end_by_themselves_run_each_batch_once() {
     check(true, || {
         let version = Version::new(Scheduler::dynamic(pairs(Duration::from_millis(1))), 2, 2);
-        let taken_in = submit_from(&version, 2, 3, |number| number == 1);
+        let accepted = submit_from(&version, 2, 3, |number| number == 1);
         version.drain();
-        version.assert_ended(taken_in);
+        version.assert_ended(accepted);
         version.assert_comes_to_rest();
         version
     });
@@ -370,10 +370,10 @@ fn instances_that_come_and_go_leave_no_request_behind() {
                     changing.carry_out(effect, false);
                 }
             });
-            let taken_in = submit_from(&version, 2, 2, |number| number == 1);
+            let accepted = submit_from(&version, 2, 2, |number| number == 1);
             change.join().unwrap();
             version.drain();
-            version.assert_ended(taken_in);
+            version.assert_ended(accepted);
             version.assert_comes_to_rest();
             version
         });
@@ -397,10 +397,10 @@ fn an_instance_that_others_claim_meanwhile_leaves_no_request_behind() {
                 });
                 ran.collect::<Vec<_>>()
             });
-            let mut taken_in = submit_from(&version, 2, 2, |number| number == 1);
-            taken_in.extend(others.join().unwrap());
+            let mut accepted = submit_from(&version, 2, 2, |number| number == 1);
+            accepted.extend(others.join().unwrap());
             version.drain();
-            version.assert_ended(taken_in);
+            version.assert_ended(accepted);
             version.assert_comes_to_rest();
             assert!(!version.run_beside(99, false), "it is stopped");
             version
@@ -410,7 +410,7 @@ fn an_instance_that_others_claim_meanwhile_leaves_no_request_behind() {
 
 /// Two batches that claim the same instances: each runs with all or without any.
 #[test]
-fn who_finds_one_instance_taken_leaves_the_others() {
+fn a_run_that_finds_one_instance_busy_releases_the_others() {
     check(false, || {
         let first = Version::new(Scheduler::direct(), 1, 1);
         let second = Version::new(Scheduler::direct(), 1, 1);
@@ -429,9 +429,9 @@ fn who_finds_one_instance_taken_leaves_the_others() {
             })
         };
         let pairs = [pair(&first, &second, 90), pair(&first, &second, 91)];
-        let taken_in = submit_from(&first, 2, 1, |number| number == 1);
+        let accepted = submit_from(&first, 2, 1, |number| number == 1);
         pairs.into_iter().for_each(|pair| pair.join().unwrap());
-        first.assert_ended(taken_in);
+        first.assert_ended(accepted);
         first.assert_comes_to_rest();
         second.assert_comes_to_rest();
         second.close();
@@ -452,10 +452,10 @@ fn requests_that_are_withdrawn_meanwhile_end_once_too() {
                 removed.into_iter().for_each(|job| leaving.end(job.number));
             }
         });
-        let taken_in = submit_from(&version, 2, 2, |number| number == 1);
+        let accepted = submit_from(&version, 2, 2, |number| number == 1);
         withdraw.join().unwrap();
         version.drain();
-        version.assert_ended(taken_in);
+        version.assert_ended(accepted);
         version.assert_comes_to_rest();
         version
     });
@@ -467,9 +467,9 @@ fn requests_that_come_back_run_in_the_end() {
         check(restless, || {
             let version = Version::new(Scheduler::dynamic(pairs(FOREVER)), 2, 2);
             version.returns.store(3, Ordering::SeqCst);
-            let taken_in = submit_from(&version, 2, 2, |number| number == 1);
+            let accepted = submit_from(&version, 2, 2, |number| number == 1);
             version.drain();
-            version.assert_ended(taken_in);
+            version.assert_ended(accepted);
             version.assert_comes_to_rest();
             version
         });
@@ -485,9 +485,9 @@ fn requests_that_wait_too_long_end_once_whoever_notices() {
             let priorities = Priorities { default_policy, ..Priorities::default() };
             let policy = DynamicPolicy { priorities, ..pairs(Duration::from_millis(2)) };
             let version = Version::new(Scheduler::dynamic(policy), 1, 1);
-            let taken_in = submit_from(&version, 2, 3, |number| number == 1);
+            let accepted = submit_from(&version, 2, 3, |number| number == 1);
             version.drain();
-            version.assert_ended(taken_in);
+            version.assert_ended(accepted);
             version.assert_comes_to_rest();
             version
         });

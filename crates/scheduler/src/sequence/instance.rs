@@ -19,12 +19,12 @@ pub(super) enum Doing {
 
 /// One instance.
 #[derive(Debug)]
-pub(super) struct Desk<W> {
+pub(super) struct Instance<W> {
     pub(super) doing: Doing,
     /// Out of service: it gets no sequences any more.
     pub(super) retired: bool,
     /// By slot: the sequence that has it.
-    pub(super) seats: Vec<Option<usize>>,
+    pub(super) occupants: Vec<Option<usize>>,
     pub(super) lineup: Lineup<W>,
     /// The sequences of which a request runs.
     pub(super) running: Vec<usize>,
@@ -32,12 +32,12 @@ pub(super) struct Desk<W> {
     pub(super) roused: bool,
 }
 
-impl<W: Work> Desk<W> {
+impl<W: Work> Instance<W> {
     pub(super) fn new(policy: &SequencePolicy) -> Self {
-        Desk {
+        Instance {
             doing: Doing::Idle,
             retired: false,
-            seats: vec![None; policy.slots()],
+            occupants: vec![None; policy.slots()],
             lineup: Lineup::new(policy),
             running: Vec::new(),
             roused: false,

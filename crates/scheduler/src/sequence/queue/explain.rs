@@ -4,24 +4,25 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::SequenceQueue;
-use crate::sequence::desk::Doing;
+use crate::sequence::instance::Doing;
 use crate::why::{Explanation, Hold, Outlook};
 use crate::work::Work;
 
 impl<W: Work> SequenceQueue<W> {
     /// The queue as it is now: what goes next, what keeps it, and what was decided last.
     pub fn explain(&mut self, now: Instant) -> Explanation {
-        let served: Vec<usize> = (0..self.desks.len()).filter(|&desk| !self.desks[desk].retired).collect();
-        let busy = served.iter().filter(|&&desk| self.desks[desk].doing == Doing::Busy).count();
-        let each: Vec<(usize, Option<Outlook>)> = served.iter().map(|&desk| (desk, self.outlook(now, desk))).collect();
-        let next = each.into_iter().filter_map(|(desk, outlook)| Some((desk, outlook?)));
-        let next = next.min_by_key(|(desk, outlook)| (self.desks[*desk].doing == Doing::Busy, outlook.due));
+        let served: Vec<usize> = (0..self.instances.len()).filter(|&index| !self.instances[index].retired).collect();
+        let busy = served.iter().filter(|&&index| self.instances[index].doing == Doing::Busy).count();
+        let each: Vec<(usize, Option<Outlook>)> =
+            served.iter().map(|&index| (index, self.outlook(now, index))).collect();
+        let next = each.into_iter().filter_map(|(index, outlook)| Some((index, outlook?)));
+        let next = next.min_by_key(|(index, outlook)| (self.instances[*index].doing == Doing::Busy, outlook.due));
         let hold = match &next {
             _ if self.waiting == 0 => Hold::Nothing,
             _ if served.is_empty() => Hold::NoInstance,
             _ if self.holding => Hold::Start,
             None => Hold::Slot,
-            Some((desk, _)) if self.desks[*desk].doing == Doing::Busy => Hold::Busy,
+            Some((index, _)) if self.instances[*index].doing == Doing::Busy => Hold::Busy,
             Some((_, outlook)) if outlook.due > now => Hold::Company,
             Some(_) => Hold::Coming,
         };
@@ -37,7 +38,7 @@ impl<W: Work> SequenceQueue<W> {
 
     /// Shows the requests that wait until `see` has seen enough, sequence by sequence.
     pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
-        let heads = self.desks.iter().flat_map(|desk| desk.lineup.heads());
+        let heads = self.instances.iter().flat_map(|index| index.lineup.heads());
         let _ = heads.chain(self.table.waiting()).try_for_each(see);
     }
 
@@ -53,6 +54,6 @@ impl<W: Work> SequenceQueue<W> {
 
     /// Whether nothing waits and every instance is idle.
     pub fn is_quiet(&self) -> bool {
-        self.waiting == 0 && self.desks.iter().all(|desk| desk.doing == Doing::Idle)
+        self.waiting == 0 && self.instances.iter().all(|index| index.doing == Doing::Idle)
     }
 }

@@ -3,26 +3,26 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::work::Seat;
+use crate::work::SlotId;
 
 /// Free slots. The lowest is given first, so that sequences spread over the instances and batches stay dense.
 #[derive(Debug, Default)]
-pub(super) struct Seats {
+pub(super) struct FreeSlots {
     free: BinaryHeap<Reverse<(u32, u32)>>,
 }
 
-impl Seats {
-    pub(super) fn give_back(&mut self, seat: Seat) {
-        self.free.push(Reverse((seat.slot, seat.instance)));
+impl FreeSlots {
+    pub(super) fn give_back(&mut self, slot_id: SlotId) {
+        self.free.push(Reverse((slot_id.slot, slot_id.instance)));
     }
 
-    pub(super) fn take(&mut self) -> Option<Seat> {
-        self.free.pop().map(|Reverse((slot, instance))| Seat { instance, slot })
+    pub(super) fn take(&mut self) -> Option<SlotId> {
+        self.free.pop().map(|Reverse((slot, instance))| SlotId { instance, slot })
     }
 
     /// Every slot of an instance that comes into service.
     pub(super) fn add(&mut self, instance: usize, slots: usize) {
-        (0..slots as u32).for_each(|slot| self.give_back(Seat { instance: instance as u32, slot }));
+        (0..slots as u32).for_each(|slot| self.give_back(SlotId { instance: instance as u32, slot }));
     }
 
     /// The slots of an instance that goes out of service.

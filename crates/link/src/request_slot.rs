@@ -26,7 +26,7 @@ pub(crate) const fn word(ticket: u64, state: State) -> u64 {
 /// An entry of the lane table.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
-pub(crate) struct Lane {
+pub(crate) struct RequestSlot {
     state: AtomicU64,
     /// The ticket that nobody waits for any more; a ticket rather than a flag, so that it needs no reset.
     cancelled: AtomicU64,
@@ -42,9 +42,9 @@ pub(crate) struct Lane {
 }
 
 // SAFETY: atomics, and a structure of atomics.
-unsafe impl Shared for Lane {}
+unsafe impl Shared for RequestSlot {}
 
-impl Lane {
+impl RequestSlot {
     /// Puts a request into the lane. It waits from now on.
     pub fn publish(&self, entry: &Entry) {
         self.frame_offset.store(entry.frame.0, Ordering::Relaxed);
@@ -78,10 +78,10 @@ impl Lane {
     }
 
     /// The request that waits in the lane, if it has this ticket. Its lane and ticket being the same before a
-    /// successful [`Lane::claim`], so was everything else.
-    pub fn waiting(&self, lane: u32, ticket: u64) -> Option<Entry> {
+    /// successful [`RequestSlot::claim`], so was everything else.
+    pub fn waiting(&self, slot: u32, ticket: u64) -> Option<Entry> {
         self.is(ticket, State::Waiting).then(|| Entry {
-            lane,
+            slot,
             ticket,
             rows: self.rows.load(Ordering::Relaxed),
             key: self.key.load(Ordering::Relaxed),
@@ -90,7 +90,7 @@ impl Lane {
         })
     }
 
-    /// Nobody waits for the ticket. The credit bell is to be rung afterwards, as after [`Lane::consumed`].
+    /// Nobody waits for the ticket. The credit bell is to be rung afterwards, as after [`RequestSlot::consumed`].
     pub fn cancel(&self, ticket: u64) {
         self.cancelled.store(ticket, Ordering::Release);
     }
@@ -105,7 +105,7 @@ impl Lane {
     }
 
     /// Responses and bytes taken so far.
-    pub fn taken(&self) -> (u64, u64) {
+    pub fn consumption(&self) -> (u64, u64) {
         (self.consumed_responses.load(Ordering::Relaxed), self.consumed_bytes.load(Ordering::Relaxed))
     }
 
@@ -119,39 +119,39 @@ impl Lane {
 mod tests {
     use super::*;
 
-    const ENTRY: Entry = Entry { lane: 3, ticket: 77, rows: 4, key: 5, group: 6, frame: (64, 100) };
+    const ENTRY: Entry = Entry { slot: 3, ticket: 77, rows: 4, key: 5, group: 6, frame: (64, 100) };
 
     #[test]
     fn a_request_is_claimed_or_revoked_but_never_both() {
-        let lane = Lane::default();
-        lane.publish(&ENTRY);
-        assert_eq!(lane.waiting(3, 77), Some(ENTRY));
-        assert!(lane.claim(77));
-        assert!(!lane.revoke(77) && !lane.claim(77));
-        lane.publish(&Entry { ticket: 78, ..ENTRY });
-        assert!(lane.revoke(78));
-        assert!(!lane.claim(78) && !lane.revoke(78));
-        assert_eq!(lane.waiting(3, 78), None);
+        let slot = RequestSlot::default();
+        slot.publish(&ENTRY);
+        assert_eq!(slot.waiting(3, 77), Some(ENTRY));
+        assert!(slot.claim(77));
+        assert!(!slot.revoke(77) && !slot.claim(77));
+        slot.publish(&Entry { ticket: 78, ..ENTRY });
+        assert!(slot.revoke(78));
+        assert!(!slot.claim(78) && !slot.revoke(78));
+        assert_eq!(slot.waiting(3, 78), None);
     }
 
     #[test]
     fn a_ticket_of_the_past_changes_nothing() {
-        let lane = Lane::default();
-        lane.publish(&ENTRY);
-        assert!(!lane.revoke(76) && !lane.claim(76));
-        assert!(lane.is(77, State::Waiting));
-        assert!(!lane.is_cancelled(77));
+        let slot = RequestSlot::default();
+        slot.publish(&ENTRY);
+        assert!(!slot.revoke(76) && !slot.claim(76));
+        assert!(slot.is(77, State::Waiting));
+        assert!(!slot.is_cancelled(77));
     }
 
     #[test]
     fn counters_begin_anew_with_each_request() {
-        let lane = Lane::default();
-        lane.publish(&ENTRY);
-        lane.consumed(2, 100);
-        lane.cancel(77);
-        assert_eq!(lane.taken(), (2, 100));
-        lane.publish(&Entry { ticket: 78, ..ENTRY });
-        assert_eq!(lane.taken(), (0, 0));
-        assert!(!lane.is_cancelled(78) && lane.is_cancelled(77));
+        let slot = RequestSlot::default();
+        slot.publish(&ENTRY);
+        slot.consumed(2, 100);
+        slot.cancel(77);
+        assert_eq!(slot.consumption(), (2, 100));
+        slot.publish(&Entry { ticket: 78, ..ENTRY });
+        assert_eq!(slot.consumption(), (0, 0));
+        assert!(!slot.is_cancelled(78) && slot.is_cancelled(77));
     }
 }

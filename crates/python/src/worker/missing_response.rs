@@ -11,7 +11,7 @@ const UNSUPPORTED: u8 = 5;
 /// How a model came to owe an answer.
 #[derive(Clone, Copy)]
 #[repr(u8)]
-pub enum Neglect {
+pub enum MissingReason {
     /// It took a response sender, and `execute` returned nothing for the request.
     Sender = 1,
     /// `execute` returned `None`.
@@ -24,28 +24,28 @@ pub enum Neglect {
 
 /// All of that for one request.
 #[derive(Default)]
-pub struct Neglects(AtomicU8);
+pub struct MissingReasons(AtomicU8);
 
-impl Neglects {
-    pub fn add(&self, neglect: Neglect) {
-        self.0.fetch_or(neglect as u8, Ordering::Relaxed);
+impl MissingReasons {
+    pub fn add(&self, reason: MissingReason) {
+        self.0.fetch_or(reason as u8, Ordering::Relaxed);
     }
 
-    pub fn remove(&self, neglect: Neglect) {
-        self.0.fetch_and(!(neglect as u8), Ordering::Relaxed);
+    pub fn remove(&self, reason: MissingReason) {
+        self.0.fetch_and(!(reason as u8), Ordering::Relaxed);
     }
 
-    pub fn has(&self, neglect: Neglect) -> bool {
-        self.0.load(Ordering::Relaxed) & neglect as u8 != 0
+    pub fn has(&self, reason: MissingReason) -> bool {
+        self.0.load(Ordering::Relaxed) & reason as u8 != 0
     }
 
     /// The error that ends the request.
     pub fn error(&self, instance: &str) -> Draft {
-        let (code, text) = if self.has(Neglect::Rescheduled) {
+        let (code, text) = if self.has(MissingReason::Rescheduled) {
             (UNSUPPORTED, "Rescheduling a request is not supported.")
-        } else if self.has(Neglect::Sender) {
+        } else if self.has(MissingReason::Sender) {
             (INTERNAL, "The response sender of the request was dropped before it sent a response.")
-        } else if self.has(Neglect::NoList) {
+        } else if self.has(MissingReason::NoList) {
             (INTERNAL, "Expected a list in the execute return, found type '<class 'NoneType'>'.")
         } else {
             let text = "Expected an 'InferenceResponse' object in the execute function return list, found type \

@@ -16,7 +16,7 @@ const SEEN_PLACES: usize = 8192;
 /// All that an answer depends on, where the body is not changed by headers and names no region: the version, where the
 /// body's JSON ends, and the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Posted {
+pub struct BodyKey {
     /// Under which number the version was loaded.
     pub load: u64,
     /// Length of the JSON in front of tensors; none where all of the body is JSON.
@@ -26,11 +26,11 @@ pub struct Posted {
     digest: u128,
 }
 
-impl Posted {
+impl BodyKey {
     /// A body that was posted to a version. Nobody outside knows the seed.
-    pub fn new(seed: u64, load: u64, header_length: Option<usize>, body: Bytes) -> Posted {
+    pub fn new(seed: u64, load: u64, header_length: Option<usize>, body: Bytes) -> BodyKey {
         let digest = xxh3_128_with_seed(&body, seed_of(seed, load, header_length));
-        Posted { load, header_length, body, digest }
+        BodyKey { load, header_length, body, digest }
     }
 
     /// Its key, which tells nothing for certain: whoever finds an answer under it compares the bodies.
@@ -39,8 +39,8 @@ impl Posted {
     }
 
     /// The same with a body of its own, whose memory nobody else holds or changes.
-    pub fn copied(self) -> Posted {
-        Posted { body: super::copy(&self.body), ..self }
+    pub fn copied(self) -> BodyKey {
+        BodyKey { body: super::copy(&self.body), ..self }
     }
 }
 
@@ -93,8 +93,8 @@ impl Default for Seen {
 
 impl Seen {
     /// Whether this key was the last that came at its place; now it is.
-    pub fn again(&self, posted: &Posted) -> bool {
-        self.is_again(posted.digest)
+    pub fn again(&self, body_key: &BodyKey) -> bool {
+        self.is_again(body_key.digest)
     }
 
     fn is_again(&self, key: u128) -> bool {
@@ -112,17 +112,17 @@ mod tests {
         Encoded { head: text.into(), tail: vec![Bytes::from_static(&[1, 2])], binary: true }
     }
 
-    fn posted(load: u64, header_length: Option<usize>, body: &'static str) -> Posted {
-        Posted::new(7, load, header_length, body.into())
+    fn body_key(load: u64, header_length: Option<usize>, body: &'static str) -> BodyKey {
+        BodyKey::new(7, load, header_length, body.into())
     }
 
     #[test]
     fn the_same_body_finds_the_same_answer_and_no_other_does() {
         let cache = cache_of(1 << 20);
-        let kept = posted(1, Some(2), "{}12");
-        cache.insert_encoded(kept.clone(), encoded("answer"));
-        assert_eq!(cache.find_encoded(&kept), Some(encoded("answer")));
-        for other in [posted(2, Some(2), "{}12"), posted(1, None, "{}12"), posted(1, Some(2), "{}13")] {
+        let stored = body_key(1, Some(2), "{}12");
+        cache.insert_encoded(stored.clone(), encoded("answer"));
+        assert_eq!(cache.find_encoded(&stored), Some(encoded("answer")));
+        for other in [body_key(2, Some(2), "{}12"), body_key(1, None, "{}12"), body_key(1, Some(2), "{}13")] {
             assert_eq!(cache.find_encoded(&other), None, "{other:?}");
         }
     }
@@ -130,13 +130,13 @@ mod tests {
     #[test]
     fn it_goes_with_its_version_and_counts_among_the_bytes() {
         let cache = cache_of(1 << 20);
-        cache.insert_encoded(posted(1, None, "{}"), encoded("one"));
+        cache.insert_encoded(body_key(1, None, "{}"), encoded("one"));
         let one = cache.usage().bytes;
-        cache.insert_encoded(posted(2, None, "{}"), encoded("one and seven"));
+        cache.insert_encoded(body_key(2, None, "{}"), encoded("one and seven"));
         assert_eq!((cache.usage().entries, cache.usage().bytes), (2, 2 * one + 10));
         cache.forget(2);
         assert_eq!((cache.usage().entries, cache.usage().bytes), (1, one));
-        assert!(cache.find_encoded(&posted(1, None, "{}")).is_some());
+        assert!(cache.find_encoded(&body_key(1, None, "{}")).is_some());
     }
 
     #[test]

@@ -51,17 +51,18 @@ impl InFlight {
 }
 
 /// The lanes of a worker.
-pub struct Lanes {
-    slots: Vec<Option<InFlight>>,
+pub struct RequestSlots {
+    requests: Vec<Option<InFlight>>,
     free: Vec<u32>,
     // In the order of placement; what is over meanwhile is passed over.
     order: VecDeque<(u32, u64)>,
 }
 
-impl Lanes {
+impl RequestSlots {
     /// So many free lanes.
-    pub fn new(count: u32) -> Lanes {
-        Lanes { slots: (0..count).map(|_| None).collect(), free: (0..count).rev().collect(), order: VecDeque::new() }
+    pub fn new(count: u32) -> RequestSlots {
+        let requests = (0..count).map(|_| None).collect();
+        RequestSlots { requests, free: (0..count).rev().collect(), order: VecDeque::new() }
     }
 
     /// A free lane, if there is one.
@@ -70,68 +71,68 @@ impl Lanes {
     }
 
     /// Gives a lane back that was acquired and not used.
-    pub fn release(&mut self, lane: u32) {
-        self.free.push(lane);
+    pub fn release(&mut self, slot: u32) {
+        self.free.push(slot);
     }
 
     /// Puts a request into an acquired lane.
-    pub fn put(&mut self, lane: u32, request: InFlight) {
-        if self.order.len() >= 2 * self.slots.len() {
-            let slots = &self.slots;
-            self.order.retain(|&(lane, ticket)| holds(slots, lane, ticket));
+    pub fn put(&mut self, slot: u32, request: InFlight) {
+        if self.order.len() >= 2 * self.requests.len() {
+            let requests = &self.requests;
+            self.order.retain(|&(slot, ticket)| holds(requests, slot, ticket));
         }
-        self.order.push_back((lane, request.ticket));
-        self.slots[lane as usize] = Some(request);
+        self.order.push_back((slot, request.ticket));
+        self.requests[slot as usize] = Some(request);
     }
 
     /// The request with this lane and ticket; none where the worker names one that it does not hold.
-    pub fn get(&mut self, lane: u32, ticket: u64) -> Option<&mut InFlight> {
-        self.slots.get_mut(lane as usize)?.as_mut().filter(|request| request.ticket == ticket)
+    pub fn get(&mut self, slot: u32, ticket: u64) -> Option<&mut InFlight> {
+        self.requests.get_mut(slot as usize)?.as_mut().filter(|request| request.ticket == ticket)
     }
 
     /// The request with this ticket, whichever lane it is in.
     pub fn find(&self, ticket: u64) -> Option<&InFlight> {
-        self.slots.iter().flatten().find(|request| request.ticket == ticket)
+        self.requests.iter().flatten().find(|request| request.ticket == ticket)
     }
 
     /// Takes a request out and frees its lane.
-    pub fn take(&mut self, lane: u32, ticket: u64) -> Option<InFlight> {
-        self.get(lane, ticket)?;
-        self.free.push(lane);
-        self.slots[lane as usize].take()
+    pub fn take(&mut self, slot: u32, ticket: u64) -> Option<InFlight> {
+        self.get(slot, ticket)?;
+        self.free.push(slot);
+        self.requests[slot as usize].take()
     }
 
     /// The requests that are held, in the order of placement.
     pub fn oldest(&self) -> impl Iterator<Item = (u32, u64)> + use<'_> {
-        self.order.iter().copied().filter(|&(lane, ticket)| holds(&self.slots, lane, ticket))
+        self.order.iter().copied().filter(|&(slot, ticket)| holds(&self.requests, slot, ticket))
     }
 
     /// Every request with its lane.
     pub fn all(&mut self) -> impl Iterator<Item = (u32, &mut InFlight)> {
-        self.slots.iter_mut().zip(0..).filter_map(|(slot, lane)| Some((lane, slot.as_mut()?)))
+        self.requests.iter_mut().zip(0..).filter_map(|(request, slot)| Some((slot, request.as_mut()?)))
     }
 
     /// Takes everything out, in the order of placement.
     pub fn drain(&mut self) -> Vec<(u32, InFlight)> {
         let mut all: Vec<(u32, InFlight)> =
-            self.slots.iter_mut().zip(0..).filter_map(|(slot, lane)| Some((lane, slot.take()?))).collect();
+            self.requests.iter_mut().zip(0..).filter_map(|(request, slot)| Some((slot, request.take()?))).collect();
         all.sort_unstable_by_key(|(_, request)| request.ticket);
-        self.free = (0..self.slots.len() as u32).rev().collect();
+        self.free = (0..self.requests.len() as u32).rev().collect();
         self.order.clear();
         all
     }
 
     /// How many requests are held.
     pub fn held(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.requests.len() - self.free.len()
     }
 
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+        self.free.len() == self.requests.len()
     }
 }
 
-fn holds(slots: &[Option<InFlight>], lane: u32, ticket: u64) -> bool {
-    slots[lane as usize].as_ref().is_some_and(|request| request.ticket == ticket)
+fn holds(requests: &[Option<InFlight>], slot: u32, ticket: u64) -> bool {
+    requests[slot as usize].as_ref().is_some_and(|request| request.ticket == ticket)
 }
