@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
 from collections.abc import Iterator
 
 _TIMEOUT_S = 60.0
@@ -37,23 +36,3 @@ def rest(link: socket.socket) -> bytes:
         while piece := link.recv(1 << 16):
             received += piece
     return bytes(received)
-
-
-def drip(link: socket.socket, text: bytes, pause_s: float) -> bytes:
-    """Sends a byte now and then until the server has had enough; what it says then."""
-    try:
-        for byte in text:
-            link.sendall(bytes([byte]))
-            link.settimeout(pause_s)
-            try:
-                return link.recv(1 << 16)
-            except TimeoutError:
-                continue
-    except ConnectionError:
-        return b""
-    raise AssertionError("the server waited for the last byte")
-
-
-def seconds(begun: float) -> float:
-    """Since a moment of the monotonic clock."""
-    return time.monotonic() - begun

@@ -8,7 +8,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.attack import connect, drip, links, rest
+from support.attack import connect, links, rest
 from support.server import ServerProcess
 from support.steady_client import BODY, INFER
 
@@ -34,19 +34,6 @@ def test_a_body_that_stops_half_way_is_told_and_its_connection_ends(server: Serv
             answer = rest(link)
             assert answer.startswith(b"HTTP/1.1 400 "), answer
             assert b"fewer than 4096 bytes came in 4 s" in answer
-
-
-def test_a_body_that_drips_in_is_not_waited_for(server: ServerProcess) -> None:
-    with links(server.http, 20, head(1 << 20)) as opened, ThreadPoolExecutor(20) as pool:
-        for answer in pool.map(lambda link: drip(link, b" " * 500, 0.05), opened):
-            assert b" 400 " in answer or answer == b"", answer
-
-
-@pytest.mark.parametrize("path", ["/v2/models/absent/infer", "/v2/repository/index", "/nowhere"])
-def test_a_refused_body_that_never_comes_holds_nothing(server: ServerProcess, path: str) -> None:
-    with links(server.http, 20, head(1 << 20, path=path) + b"{") as opened:
-        for link in opened:
-            assert rest(link).startswith(b"HTTP/1.1 4")
 
 
 @pytest.mark.parametrize(
@@ -107,21 +94,6 @@ def test_a_flood_of_chunks_is_cut_off(server: ServerProcess) -> None:
     with connect(server.http) as link, contextlib.suppress(ConnectionError):
         link.sendall(head(None) + b"1\r\n \r\n" * 1_000_000)
         assert rest(link).startswith(b"HTTP/1.1 400 ")
-
-
-def test_heads_that_drip_in_are_not_waited_for(server: ServerProcess) -> None:
-    with links(server.http, 40) as opened, ThreadPoolExecutor(40) as pool:
-        text = b"GET /v2/health/live HTTP/1.1\r\nX-Slow: " + b"a" * 300
-        for answer in pool.map(lambda link: drip(link, text, 0.05), opened):
-            assert answer == b"" or answer.startswith(b"HTTP/1.1 408 "), answer
-
-
-def test_a_second_head_is_not_waited_for_longer_than_the_first(server: ServerProcess) -> None:
-    live = b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n"
-    with connect(server.http) as link:
-        link.sendall(live)
-        assert link.recv(4096).startswith(b"HTTP/1.1 200")
-        assert drip(link, live[:-1] + b" " * 300, 0.05).startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_client_that_says_nothing_at_all_is_let_go(server: ServerProcess) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import struct
-import threading
 from collections.abc import Iterator
 
 import grpc
@@ -16,7 +14,6 @@ from support.http2 import (
     DATA,
     END_STREAM,
     ENHANCE_YOUR_CALM,
-    GOAWAY,
     HEADERS,
     PING,
     PREFACE,
@@ -127,13 +124,6 @@ def test_a_client_that_sends_the_prefix_of_each_message_by_itself_is_no_flood(se
             pass
 
 
-def test_a_client_of_grpc_that_pings_too_often_is_told_in_its_own_words(server: ServerProcess) -> None:
-    with Connection(server.grpc) as connection:
-        connection.send(call(1, STREAM), *([frame(PING, payload=bytes(8))] * 4))
-        goodbye = connection.next(GOAWAY)
-        assert (goodbye.error_code, goodbye.payload[8:]) == (ENHANCE_YOUR_CALM, b"too_many_pings")
-
-
 def test_a_client_of_http_may_ping(server: ServerProcess) -> None:
     with Connection(server.http) as connection:
         connection.send(*([frame(PING, payload=bytes(8))] * 10), request(1, "GET", "/v2/health/live"))
@@ -163,29 +153,6 @@ def test_too_many_headers_are_refused(server: ServerProcess) -> None:
         assert connection.next(HEADERS).payload.startswith(STATUS_431)
 
 
-def test_a_client_that_never_gets_set_up_is_let_go(address: str) -> None:
-    with contextlib.ExitStack() as stack:
-        opened = []
-        for wire in (b"", PREFACE, PREFACE + frame(SETTINGS)[:5]):
-            opened.append(stack.enter_context(connect(address)))
-            opened[-1].sendall(wire)
-        for link in opened:
-            rest(link)
-
-
-@pytest.mark.parametrize("prefix", [b"", b"\0", struct.pack(">BI", 0, 1000) + b"half", struct.pack(">BI", 0, 1 << 31)])
-def test_a_message_that_stops_half_way_ends_its_call_and_no_other(server: ServerProcess, prefix: bytes) -> None:
-    with Connection(server.grpc) as connection:
-        connection.send(call(1, INFER), frame(DATA, stream=1, payload=prefix))
-        # The next call on the same connection is answered while the first still waits.
-        connection.send(call(3, LIVE), frame(DATA, END_STREAM, 3, bytes(5)))
-        ended = set()
-        while {1, 3} - ended:
-            found = next(connection.frames())
-            if (found.kind in (HEADERS, DATA) and found.flags & END_STREAM) or found.kind == RST_STREAM:
-                ended.add(found.stream)
-
-
 NO_WINDOW = struct.pack(">HI", 4, 0)
 
 
@@ -213,59 +180,6 @@ def test_answers_for_which_a_client_gives_no_room_are_thrown_away(server: Server
         # The connection goes on.
         connection.send(asks(endpoint, 41), window(41, 1 << 16))
         assert connection.next(DATA).stream == 41
-
-
-@pytest.mark.parametrize("endpoint", ["http", "grpc"])
-def test_one_stalled_answer_is_reset_alone(server: ServerProcess, endpoint: str) -> None:
-    with Connection(getattr(server, endpoint), settings=NO_WINDOW) as connection:
-        # Some of the others come with the first, so that they move however little time is left to this side.
-        others = range(3, 25, 2)
-        moving = b"".join(asks(endpoint, stream) + window(stream, 1 << 16) for stream in others)
-        connection.send(window(0, 1 << 28), asks(endpoint, 1), moving)
-        reset_streams, moved, stream = set(), set(), others[-1]
-        while not reset_streams or not moved.issuperset(others):
-            found = next(connection.frames())
-            assert found.kind != GOAWAY
-            assert found.kind != DATA or found.stream != 1
-            if found.kind == RST_STREAM:
-                reset_streams.add(found.stream)
-            if found.flags & END_STREAM and found.kind in (HEADERS, DATA):
-                moved.add(found.stream)
-                if moved.issuperset(others):  # and on and on, one after the other
-                    stream += 2
-                    connection.send(asks(endpoint, stream), window(stream, 1 << 16))
-        assert reset_streams == {1}
-
-
-def test_of_a_large_answer_that_nobody_takes_next_to_nothing_stays(server: ServerProcess) -> None:
-    message = service_pb2.ModelInferRequest(model_name="wide", raw_input_contents=[bytes(1 << 20)])
-    message.inputs.add(name="X", datatype="FP32", shape=[1, 1 << 18])
-    text = message.SerializeToString()
-    answer_bytes = 1 << 20
-    # Room for nothing, for some of it, and for all but its last bytes.
-    for room in (1, 100_000, answer_bytes - 10_000):
-        settings = struct.pack(">HI", 4, room)
-        with Connection(server.grpc, settings=settings) as connection:
-            connection.next(SETTINGS)
-            # Until the server has widened the connection, it takes 64 KiB and no more.
-            connection.next(WINDOW_UPDATE)
-            connection.send(frame(SETTINGS, ACK), window(0, 1 << 24), call(1, INFER))
-            prefixed = struct.pack(">BI", 0, len(text)) + text
-            pieces = [prefixed[at : at + (1 << 14)] for at in range(0, len(prefixed), 1 << 14)]
-            connection.send(*(frame(DATA, 0, 1, piece) for piece in pieces), frame(DATA, END_STREAM, 1))
-            assert connection.next(RST_STREAM).stream == 1, room
-
-
-def test_streams_of_which_nothing_comes_are_kept(server: ServerProcess) -> None:
-    with grpc.insecure_channel(server.grpc) as channel:
-        stream = channel.stream_stream(STREAM)
-
-        def silence() -> Iterator[bytes]:
-            # Longer than a body may stall: a stream is no body.
-            threading.Event().wait(6.0)
-            yield from ()
-
-        assert list(stream(silence(), timeout=60)) == []
 
 
 def test_noise_ends_its_own_connection_only(address: str) -> None:
