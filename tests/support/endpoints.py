@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPResponse
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import tritonclient.grpc as grpc_client
@@ -45,12 +46,30 @@ class Reply:
         return self.tensors[name]
 
 
-class Endpoint(Protocol):
-    """One client of one server."""
+@dataclass(frozen=True)
+class Request:
+    """One inference request, whatever the protocol."""
 
-    def __enter__(self) -> Self: ...
+    model: str
+    inputs: Inputs
+    version: str
+    parameters: dict[str, Any] | None
+    outputs: Sequence[str] | None
+    request_id: str
 
-    def __exit__(self, *_: object) -> None: ...
+    def requested_outputs(self, module: Any) -> list[Any] | None:
+        """The outputs as the clients of either module take them; `None` asks for all."""
+        return None if self.outputs is None else [module.InferRequestedOutput(name) for name in self.outputs]
+
+
+class Endpoint(ABC):
+    """One client of one server. What depends on the protocol is in its two kinds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def ask(
         self,
@@ -67,19 +86,8 @@ class Endpoint(Protocol):
         Raises:
             Refusal: If the server answers with an error.
         """
-        ...
-
-    def is_ready(self, model: str, version: str = "") -> bool:
-        """Whether the server says so."""
-        ...
-
-    def index(self, model: str) -> dict[str, str]:
-        """State and reason of the model's first entry in the repository index."""
-        ...
-
-    def statistics(self, model: str) -> dict[str, Any]:
-        """The model's statistics, in the form of HTTP."""
-        ...
+        copied = None if parameters is None else dict(parameters)
+        return self.infer(Request(model, inputs, version, copied, outputs, request_id))
 
     def load(self, model: str) -> None:
         """Loads a model, or loads it again.
@@ -87,46 +95,61 @@ class Endpoint(Protocol):
         Raises:
             Refusal: If that fails.
         """
-        ...
+        self.control("load", model)
 
     def unload(self, model: str) -> None:
-        """Takes a model away."""
-        ...
+        """Unloads a model.
+
+        Raises:
+            Refusal: If that fails.
+        """
+        self.control("unload", model)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes the connection."""
+
+    @abstractmethod
+    def infer(self, request: Request) -> Reply:
+        """What `ask` gives."""
+
+    @abstractmethod
+    def control(self, verb: str, model: str) -> None:
+        """Does what `load` and `unload` do."""
+
+    @abstractmethod
+    def is_ready(self, model: str, version: str = "") -> bool:
+        """Whether the server reports the model as ready."""
+
+    @abstractmethod
+    def index(self, model: str) -> dict[str, str]:
+        """State and reason of the model's first entry in the repository index."""
+
+    @abstractmethod
+    def statistics(self, model: str) -> dict[str, Any]:
+        """The model's statistics, in the form of HTTP."""
 
 
-class HttpEndpoint:
+class HttpEndpoint(Endpoint):
     """HTTP with binary tensors, over one connection. Any thread may use it, one at a time."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._connection = HTTPConnection(server.http, timeout=_TIMEOUT_S)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._connection.close()
 
-    def ask(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        version: str = "",
-        parameters: Mapping[str, Any] | None = None,
-        outputs: Sequence[str] | None = None,
-        request_id: str = "",
-    ) -> Reply:
+    def infer(self, request: Request) -> Reply:
         body, header_length = http_client.InferenceServerClient.generate_request_body(
-            tensors(http_client, inputs),
-            outputs=None if outputs is None else [http_client.InferRequestedOutput(name) for name in outputs],
-            request_id=request_id,
-            parameters=None if parameters is None else dict(parameters),
+            tensors(http_client, request.inputs),
+            outputs=request.requested_outputs(http_client),
+            request_id=request.request_id,
+            parameters=request.parameters,
         )
         headers = {} if header_length is None else {"Inference-Header-Content-Length": str(header_length)}
-        path = f"/v2/models/{model}{f'/versions/{version}' if version else ''}/infer"
-        response, content = self.call("POST", path, body, headers)
+        response, content = self.call("POST", f"{model_path(request.model, request.version)}/infer", body, headers)
         if response.status != 200:
-            raise Refusal(_HTTP.get(response.status, str(response.status)), json.loads(content)["error"])
+            raise _refusal(response, content)
         length = response.getheader("Inference-Header-Content-Length")
         result = http_client.InferResult.from_response_body(
             content, header_length=None if length is None else int(length)
@@ -138,9 +161,13 @@ class HttpEndpoint:
             answer["model_version"],
         )
 
+    def control(self, verb: str, model: str) -> None:
+        response, content = self.call("POST", f"/v2/repository/models/{model}/{verb}")
+        if response.status != 200:
+            raise _refusal(response, content)
+
     def is_ready(self, model: str, version: str = "") -> bool:
-        path = f"/v2/models/{model}{f'/versions/{version}' if version else ''}/ready"
-        return self.call("GET", path)[0].status == 200
+        return self.call("GET", f"{model_path(model, version)}/ready")[0].status == 200
 
     def index(self, model: str) -> dict[str, str]:
         return next(entry for entry in self.indexes() if entry["name"] == model)
@@ -150,13 +177,7 @@ class HttpEndpoint:
         return list(json.loads(self.call("POST", "/v2/repository/index")[1]))
 
     def statistics(self, model: str) -> dict[str, Any]:
-        return dict(json.loads(self.call("GET", f"/v2/models/{model}/stats")[1])["model_stats"][0])
-
-    def load(self, model: str) -> None:
-        self._control(model, "load")
-
-    def unload(self, model: str) -> None:
-        self._control(model, "unload")
+        return dict(json.loads(self.call("GET", f"{model_path(model)}/stats")[1])["model_stats"][0])
 
     def call(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -166,48 +187,37 @@ class HttpEndpoint:
         response = self._connection.getresponse()
         return response, response.read()
 
-    def _control(self, model: str, what: str) -> None:
-        response, content = self.call("POST", f"/v2/repository/models/{model}/{what}")
-        if response.status != 200:
-            raise Refusal(_HTTP.get(response.status, str(response.status)), json.loads(content)["error"])
 
-
-class GrpcEndpoint:
+class GrpcEndpoint(Endpoint):
     """gRPC with raw contents."""
 
     def __init__(self, server: ServerProcess) -> None:
         self.client = grpc_client.InferenceServerClient(server.grpc)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self.client.close()
 
-    def ask(
-        self,
-        model: str,
-        inputs: Inputs,
-        *,
-        version: str = "",
-        parameters: Mapping[str, Any] | None = None,
-        outputs: Sequence[str] | None = None,
-        request_id: str = "",
-    ) -> Reply:
-        wanted = None if outputs is None else [grpc_client.InferRequestedOutput(name) for name in outputs]
+    def infer(self, request: Request) -> Reply:
         try:
             result = self.client.infer(
-                model,
-                tensors(grpc_client, inputs),
-                version,
-                outputs=wanted,
-                request_id=request_id,
-                parameters=None if parameters is None else dict(parameters),
+                request.model,
+                tensors(grpc_client, request.inputs),
+                request.version,
+                outputs=request.requested_outputs(grpc_client),
+                request_id=request.request_id,
+                parameters=request.parameters,
                 client_timeout=_TIMEOUT_S,
             )
         except InferenceServerException as error:
             raise refusal_of(error) from None
         return reply_of(result)
+
+    def control(self, verb: str, model: str) -> None:
+        call = self.client.load_model if verb == "load" else self.client.unload_model
+        try:
+            call(model)
+        except InferenceServerException as error:
+            raise refusal_of(error) from None
 
     def is_ready(self, model: str, version: str = "") -> bool:
         return bool(self.client.is_model_ready(model, version))
@@ -221,29 +231,22 @@ class GrpcEndpoint:
         answer = self.client.get_inference_statistics(model, as_json=True)
         return dict(_with_numbers(answer["model_stats"][0]))
 
-    def load(self, model: str) -> None:
-        try:
-            self.client.load_model(model)
-        except InferenceServerException as error:
-            raise refusal_of(error) from None
 
-    def unload(self, model: str) -> None:
-        try:
-            self.client.unload_model(model)
-        except InferenceServerException as error:
-            raise refusal_of(error) from None
+ENDPOINTS: dict[str, Callable[[ServerProcess], Endpoint]] = {"http": HttpEndpoint, "grpc": GrpcEndpoint}
 
 
-ENDPOINTS = {"http": HttpEndpoint, "grpc": GrpcEndpoint}
+def model_path(model: str, version: str = "") -> str:
+    """A model, or a version of it, in HTTP."""
+    return f"/v2/models/{model}{f'/versions/{version}' if version else ''}"
 
 
 def refusal_of(error: InferenceServerException) -> Refusal:
-    """What a gRPC client raised, in this vocabulary."""
+    """The refusal for what a gRPC client raised."""
     return Refusal(str(error.status()).removeprefix("StatusCode."), error.message())
 
 
 def reply_of(result: grpc_client.InferResult) -> Reply:
-    """What a gRPC client got, in this vocabulary."""
+    """The reply for what a gRPC client received."""
     answer = result.get_response()
     parameters = {key: getattr(value, value.WhichOneof("parameter_choice")) for key, value in answer.parameters.items()}
     outputs = {output.name: result.as_numpy(output.name) for output in answer.outputs}
@@ -259,6 +262,10 @@ def tensors(module: Any, inputs: Inputs) -> list[Any]:
         tensor.set_data_from_numpy(array)
         made.append(tensor)
     return made
+
+
+def _refusal(response: HTTPResponse, content: bytes) -> Refusal:
+    return Refusal(_HTTP.get(response.status, str(response.status)), json.loads(content)["error"])
 
 
 def _is_text(value: Any) -> bool:
