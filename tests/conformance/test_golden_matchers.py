@@ -68,7 +68,7 @@ def test_different(expected: Any, actual: Any) -> None:
     assert list(differences(expected, actual)) != []
 
 
-def test_every_difference_is_told_with_its_place() -> None:
+def test_every_difference_is_reported_with_its_path() -> None:
     expected = {"outputs": [{"name": "Y", "data": [1, 2]}]}
     actual = {"outputs": [{"name": "Z", "data": [1, 3]}], "id": "1"}
     assert list(differences(expected, actual, "body")) == [

@@ -126,7 +126,7 @@ def _families(text: str) -> list[tuple[str, str]]:
     return re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)
 
 
-def test_further_metrics_are_there_where_they_are_asked_for(serve: Callable[..., ServerProcess]) -> None:
+def test_further_metrics_appear_with_their_settings(serve: Callable[..., ServerProcess]) -> None:
     always, more, cache, _ = tables("metrics.md")
     settings = ("summary_latencies=true", "histogram_latencies=true")
     flags = [f"--metrics-config={setting}" for setting in settings]

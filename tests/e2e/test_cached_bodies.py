@@ -112,7 +112,7 @@ def test_an_answer_carries_the_id_of_its_own_request(endpoint: HttpEndpoint) -> 
     assert hits(endpoint) == 5
 
 
-def test_compressed_bodies_and_answers_are_the_same_request_and_the_same_answer(endpoint: HttpEndpoint) -> None:
+def test_compression_changes_neither_request_nor_answer(endpoint: HttpEndpoint) -> None:
     plain = {post(endpoint, body(8)) for _ in range(3)}
     packed = gzip.compress(body(8))
     assert {post(endpoint, packed, Content_Encoding="gzip") for _ in range(2)} == plain
@@ -164,7 +164,7 @@ def test_an_output_is_written_into_its_region_every_time(endpoint: HttpEndpoint)
         shared_memory.destroy_shared_memory_region(handle)
 
 
-def test_an_endpoint_that_is_restricted_gives_nobody_else_an_answer(repository: Path, serve: Serve) -> None:
+def test_a_restricted_endpoint_refuses_cached_bodies_without_key(repository: Path, serve: Serve) -> None:
     add_python_model(repository, "counts", COUNTS, signature=SIGNATURE, config=CACHED)
     with HttpEndpoint(serve(repository, LOCAL, "--http-restricted-api=inference:key=word")) as endpoint:
         for _ in range(3):

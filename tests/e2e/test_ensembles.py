@@ -143,7 +143,7 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, notes:
 @pytest.mark.parametrize(
     ("model", "message"), [("both", "<A B>"), ("nested", "<<<A B>>>"), ("caller", "<A B>"), ("calls", "<<A B>>")]
 )
-def test_each_endpoint_brings_what_the_last_step_said(server: ServerProcess, model: str, message: str) -> None:
+def test_each_endpoint_passes_on_the_error_of_the_last_step(server: ServerProcess, model: str, message: str) -> None:
     how = "both a b" if model in ("caller", "calls") else "a b"
     assert ask(server, model, how) == (200, message)
     assert stream(server, model, how) == [message, "end"]
@@ -175,7 +175,7 @@ def test_an_error_of_a_step_names_every_ensemble_around_it(server: ServerProcess
     assert ask(server, "nested", "fail") == (400, "in ensemble 'nested', in ensemble 'both', it failed")
 
 
-def test_a_model_that_calls_the_ensemble_it_is_part_of_is_told_so(server: ServerProcess) -> None:
+def test_a_model_cannot_call_its_own_ensemble(server: ServerProcess) -> None:
     status, text = ask(server, "calls", "calls both a")
     assert (status, "the call would wait for itself" in text) == (200, True)
 
@@ -223,7 +223,7 @@ def add_scaled(repository: Path) -> Path:
     return folder
 
 
-def test_models_are_reloaded_under_load_and_each_request_keeps_its_versions(repository: Path, serve: Serve) -> None:
+def test_each_request_keeps_its_versions_over_a_reload(repository: Path, serve: Serve) -> None:
     folder = add_scaled(repository)
     server = serve(repository, "--model-control-mode=explicit", "--load-model=squared")
     with http_client.InferenceServerClient(server.http) as client, Traffic(server, "squared") as traffic:
@@ -298,7 +298,7 @@ def test_models_come_and_go_with_their_ensemble(repository: Path, serve: Serve) 
         assert client.is_model_ready("scaled"), "it was loaded by name"
 
 
-def test_an_ensemble_appears_with_its_models_where_the_repository_is_watched(repository: Path, serve: Serve) -> None:
+def test_a_polled_ensemble_is_ready_once_its_models_are(repository: Path, serve: Serve) -> None:
     server = serve(repository, "--model-control-mode=poll", "--repository-poll-secs=1")
     add_ensemble(repository, "squared", "scaled", "scaled", kind="TYPE_FP32", dims=2)
     with http_client.InferenceServerClient(server.http) as client:
@@ -307,7 +307,7 @@ def test_an_ensemble_appears_with_its_models_where_the_repository_is_watched(rep
         until(lambda: client.is_model_ready("squared"), "it serves once its model does")
 
 
-def test_an_ensemble_that_cannot_be_is_refused_and_harms_nobody(repository: Path, serve: Serve) -> None:
+def test_an_impossible_ensemble_is_refused_and_harms_no_other(repository: Path, serve: Serve) -> None:
     add_scaled(repository)
     server = serve(repository, "--model-control-mode=explicit", "--load-model=scaled")
     steps = '{"model_name":"%s","model_version":-1,"input_map":{"X":"X"},"output_map":{"Y":"Y"}}'

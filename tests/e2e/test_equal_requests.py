@@ -133,9 +133,7 @@ def test_a_caller_who_goes_leaves_the_answer_to_the_others(
     assert second.result()["N"].tolist() == [1]
 
 
-def test_a_request_that_leaves_the_queue_has_those_computed_that_waited_for_it(
-    repository: Path, serve: Serve, pool: ThreadPoolExecutor
-) -> None:
+def test_followers_of_a_rejected_request_are_computed(repository: Path, serve: Serve, pool: ThreadPoolExecutor) -> None:
     # Executes two rows at a time, and not before there are two.
     delay = "dynamic_batching { preferred_batch_size: 2 max_queue_delay_microseconds: 1000000000 }"
     add_model(repository, "pairs", config=f"max_batch_size: 2 {delay} {CACHED}")

@@ -97,7 +97,7 @@ def command(server: ServerProcess, *arguments: str) -> subprocess.CompletedProce
     return subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
 
 
-def test_requests_that_wait_for_company_are_told_with_what_they_wait_for(server: ServerProcess) -> None:
+def test_waiting_requests_are_shown_with_their_reason(server: ServerProcess) -> None:
     with ThreadPoolExecutor() as pool:
         waiting = [pool.submit(infer, server, "patient", 1) for _ in range(2)]
         until(lambda: explanation(server, "patient")["queue"]["waiting"] == 2)
@@ -126,7 +126,7 @@ def test_requests_that_wait_for_company_are_told_with_what_they_wait_for(server:
     assert (newest["decision"], newest["requests"], newest["rows"], newest["why"]) == ("took", 3, 3, "preferred")
 
 
-def test_the_last_hundred_decisions_are_told(server: ServerProcess) -> None:
+def test_the_last_hundred_decisions_are_shown(server: ServerProcess) -> None:
     for _ in range(110):
         infer(server, "eager", 2)
     decisions = explanation(server, "eager")["queue"]["decisions"]

@@ -49,7 +49,7 @@ def touch(folder: Path) -> None:
     os.utime(folder, ns=(later, later))
 
 
-def test_nothing_is_loaded_until_it_is_asked_for(server: ServerProcess) -> None:
+def test_nothing_is_loaded_before_a_load_request(server: ServerProcess) -> None:
     with http_client.InferenceServerClient(server.http) as client:
         assert client.is_server_ready()
         assert client.get_model_repository_index() == [{"name": "scaled"}]

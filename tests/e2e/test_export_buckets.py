@@ -131,7 +131,7 @@ def test_an_export_that_fails_leaves_nothing(place: Place, monkeypatch: pytest.M
     assert model.versions == [1]
 
 
-def test_a_configuration_is_replaced_only_while_it_is_the_one_that_was_read(place: Place) -> None:
+def test_a_configuration_is_replaced_only_while_unchanged(place: Place) -> None:
     store = opened(place).fs
     store.swap("one", "m/config.pbtxt", None)
     for expected in (None, "two"):
@@ -142,9 +142,7 @@ def test_a_configuration_is_replaced_only_while_it_is_the_one_that_was_read(plac
     assert store.read("m/config.pbtxt") == "two"
 
 
-def test_what_somebody_else_wrote_meanwhile_is_not_overwritten(
-    place: Place, emulator: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_concurrent_write_is_not_overwritten(place: Place, emulator: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     if emulator.url == "memory://":
         pytest.skip("a dictionary has no conditions on writing")
     model = opened(place).add("m", qv.Platform.ONNX)
@@ -255,7 +253,7 @@ def test_exporters_beside_each_other_get_versions_of_their_own(place: Place, emu
     assert objects(repo) == {*paths, "m/config.pbtxt"}
 
 
-def test_a_wrong_key_is_told(emulator: Place) -> None:
+def test_a_wrong_key_is_an_error(emulator: Place) -> None:
     if emulator.url != "s3://":
         pytest.skip("this emulator lets everybody in")
     wrong = Place(fresh(emulator).url, emulator.options | {"secret": "no"})

@@ -51,7 +51,7 @@ def test_a_model_is_written_with_its_own_names(model: qv.Model, caplog: pytest.L
     assert os.environ.get("TF_USE_LEGACY_KERAS") == before
 
 
-def test_names_can_be_given_and_shapes_must_agree(model: qv.Model) -> None:
+def test_names_can_be_chosen_and_shapes_must_agree(model: qv.Model) -> None:
     network = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
     with pytest.raises(ExportError, match=r"input 'x' was given as \[None, 5\], the model's is \[None, 4\]"):
         model.export_version(network, input_shapes={"x": (None, 5)}, output_names=["y"])
@@ -61,7 +61,7 @@ def test_names_can_be_given_and_shapes_must_agree(model: qv.Model) -> None:
     assert (list(model.inputs), list(model.outputs)) == (["x"], ["y"])
 
 
-def test_a_model_that_was_never_called_is_told(model: qv.Model) -> None:
+def test_a_model_that_was_never_called_is_refused(model: qv.Model) -> None:
     with pytest.raises(ExportError, match="call it once"):
         model.export_version(keras.Sequential([keras.layers.Dense(2)]))
     assert model.versions == []

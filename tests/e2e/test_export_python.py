@@ -111,7 +111,7 @@ def test_what_cannot_be_written_down_is_named(model: qv.Model, function: Any, me
     assert (model.versions, model.inputs) == ([], {})
 
 
-def test_only_plain_functions_are_taken(model: qv.Model) -> None:
+def test_only_plain_functions_are_exported(model: qv.Model) -> None:
     with pytest.raises(TypeError, match=r"cannot export a functools\._lru_cache_wrapper as PYTHON"):
         model.export_version(cached, input_shapes={"x": (None, 1)})
 

@@ -207,7 +207,7 @@ def test_a_batching_model_keeps_its_batch_axis_out_of_its_dims(model: qv.Model) 
 
 
 @pytest.mark.skipif(not HAS_DYNAMO, reason="torch's exporter needs the package onnxscript")
-def test_what_torch_cannot_capture_is_traced_and_said(model: qv.Model, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_torch_cannot_capture_is_traced_with_a_warning(model: qv.Model, caplog: pytest.LogCaptureFixture) -> None:
     class Branching(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
             return x * 2 if x.abs().sum() >= 0 else x
@@ -250,7 +250,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     assert (model.versions, model.inputs, model.outputs) == ([], {}, {})
 
 
-def test_what_torch_takes_another_platform_for_is_told(tmp_path: Path) -> None:
+def test_a_wrong_platform_names_the_right_ones(tmp_path: Path) -> None:
     model = qv.ModelRepository(tmp_path).add("m", qv.Platform.PYTHON)
     with pytest.raises(NoExporter, match=r"as PYTHON .*can be exported as .*ONNX"):
         model.export_version(torch.nn.Linear(1, 1))

@@ -65,9 +65,7 @@ def test_metrics_tell_them_apart(repositories: tuple[Path, Path], serve: Serve) 
         assert f'nv_inference_count{{model="both",version="1",namespace="{path}"}} 0' in text
 
 
-def test_without_namespaces_a_name_in_two_repositories_is_served_from_neither(
-    repositories: tuple[Path, Path], serve: Serve
-) -> None:
+def test_a_name_in_two_repositories_is_not_served(repositories: tuple[Path, Path], serve: Serve) -> None:
     server = serve(repositories[0], *flags(repositories))
     assert answer_of(server, "single") == 4.0
     with http_client.InferenceServerClient(server.http) as client:

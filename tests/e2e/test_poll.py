@@ -87,7 +87,7 @@ def add_model_file(repository: Path, factor: float) -> None:
     made.replace(repository / "first" / "1" / "model.onnx")
 
 
-def test_a_broken_change_is_told_and_leaves_what_serves(
+def test_a_broken_change_is_logged_and_leaves_what_serves(
     repository: Path, server: ServerProcess, client: http_client.InferenceServerClient
 ) -> None:
     (repository / "first" / "1" / "model.onnx").write_bytes(b"no model")

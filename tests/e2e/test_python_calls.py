@@ -124,7 +124,7 @@ def server(serve_module: Callable[..., ServerProcess], tmp_path_factory: pytest.
         ("in_initialize", "BLS is only supported during the 'execute' function."),
     ],
 )
-def test_a_call_brings_what_the_callee_said(server: ServerProcess, how: str, returned: object) -> None:
+def test_a_call_brings_the_error_of_the_callee(server: ServerProcess, how: str, returned: object) -> None:
     status, text = ask(server, "caller", how)
     assert status == 200, text
     assert json.loads(text) == returned

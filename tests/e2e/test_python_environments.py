@@ -175,7 +175,7 @@ def test_a_completion_that_fails_is_the_reason(repository: Path, serve: Serve, b
     assert reason(serve(repository), "m") == message.format(file=folder / "1" / "model.py")
 
 
-def test_a_completion_that_takes_too_long_is_given_up(repository: Path, serve: Serve) -> None:
+def test_a_completion_that_takes_too_long_fails(repository: Path, serve: Serve) -> None:
     add_model(repository, "m", code=f"{COMPLETING}import time; time.sleep(600)")
     server = serve(repository, "--backend-config=python,auto-complete-timeout-seconds=0.5")
     assert reason(server, "m") == (
@@ -184,7 +184,7 @@ def test_a_completion_that_takes_too_long_is_given_up(repository: Path, serve: S
     )
 
 
-def test_a_completion_that_fails_is_told_to_the_one_who_loads(repository: Path, serve: Serve) -> None:
+def test_a_failed_completion_is_the_answer_to_the_load(repository: Path, serve: Serve) -> None:
     add_model(repository, "m", code="import absent_module\n")
     server = serve(repository, "--model-control-mode=explicit")
     client = http_client.InferenceServerClient(server.http)

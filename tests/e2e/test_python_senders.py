@@ -169,7 +169,7 @@ def test_a_second_response_does_not_replace_the_first(server: ServerProcess) -> 
     assert ask(server, "ordinary", "next") == (200, "next")
 
 
-def test_a_model_that_returns_nothing_is_told_so(server: ServerProcess) -> None:
+def test_a_model_that_returns_nothing_fails_the_request(server: ServerProcess) -> None:
     text = FAILED.format("nothing") + "Expected a list in the execute return, found type '<class 'NoneType'>'."
     assert ask(server, "nothing", "x") == (500, text)
 

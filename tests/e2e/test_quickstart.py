@@ -66,7 +66,7 @@ def tours(tmp_path: Path) -> Iterator[list[Tour]]:
         tour.process.communicate()
 
 
-def test_the_tour_shows_every_door_and_leaves_nothing_behind(tmp_path: Path, tours: list[Tour]) -> None:
+def test_the_tour_shows_every_protocol_and_leaves_nothing_behind(tmp_path: Path, tours: list[Tour]) -> None:
     tour = Tour(tmp_path, "--seconds=0.5")
     tours.append(tour)
     assert tour.finish() == 0, tour.printed
@@ -92,7 +92,7 @@ def test_the_load_is_batched(tmp_path: Path, tours: list[Tour]) -> None:
     assert max(int(last or first) for first, last in sizes) > 1, table
 
 
-def test_a_kept_server_answers_what_is_printed_until_ctrl_c(tmp_path: Path, tours: list[Tour]) -> None:
+def test_a_server_left_running_answers_the_printed_commands(tmp_path: Path, tours: list[Tour]) -> None:
     tour = Tour(tmp_path, "--keep", "--seconds=0.2")
     tours.append(tour)
     tour.read_until("keeps running")
@@ -188,7 +188,7 @@ def test_copied_files_are_announced_and_never_overwrite(tmp_path: Path) -> None:
     assert "is not an empty folder" in again.stderr
 
 
-def test_wrong_options_are_told_in_a_line(tmp_path: Path) -> None:
+def test_wrong_options_are_a_one_line_error(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, "--seconds=-1"], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1
     assert "--seconds" in done.stderr

@@ -95,7 +95,7 @@ def test_a_request_that_differs_in_anything_is_another_one(endpoint: HttpEndpoin
     assert cache_counts(endpoint, "counts")[0] == 0
 
 
-def test_an_error_is_not_kept(repository: Path, serve: Serve) -> None:
+def test_an_error_is_not_cached(repository: Path, serve: Serve) -> None:
     source = """
     class TritonPythonModel:
         def initialize(self, args):
@@ -130,7 +130,7 @@ def test_a_reload_forgets_what_the_old_model_answered(repository: Path, serve: S
         assert metric(server, "alipes_response_cache_bytes") == 0
 
 
-def test_batches_are_kept_request_by_request(repository: Path, serve: Serve) -> None:
+def test_batches_are_cached_request_by_request(repository: Path, serve: Serve) -> None:
     # All eight come long before the first has waited for so long.
     batching = "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 20000000 }"
     add_model(repository, "m", config=batching + CACHED)
@@ -184,7 +184,7 @@ def test_an_ensemble_and_its_step_keep_answers_each(repository: Path, serve: Ser
         assert cache_counts(endpoint, "counts") == (1, 1, 1)
 
 
-def test_an_ensemble_around_state_is_asked_every_time(repository: Path, serve: Serve) -> None:
+def test_an_ensemble_around_state_is_not_cached(repository: Path, serve: Serve) -> None:
     add_python_model(
         repository, "counts", COUNTS, signature=SIGNATURE, config="max_batch_size: 1 sequence_batching { oldest { } }"
     )
@@ -219,9 +219,7 @@ def test_quantiles_of_searches_stand_where_triton_has_them(repository: Path, ser
     assert "nv_inference_request_summary_us" not in exposition(server), "as in Triton, where answers are kept"
 
 
-def test_what_a_client_changes_in_its_memory_changes_no_kept_answer(
-    server: ServerProcess, endpoint: HttpEndpoint
-) -> None:
+def test_changes_of_client_memory_change_no_cached_answer(server: ServerProcess, endpoint: HttpEndpoint) -> None:
     key = f"/alipes-cache-{os.getpid()}"
     handle = shared_memory.create_shared_memory_region("x", key, 8)
     try:

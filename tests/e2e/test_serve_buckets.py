@@ -83,7 +83,7 @@ def test_what_is_exported_to_a_bucket_is_served_from_it_and_followed(
     assert list(tmp_path.glob("alipes-repository-*")) == []
 
 
-def test_a_bucket_that_is_not_there_is_told_and_not_made(emulator: Place) -> None:
+def test_a_missing_bucket_is_an_error_and_not_made(emulator: Place) -> None:
     place = fresh(emulator)
     server = ServerProcess(address(place), environment=keys(place))
     try:

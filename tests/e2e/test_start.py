@@ -88,7 +88,7 @@ def test_readiness_can_leave_broken_models_out(repository: Path, serve: Serve) -
     assert status(server.http, "/v2/health/ready") == 200
 
 
-def test_a_broken_model_ends_the_start_where_asked(repository: Path) -> None:
+def test_a_broken_model_ends_the_start_with_exit_on_error(repository: Path) -> None:
     add_model(repository, "good")
     add_model(repository, "bad", config="{")
     output = refused(repository, "--exit-on-error=true").output

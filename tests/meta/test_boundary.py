@@ -48,7 +48,7 @@ def test_the_server_configuration_has_the_fields_of_the_data_plane() -> None:
     assert set(config()["paths"]) == rust_fields("PathSpec")
 
 
-def test_doors_have_the_fields_of_the_data_plane() -> None:
+def test_endpoints_have_the_fields_of_the_data_plane() -> None:
     restricted = config("--http-restricted-api=health:key=value")["http_restricted"]
     assert set(restricted[0]) == rust_fields("RestrictionSpec")
     tls = config("--http-use-ssl", "--http-server-cert=a", "--http-server-key=b")["http"]["tls"]

@@ -57,6 +57,9 @@ RUST: dict[str, int] = {
     "told": 0,
 }
 
+# A longer name is a sentence: the fact that a test proves fits into less.
+MAX_TEST_NAME = 70
+
 # A word stays in the table of Rust when its count is 0.
 RETIRED = frozenset(RUST)
 # "In flight" is the field's own term.
@@ -96,6 +99,14 @@ def python_definitions() -> Iterator[str]:
                     yield node.attr
 
 
+def python_tests() -> Iterator[str]:
+    """Names of the functions that pytest runs, wherever their file is."""
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                yield node.name
+
+
 def rust_definitions() -> Iterator[str]:
     """Names of files, types, functions, constants and variables of the crates."""
     for file in sorted((ROOT / "crates").rglob("*.rs")):
@@ -123,7 +134,13 @@ def test_a_word_stands_once_and_replaces_no_other_word() -> None:
     assert replaced.isdisjoint(words)
 
 
-@pytest.mark.parametrize(("found", "left"), [(python_definitions, PYTHON), (rust_definitions, RUST)])
+@pytest.mark.parametrize(
+    ("found", "left"), [(python_definitions, PYTHON), (python_tests, {}), (rust_definitions, RUST)]
+)
 def test_retired_words_do_not_come_back(found: object, left: dict[str, int]) -> None:
     counts = retired_words(found())  # type: ignore[operator]
     assert {word: count for word, count in counts.items() if count > left.get(word, 0)} == {}
+
+
+def test_names_of_tests_are_no_sentences() -> None:
+    assert [name for name in python_tests() if len(name) > MAX_TEST_NAME] == []

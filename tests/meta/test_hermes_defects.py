@@ -87,13 +87,13 @@ TABLE: dict[str, list[tuple[str, str]]] = {
     ],
     "the client's sixty seconds are sixty microseconds to the server": [
         (ORDER, "test_updates_of_a_sequence_carry_no_queue_timeout"),
-        (ORDER, "test_a_deadline_in_seconds_reaches_the_queue_of_the_server_in_microseconds"),
+        (ORDER, "test_a_timeout_in_seconds_is_sent_in_microseconds"),
     ],
     "updates reach an aggregator out of order": [
         (ENSEMBLE, "test_state_behind_several_instances_is_warned_of"),
         (
             "e2e/streaming/test_streaming_ensembles.py",
-            "test_order_is_kept_across_instances",
+            "test_order_holds_across_instances",
         ),
     ],
     "a model that is not loaded is never loaded by the client": [
@@ -101,15 +101,15 @@ TABLE: dict[str, list[tuple[str, str]]] = {
     ],
     "a window that two models read has to be sent twice": [
         (SIGNATURE, "test_a_window_that_two_models_read_is_one_stream_under_either_name"),
-        (READER, "test_a_stream_that_two_models_read_is_given_once_under_either_name"),
+        (READER, "test_a_stream_of_two_models_is_passed_once_under_either_name"),
     ],
     "several streams in one request are an attribute error": [
-        (CLIENT, "test_several_streams_and_a_plain_input_are_given_together"),
-        (READER, "test_streams_of_several_parts_are_put_behind_each_other_in_the_models_order"),
+        (CLIENT, "test_several_streams_and_a_plain_input_go_together"),
+        (READER, "test_parts_of_a_stream_are_joined_in_the_models_order"),
     ],
     "a request without an id is a type error": [(CLIENT, "test_requests_without_an_id_get_one")],
     "which GPUs are meant is told in two ways": [
-        (RECIPE, "test_gpus_are_positions_in_the_list_of_the_environment_where_there_is_one"),
+        (RECIPE, "test_gpus_are_positions_in_the_environments_list"),
         (RECIPE, "test_a_gpu_that_is_not_there_is_a_value_error"),
     ],
     "the choice of GPUs never reaches the server": [
@@ -142,13 +142,13 @@ TABLE: dict[str, list[tuple[str, str]]] = {
     "three values whose middle is an exception are raised": [
         (
             "unit/client/test_inference_parts.py",
-            "test_three_values_whose_middle_is_an_exception_are_an_answer_like_any_other",
+            "test_a_tuple_with_an_exception_is_an_ordinary_answer",
         ),
     ],
     "what was there is lost when an error is raised": [
         (
             "unit/client/test_inference_parts.py",
-            "test_an_exception_is_raised_in_its_place_and_what_was_before_it_is_not_lost",
+            "test_an_exception_is_raised_after_the_answers_before_it",
         ),
     ],
     "leaving with an exception reaches into another library": [
@@ -163,11 +163,11 @@ TABLE: dict[str, list[tuple[str, str]]] = {
         (SERVE, "test_a_model_that_cannot_be_loaded_ends_the_wait_with_its_reason"),
         (SERVE, "test_a_time_out_is_what_python_and_older_scripts_catch"),
     ],
-    "a name is taken for a pattern": [(REPOSITORY, "test_a_name_is_taken_once_unless_forced")],
+    "a name is taken for a pattern": [(REPOSITORY, "test_a_name_is_added_once_unless_forced")],
     "who reads a configuration meanwhile sees half of it": [
-        (EXPORT, "test_who_reads_a_configuration_while_it_is_written_sees_it_before_or_after"),
+        (EXPORT, "test_a_configuration_is_replaced_atomically"),
         (EXPORT, "test_only_abandoned_staging_folders_are_swept"),
-        (BUCKETS, "test_a_configuration_is_replaced_only_while_it_is_the_one_that_was_read"),
+        (BUCKETS, "test_a_configuration_is_replaced_only_while_unchanged"),
     ],
     "whoever reaches the endpoint that builds plans runs code there": [
         (EXPORT, "test_a_plan_is_refused_where_it_cannot_be_built"),

@@ -47,7 +47,7 @@ def test_a_reason_begins_with_the_word_of_its_code() -> None:
     assert RepositoryError("no", reason="because").reason == "because"
 
 
-def test_what_a_caller_needs_to_go_on_is_kept() -> None:
+def test_errors_keep_their_details() -> None:
     assert Overloaded("no", retry_after_s=0.5).retry_after_s == 0.5
     assert TooLarge("no", limit="x=1").limit == "x=1"
     assert errors.DeadlineExceeded("no", where="queue").where == "queue"

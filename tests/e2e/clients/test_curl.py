@@ -79,7 +79,7 @@ def test_binary_tensors(server: ServerProcess, tmp_path: Path, chunked: bool) ->
     np.testing.assert_array_equal(np.frombuffer(answer[-ROWS.nbytes :], np.float32).reshape(2, 2), ROWS * 2)
 
 
-def test_an_error_is_told_in_json(server: ServerProcess) -> None:
+def test_an_error_is_a_json_object(server: ServerProcess) -> None:
     refused = curl("-w", " %{http_code}", "-d", "{}", f"http://{server.http}/v2/models/nobody/infer").decode()
     text, code = refused.rsplit(" ", 1)
     assert (list(json.loads(text)), code) == (["error"], "404")

@@ -77,7 +77,7 @@ def test_compressed_requests_are_understood(plain: ServerProcess, algorithm: str
         np.testing.assert_array_equal(answer, array[: len(answer)] * 2)
 
 
-def test_answers_leave_compressed_where_that_is_asked_for(server: ServerProcess, plain: ServerProcess) -> None:
+def test_answers_are_compressed_where_the_flag_says_so(server: ServerProcess, plain: ServerProcess) -> None:
     with Relay(server.grpc) as relay:
         np.testing.assert_array_equal(infer(relay.address, LARGE), LARGE)
         assert relay.received < LARGE.nbytes / 10
@@ -90,7 +90,7 @@ def test_answers_leave_compressed_where_that_is_asked_for(server: ServerProcess,
         assert relay.received > LARGE.nbytes
 
 
-def test_a_few_bytes_that_become_many_are_refused_and_the_next_call_is_served(server: ServerProcess) -> None:
+def test_compression_bombs_are_refused_and_calls_go_on(server: ServerProcess) -> None:
     at_the_bound = np.zeros((124_000, 2), np.float32)
     np.testing.assert_array_equal(infer(server.grpc, at_the_bound, "gzip"), at_the_bound)
     bomb = np.zeros((5_000_000, 2), np.float32)

@@ -23,7 +23,7 @@ print(sum(map(len, made)))
 """
 
 
-def test_the_thread_that_imports_the_extension_may_end_before_others_use_it() -> None:
+def test_the_importing_thread_may_end_before_the_others() -> None:
     environment = os.environ | {"PYTHONFAULTHANDLER": "1"}
     command = [sys.executable, "-c", PROGRAM]
     ended = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)

@@ -124,6 +124,6 @@ def test_reports_have_the_parts_of_the_server_s_time(server: ServerProcess, tmp_
     assert export.exists()
 
 
-def test_what_is_wrong_is_told_in_words_that_it_knows(server: ServerProcess) -> None:
+def test_it_understands_error_messages(server: ServerProcess) -> None:
     with pytest.raises(AssertionError, match="unknown model: 'nobody' is not found"):
         analyze(server, "http", model="nobody")

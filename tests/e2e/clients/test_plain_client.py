@@ -205,7 +205,7 @@ def test_what_the_server_refuses_is_typed_and_says_whose_it_is(client: Client) -
     assert (raised.value.model, raised.value.request_id) == ("nobody", "r1")
 
 
-def test_health_metadata_configuration_and_statistics_read_alike_over_both_wires(client: Client) -> None:
+def test_control_calls_answer_alike_over_both_wires(client: Client) -> None:
     assert client.is_live()
     assert client.is_ready()
     assert client.is_model_ready("double", "1")
@@ -220,7 +220,7 @@ def test_health_metadata_configuration_and_statistics_read_alike_over_both_wires
     assert states["double", "3"] is ModelState.READY
 
 
-def test_a_model_is_loaded_with_other_files_and_asked_with_its_new_inputs(client: Client, address: str) -> None:
+def test_a_model_loaded_with_other_files_takes_its_new_inputs(client: Client, address: str) -> None:
     name = f"late-{address[:4]}"
     config = {"backend": "onnxruntime"}
     for factor, columns in ((2.0, 2), (5.0, 3)):
@@ -337,7 +337,7 @@ def test_a_client_goes_on_with_a_restarted_server(repository: Path, serve: Serve
             assert client.infer("double", rows())[0, 0] == 2
 
 
-def test_an_address_without_a_server_is_a_transport_error_that_reached_nobody() -> None:
+def test_an_unused_address_is_an_unreached_transport_error() -> None:
     address = nobody()
     for wire in ("grpc", "http"):
         client = Client(f"{wire}://{address}", retry=Retry(times=0))

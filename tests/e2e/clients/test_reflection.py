@@ -52,7 +52,7 @@ def test_a_client_without_any_proto_file_infers(channel: grpc.Channel) -> None:
     assert list(np.frombuffer(response.raw_output_contents[0], np.float32)) == [2, 4]
 
 
-def test_what_is_not_there_is_said_so(channel: grpc.Channel) -> None:
+def test_unknown_names_are_reported(channel: grpc.Channel) -> None:
     pool = DescriptorPool(proto_reflection.ProtoReflectionDescriptorDatabase(channel))
     with pytest.raises(KeyError):
         pool.FindMessageTypeByName("inference.Nothing")

@@ -85,7 +85,7 @@ def test_asyncio_http_asks_everything_and_compresses_both_ways(server: ServerPro
     asyncio.run(ask())
 
 
-def test_grpc_asks_everything_and_is_told_errors(server: ServerProcess) -> None:
+def test_grpc_calls_succeed_and_errors_are_raised(server: ServerProcess) -> None:
     with grpc_client.InferenceServerClient(server.grpc) as client:
         assert asks_everything(client)[:3] == [True, True, True]
         with pytest.raises(InferenceServerException, match="unknown model: 'nobody' is not found") as error:

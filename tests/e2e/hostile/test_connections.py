@@ -51,7 +51,7 @@ def serves(server: ServerProcess) -> bool:
 
 
 @pytest.mark.usefixtures("idlers")
-def test_one_too_many_is_told_to_come_later(server: ServerProcess) -> None:
+def test_one_connection_too_many_is_answered_retry_after(server: ServerProcess) -> None:
     with connect(server.http) as link:
         # At once: who was refused may be let go before the rest is sent.
         link.sendall(
@@ -65,21 +65,21 @@ def test_one_too_many_is_told_to_come_later(server: ServerProcess) -> None:
 
 
 @pytest.mark.usefixtures("idlers")
-def test_a_client_of_grpc_is_told_that_the_server_is_unavailable(server: ServerProcess) -> None:
+def test_a_grpc_client_of_a_full_server_gets_unavailable(server: ServerProcess) -> None:
     with grpc.insecure_channel(server.grpc) as channel, pytest.raises(grpc.RpcError) as caught:
         channel.unary_unary("/inference.GRPCInferenceService/ServerLive")(b"", timeout=30)
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
 @pytest.mark.usefixtures("idlers")
-def test_metrics_tell_about_a_server_that_is_full(server: ServerProcess) -> None:
+def test_a_full_server_still_serves_metrics(server: ServerProcess) -> None:
     connection = http.client.HTTPConnection(server.metrics, timeout=30)
     connection.request("GET", "/metrics")
     assert connection.getresponse().status == 200
     connection.close()
 
 
-def test_a_place_that_was_left_is_taken_by_the_next(server: ServerProcess) -> None:
+def test_a_closed_connection_makes_room_for_the_next(server: ServerProcess) -> None:
     with links(server.http, PLACES) as opened:
         for link in opened:
             link.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -96,7 +96,7 @@ def test_a_flood_of_connections_leaves_no_trace(server: ServerProcess) -> None:
     until(lambda: serves(server), "the server does not recover")
 
 
-def test_refusals_are_read_by_whoever_has_sent_something(server: ServerProcess) -> None:
+def test_refusals_reach_clients_that_have_sent_a_request(server: ServerProcess) -> None:
     with links(server.http, PLACES) as opened:
         for link in opened:
             link.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -28,7 +28,7 @@ def head(length: int | None, *headers: str, path: str = INFER) -> bytes:
     return "\r\n".join([f"POST {path} HTTP/1.1", "Host: x", framing, *headers, "", ""]).encode()
 
 
-def test_a_body_that_stops_half_way_is_told_and_its_connection_ends(server: ServerProcess) -> None:
+def test_a_stalled_body_is_refused_and_its_connection_ends(server: ServerProcess) -> None:
     with links(server.http, 50, head(len(BODY)) + BODY[:10].encode()) as opened:
         for link in opened:
             answer = rest(link)
@@ -113,13 +113,13 @@ def test_floods_of_headers_are_refused_by_number_and_by_size(server: ServerProce
             assert answer == b"" or answer.startswith(b"HTTP/1.1 431 "), answer
 
 
-def test_as_many_headers_as_are_allowed_are_taken(server: ServerProcess) -> None:
+def test_as_many_headers_as_are_allowed_are_accepted(server: ServerProcess) -> None:
     with connect(server.http) as link:
         link.sendall("\r\n".join(["GET /v2 HTTP/1.1", *(["X-A: b"] * 99), "Connection: close", "", ""]).encode())
         assert rest(link).startswith(b"HTTP/1.1 200 ")
 
 
-def test_an_answer_that_nobody_reads_is_thrown_away(server: ServerProcess) -> None:
+def test_an_unread_answer_is_thrown_away(server: ServerProcess) -> None:
     tensor = {"name": "X", "shape": [4, 1 << 18], "datatype": "FP32", "parameters": {"binary_data_size": 4 << 20}}
     document = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
     length = f"Inference-Header-Content-Length: {len(document)}"

@@ -108,7 +108,7 @@ def test_data_that_comes_in_crumbs_is_counted(server: ServerProcess, payload: by
     assert flood(server.grpc, pieces) in (ENHANCE_YOUR_CALM, None)
 
 
-def test_a_client_that_sends_the_prefix_of_each_message_by_itself_is_no_flood(server: ServerProcess) -> None:
+def test_separate_prefixes_of_messages_are_no_flood(server: ServerProcess) -> None:
     message = service_pb2.ModelInferRequest(model_name="absent", id="7").SerializeToString()
     assert len(message) >= 8
     one = frame(DATA, stream=1, payload=struct.pack(">BI", 0, len(message))) + frame(

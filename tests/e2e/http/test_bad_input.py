@@ -156,9 +156,7 @@ def test_a_message_that_is_none_ends_its_own_call_only(server: ServerProcess, me
         assert live(b"", timeout=30) == b"\x08\x01"
 
 
-def test_a_caller_who_leaves_is_counted_once_and_nobody_else_notices(
-    server: ServerProcess, connection: http.client.HTTPConnection
-) -> None:
+def test_a_caller_who_leaves_is_counted_once(server: ServerProcess, connection: http.client.HTTPConnection) -> None:
     host, port = server.http.rsplit(":", 1)
     body = document()
     head = f"POST {INFER} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode()

@@ -89,7 +89,7 @@ def test_a_model_sees_metadata(server: ServerProcess, streamed: bool) -> None:
         assert json.loads(answer.raw_output_contents[0][4:]) == {"x-team": "golden"}
 
 
-def test_a_pattern_that_is_none_is_told_at_the_start(repository: Path, serve: Callable[..., ServerProcess]) -> None:
+def test_an_invalid_pattern_is_refused_at_the_start(repository: Path, serve: Callable[..., ServerProcess]) -> None:
     with pytest.raises(ServerDidNotStart) as failed:
         serve(repository, "--http-header-forward-pattern=(")
     assert failed.value.exit_code == 1

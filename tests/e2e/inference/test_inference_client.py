@@ -148,7 +148,7 @@ def test_a_version_that_is_not_served_is_named_beside_those_that_are(server: Ser
         InferenceClient(server.grpc, "nowhere")
 
 
-def test_scripts_read_the_model_and_ask_the_server_as_they_do_with_tritonclient(server: ServerProcess) -> None:
+def test_scripts_read_the_model_as_with_tritonclient(server: ServerProcess) -> None:
     with InferenceClient(server.grpc, "parts") as client:
         (gain,) = client.inputs
         assert (gain.name(), gain.datatype(), gain.shape()) == ("GAIN", "FP32", [1, 2])
@@ -167,7 +167,7 @@ def test_scripts_read_the_model_and_ask_the_server_as_they_do_with_tritonclient(
         assert calls.get_inference_statistics("net").model_stats[0].name == "net"
 
 
-def test_several_streams_and_a_plain_input_are_given_together(server: ServerProcess) -> None:
+def test_several_streams_and_a_plain_input_go_together(server: ServerProcess) -> None:
     strain, witness = noise(2, 4), noise(3, 4, 1)
     with InferenceClient(server.grpc, "parts") as client:
         for number, (a, b) in enumerate(zip(np.split(strain, 4, axis=1), np.split(witness, 4, axis=1), strict=True)):
@@ -190,7 +190,7 @@ def test_a_stateful_model_is_streamed_to_without_an_ensemble(server: ServerProce
     assert {sequence_id for _, _, sequence_id in answers} == {"h1"}
 
 
-def test_an_ensemble_with_a_streaming_output_alone_is_asked_with_sequences(server: ServerProcess) -> None:
+def test_an_ensemble_with_only_a_streaming_output_uses_sequences(server: ServerProcess) -> None:
     kernels = noise(5, 20).reshape(5, 1, 2, 32)
     with InferenceClient(server.grpc, "mean_only") as client:
         for number, kernel in enumerate(kernels):
@@ -220,7 +220,7 @@ def test_requests_without_an_id_get_one(server: ServerProcess) -> None:
     ]
 
 
-def test_requests_under_one_id_are_told_apart(server: ServerProcess) -> None:
+def test_requests_under_one_id_are_distinguished(server: ServerProcess) -> None:
     with InferenceClient(server.grpc, "twice") as client:
         for number in range(50):
             client.infer(np.full((1, 2), number, np.float32), request_id=5)
@@ -264,7 +264,7 @@ def test_futures_have_their_own_answers_and_the_queue_none(server: ServerProcess
     assert done == {number: 2 * number for number in range(20)}
 
 
-def test_an_error_of_the_server_is_raised_in_its_place_and_names_its_request(server: ServerProcess) -> None:
+def test_a_server_error_is_raised_in_order_and_names_its_request(server: ServerProcess) -> None:
     with InferenceClient(server.grpc, "chain") as client:
         client.infer(noise(1, 1), 5, 77)
         future = client.submit(noise(1, 1), 6, 77)
@@ -362,7 +362,7 @@ def test_a_model_that_is_not_loaded_is_loaded(serve: Serve, tmp_path: Path) -> N
         assert client.client.is_model_ready("chain")
 
 
-def test_a_model_that_is_not_there_and_a_server_that_loads_none_is_said_so(server: ServerProcess) -> None:
+def test_a_missing_model_is_an_error(server: ServerProcess) -> None:
     with pytest.raises(RuntimeError, match="nowhere"):
         InferenceClient(server.grpc, "nowhere")
 
@@ -390,7 +390,7 @@ def test_a_child_process_uses_a_connection_of_its_own(server: ServerProcess) -> 
         assert client.get(timeout_s=TIMEOUT_S)[1:] == (0, 4001)
 
 
-def test_a_checkpoint_of_a_state_that_nobody_knows_needs_a_number(serve: Serve, tmp_path: Path) -> None:
+def test_a_checkpoint_of_an_unknown_state_needs_a_number(serve: Serve, tmp_path: Path) -> None:
     sequence = 'sequence_batching { state { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } }'
     tensors = (
         'input { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } output { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] }'
@@ -421,7 +421,7 @@ def test_a_first_request_of_zeros_leaves_no_trace_in_the_streams_behind_it(serve
     assert np.concatenate([y[0] for y, _, _ in answers], axis=1).tobytes() == expected(samples)
 
 
-def test_a_script_may_use_its_array_again_at_once_though_the_request_is_repeated(server: ServerProcess) -> None:
+def test_an_array_may_be_changed_though_its_request_is_repeated(server: ServerProcess) -> None:
     x = np.zeros((1, 2), np.float32)
     with Switch(server.grpc) as switch:
         with InferenceClient(switch.address, "twice", retries=8, reconnect_s=TIMEOUT_S) as client:
@@ -448,7 +448,7 @@ def test_a_callback_may_not_wait_for_all_answers(server: ServerProcess) -> None:
         client.get()
 
 
-def test_every_response_of_a_decoupled_model_is_given_in_order(server: ServerProcess) -> None:
+def test_every_response_of_a_decoupled_model_comes_in_order(server: ServerProcess) -> None:
     with InferenceClient(server.grpc, "counts") as client:
         for count in (3, 0, 2):
             client.infer(np.array([count], np.int32), count)

@@ -44,7 +44,7 @@ def test_reversed_answers_are_delivered_in_order() -> None:
     assert [(y[0, 0], request_id) for y, request_id, _ in answers] == [(2 * n, 100 + n) for n in range(20)]
 
 
-def test_callbacks_are_called_in_the_order_of_the_requests_of_each_sequence() -> None:
+def test_callbacks_follow_the_request_order_of_each_sequence() -> None:
     called: list[tuple[int, int]] = []
     with (
         ScriptedServer(backwards, stateful=True) as server,
@@ -56,7 +56,7 @@ def test_callbacks_are_called_in_the_order_of_the_requests_of_each_sequence() ->
     assert [n for one, n in called if one == 2] == [1, 3, 5, 7, 9]
 
 
-def test_answers_are_given_as_they_come_where_that_is_asked_for() -> None:
+def test_answers_come_unordered_with_that_option() -> None:
     with ScriptedServer(backwards) as server, InferenceClient(server.address, "m", ordered=False) as client:
         for n in range(10):
             client.infer(number(n))
@@ -92,7 +92,7 @@ def test_updates_of_a_sequence_carry_no_queue_timeout() -> None:
     assert [request.id for request in server.requests] == ["5_7", "6_7"]
 
 
-def test_a_deadline_in_seconds_reaches_the_queue_of_the_server_in_microseconds() -> None:
+def test_a_timeout_in_seconds_is_sent_in_microseconds() -> None:
     with ScriptedServer(each) as server, InferenceClient(server.address, "m") as client:
         client.infer(number(1), timeout_s=60)
         client.infer(number(1))
@@ -100,7 +100,7 @@ def test_a_deadline_in_seconds_reaches_the_queue_of_the_server_in_microseconds()
     assert [parameters(request).get("timeout") for request in server.requests] == [60_000_000, None]
 
 
-def test_no_more_requests_are_under_way_than_were_asked_for() -> None:
+def test_no_more_requests_are_under_way_than_the_limit() -> None:
     most = 0
 
     def script(requests: Iterator[Any]) -> Iterator[Any]:
@@ -152,7 +152,7 @@ def test_a_broken_stream_fails_only_its_own_requests() -> None:
         assert client.get(timeout_s=TIMEOUT_S)[0][0, 0] == 6
 
 
-def test_a_busy_server_is_asked_again_after_a_while() -> None:
+def test_a_busy_server_is_tried_again_after_a_pause() -> None:
     busy = itertools.count()
 
     def script(requests: Iterator[Any]) -> Iterator[Any]:
@@ -167,7 +167,7 @@ def test_a_busy_server_is_asked_again_after_a_while() -> None:
             client.submit(number(4)).result(TIMEOUT_S)
 
 
-def test_a_sequence_whose_state_is_lost_says_what_happened_and_can_be_begun_anew() -> None:
+def test_a_lost_sequence_is_reported_and_can_be_begun_anew() -> None:
     with ScriptedServer(breaks_once(2), stateful=True) as server, InferenceClient(server.address, "m") as client:
         for n in range(2):
             client.infer(number(n), n, 5, sequence_start=n == 0)
@@ -183,7 +183,7 @@ def test_a_sequence_whose_state_is_lost_says_what_happened_and_can_be_begun_anew
         assert client.get(timeout_s=TIMEOUT_S)[0][0, 0] == 8
 
 
-def test_a_sequence_with_a_checkpoint_is_brought_back_with_its_last_updates() -> None:
+def test_a_checkpointed_sequence_is_rebuilt_from_its_updates() -> None:
     with ScriptedServer(breaks_once(4), stateful=True) as server:
         with InferenceClient(server.address, "m", checkpoint=2, backoff=SOON) as client:
             for n in range(4):
@@ -281,7 +281,7 @@ def test_a_late_answer_is_dropped_and_blocks_no_other() -> None:
         assert client.get(timeout_s=TIMEOUT_S)[1] == 4
 
 
-def test_requests_are_sent_no_faster_than_was_asked_for() -> None:
+def test_requests_are_sent_no_faster_than_the_rate() -> None:
     with ScriptedServer(each) as server, InferenceClient(server.address, "m", rate=100) as client:
         began_s = time.monotonic()
         for n in range(20):

@@ -68,7 +68,7 @@ def test_streams_survive_a_server_restart_bit_for_bit(serve: Serve, models: Path
         assert np.concatenate([y for _, y in own], axis=1).tobytes() == expected(updates)
 
 
-def test_streams_go_on_bit_for_bit_when_the_connection_breaks_again_and_again(serve: Serve, models: Path) -> None:
+def test_streams_survive_broken_connections_bit_for_bit(serve: Serve, models: Path) -> None:
     updates = noise(3, COUNT, 1)
     with Switch(serve(models).grpc) as switch:
         with InferenceClient(switch.address, "chain_one", checkpoint=True, reconnect_s=TIMEOUT_S) as client:

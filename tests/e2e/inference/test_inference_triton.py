@@ -143,7 +143,7 @@ def test_an_error_is_that_of_its_request(triton: RealTriton) -> None:
         client.submit(noise(1), sequence_id=5).result(TIMEOUT_S)
 
 
-def test_a_model_or_a_version_that_is_not_there_is_said_so(triton: RealTriton) -> None:
+def test_a_missing_model_or_version_is_not_ready(triton: RealTriton) -> None:
     with pytest.raises(NotReady, match="nowhere"):
         InferenceClient(triton.grpc, "nowhere")
     with pytest.raises(NotReady, match="chain"):

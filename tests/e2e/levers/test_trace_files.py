@@ -81,7 +81,7 @@ def test_a_request_is_traced_from_endpoint_to_endpoint(start: Serve, tmp_path: P
     assert abs(seen["REQUEST_START"] - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) < 600e9
 
 
-def test_every_so_manieth_is_traced_and_all_of_it_is_there_at_the_end(start: Serve, tmp_path: Path) -> None:
+def test_one_request_in_rate_is_traced(start: Serve, tmp_path: Path) -> None:
     server = start("level=TIMESTAMPS", "rate=3")
     with HttpEndpoint(server) as endpoint:
         for number in range(7):
@@ -159,7 +159,7 @@ def test_one_model_is_traced_while_the_server_runs_and_no_longer(start: Serve, t
     assert [head["request_id"] for file in files for head in heads(read(file))] == ["during"]
 
 
-def test_what_is_left_of_a_count_is_told(start: Serve) -> None:
+def test_the_rest_of_a_count_is_reported(start: Serve) -> None:
     server = start("level=TIMESTAMPS", "rate=1", "count=3")
     with HttpEndpoint(server) as endpoint:
         endpoint.ask("echo", {"X": [1]})
@@ -169,7 +169,7 @@ def test_what_is_left_of_a_count_is_told(start: Serve) -> None:
     connection.close()
 
 
-def test_a_file_that_cannot_be_written_is_told_and_hurts_no_request(repository: Path, serve: Serve) -> None:
+def test_an_unwritable_file_is_logged_and_fails_no_request(repository: Path, serve: Serve) -> None:
     add_python_model(repository, "echo", ECHO)
     settings = ("triton,file=/proc/nowhere/trace.json", "level=TIMESTAMPS", "rate=1", "triton,log-frequency=1")
     server = serve(repository, *(f"--trace-config={setting}" for setting in settings))

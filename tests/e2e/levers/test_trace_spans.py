@@ -151,7 +151,7 @@ def test_what_waits_is_sent_when_the_server_leaves(start: Serve) -> None:
         assert len(collector.wait(3)) == 3
 
 
-def test_a_collector_that_is_busy_is_asked_again(start: Serve) -> None:
+def test_a_busy_collector_gets_its_spans_again(start: Serve) -> None:
     with Collector(statuses=(503, 429)) as collector:
         server = start(collector, "rate=1", SOON)
         ask(server, "echo", {})
@@ -190,7 +190,7 @@ def test_spans_reach_an_encrypted_collector_with_a_trusted_root(start: Serve, tm
         assert len(collector.spans) == 3
 
 
-def test_roots_that_are_not_there_are_told(start: Serve, tmp_path: Path) -> None:
+def test_missing_roots_are_logged(start: Serve, tmp_path: Path) -> None:
     missing = tmp_path / "roots.pem"
     server = start("https://127.0.0.1:9/", "rate=1", SOON, f"opentelemetry,certificate={missing}")
     ask(server, "echo", {})

@@ -71,7 +71,7 @@ def test_a_socket_in_a_folder_can_be_encrypted_too(
             assert client.infer("double", rows()).tolist() == [[2, 2]]
 
 
-def test_a_path_without_a_server_is_told_with_its_name(folder: Path) -> None:
+def test_a_path_without_a_server_is_an_error_that_names_it(folder: Path) -> None:
     with pytest.raises(TransportError, match=f"cannot connect to unix:{folder}/nobody: No such file") as caught:
         Client(f"unix:{folder}/nobody").server_metadata()
     assert not caught.value.reached

@@ -104,7 +104,7 @@ def test_stream_client_accepts_tls_and_tritonclient_options(models: Path, author
         ]
 
 
-def test_an_encrypted_stream_is_taken_up_again_where_the_connection_broke(
+def test_an_encrypted_stream_resumes_after_a_broken_connection(
     models: Path, authority: Authority, serve: Serve
 ) -> None:
     server = serve(models, *both(authority.files("server")))
@@ -143,9 +143,7 @@ def test_a_certificate_that_has_expired_is_refused(
     assert not caught.value.reached
 
 
-def test_a_server_that_asks_who_its_clients_are_lets_in_those_that_it_knows(
-    models: Path, authority: Authority, serve: Serve, tmp_path: Path
-) -> None:
+def test_mutual_tls_admits_known_clients_only(models: Path, authority: Authority, serve: Serve, tmp_path: Path) -> None:
     server = serve(models, *both(authority.files("server"), authority.root))
     known = authority.files("client")
     (other := tmp_path / "other").mkdir()
@@ -169,7 +167,7 @@ def test_a_server_that_asks_who_its_clients_are_lets_in_those_that_it_knows(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_an_encrypted_client_at_a_plain_endpoint_is_told_so(
+def test_an_encrypted_client_at_a_plain_endpoint_gets_a_hint(
     models: Path, authority: Authority, serve: Serve, scheme: str
 ) -> None:
     server = serve(models)
@@ -177,9 +175,7 @@ def test_an_encrypted_client_at_a_plain_endpoint_is_told_so(
         doubled(address(server, scheme), Tls(authority.root))
 
 
-def test_a_plain_client_at_an_encrypted_endpoint_gets_no_answer_and_says_so(
-    models: Path, authority: Authority, serve: Serve
-) -> None:
+def test_a_plain_client_at_an_encrypted_endpoint_fails(models: Path, authority: Authority, serve: Serve) -> None:
     server = serve(models, *both(authority.files("server")))
     with pytest.raises(TransportError):
         doubled(address(server, "http"), None)
@@ -188,7 +184,7 @@ def test_a_plain_client_at_an_encrypted_endpoint_gets_no_answer_and_says_so(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_certificate_that_is_its_own_authority_is_trusted_where_it_is_given(
+def test_a_self_signed_certificate_is_trusted_as_a_root(
     models: Path, serve: Serve, tmp_path: Path, scheme: str
 ) -> None:
     files = self_signed(tmp_path)
@@ -199,9 +195,7 @@ def test_a_certificate_that_is_its_own_authority_is_trusted_where_it_is_given(
         doubled(address(server, scheme), Tls(files.certificate))
 
 
-def test_a_certificate_that_is_its_own_authority_expires_as_any_other(
-    models: Path, serve: Serve, tmp_path: Path
-) -> None:
+def test_a_self_signed_certificate_expires_as_any_other(models: Path, serve: Serve, tmp_path: Path) -> None:
     files = self_signed(tmp_path, valid_days=-1)
     server = serve(models, *both(files))
     with pytest.raises(TlsError, match="has expired"):
@@ -216,7 +210,7 @@ def test_what_the_system_trusts_is_trusted_by_default(models: Path, authority: A
     assert ended.returncode == 0, ended.stderr
 
 
-def test_files_that_cannot_be_used_are_told_when_the_client_is_made(authority: Authority, tmp_path: Path) -> None:
+def test_unusable_files_are_refused_when_the_client_is_made(authority: Authority, tmp_path: Path) -> None:
     known = authority.files("client")
     missing, nothing = tmp_path / "missing.pem", tmp_path / "nothing.pem"
     nothing.write_text("nothing")

@@ -51,9 +51,7 @@ def test_a_client_whose_connection_was_closed_connects_again(models: Path, serve
     connection.close()
 
 
-def test_an_old_connection_is_asked_to_go_and_closed_where_it_stays(
-    models: Path, serve: Callable[..., ServerProcess]
-) -> None:
+def test_an_old_connection_gets_a_goaway_and_is_closed(models: Path, serve: Callable[..., ServerProcess]) -> None:
     server = serve(models, "--grpc-max-connection-age=300", "--grpc-max-connection-age-grace=300")
     with Connection(server.grpc) as connection:
         connection.send(call(1, STREAM))
@@ -64,7 +62,7 @@ def test_an_old_connection_is_asked_to_go_and_closed_where_it_stays(
 
 
 @pytest.mark.slow("waits for the time-out end to end")
-def test_a_client_that_answers_no_ping_is_given_up(models: Path, serve: Callable[..., ServerProcess]) -> None:
+def test_a_client_that_answers_no_ping_is_disconnected(models: Path, serve: Callable[..., ServerProcess]) -> None:
     # Long enough for a client that answers, whatever else the machine has to do.
     server = serve(models, "--grpc-keepalive-time=200", "--grpc-keepalive-timeout=8000")
     with Connection(server.grpc) as silent:
@@ -78,7 +76,7 @@ def test_a_client_that_answers_no_ping_is_given_up(models: Path, serve: Callable
             alive.send(frame(PING, ACK, payload=ping.payload))
 
 
-def test_pings_are_taken_as_often_as_the_flags_say(models: Path, serve: Callable[..., ServerProcess]) -> None:
+def test_pings_are_accepted_as_often_as_the_flags_say(models: Path, serve: Callable[..., ServerProcess]) -> None:
     server = serve(models, "--grpc-http2-max-ping-strikes=0")
     with Connection(server.grpc) as connection:
         connection.send(*([frame(PING, payload=bytes(8))] * 50), call(1, LIVE), frame(0, 1, 1, bytes(5)))

@@ -53,7 +53,7 @@ def test_requests_behind_an_ignored_upgrade_use_the_same_connection(server: Serv
     assert version == "1.1"
 
 
-def test_a_request_with_a_body_that_asks_for_an_upgrade_is_answered_over_http1(server: ServerProcess) -> None:
+def test_an_upgrade_with_a_body_is_answered_over_http1(server: ServerProcess) -> None:
     version, body = curl("--http2", f"http://{server.http}{INFER}", "-d", json.dumps(REQUEST))
     assert (version, json.loads(body)["outputs"][0]["data"]) == ("1.1", [2.0, 4.0])
 

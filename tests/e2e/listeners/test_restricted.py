@@ -46,7 +46,7 @@ def connection(server: ServerProcess) -> Iterator[http.client.HTTPConnection]:
         ("POST", "/v2/repository/index"),
     ],
 )
-def test_the_header_is_asked_for_before_anything_else(
+def test_the_header_is_checked_before_anything_else(
     connection: http.client.HTTPConnection, method: str, path: str
 ) -> None:
     connection.request(method, path, "x" * 1_000_000)

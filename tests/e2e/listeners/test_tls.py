@@ -119,7 +119,7 @@ def test_tritons_clients_infer_over_encrypted_connections(
             assert client.infer("double", [tensor]).as_numpy("Y").tolist() == [[2, 4]]
 
 
-def test_a_client_without_a_certificate_is_refused_where_one_is_asked_for(
+def test_a_client_without_the_required_certificate_is_refused(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess], tmp_path: Path
 ) -> None:
     files = authority.files("server")
@@ -137,7 +137,7 @@ def test_a_client_without_a_certificate_is_refused_where_one_is_asked_for(
     assert live(server.grpc, _credentials(authority, known)) == b"\x08\x01"
 
 
-def test_a_new_certificate_is_shown_without_a_restart_and_a_broken_one_is_not(
+def test_a_new_certificate_is_used_without_a_restart(
     models: Path, authority: Authority, serve: Callable[..., ServerProcess]
 ) -> None:
     files = authority.files("server")
@@ -172,7 +172,7 @@ def test_a_new_certificate_is_shown_without_a_restart_and_a_broken_one_is_not(
         ("server.pem", "other.key", "server.pem' for encrypted connections"),
     ],
 )
-def test_files_that_cannot_be_used_are_told_before_models_load(
+def test_unusable_files_are_refused_before_models_load(
     models: Path,
     authority: Authority,
     serve: Callable[..., ServerProcess],

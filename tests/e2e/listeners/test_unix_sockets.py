@@ -54,7 +54,7 @@ def test_curl_reaches_a_path(models: Path, folder: Path, serve: Callable[..., Se
     assert b'"name":"double"' in printed
 
 
-def test_a_socket_that_a_killed_server_left_is_taken_over(
+def test_a_socket_that_a_killed_server_left_is_replaced(
     models: Path, folder: Path, serve: Callable[..., ServerProcess]
 ) -> None:
     serve(models, *flags(folder)).kill()
@@ -64,7 +64,7 @@ def test_a_socket_that_a_killed_server_left_is_taken_over(
     assert server.stop() == 0
 
 
-def test_a_path_in_use_is_told_before_models_load(
+def test_a_path_in_use_is_refused_before_models_load(
     models: Path, folder: Path, serve: Callable[..., ServerProcess]
 ) -> None:
     serve(models, *flags(folder))

@@ -68,7 +68,7 @@ def test_the_command_line_watches_encrypted_endpoints(
     assert "certificate" in foreign.stderr
 
 
-def test_a_certificate_that_nobody_trusts_is_an_error_at_once(
+def test_an_untrusted_certificate_is_an_error_at_once(
     models: Path, authority: Authority, serve: Serve, tmp_path: Path
 ) -> None:
     files = authority.files("server")

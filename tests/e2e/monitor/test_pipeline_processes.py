@@ -109,7 +109,7 @@ def test_an_exception_of_a_process_keeps_its_traceback() -> None:
     assert 'raise ZeroDivisionError("at three")' in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_package_of_several_parts_is_handed_over_as_arguments_where_they_fit() -> None:
+def test_a_tuple_is_passed_as_arguments_where_they_fit() -> None:
     with Adds("adds") as adds:
         adds.in_q.put((1, 2))
         assert next(adds) == 3

@@ -168,7 +168,7 @@ def test_a_server_that_began_again_gives_no_negative_row(tmp_path: Path) -> None
     assert [(row.count, row.durations_us["queue"]) for row in read_rows(file)] == [(1, 10), (4, 40)]
 
 
-def test_a_server_that_stops_answering_is_told_and_asked_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_silent_server_is_logged_and_polled_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with (
         FakeMonitored(PLAIN) as server,
         watch("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port, max_request_rate=50),

@@ -47,9 +47,7 @@ def in_threads(server: ServerProcess, steps: list[Callable[[Caller], dict[str, l
 
 
 @pytest.mark.parametrize("strategy", ["", "oldest { max_candidate_sequences: 4 }"])
-def test_a_model_of_sequences_is_held_until_as_many_wait_as_a_test_asks_for(
-    repository: Path, serve: Serve, strategy: str
-) -> None:
+def test_the_scheduler_is_delayed_until_enough_requests_wait(repository: Path, serve: Serve, strategy: str) -> None:
     add_python_model(repository, "held", BATCHES, signature=NUMBER, config=config(strategy, 3))
     server = serve(repository, environment={"TRITONSERVER_DELAY_SCHEDULER": "3"})
     starts = [
@@ -83,7 +81,7 @@ def test_the_log_tells_of_a_sequence_that_begins_before_its_end(repository: Path
         )
 
 
-def test_sequences_whose_states_have_grown_apart_are_told_so_where_they_meet(repository: Path, serve: Serve) -> None:
+def test_states_of_different_shapes_in_one_batch_are_an_error(repository: Path, serve: Serve) -> None:
     ports = """backend: "onnxruntime"
         input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
         output [ { name: "ALL" data_type: TYPE_FP32 dims: [ -1 ] } ]

@@ -85,7 +85,7 @@ NO_START = "must specify the START flag on the first request of the sequence"
 
 
 @both_endpoints
-def test_a_row_stays_with_its_sequence_and_is_filled_where_it_has_no_request(repository: Path, call: Call) -> None:
+def test_a_sequence_keeps_its_row_without_requests(repository: Path, call: Call) -> None:
     add_python_model(repository, "rows", ROWS, signature="X: INT32[1] -> SEEN: INT32[-1]", config=sequences())
     one = call()
     one.step("rows", 11, {"X": [[1]]}, start=True)

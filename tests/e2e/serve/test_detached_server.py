@@ -96,7 +96,7 @@ def test_a_server_that_takes_too_long_is_ended(
         assert is_gone(int((tmp_path / "pid").read_text()))
 
 
-def test_a_launch_is_tried_again_where_a_port_was_taken_at_the_last_moment(
+def test_a_launch_is_tried_again_where_a_port_is_in_use(
     models: Path, handle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = tmp_path / "bin"

@@ -62,7 +62,7 @@ def test_a_container_is_there_for_the_block_and_nothing_of_it_after(engine: Podm
     assert is_gone(pid)
 
 
-def test_a_container_that_is_killed_is_told_as_an_end(engine: Podman, models: Path) -> None:
+def test_a_killed_container_counts_as_ended(engine: Podman, models: Path) -> None:
     with serve(models, image=IMAGE, runtime="podman", name="killed", server_args=LOCAL, wait=True) as instance:
         engine("kill", "killed")
         until(lambda: instance.status() == "ended", "the end was not noticed")
@@ -87,7 +87,7 @@ def test_a_script_that_is_killed_leaves_no_container(engine: Podman, models: Pat
     until(lambda: names(engine) == [], "the container is still there")
 
 
-def test_an_image_that_is_not_there_is_told_in_the_engine_s_words(engine: Podman, models: Path) -> None:
+def test_a_missing_image_is_reported_by_the_engine(engine: Podman, models: Path) -> None:
     with (
         pytest.raises(ServeError, match="localhost/nobody"),
         serve(models, image="localhost/nobody:1", runtime="podman", server_args=LOCAL) as instance,

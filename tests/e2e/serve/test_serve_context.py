@@ -136,7 +136,7 @@ def test_the_older_of_two_servers_can_be_waited_for_by_the_usual_name(models: Pa
         assert resolve("localhost:8001") == newer.grpc
 
 
-def test_a_server_whose_port_is_taken_at_the_last_moment_is_started_on_another(models: Path, programs: Path) -> None:
+def test_a_start_is_tried_again_on_another_port(models: Path, programs: Path) -> None:
     port_in_use = "echo \"Socket '0.0.0.0:8001' already in use\"; exit 1"
     calls = stand_in(programs, "apptainer", f"[ -e {programs}/again ] || {{ touch {programs}/again; {port_in_use}; }}")
     image = models / ".." / "image.sif"
@@ -190,7 +190,7 @@ def test_a_time_out_is_what_python_and_older_scripts_catch(models: Path, program
         assert instance.status() == "starting"
 
 
-def test_a_wait_for_a_door_of_another_server_says_which_doors_there_are(models: Path) -> None:
+def test_a_wait_for_an_unknown_endpoint_names_those_there_are(models: Path) -> None:
     with (
         serve(models, server_args=LOOPBACK) as instance,
         pytest.raises(ServeError, match=r"is no door.*grpc at 127\.0"),
@@ -206,7 +206,7 @@ def test_the_log_goes_to_the_file_that_the_script_names(models: Path, tmp_path: 
     assert "Started GRPCInferenceService" in log.read_text()
 
 
-def test_a_log_that_cannot_be_written_is_said_before_anything_runs(models: Path, tmp_path: Path) -> None:
+def test_an_unwritable_log_is_an_error_before_anything_runs(models: Path, tmp_path: Path) -> None:
     with (
         pytest.raises(ServeError, match=r"log .*server\.log cannot be written"),
         serve(models, log_file=tmp_path / "none" / "server.log"),
@@ -219,7 +219,7 @@ def test_a_server_that_says_little_is_still_waited_for(models: Path) -> None:
         assert ask(instance.http, "/v2/health/ready") == 200
 
 
-def test_a_missing_gpu_is_said_once_and_the_cpu_is_used(
+def test_a_missing_gpu_is_logged_once_and_the_cpu_is_used(
     models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(gpus, "_warned", False)

@@ -51,7 +51,7 @@ class TritonPythonModel:
 """
 
 
-def test_a_terminal_is_told_which_model_a_server_is_still_loading(repository: Path, tmp_path: Path) -> None:
+def test_a_terminal_shows_the_model_that_is_loading(repository: Path, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     add_model(repository, "quick", times())
     add_python_model(repository, "slow", SLOW.format(gate=str(gate)))
@@ -63,7 +63,7 @@ def test_a_terminal_is_told_which_model_a_server_is_still_loading(repository: Pa
 
 
 @pytest.mark.parametrize(("word", "shown"), [((), True), (("progress",), False)], ids=["by itself", "switched off"])
-def test_a_terminal_is_told_of_an_export(tmp_path: Path, word: tuple[str, ...], shown: bool) -> None:
+def test_a_terminal_shows_an_export(tmp_path: Path, word: tuple[str, ...], shown: bool) -> None:
     onnx.save(scaled(), tmp_path / "net.onnx")
     with TerminalScript(EXPORT, str(tmp_path / "repo"), str(tmp_path / "net.onnx"), *word) as script:
         assert script.finish() == "net/1/model.onnx\n"
@@ -72,7 +72,7 @@ def test_a_terminal_is_told_of_an_export(tmp_path: Path, word: tuple[str, ...], 
 
 
 @pytest.mark.parametrize("shown", [True, False], ids=["on request", "not by itself"])
-def test_a_terminal_is_told_how_far_a_stream_is(
+def test_a_terminal_shows_the_progress_of_a_stream(
     repository: Path, serve: Callable[..., ServerProcess], shown: bool
 ) -> None:
     add_model(repository, "times", times())

@@ -91,9 +91,7 @@ def test_a_region_outlives_the_name_of_its_object(client: RegionClient) -> None:
         assert np.array_equal(client.infer("times", [client.place("X", ROW, "r")]).as_numpy("Y"), 2 * ROW)
 
 
-def test_a_region_that_is_in_use_is_taken_away_after_its_last_request(
-    client: RegionClient, server: ServerProcess
-) -> None:
+def test_a_region_in_use_is_removed_after_its_last_request(client: RegionClient, server: ServerProcess) -> None:
     with SharedObject.of(ROW) as shared:
         client.register("r", shared)
         waiting = client.later(lambda own: own.infer("pairs", [own.place("X", ROW, "r")]).as_numpy("Y"))

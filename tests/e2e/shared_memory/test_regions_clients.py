@@ -27,7 +27,7 @@ def names(status: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("flavour", ["http", "grpc", "http.aio", "grpc.aio"])
-def test_regions_are_registered_used_and_taken_away(server: ServerProcess, flavour: str) -> None:
+def test_regions_are_registered_used_and_unregistered(server: ServerProcess, flavour: str) -> None:
     asyncio.run(play(flavour, getattr(server, flavour.partition(".")[0])))
 
 

@@ -72,9 +72,7 @@ def test_the_same_where_an_output_is_written(client: RegionClient) -> None:
         assert_well(client)
 
 
-def test_a_request_that_is_in_when_it_happens_fails_and_its_company_does_not(
-    client: RegionClient, server: ServerProcess
-) -> None:
+def test_only_the_request_of_the_cut_region_fails(client: RegionClient, server: ServerProcess) -> None:
     with SharedObject.of(LARGE) as shared:
         client.register("r", shared)
         waiting = client.later(lambda own: own.infer("pairs", [own.place("X", LARGE, "r")]))

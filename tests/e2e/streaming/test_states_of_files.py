@@ -102,7 +102,7 @@ def forget(server: ServerProcess, model: str, sequence: int) -> int:
 
 
 @pytest.mark.parametrize("model", STRATEGIES)
-def test_a_sequence_goes_on_elsewhere_from_the_state_that_was_taken(
+def test_a_sequence_goes_on_elsewhere_from_its_copied_state(
     server: ServerProcess, other: ServerProcess, stream: SequenceStream, model: str
 ) -> None:
     for sequence in (1, 2, 3):

@@ -107,9 +107,7 @@ def killed_in_the_middle(
 
 
 @pytest.mark.timeout(300)
-def test_a_stream_goes_on_with_the_same_numbers_after_its_server_was_killed(
-    repository: Path, serve: Serve, address: str
-) -> None:
+def test_a_stream_continues_after_its_server_was_killed(repository: Path, serve: Serve, address: str) -> None:
     write_repository(repository)
     first = serve(repository, f"--grpc-address={address}")
     checked = Checked(RATE_HZ)

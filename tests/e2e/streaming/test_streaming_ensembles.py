@@ -107,7 +107,7 @@ def send_all(stream: SequenceStream, model: str, samples: Samples, sequence: int
 
 
 @pytest.mark.parametrize(("model", "batch"), [("chain", 1), ("chain_four", 4), ("uneven_chain", 1), ("outer", 1)])
-def test_order_is_kept_across_instances(server: ServerProcess, model: str, batch: int) -> None:
+def test_order_holds_across_instances(server: ServerProcess, model: str, batch: int) -> None:
     samples = noise(1, 40)
     with SequenceStream(server) as stream:
         count = send_all(stream, model, samples, 5, batch)
@@ -127,7 +127,7 @@ def test_a_request_whose_step_fails_holds_up_no_other_of_its_sequence(server: Se
     assert np.concatenate(answers, axis=1).tobytes() == expected(samples)
 
 
-def test_two_hundred_streams_keep_their_states_apart_while_clients_are_killed(server: ServerProcess) -> None:
+def test_two_hundred_streams_stay_separate_while_clients_die(server: ServerProcess) -> None:
     count, killed = 200, threading.Event()
 
     def steady(number: int) -> bool:

@@ -220,7 +220,7 @@ def test_an_ensemble_of_exported_models_gives_the_bits_of_native_ones(tmp_path: 
     assert found[0] == found[1]
 
 
-def test_a_stream_through_exported_models_moves_to_another_server_in_its_midst(tmp_path: Path, serve: Serve) -> None:
+def test_a_stream_through_exported_models_moves_between_servers(tmp_path: Path, serve: Serve) -> None:
     repo = qv.ModelRepository(tmp_path)
     net = repo.add("net", qv.Platform.ONNX)
     net.export_version(halves(2, 32))

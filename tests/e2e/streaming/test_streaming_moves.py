@@ -64,9 +64,7 @@ def send(server: ServerProcess, signals: dict[int | str, Samples], steps: range)
     return {sequence: answers[number :: len(signals)] for number, sequence in enumerate(signals)}
 
 
-def test_a_stream_that_moves_to_another_server_gives_the_bits_of_one_that_stays(
-    server: ServerProcess, other: ServerProcess
-) -> None:
+def test_a_moved_stream_gives_the_bits_of_one_that_stays(server: ServerProcess, other: ServerProcess) -> None:
     noise = np.random.default_rng(11)
     shape = (CHANNELS, REQUESTS * STRIDE * BATCH)
     signals = {sequence: noise.standard_normal(shape, np.float32) for sequence in SEQUENCES}
@@ -131,7 +129,7 @@ def test_a_sequence_is_forgotten_between_its_requests(server: ServerProcess) -> 
             stream.receive()
 
 
-def test_a_script_is_told_what_cannot_be_moved(server: ServerProcess) -> None:
+def test_what_cannot_be_moved_is_an_error(server: ServerProcess) -> None:
     with pytest.raises(NotFound, match="has no live sequence 31"):
         streaming.take_states(server.http, "chain", 31)
     with pytest.raises(Unsupported, match="model 'net' keeps no states"):
@@ -153,7 +151,7 @@ def test_a_state_is_a_header_and_the_numbers_of_each_channel(server: ServerProce
     assert state[64:] == window.tobytes()
 
 
-def test_a_state_that_is_taken_meanwhile_is_one_between_two_requests(server: ServerProcess) -> None:
+def test_a_state_copied_meanwhile_is_one_between_two_requests(server: ServerProcess) -> None:
     count, size = 200, STRIDE * BATCH
     signal = np.random.default_rng(3).standard_normal((CHANNELS, count * size), np.float32)
     known = windows(signal, STRIDE, LENGTH)[BATCH - 1 :: BATCH]
@@ -209,7 +207,7 @@ def test_what_is_no_state_of_the_model_is_refused(server: ServerProcess) -> None
         ("POST", "windows", "1", 405, ""),
     ],
 )
-def test_what_is_not_there_is_told(
+def test_missing_models_and_sequences_are_reported(
     server: ServerProcess, method: str, model: str, sequence: str, status: int, text: str
 ) -> None:
     found, answer = ask(server, method, model, sequence, b"" if method == "PUT" else None)

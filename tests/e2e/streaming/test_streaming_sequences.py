@@ -170,9 +170,7 @@ def test_listed_tensors_say_as_much_as_parameters(server: ServerProcess) -> None
     assert [one["name"] for one in send(server, "listed", only_a)[1]["outputs"]] == ["a"]
 
 
-def test_a_silent_sequence_gives_its_memory_back_without_being_asked(
-    server: ServerProcess, stream: SequenceStream
-) -> None:
+def test_an_idle_sequence_frees_its_memory(server: ServerProcess, stream: SequenceStream) -> None:
     for sequence in range(1, 21):
         stream.send("hasty", "snapshot_update", np.ones((1, 2, STRIDE), np.float32), sequence, start=True)
     list(stream.receive_all(20))
@@ -195,7 +193,7 @@ def test_updates_that_take_long_keep_their_order_and_other_requests_going(
     until(lambda: live(server, "long") == 0)
 
 
-def test_each_model_keeps_books_of_its_own(server: ServerProcess, stream: SequenceStream) -> None:
+def test_each_model_has_its_own_statistics(server: ServerProcess, stream: SequenceStream) -> None:
     stream.send("hasty", "snapshot_update", np.ones((1, 2, STRIDE), np.float32), 77, start=True, end=True)
     stream.receive()
     with urllib.request.urlopen(f"http://{server.http}/v2/models/hasty/stats") as answer:

@@ -135,9 +135,7 @@ def test_what_waits_takes_room_until_it_is_answered(server: ServerProcess, notes
     assert outcome(ask(server, "echo", LARGE))[0] == 200
 
 
-def test_a_caller_who_leaves_does_not_give_back_what_his_request_still_takes(
-    server: ServerProcess, notes: Notes
-) -> None:
+def test_a_request_keeps_its_room_after_its_caller_left(server: ServerProcess, notes: Notes) -> None:
     running = ask(server, "holds", SMALL)
     notes.read("begun")
     leaving = ask(server, "holds", LARGE)
@@ -169,7 +167,7 @@ def test_a_body_that_can_never_fit_is_refused_before_it_is_read(server: ServerPr
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_an_answer_that_nobody_reads_takes_room_until_its_connection_ends(server: ServerProcess, as_json: bool) -> None:
+def test_an_unread_answer_takes_room_until_its_connection_ends(server: ServerProcess, as_json: bool) -> None:
     unread = ask(server, "wide", SMALL[:4], as_json=as_json)
     # Once it is on its way; until then the room of its tensors goes over to the text that is made of them.
     assert unread.sock.recv(1, socket.MSG_PEEK)

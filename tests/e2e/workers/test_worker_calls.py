@@ -44,7 +44,7 @@ class TritonPythonModel:
 
 
 @pytest.mark.parametrize("protocol", ENDPOINTS)
-def test_the_answer_to_a_dead_process_is_not_given_to_its_successor(
+def test_the_answer_to_a_dead_process_skips_its_successor(
     repository: Path, start: Start, notes: Notes, ask_later: AskLater, protocol: str
 ) -> None:
     add_python_model(repository, "caller", CALLER)

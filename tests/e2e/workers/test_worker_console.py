@@ -50,7 +50,7 @@ def test_lines_appear_as_they_are_written(repository: Path, start: Start) -> Non
     assert "a detail" not in server.output
 
 
-def test_details_appear_where_they_are_asked_for(repository: Path, start: Start) -> None:
+def test_details_appear_in_a_verbose_log(repository: Path, start: Start) -> None:
     add_python_model(repository, "talker", TALKS)
     server = start("--log-verbose=1")
     with HttpEndpoint(server) as endpoint:

@@ -68,7 +68,7 @@ def pid_of(endpoint: Endpoint) -> int:
 
 
 @pytest.mark.parametrize("how", TEXTS)
-def test_a_failed_execution_is_told_and_counted_once(server: ServerProcess, endpoint: Endpoint, how: str) -> None:
+def test_a_failed_execution_is_reported_and_counted_once(server: ServerProcess, endpoint: Endpoint, how: str) -> None:
     pid = pid_of(endpoint)
     before = endpoint.statistics("wrong")["inference_stats"]["fail"].get("count", 0)
     failures = metric(server, "nv_inference_request_failure", model="wrong", reason="BACKEND")

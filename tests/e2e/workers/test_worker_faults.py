@@ -93,7 +93,7 @@ def pid_of(endpoint: Endpoint, model: str) -> int:
 
 @pytest.mark.slow("waits for back-offs of restarts")
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_fault_is_told_counted_and_survived(server: ServerProcess, endpoint: Endpoint, how: str) -> None:
+def test_a_fault_is_reported_counted_and_survived(server: ServerProcess, endpoint: Endpoint, how: str) -> None:
     first = pid_of(endpoint, how)
     before = endpoint.statistics(how)["inference_stats"]
     failures = metric(server, "nv_inference_request_failure", model=how, reason="BACKEND")

@@ -118,7 +118,7 @@ def test_an_event_arrives_before_the_next_is_made(server: ServerProcess, notes: 
     connection.close()
 
 
-def test_a_model_is_held_back_while_nobody_reads_its_events(server: ServerProcess, notes: Notes) -> None:
+def test_a_model_is_held_back_while_its_events_are_unread(server: ServerProcess, notes: Notes) -> None:
     connection = ask(server, "floods/generate_stream", {"X": 1})
     with connection.getresponse() as answer:
         read = events(answer)
@@ -150,9 +150,7 @@ def test_a_model_learns_that_the_reader_of_its_events_has_gone(server: ServerPro
 
 
 @pytest.mark.parametrize("path", ["holds/infer", "holds/generate", "holds/generate_stream"])
-def test_a_request_whose_client_leaves_while_it_waits_never_reaches_the_model(
-    server: ServerProcess, notes: Notes, path: str
-) -> None:
+def test_a_waiting_request_is_dropped_when_its_client_leaves(server: ServerProcess, notes: Notes, path: str) -> None:
     first = ask(server, "holds/generate", {"X": 1})
     notes.read("seen1")
     tensor = {"name": "X", "shape": [1], "datatype": "INT32", "data": [2]}

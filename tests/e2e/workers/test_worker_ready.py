@@ -104,7 +104,7 @@ def test_a_lenient_server_does_not_ask(repository: Path, start: Start, notes: No
     assert not notes.names()
 
 
-def test_a_worker_that_executes_is_asked_beside_it(
+def test_a_worker_answers_readiness_while_it_executes(
     repository: Path, start: Start, notes: Notes, ask_later: Callable[..., object]
 ) -> None:
     add_python_model(repository, "says", SAYS.format(define="def"))

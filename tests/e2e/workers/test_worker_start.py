@@ -40,7 +40,7 @@ def test_models_and_instances_initialize_at_the_same_time(repository: Path, star
         assert endpoint.ask("two", {"X": [3]})["Y"].tolist() == [3]
 
 
-def test_a_model_that_takes_long_to_start_holds_up_nobody(repository: Path, start: Start, notes: Notes) -> None:
+def test_a_slow_start_holds_up_no_other_model(repository: Path, start: Start, notes: Notes) -> None:
     waits = ECHO + "    def initialize(self, args):\n        note('begun')\n        await_note('go')\n"
     add_python_model(repository, "slow", waits)
     add_python_model(repository, "quick")

@@ -126,7 +126,7 @@ def test_responses_come_in_order_and_end(server: ServerProcess) -> None:
         assert list(stream.replies()) == []
 
 
-def test_requests_of_one_stream_are_told_apart_by_their_id(server: ServerProcess) -> None:
+def test_requests_of_one_stream_are_distinguished_by_id(server: ServerProcess) -> None:
     with Stream(server) as stream:
         for number in range(8):
             stream.send("later", {"X": [20]}, request_id=str(number))
@@ -149,7 +149,7 @@ def test_a_unary_call_of_a_decoupled_model_is_refused(server: ServerProcess) -> 
             endpoint.ask("counts", {"X": [1]})
 
 
-def test_a_model_is_held_back_while_nobody_reads(server: ServerProcess, notes: Notes) -> None:
+def test_a_model_is_held_back_while_its_responses_are_unread(server: ServerProcess, notes: Notes) -> None:
     worker = next(process for process in workers_of(server) if _serves(process, "floods"))
     processes = [psutil.Process(server.process.pid), worker]
     before = sum(process.memory_info().rss for process in processes)

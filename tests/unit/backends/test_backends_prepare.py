@@ -30,7 +30,7 @@ def test_a_model_file_alone_is_enough(prepare: Prepare) -> None:
     assert plan.notices == ()
 
 
-def test_a_complete_configuration_is_taken_as_it_is(prepare: Prepare) -> None:
+def test_a_complete_configuration_is_used_unchanged(prepare: Prepare) -> None:
     plan = prepare(COMPLETE)
     assert plan.spec["scheduling"] == {"kind": "direct"}
     assert plan.spec["instances"] == ["m_0_0"]
@@ -44,7 +44,7 @@ def test_the_default_batch_size_is_the_backends_own_before_the_one_for_all(prepa
     assert prepare(None, for_all, own).spec["max_batch_size"] == 9
 
 
-def test_polling_and_preparing_leave_what_they_were_given_alone(folder: Path, options: ServerOptions) -> None:
+def test_polling_and_preparing_leave_their_arguments_alone(folder: Path, options: ServerOptions) -> None:
     override = parse_override('{"backend": "onnxruntime"}')
     before = copy_config(override)
     polled = poll_model(folder, "m", options, override)
@@ -98,7 +98,7 @@ def test_impossible_resources_are_refused(prepare: Prepare) -> None:
         assert plan.notices == ()
 
 
-def test_a_missing_backend_is_said_before_anything_of_the_file(prepare: Prepare) -> None:
+def test_a_missing_backend_is_reported_before_the_file_is_checked(prepare: Prepare) -> None:
     with pytest.raises(ModelLoadError, match="no backend mine"):
         prepare('backend: "mine" input { name: "X" }')
 

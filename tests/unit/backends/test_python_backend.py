@@ -86,12 +86,12 @@ def test_the_metadata_names_the_backend(plan: Plan) -> None:
     assert made.config.default_model_filename == "model.py"
 
 
-def test_there_is_one_instance_unless_more_are_asked_for(plan: Plan) -> None:
+def test_there_is_one_instance_by_default(plan: Plan) -> None:
     assert plan("").spec["instances"] == ["m_0"]
     assert plan("instance_group [ { count: 2 }, { } ]").spec["instances"] == ["m_0_0", "m_0_1", "m_1_0"]
 
 
-def test_a_decoupled_model_is_told_to_be_one(plan: Plan) -> None:
+def test_a_decoupled_model_is_declared_decoupled(plan: Plan) -> None:
     made = plan("model_transaction_policy { decoupled: true }")
     assert made.spec["decoupled"] is True
     assert engine(made)["setup"]["decoupled"] is True

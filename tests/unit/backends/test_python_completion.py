@@ -38,7 +38,7 @@ def failure_of(ask: Ask, script: str, **more: Any) -> str:
     return failure.value.reason
 
 
-def test_the_model_is_asked_with_its_setup(ask: Ask) -> None:
+def test_the_process_reads_its_setup(ask: Ask) -> None:
     assert ask("say({'config': json.loads(pathlib.Path(question).read_text()) | {'option': option}})") == {
         "model_name": "m",
         "more": 1,
@@ -46,7 +46,7 @@ def test_the_model_is_asked_with_its_setup(ask: Ask) -> None:
     }
 
 
-def test_the_process_has_the_variables_of_its_environment_and_knows_its_server(ask: Ask) -> None:
+def test_the_process_has_its_environment_and_knows_its_server(ask: Ask) -> None:
     environment = ask("say({'config': dict(os.environ)})", variables={"COLOUR": "blue"})
     assert environment["COLOUR"] == "blue"
     assert environment["ALIPES_SERVER_PID"] == str(os.getpid())
@@ -69,7 +69,7 @@ def test_the_models_own_error_is_the_reason(ask: Ask) -> None:
         ("say({'config': 1})", "gave an answer of another form"),
     ],
 )
-def test_a_process_without_a_good_answer_is_told_by_its_end(ask: Ask, script: str, how: str) -> None:
+def test_a_process_without_a_good_answer_is_described_by_its_end(ask: Ask, script: str, how: str) -> None:
     text = failure_of(ask, script)
     assert text.startswith(f"Internal: the process that completes the configuration of model 'm' {how}")
 

@@ -44,11 +44,11 @@ def wrapper(program: Path, python: Path) -> Path:
     return program
 
 
-def test_without_it_the_servers_own_interpreter_is_taken(tmp_path: Path) -> None:
+def test_without_it_the_servers_own_interpreter_is_used(tmp_path: Path) -> None:
     assert find_environment("", tmp_path, "m") == Environment(Path(sys.executable))
 
 
-def test_a_virtual_environment_is_taken_with_its_packages_and_programs(venv: Path, tmp_path: Path) -> None:
+def test_a_virtual_environment_brings_its_packages_and_programs(venv: Path, tmp_path: Path) -> None:
     found = find_environment(str(venv), tmp_path, "m")
     assert found.python == venv / "bin" / "python"
     assert found.variables["VIRTUAL_ENV"] == str(venv)
@@ -63,7 +63,7 @@ def test_the_interpreter_of_an_environment_brings_it_along(venv: Path, tmp_path:
     assert run(found, "import only_here; print(only_here.VALUE)") == "7"
 
 
-def test_an_interpreter_without_an_environment_is_taken_alone(tmp_path: Path) -> None:
+def test_an_interpreter_without_an_environment_is_used_alone(tmp_path: Path) -> None:
     program = wrapper(tmp_path / "python-mine", Path(sys.executable))
     assert find_environment(str(program), tmp_path, "m") == Environment(program, {})
 
@@ -83,7 +83,7 @@ def test_a_conda_environment_is_known_by_its_folder(venv: Path, tmp_path: Path) 
     assert "VIRTUAL_ENV" not in found.variables
 
 
-def test_a_packed_environment_is_unpacked_and_taken(tmp_path: Path, temporary: Path) -> None:
+def test_a_packed_environment_is_unpacked_and_used(tmp_path: Path, temporary: Path) -> None:
     made = make_venv(tmp_path / "packed", "--copies")
     (site_packages(made) / "only_here.py").write_text("VALUE = 8\n")
     archive = pack(made, tmp_path / "environment.tar.gz")
@@ -100,7 +100,7 @@ def test_an_archive_of_links_to_outside_says_what_to_do(venv: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
-def test_another_version_is_taken_if_it_has_numpy(version: str, tmp_path: Path) -> None:
+def test_another_version_is_used_if_it_has_numpy(version: str, tmp_path: Path) -> None:
     python = find_python(version)
     if python is None:
         pytest.skip(f"Python {version} is not on this machine")

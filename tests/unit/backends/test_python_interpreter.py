@@ -71,21 +71,21 @@ def test_a_numpy_in_the_current_folder_is_not_the_models(tmp_path: Path, monkeyp
     assert "has no working numpy" in refusal(make_venv(tmp_path / "venv", numpy=False) / "bin" / "python")
 
 
-def test_a_program_that_is_no_interpreter_is_told_by_its_end(tmp_path: Path) -> None:
+def test_a_program_that_is_no_interpreter_is_described_by_its_end(tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\necho some\necho broken >&2\nexit 7\n")
     program.chmod(0o755)
     assert refusal(program) == "does not work, exit code 7: broken"
 
 
-def test_a_program_that_does_not_start_is_told_so(tmp_path: Path) -> None:
+def test_a_program_that_does_not_start_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text("#!/nowhere/sh\n")
     program.chmod(0o755)
     assert refusal(program) == "cannot be run: No such file or directory"
 
 
-def test_a_program_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_does_not_end_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter, "_TIMEOUT_S", 0.1)
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\nexec sleep 600\n")

@@ -34,7 +34,7 @@ def test_what_was_not_touched_stays() -> None:
     assert config_json(made) == before
 
 
-def test_inputs_outputs_and_the_largest_batch_are_taken_over() -> None:
+def test_inputs_outputs_and_the_largest_batch_are_merged() -> None:
     made = config('input { name: "old" data_type: TYPE_FP32 dims: [ 1 ] }')
     merge_completed(made, returned(made, input=[{**TENSOR, "optional": True}], output=[TENSOR], max_batch_size=7))
     assert [(tensor.name, tensor.optional, list(tensor.dims)) for tensor in made.input] == [("X", True, [2])]
@@ -42,7 +42,7 @@ def test_inputs_outputs_and_the_largest_batch_are_taken_over() -> None:
     assert made.max_batch_size == 7
 
 
-def test_a_first_scheduler_is_taken_over_and_gets_its_defaults() -> None:
+def test_a_first_scheduler_is_merged_and_gets_its_defaults() -> None:
     made = config()
     merge_completed(made, returned(made, dynamic_batching={}, max_batch_size=4))
     assert list(made.dynamic_batching.preferred_batch_size) == [4]
@@ -67,7 +67,7 @@ def test_another_scheduler_than_the_one_of_the_file_is_refused(other: dict[str, 
 
 
 @pytest.mark.parametrize("decoupled", [True, False])
-def test_the_transaction_policy_is_taken_over(decoupled: bool) -> None:
+def test_the_transaction_policy_is_merged(decoupled: bool) -> None:
     made = config()
     assert not made.HasField("model_transaction_policy")
     merge_completed(made, returned(made, model_transaction_policy={"decoupled": decoupled}))
@@ -107,7 +107,7 @@ def test_what_is_no_configuration_is_refused(changes: dict[str, Any], message: s
         ),
     ],
 )
-def test_what_was_taken_over_is_checked(changes: dict[str, Any], message: str) -> None:
+def test_merged_values_are_checked(changes: dict[str, Any], message: str) -> None:
     made = config()
     with pytest.raises(ConfigError, match=message):
         merge_completed(made, returned(made, **changes))

@@ -74,7 +74,7 @@ def test_the_parameters_of_a_snapshotter_say_all(prepare: Prepare) -> None:
     ]
 
 
-def test_an_averager_is_told_by_its_tensors_and_the_number_of_updates(prepare: Prepare) -> None:
+def test_an_averager_is_found_by_its_tensors_and_updates(prepare: Prepare) -> None:
     plan = prepare(AVERAGER, KERNELS, MEANS, parameters(num_updates=3))
     expected = {"kind": "averager", "update": 3, "updates": 3, "batch": 2, "channels": 0, "kernel": 10}
     assert engine(plan)["update"] == expected
@@ -104,7 +104,7 @@ def test_complete_tensors_need_no_completion(prepare: Prepare) -> None:
     assert engine(prepare(SNAPSHOTTER, UPDATE, WINDOWS, flags=strict)) == engine(prepare(SNAPSHOTTER, UPDATE, WINDOWS))
 
 
-def test_parameters_that_nobody_knows_give_a_notice(prepare: Prepare) -> None:
+def test_unknown_parameters_give_a_notice(prepare: Prepare) -> None:
     plan = prepare(SNAPSHOTTER, UPDATE, WINDOWS, parameters(colour="x", stride_size=4))
     assert plan.notices == ("parameter 'colour' of model 'm' is ignored: the backend knows no such key",)
 
@@ -154,7 +154,7 @@ def test_parameters_that_nobody_knows_give_a_notice(prepare: Prepare) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_said(prepare: Prepare, lines: list[str], message: str) -> None:
+def test_what_does_not_fit_is_refused(prepare: Prepare, lines: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         prepare(*lines)
     assert message in str(caught.value)

@@ -14,7 +14,7 @@ from bench.work import BINARY, work
 MORTAL = work("mortal", BINARY)
 
 
-def test_answers_errors_and_silence_are_told_apart() -> None:
+def test_answers_errors_and_silence_are_distinguished() -> None:
     numbers = itertools.count()
     fates = [(200, [7.0, 0.5]), (500, []), None]
     with fake_http(lambda: fates[next(numbers) % 3]) as port, Ledger(port, MORTAL, 1) as ledger:
@@ -35,7 +35,7 @@ def test_each_request_that_was_answered_is_in_the_ledger() -> None:
     assert answered == list(range(next(numbers)))
 
 
-def test_what_never_comes_is_given_up() -> None:
+def test_a_wait_for_what_never_comes_fails() -> None:
     with fake_http(lambda: (503, [])) as port, Ledger(port, MORTAL, 1) as ledger:
         ledger.wait_for(lambda entry: entry.status == 503)
         with pytest.raises(LoadFailed, match=r"others: \{\(503, 'no'\)\}"):

@@ -89,7 +89,7 @@ def test_figures_of_a_stream_are_those_of_its_requests(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("sequences", "report"), [(0, []), (10, ["10"])])
-def test_the_tool_of_streams_is_told_how_many_sequences_there_are(
+def test_the_stream_tool_gets_the_number_of_sequences(
     sequences: int, report: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands: list[list[str]] = []

@@ -55,7 +55,7 @@ def test_a_server_that_ends_at_once_is_reported_with_what_it_printed() -> None:
         server.wait_until(lambda: False)
 
 
-def test_a_server_that_never_becomes_ready_is_given_up() -> None:
+def test_a_server_that_never_becomes_ready_fails_to_start() -> None:
     with (
         Process("silent", [sys.executable, "-c", "import time; time.sleep(60)"]) as server,
         pytest.raises(StartFailed, match="silent is not ready"),

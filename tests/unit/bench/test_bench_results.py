@@ -16,7 +16,7 @@ def _result(better: Better, ours: list[float], others: list[float], target: Targ
     return result
 
 
-def test_ratios_are_taken_within_a_round() -> None:
+def test_ratios_are_computed_within_a_round() -> None:
     target = Target("alipes", "other", 0.5)
     # The machine was ten times slower in the second round, for both.
     result = _result(Better.MORE, [60, 6, 50], [100, 10, 100], target)
@@ -27,7 +27,7 @@ def test_ratios_are_taken_within_a_round() -> None:
     ("better", "value", "reached"),
     [(Better.MORE, 0.5, True), (Better.MORE, 0.49, False), (Better.LESS, 0.5, True), (Better.LESS, 0.51, False)],
 )
-def test_a_bound_is_kept_in_the_direction_of_the_row(better: Better, value: float, reached: bool) -> None:
+def test_a_target_holds_in_the_direction_of_the_row(better: Better, value: float, reached: bool) -> None:
     target = Target("alipes", "other", 0.5)
     assert _result(better, [value], [1.0], target).reached(target) is reached
 

@@ -29,7 +29,7 @@ def _measured(facts: Facts, plan: Plan) -> tuple[_Row, dict[str, list[float]]]:
     return row, {label: [sample.value for sample in samples] for label, samples in result.samples.items()}
 
 
-def test_contenders_take_turns_after_a_warm_up_that_is_not_kept() -> None:
+def test_contenders_alternate_after_an_unrecorded_warm_up() -> None:
     row, values = _measured(Facts("row", "a row", "s", Better.MORE, ()), Plan(rounds=2, seconds=3.0))
     assert row.calls == [("a", WARM_UP_S), ("b", WARM_UP_S)] + [("a", 3.0), ("b", 3.0)] * 2
     assert values == {"a": [3.0, 5.0], "b": [4.0, 6.0]}

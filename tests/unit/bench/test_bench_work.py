@@ -131,7 +131,7 @@ def test_a_python_model_is_batched_and_decoupled_where_it_says_so(model: Model) 
     assert ("decoupled: true" in text) == (model.name == "counts")
 
 
-def test_a_stand_in_has_another_backend_and_none_of_the_model_s_own_settings() -> None:
+def test_a_stand_in_has_another_backend_without_its_settings() -> None:
     text = MLP.config_text("python")
     assert 'backend: "python"' in text
     assert "intra_op_thread_count" in MLP.config_text()

@@ -45,7 +45,7 @@ def test_flags_count_for_a_model_too(repository: Path) -> None:
     )
 
 
-def test_what_is_wrong_with_a_model_is_said_in_one_line(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_in_a_model_is_one_line(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = add_model(repository, "m", config="max_batch_sise: 8")
     assert explain([str(folder)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
@@ -81,6 +81,6 @@ def test_flags_without_a_repository_are_explained_too() -> None:
     assert ["--http-port", "9000", "flag"] in rows
 
 
-def test_a_wrong_flag_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_flag_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(["--http-prot=1"]) == 1
     assert "--http-port" in capsys.readouterr().err

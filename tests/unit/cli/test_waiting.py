@@ -44,7 +44,7 @@ def shown(*models: dict[str, Any]) -> list[str]:
     return [" ".join(line.split()) for line in out.getvalue().splitlines()]
 
 
-def test_a_queue_is_told_in_sentences() -> None:
+def test_a_queue_is_shown_in_sentences() -> None:
     assert shown(MODEL) == [
         "m, version 2: dynamic batches of up to 8 rows, at once with 4 or 8, waiting up to 5 ms for company",
         "waiting 3 requests, the first for 1 ms; 1 of the first 3 have no caller any more",
@@ -66,7 +66,7 @@ def test_a_busy_model_says_what_will_go_and_why() -> None:
     assert "workers m_0 (32 in hand), m_1 (down)" in output
 
 
-def test_limits_on_waiting_and_priorities_are_told() -> None:
+def test_limits_on_waiting_and_priorities_are_shown() -> None:
     limits = {"priority_levels": 2, "timeout_us": 5000, "delayed": False, "max_queue_size": 10}
     waiting = [{"rows": 1, "waited_us": 9, "priority": priority, "cancelled": False} for priority in (1, 2, 2)]
     model = MODEL | {"scheduling": MODEL["scheduling"] | {"limits": limits}, "queue": QUEUE | {"oldest": waiting}}
@@ -78,7 +78,7 @@ def test_limits_on_waiting_and_priorities_are_told() -> None:
     assert "limits what has waited 5 ms stands behind the others" in shown(model)
 
 
-def test_an_ensemble_is_told_with_its_members() -> None:
+def test_an_ensemble_is_shown_with_its_members() -> None:
     ensemble = {
         "name": "e",
         "version": "1",
@@ -92,7 +92,7 @@ def test_an_ensemble_is_told_with_its_members() -> None:
     assert output[4].startswith("m, version 2:")
 
 
-def test_a_streaming_model_is_told_with_its_sequences() -> None:
+def test_a_streaming_model_is_shown_with_its_sequences() -> None:
     streaming = {
         "name": "s",
         "version": "1",
@@ -160,18 +160,18 @@ def stranger() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("model", ["m", "json"])
-def test_what_is_not_alipes_is_told(stranger: str, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_server_is_an_error(stranger: str, model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", model, f"--url={stranger}"]) == 1
     assert "is not alipes; --url says where it is" in capsys.readouterr().err
 
 
-def test_where_nobody_listens_the_place_is_named(stranger: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_without_a_server_is_named(stranger: str, capsys: pytest.CaptureFixture[str]) -> None:
     # A server that is asked in the wrong protocol answers nothing that could be understood.
     assert main(["explain", "m", f"--url={stranger.replace('http', 'https')}"]) == 1
     assert "error: no server answers at https://127.0.0.1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("option", "named"), [("--url=localhost", "localhost"), ("--header=word", "NAME:VALUE")])
-def test_a_wrong_option_is_told(option: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_option_is_named(option: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "m", option]) == 1
     assert named in capsys.readouterr().err

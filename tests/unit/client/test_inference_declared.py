@@ -14,7 +14,7 @@ from alipes.config.schema import new_config
 SPECS = (TensorSpec("gain", "FP32", (4, 2), open_batch=True), TensorSpec("mask", "BOOL", (4,)))
 
 
-def test_inputs_are_found_by_position_and_by_name_in_the_order_of_the_model() -> None:
+def test_inputs_are_found_by_position_and_by_name() -> None:
     inputs = Inputs(SPECS)
     assert [one.name for one in inputs] == ["gain", "mask"]
     assert inputs[1] is inputs["mask"]

@@ -35,7 +35,7 @@ def test_answers_leave_a_line_in_the_order_of_its_requests() -> None:
     assert leave(queue, second) == [1, 2]
 
 
-def test_answers_leave_as_they_come_where_no_order_is_kept() -> None:
+def test_answers_leave_as_they_come_in_an_unordered_queue() -> None:
     queue = SequenceQueue(None, ordered=False)
     first, second = waiting(queue, 2)
     assert leave(queue, second) == [1]
@@ -98,13 +98,13 @@ def test_a_rate_that_is_none_is_refused() -> None:
         Pace(0)
 
 
-def test_pauses_double_and_are_never_shorter_than_the_server_asked_for() -> None:
+def test_pauses_double_and_respect_retry_after() -> None:
     backoff = Backoff(0.1, 1.0, jitter=0)
     assert [backoff.pause_s(attempt) for attempt in (1, 2, 3, 9, 5000)] == [0.1, 0.2, 0.4, 1.0, 1.0]
     assert backoff.pause_s(1, 5) == 5
 
 
-def test_an_exception_is_raised_in_its_place_and_what_was_before_it_is_not_lost() -> None:
+def test_an_exception_is_raised_after_the_answers_before_it() -> None:
     answers = Answers()
     for one in (1, 2, Raised(KeyError("x")), 3):
         answers.put(one)
@@ -116,7 +116,7 @@ def test_an_exception_is_raised_in_its_place_and_what_was_before_it_is_not_lost(
     assert answers.take() is None
 
 
-def test_three_values_whose_middle_is_an_exception_are_an_answer_like_any_other() -> None:
+def test_a_tuple_with_an_exception_is_an_ordinary_answer() -> None:
     answers = Answers()
     answers.put((1, ValueError(), 2))
     assert answers.take()[0] == 1
@@ -160,7 +160,7 @@ def test_the_text_of_an_error_tells_its_kind(text: str, kind: type | str) -> Non
     assert isinstance(error, RuntimeError)
 
 
-def test_what_a_busy_or_vanished_server_says_may_be_asked_again() -> None:
+def test_busy_and_vanished_servers_may_be_tried_again() -> None:
     assert may_repeat(Overloaded("x"))
     assert may_repeat(NotReady("x"))
     assert may_repeat(of_status("UNAVAILABLE", "x"))

@@ -62,12 +62,12 @@ def test_an_update_may_leave_out_the_axis_of_the_batch() -> None:
     assert reading.tensors[0][3].flags.c_contiguous
 
 
-def test_streams_of_several_parts_are_put_behind_each_other_in_the_models_order() -> None:
+def test_parts_of_a_stream_are_joined_in_the_models_order() -> None:
     reading = reader(PARTS).read({"net/witness": ones(8) + 100, "net/strain": ones(2, 8)}, False)
     assert np.array_equal(reading.tensors[0][3], np.concatenate([ones(2, 8), ones(1, 8) + 100])[None])
 
 
-def test_a_stream_that_two_models_read_is_given_once_under_either_name() -> None:
+def test_a_stream_of_two_models_is_passed_once_under_either_name() -> None:
     parts = {"other/x": ones(2, 8), "net/witness": ones(8)}
     assert np.array_equal(reader(PARTS).read(parts, False).tensors[0][3][0, :2], ones(2, 8))
     assert "are the same stream, but differ" in refusal(reader(PARTS), parts | {"net/strain": ones(2, 8) + 1})
@@ -107,7 +107,7 @@ def test_a_short_batch_is_refused_where_padding_is_off() -> None:
     assert "shape [3, 2] does not match [4, 2]" in refusal(reader(OPEN, pad=False), ones(3, 2))
 
 
-def test_the_last_update_of_a_sequence_may_be_short_and_its_answers_are_cut() -> None:
+def test_a_short_last_update_has_its_answers_cut() -> None:
     reading = reader(STREAM).read(ones(2, 6), True)
     assert np.array_equal(reading.tensors[0][3][0], np.pad(ones(2, 6), ((0, 0), (0, 2))))
     assert reading.crop is not None

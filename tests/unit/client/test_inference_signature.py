@@ -85,7 +85,7 @@ def test_an_input_that_feeds_no_state_is_plain_beside_one_that_does() -> None:
     assert len(found.states) == 1
 
 
-def test_a_model_that_keeps_state_itself_is_streamed_to_without_an_ensemble() -> None:
+def test_a_native_model_with_state_needs_no_ensemble() -> None:
     found = signature(NATIVE, tensor("snapshot_update", 1, 3, 8))
     assert [state.tensor.name for state in found.states] == ["snapshot_update"]
     assert found.stateful
@@ -120,7 +120,7 @@ def test_the_memory_of_an_ensemble_is_that_of_its_longest_way() -> None:
     assert signature(config, tensor("stream", 1, 3, 8)).memory == 4
 
 
-def test_of_a_state_that_nobody_knows_nothing_is_said() -> None:
+def test_the_memory_of_an_unknown_state_is_none() -> None:
     unknown = {"sequence_batching": {"state": [{"input_name": "input_hidden"}]}, "input": [port("x", 1, 4)]}
     unknown["output"] = [port("y", 1, 4)]
     assert signature(unknown, tensor("x", 1, 4)).memory is None

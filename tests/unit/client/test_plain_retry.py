@@ -65,7 +65,7 @@ def test_no_attempt_begins_that_cannot_end_in_time() -> None:
     assert not is_repeated(NotReady("loading"), timeout_s=0.2)
 
 
-def test_a_first_attempt_that_is_told_of_later_has_used_time_and_counts() -> None:
+def test_a_first_attempt_recorded_later_counts_with_its_time() -> None:
     attempts = Attempts(Retry(times=1, first_s=0.001), 60.0, repeatable=True)
     attempts.after_first(Failure(NotReady("1"), time.monotonic() - 20))
     left_s = attempts.left_s()
@@ -77,7 +77,7 @@ def test_a_first_attempt_that_is_told_of_later_has_used_time_and_counts() -> Non
         Attempts(Retry(), 60.0, repeatable=True).after_first(Failure(NotReady("3"), time.monotonic() - 60))
 
 
-def test_there_are_as_many_attempts_as_were_asked_for() -> None:
+def test_there_are_as_many_attempts_as_the_policy_allows() -> None:
     attempts = Attempts(Retry(times=2), None, repeatable=True)
     attempts.after(NotReady("1"))
     attempts.after(NotReady("2"))
@@ -108,7 +108,7 @@ def test_a_server_that_says_when_to_come_back_is_believed() -> None:
         ("http://unix:/a/b", Endpoint("http", "unix:/a/b")),
     ],
 )
-def test_an_address_says_how_the_server_is_asked(address: str, expected: Endpoint) -> None:
+def test_an_address_chooses_protocol_and_encryption(address: str, expected: Endpoint) -> None:
     assert Endpoint.parse(address) == expected
 
 

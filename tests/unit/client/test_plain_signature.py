@@ -71,7 +71,7 @@ def test_what_does_not_fit_is_refused_with_what_was_seen_and_expected(inputs: ob
     assert raised.value.model == "m"
 
 
-def test_text_of_any_kind_is_taken_for_strings() -> None:
+def test_text_of_any_kind_is_accepted_as_bytes() -> None:
     for words in (["a", "b"], np.array(["a", "b"]), np.array([b"a", b"b"]), np.array(["a", b"b"], object)):
         assert one("BYTES").tensors(words)[0][2] == (2,)
     with pytest.raises(InvalidArgument, match="takes BYTES, the array has int64"):

@@ -104,13 +104,13 @@ def test_an_unknown_name_says_what_there_is(hermes: None) -> None:
         import_module("hermes.typeo").__wrapped__  # noqa: B018
 
 
-def test_nothing_is_answered_to_unless_asked(tmp_path: Path) -> None:
+def test_names_are_absent_until_they_are_installed(tmp_path: Path) -> None:
     done = run("import alipes, alipes.compat, alipes.repository\nimport hermes", tmp_path)
     assert done.returncode == 1
     assert "No module named 'hermes'" in done.stderr
 
 
-def test_answering_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_uninstall_removes_the_names(tmp_path: Path) -> None:
     done = run(
         """
         from alipes.compat import hermes
@@ -259,7 +259,7 @@ class Server:
         self.ready = self._loads
 
 
-def test_a_model_that_is_not_ready_is_loaded_or_said_not_to_be(hermes: None) -> None:
+def test_a_model_that_is_not_ready_is_loaded_or_refused(hermes: None) -> None:
     check_ready = import_module("hermes.aeriel.client.client")._check_ready
     server = Server(loads=True)
     check_ready(server, "m", "1")

@@ -10,7 +10,7 @@ BEFORE = parse_pbtxt('name: "m" backend: "b" max_batch_size: 4 instance_group { 
 
 
 @pytest.mark.parametrize("text", ["instance_group { count: 2 }", "", "version_policy { all { } }"])
-def test_instances_and_version_policy_can_be_taken_over(text: str) -> None:
+def test_instances_and_version_policy_can_change_in_place(text: str) -> None:
     after = parse_pbtxt(f'name: "m" backend: "b" max_batch_size: 4 {text}')
     assert lasting_part(after) == lasting_part(BEFORE)
     assert movable_part(after) != movable_part(BEFORE)

@@ -74,7 +74,7 @@ def test_what_fits_is_accepted(text: str) -> None:
         ),
     ],
 )
-def test_what_differs_is_said_in_tritons_words(text: str, message: str) -> None:
+def test_a_difference_is_reported_in_tritons_words(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check(text)
     assert str(caught.value) == message

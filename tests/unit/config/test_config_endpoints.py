@@ -26,7 +26,7 @@ def test_endpoints_that_cannot_work_are_refused(flags: list[str], text: str) -> 
     assert text in str(caught.value)
 
 
-def test_paths_are_told_apart_whatever_the_ports_say() -> None:
+def test_paths_are_distinct_whatever_the_ports_say() -> None:
     flags = ["--http-address=unix:/a", "--grpc-address=unix:/b", "--http-port=9", "--grpc-port=9"]
     options = parse_flags(["models", *flags], {})
     assert (options.http.is_path, options.grpc.is_path) == (True, True)

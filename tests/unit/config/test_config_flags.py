@@ -140,6 +140,6 @@ def test_a_refused_flag_may_repeat_its_default(flag: Flag) -> None:
 
 
 @pytest.mark.parametrize("flag", [flag for flag in FLAGS if not flag.option and flag.status == "works"], ids=str)
-def test_a_flag_without_option_is_taken_apart(flag: Flag) -> None:
+def test_a_flag_without_option_has_its_own_parser(flag: Flag) -> None:
     own_form = {"rate-limit-resource", "http-restricted-api", "grpc-restricted-protocol"}
     assert flag.name in own_form or any(row.flag == flag.name for row in SETTINGS)

@@ -18,7 +18,7 @@ def test_names_are_read_in_both_spellings_and_enums_in_any_case() -> None:
     assert config.metric_tags["a"] == "b"
 
 
-def test_null_is_not_given() -> None:
+def test_null_counts_as_absent() -> None:
     assert parse_override('{"name": null, "input": null}') == parse_override("{}")
 
 

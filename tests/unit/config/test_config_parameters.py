@@ -14,7 +14,7 @@ def sample(row: Parameter) -> tuple[str, str]:
     return row.key.replace("*", "some.entry"), value
 
 
-def test_nothing_given_leaves_the_choice_to_the_server() -> None:
+def test_no_parameters_give_the_defaults() -> None:
     assert EngineParameters(0, 0, parallel=False, memory_arena=True, session_config={}, notices=()) == DEFAULTS
 
 
@@ -39,7 +39,7 @@ def test_an_unknown_parameter_gives_one_notice() -> None:
     )
 
 
-def test_the_values_are_told_apart() -> None:
+def test_each_parameter_sets_its_own_field() -> None:
     made = read_parameters(
         {
             "intra_op_thread_count": "3",

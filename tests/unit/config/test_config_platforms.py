@@ -45,7 +45,7 @@ def test_one_of_the_three_fields_tells_the_others(folder: Path, text: str) -> No
 
 
 @pytest.mark.parametrize("text", ['backend: "snapshotter"', 'platform: "snapshotter"'])
-def test_a_kind_without_a_model_file_is_told_by_its_name(folder: Path, text: str) -> None:
+def test_a_kind_without_a_model_file_is_found_by_its_name(folder: Path, text: str) -> None:
     put(folder, "1", "model.onnx")
     assert completed(folder, text) == ("snapshotter", "snapshotter", "")
 
@@ -69,7 +69,7 @@ def test_the_first_version_by_its_letters_counts(folder: Path) -> None:
     assert completed(folder) == ONNX
 
 
-def test_two_rows_of_one_backend_are_told_apart_by_the_file(folder: Path) -> None:
+def test_two_rows_of_one_backend_are_distinguished_by_the_file(folder: Path) -> None:
     put(folder, "1", "model.pt2")
     assert completed(folder, 'backend: "pytorch"') == ("pytorch", "torch_aoti", "model.pt2")
 

@@ -132,7 +132,7 @@ def test_a_recorded_model_fails_as_recorded(name: str) -> None:
     assert expected is None or text == expected.replace("{repository}", str(CONTROL))
 
 
-def test_a_model_without_configuration_is_not_taken_up_in_strict_mode() -> None:
+def test_a_model_without_configuration_is_refused_in_strict_mode() -> None:
     strict = parse_flags(["models", "--disable-auto-complete-config"], {})
     with pytest.raises(ConfigError):
         poll_model(CONTROL / "bare", "bare", strict)

@@ -49,7 +49,7 @@ def test_an_ignored_setting_gives_one_notice(row: Setting) -> None:
         (("summary_latencies=true", "summary_quantiles=1:0"), (1.0,)),
     ],
 )
-def test_summaries_have_the_quantiles_that_are_asked_for(flags: tuple[str, ...], quantiles: tuple[float, ...]) -> None:
+def test_summaries_have_the_quantiles_of_the_flag(flags: tuple[str, ...], quantiles: tuple[float, ...]) -> None:
     options = parse_flags(["models", *(f"--metrics-config={flag}" for flag in flags)], {})
     assert options.summary_quantiles == quantiles
 

@@ -93,7 +93,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         check_states(parsed(state), tmp_path)
 
 
-def test_the_data_plane_is_told_of_slots_controls_and_states(tmp_path: Path) -> None:
+def test_the_specification_has_slots_controls_and_states(tmp_path: Path) -> None:
     controls = (
         'control_input { name: "S" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ -1, 2 ] } } '
         'control_input { name: "C" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_STRING } } '

@@ -45,7 +45,7 @@ def test_a_refused_field_at_its_default_is_no_matter() -> None:
         ('name: "m" response_cache { enable: true }', "--cache-config=local,size=1", "response_cache"),
     ],
 )
-def test_what_the_server_was_not_told_to_do_gives_a_notice(text: str, flag: str, field: str) -> None:
+def test_fields_whose_flag_is_missing_give_a_notice(text: str, flag: str, field: str) -> None:
     config = parse_pbtxt(text)
     (notice,) = missing_servants(config, parse_flags(["models"], {}))
     assert notice.startswith(f"{field} of model 'm' does nothing: start the server with {flag[:14]}")

@@ -16,7 +16,7 @@ def read(*settings: str, flags: tuple[str, ...] = (), environ: dict[str, str] | 
     return parse_flags(["models", *(f"--trace-config={setting}" for setting in settings), *flags], environ or {}).trace
 
 
-def test_nothing_is_traced_unless_asked_for() -> None:
+def test_nothing_is_traced_by_default() -> None:
     options = read()
     assert (options.mode, options.level, options.rate, options.count) == ("triton", (), 1000, -1)
     assert (options.file, options.log_frequency) == ("", 0)
@@ -68,7 +68,7 @@ def test_a_collector_is_described_by_settings_over_the_environment() -> None:
     assert read("opentelemetry,bsp_max_queue_size=700", environ=environ).max_queue_size == 700
 
 
-def test_the_roots_of_an_encrypted_collector_are_a_setting_over_the_environment() -> None:
+def test_collector_roots_are_a_setting_over_the_environment() -> None:
     encrypted = (COLLECTOR, "opentelemetry,url=https://x/")
     environ = {"OTEL_EXPORTER_OTLP_CERTIFICATE": "all", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "traces"}
     assert read(*encrypted).certificate == ""

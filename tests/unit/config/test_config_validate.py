@@ -259,7 +259,7 @@ def test_what_is_wrong_fails_the_load_in_tritons_words(text: str, message: str) 
     assert str(caught.value) == message
 
 
-def test_a_kind_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_kind_is_refused() -> None:
     config = parse_pbtxt('name: "m" instance_group { name: "g" count: 1 }')
     config.instance_group[0].kind = 9
     with pytest.raises(ConfigError, match="instance group g of model m has kind 9, which is unknown"):

@@ -23,11 +23,11 @@ def rows(status: str) -> list[object]:
     return [pytest.param(row, id=row.key) for row in WORKER_PARAMETERS if row.status == status]
 
 
-def test_nothing_given_leaves_the_choice_to_the_server() -> None:
+def test_no_parameters_give_the_defaults() -> None:
     assert WorkerParameters("", 0.0, 0.0, 30.0, 0, 1 << 30, ()) == DEFAULTS
 
 
-def test_the_servers_options_hold_where_nothing_is_given() -> None:
+def test_the_servers_options_are_the_defaults() -> None:
     options = replace(OPTIONS, execute_timeout_s=2.5, max_memory_bytes=7)
     made = read_worker_parameters({"EXECUTE_TIMEOUT_SECONDS": "1"}, "m", options)
     assert (made.execute_timeout_s, made.max_memory_bytes) == (1.0, 7)

@@ -29,7 +29,7 @@ def wrapped(error: BaseException) -> ExceptionWrapper:
 @pytest.mark.parametrize(
     "error", [ValueError("x"), StopIteration(), KeyboardInterrupt(), ConfigError("x"), ServeTimeout("y")]
 )
-def test_an_exception_is_raised_again_as_what_it_was_with_where_it_was_raised(error: BaseException) -> None:
+def test_an_exception_is_raised_again_with_its_traceback(error: BaseException) -> None:
     with pytest.raises(type(error)) as caught:
         wrapped(error).reraise()
     assert "in wrapped" in "".join(traceback.format_exception(caught.value))

@@ -26,7 +26,7 @@ def test_the_first_look_is_what_later_ones_are_compared_with() -> None:
     assert ledger.look(2.0, page(7, 80)) == [row(2, 30)]
 
 
-def test_a_model_that_executed_nothing_has_no_row_and_its_times_are_in_the_next() -> None:
+def test_an_idle_model_has_no_row_and_its_times_come_in_the_next() -> None:
     ledger = Ledger("here", [KEY])
     ledger.look(0.0, page(5, 50))
     assert ledger.look(1.0, page(5, 60)) == []
@@ -48,7 +48,7 @@ def test_a_server_that_began_again_and_executed_nothing_yet_has_no_row() -> None
     assert ledger.look(2.0, page(2, 20)) == [row(2, 20)]
 
 
-def test_a_model_that_was_not_told_of_counts_from_nothing() -> None:
+def test_a_model_that_appears_later_counts_from_zero() -> None:
     ledger = Ledger("here", [KEY])
     ledger.look(0.0, [])
     assert ledger.look(1.0, []) == []
@@ -63,7 +63,7 @@ def test_rows_come_in_the_order_of_the_models_and_of_no_others() -> None:
     assert [(found.model, found.version) for found in ledger.look(1.0, samples)] == keys
 
 
-def test_without_models_every_one_that_is_told_of_has_rows() -> None:
+def test_without_a_list_every_reported_model_has_rows() -> None:
     ledger = Ledger("here", None)
     ledger.look(0.0, [])
     samples = [*page(1, 1, ("b", 1)), *page(1, 1, ("a", 2))]

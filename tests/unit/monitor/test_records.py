@@ -41,7 +41,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2", f"{NINE}\n1,2,3", f"{NINE}\n1,a,m,x,1,1,1,1,1"])
-def test_what_is_no_record_is_said_to_be_none(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_record_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text(text)
     with pytest.raises(MonitorError, match=r"other\.csv"):
         read_rows(tmp_path / "other.csv")

@@ -109,7 +109,7 @@ def test_a_long_output_is_thinned_and_keeps_its_peaks() -> None:
     assert np.array_equal(thinned(line[:10], 1000)[1], line[:10])
 
 
-def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(Unsupported, match=r"alipes\[plots\]"):
         picture()

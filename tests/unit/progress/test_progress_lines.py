@@ -49,7 +49,7 @@ print("rich" in sys.modules)
 """
 
 
-def test_a_terminal_is_shown_the_steps_and_the_line_is_taken_back() -> None:
+def test_a_terminal_shows_the_steps_and_the_line_is_erased() -> None:
     with TerminalScript(STEPS) as script:
         script.finish()
     for words in ("mending [the] net", "first knot", "second knot", "50%"):
@@ -71,7 +71,7 @@ def test_a_loop_is_counted_to_its_end() -> None:
     assert "100%" in script.text
 
 
-def test_work_inside_other_work_is_a_step_of_it_unless_it_is_not_to_be_seen() -> None:
+def test_inner_work_is_a_step_of_outer_work_unless_hidden() -> None:
     with TerminalScript(INSIDE) as script:
         script.finish()
     for words in ("outer", "inner", "deeper", "letters"):
@@ -83,7 +83,7 @@ def test_work_inside_other_work_is_a_step_of_it_unless_it_is_not_to_be_seen() ->
 @pytest.mark.parametrize(
     "environment", [{"ALIPES_PROGRESS": "0"}, {"ALIPES_PROGRESS": " Off "}, {"TERM": "dumb"}], ids=str
 )
-def test_a_terminal_is_shown_nothing_where_that_is_asked_for_or_it_cannot_erase(environment: dict[str, str]) -> None:
+def test_a_terminal_stays_empty_where_off_or_unable_to_erase(environment: dict[str, str]) -> None:
     with TerminalScript(IMPORTS, environment=environment) as script:
         assert script.finish() == "False\n"
     assert script.text == ""

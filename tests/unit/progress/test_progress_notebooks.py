@@ -55,14 +55,14 @@ def outputs(*cells: str) -> tuple[list[dict[str, object]], str]:
     return stays, printed[0]["text"].strip()
 
 
-def test_a_notebook_is_told_the_steps_and_keeps_none_of_them() -> None:
+def test_a_notebook_shows_the_steps_and_keeps_none_of_them() -> None:
     stays, shown = outputs(RECORD, WORK, SHOW)
     assert [one["data"] for one in stays] == [{"text/plain": ""}] * 2
     for words in ("mending (", "mending: 0% knots", "mending: 25% knots", "counting: 100%"):
         assert words in shown
 
 
-def test_a_notebook_is_told_nothing_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_shows_nothing_where_progress_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALIPES_PROGRESS", "0")
     stays, shown = outputs(RECORD, WORK, "print('|'.join(said) or 'nothing')")
     assert (stays, shown) == ([], "nothing")

@@ -49,14 +49,14 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_byte_is_told_whether_or_not_the_store_tells_it(file: Path) -> None:
+def test_every_byte_is_counted_even_where_the_store_is_silent(file: Path) -> None:
     for files in (fsspec.filesystem("memory"), fsspec.filesystem("local"), Mute()):
         task = Counted()
         upload(files, file, str(file.with_name("copy")), task)
         assert task.bytes == 100_000
 
 
-def test_nothing_is_asked_of_the_store_where_nobody_sees_it(file: Path) -> None:
+def test_the_store_needs_no_callback_without_progress(file: Path) -> None:
     class Plain:
         def put_file(self, *arguments: str) -> None:
             calls.append(arguments)
@@ -66,7 +66,7 @@ def test_nothing_is_asked_of_the_store_where_nobody_sees_it(file: Path) -> None:
     assert calls == [(str(file), "place")]
 
 
-def test_a_terminal_is_told_of_an_upload(tmp_path: Path) -> None:
+def test_a_terminal_shows_an_upload(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx", reason="a model to export is made with the package onnx")
     from support.exported import scaled
 

@@ -10,7 +10,7 @@ I1121 11:40:00.000003 7 server.py:41] "Started Metrics Service at 127.0.0.1:4100
 """
 
 
-def test_the_log_gives_the_addresses_of_all_doors() -> None:
+def test_the_log_gives_the_addresses_of_all_endpoints() -> None:
     assert announced(LOG) == Addresses("127.0.0.1:41001", "127.0.0.1:41002", "127.0.0.1:41003")
 
 

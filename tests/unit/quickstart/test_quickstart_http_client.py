@@ -28,6 +28,6 @@ def test_the_shipped_request_is_a_held_out_scan() -> None:
     assert (digits.held_out().scans == tensor["data"]).all(axis=(1, 2)).any()
 
 
-def test_a_door_that_is_not_there_is_said_to_be_so() -> None:
+def test_an_address_without_a_server_is_an_error() -> None:
     with HttpClient("127.0.0.1:1") as client, pytest.raises(TransportError, match="GET /v2/models/digits/ready"):
         client.ready("digits")

@@ -23,14 +23,14 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_kept_server_is_asked_at_its_real_addresses() -> None:
+def test_commands_for_a_running_server_use_its_addresses() -> None:
     commands = [command for _, command in next_steps.commands(RUNNING)]
     assert any(RUNNING.http in command and str(digits.REQUEST) in command for command in commands)
     assert any(RUNNING.metrics in command for command in commands)
     assert not any(command.startswith("alipes") for command in commands)
 
 
-def test_a_stopped_server_is_started_before_it_is_asked() -> None:
+def test_commands_for_a_stopped_server_start_it_first() -> None:
     commands = [command for _, command in next_steps.commands(None)]
     serve = next(index for index, command in enumerate(commands) if command.startswith("alipes serve "))
     classify_each = next(index for index, command in enumerate(commands) if command.startswith("curl "))
@@ -67,7 +67,7 @@ def test_a_command_that_is_not_found_by_name_is_typed_by_its_path(
     assert next_steps.tool() == "bin/python -m alipes"
 
 
-def test_another_installation_of_that_name_is_not_taken_for_this_one(
+def test_another_installation_of_that_name_is_not_used(
     installation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other"

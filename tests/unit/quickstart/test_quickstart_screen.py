@@ -60,7 +60,7 @@ def test_the_client_is_called_the_limit_only_where_it_is(busy: float, limited: b
     assert ("it was the limit" in stream.getvalue()) is limited
 
 
-def test_a_failure_says_what_the_server_said_and_what_to_type() -> None:
+def test_a_failure_shows_the_log_and_what_to_type() -> None:
     stream = io.StringIO()
     Screen(stream).failed(ServerStartError("it ended [early]"), "E last words [of it]")
     text = stream.getvalue()

@@ -64,7 +64,7 @@ def test_the_first_export_declares_what_the_file_says(repo: qv.ModelRepository, 
     assert {path.name for path in Path(str(repo.fs)).iterdir()} == {"m"}
 
 
-def test_a_file_is_taken_as_it_is(model: qv.Model, tmp_path: Path) -> None:
+def test_a_file_is_exported_unchanged(model: qv.Model, tmp_path: Path) -> None:
     file = tmp_path / "trained.onnx"
     file.write_bytes(scaled(datatype=onnx.TensorProto.DOUBLE).SerializeToString())
     for source in (file, str(file)):
@@ -154,7 +154,7 @@ def test_a_batching_model_is_exported_with_its_batch_axis(model: qv.Model) -> No
         model.export_version(scaled(), input_shapes={"x": (4,)})
 
 
-def test_what_nothing_exports_is_told_with_what_would(repo: qv.ModelRepository, model: qv.Model) -> None:
+def test_a_refused_export_names_the_right_platform(repo: qv.ModelRepository, model: qv.Model) -> None:
     with pytest.raises(TypeError, match=r"cannot export a builtins\.dict as ONNX for model 'm'$"):
         model.export_version({})
     with pytest.raises(NoExporter, match="it can be exported as ONNX"):
@@ -163,7 +163,7 @@ def test_what_nothing_exports_is_told_with_what_would(repo: qv.ModelRepository, 
         model.export_version(None)
 
 
-def test_a_file_that_is_no_model_is_told(model: qv.Model, tmp_path: Path) -> None:
+def test_a_file_that_is_no_model_is_refused(model: qv.Model, tmp_path: Path) -> None:
     (tmp_path / "not.onnx").write_text("no")
     with pytest.raises(ExportError, match="ONNX Runtime cannot load the file"):
         model.export_version(tmp_path / "not.onnx")
@@ -230,7 +230,7 @@ def test_only_abandoned_staging_folders_are_swept(repo: qv.ModelRepository, mode
 ONE = np.ones(3, np.float32)
 
 
-def test_who_reads_a_configuration_while_it_is_written_sees_it_before_or_after(model: qv.Model) -> None:
+def test_a_configuration_is_replaced_atomically(model: qv.Model) -> None:
     model.export_version(scaled())
     place = Path(str(model.fs), "m", "config.pbtxt")
     seen, written, done = set[str](), {place.read_text()}, threading.Event()
@@ -263,7 +263,7 @@ def test_who_reads_a_configuration_while_it_is_written_sees_it_before_or_after(m
         (np.ones(4, np.float32), r"has shape \[4\] in the exported file and \[3\] in the source"),
     ],
 )
-def test_numbers_that_differ_are_told_with_their_place(found: np.ndarray, message: str) -> None:
+def test_numbers_that_differ_are_reported_with_their_index(found: np.ndarray, message: str) -> None:
     with pytest.raises(ExportError, match=message):
         check_numbers("m", ["y"], [ONE], [found])
 
@@ -306,7 +306,7 @@ def test_one_profile_of_a_plan_covers_all_inputs_and_batches() -> None:
         profile_sizes((None, None), 16)
 
 
-def test_every_exporter_of_the_package_is_found_by_the_platform_that_it_writes() -> None:
+def test_every_exporter_is_found_by_the_platform_that_it_writes() -> None:
     homes = {(kind.platform, kind.__module__.rpartition(".")[2]) for kind in _kinds(*qv.Platform)}
     ours = {(platform, home) for platform, names in _HOMES.items() for home in names}
     assert ours <= homes

@@ -32,7 +32,7 @@ def test_a_directory_that_is_no_number_is_ignored_with_a_warning(tmp_path: Path,
     assert found.ignored == (f"ignore version directory '{name}' which fails to convert to integral number",)
 
 
-def test_folders_of_the_model_that_are_no_version_are_passed_over_in_silence(tmp_path: Path) -> None:
+def test_other_folders_of_a_model_are_ignored_silently(tmp_path: Path) -> None:
     found = folder_with(tmp_path, "warmup", "initial_state", "configs", ".cache", "1").scan_versions()
     assert (found.versions, found.ignored) == ((1,), ())
 
@@ -62,7 +62,7 @@ def test_a_name_that_could_leave_the_repository_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mlp", "model.v2", "a b", "modèle", "x-y_z"])
-def test_an_ordinary_name_is_taken(name: str) -> None:
+def test_an_ordinary_name_is_accepted(name: str) -> None:
     check_model_name(name)
 
 

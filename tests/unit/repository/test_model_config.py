@@ -196,7 +196,7 @@ def test_what_a_server_would_refuse_is_not_written(model: qv.Model) -> None:
     assert on_disk(model) == before
 
 
-def test_what_somebody_else_wrote_is_not_overwritten(model: qv.Model) -> None:
+def test_a_concurrent_change_is_not_overwritten(model: qv.Model) -> None:
     other = qv.ModelRepository(str(model.fs)).models["m"]
     other.config.add_instance_group("cpu", count=2)
     other.config.write()
@@ -220,7 +220,7 @@ def test_parts_that_are_held_stay_parts_of_the_configuration(model: qv.Model) ->
     assert parse_pbtxt(on_disk(model)).optimization.graph.level == -1
 
 
-def test_fields_can_be_given_when_a_configuration_is_made(model: qv.Model) -> None:
+def test_fields_can_be_set_when_a_configuration_is_made(model: qv.Model) -> None:
     config = qv.ModelConfig(model, max_batch_size=16)
     assert config.max_batch_size == 16
     with pytest.raises(ConfigError, match="cannot be changed"):

@@ -38,7 +38,7 @@ def test_an_added_model_is_the_one_that_is_found(repo: qv.ModelRepository) -> No
     assert model.versions == []
 
 
-def test_a_name_is_taken_once_unless_forced(repo: qv.ModelRepository) -> None:
+def test_a_name_is_added_once_unless_forced(repo: qv.ModelRepository) -> None:
     repo.add("a.b", qv.Platform.ONNX)
     repo.add("axb_0", qv.Platform.ONNX)
     with pytest.raises(ValueError, match=r"Model a\.b already exists"):
@@ -90,7 +90,7 @@ def test_broken_entries_are_reported_and_the_others_can_be_used(repo: qv.ModelRe
     assert not (root / "stray").exists()
 
 
-def test_an_empty_folder_that_somebody_added_is_no_trouble(repo: qv.ModelRepository) -> None:
+def test_an_empty_folder_is_no_trouble(repo: qv.ModelRepository) -> None:
     repo.add("reserved", qv.Platform.ONNX)
     again = qv.ModelRepository(str(repo.fs))
     assert (again.models, again.broken) == ({}, {})
@@ -172,7 +172,7 @@ def test_refreshing_keeps_the_objects_and_reads_them_again(repo: qv.ModelReposit
     assert set(repo.models) == {"m", "new", "empty"}
 
 
-def test_a_folder_with_another_kind_of_model_is_not_taken(repo: qv.ModelRepository) -> None:
+def test_a_folder_with_another_kind_of_model_is_refused(repo: qv.ModelRepository) -> None:
     other = qv.ModelRepository(str(repo.fs))
     exported(other)
     with pytest.raises(RepositoryUseError, match="already exists"):

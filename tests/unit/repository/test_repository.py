@@ -33,12 +33,12 @@ def test_a_name_in_two_repositories_can_be_served_from_neither(tmp_path: Path) -
         repository.find("b")
 
 
-def test_a_path_given_twice_counts_once(tmp_path: Path) -> None:
+def test_a_repeated_path_counts_once(tmp_path: Path) -> None:
     (path,) = make(tmp_path, one=("a",))
     assert Repository([path, str(path)]).read().duplicates == frozenset()
 
 
-def test_a_relative_path_is_kept_as_an_absolute_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, one=("a",))
     monkeypatch.chdir(tmp_path)
     assert [folder.path for folder in Repository(["one"]).find("a")] == [tmp_path / "one" / "a"]

@@ -73,13 +73,13 @@ def test_an_averager_says_how_many_predictions_make_a_mean(repo: qv.ModelReposit
     assert other.config.parameters["unbiased_start"].string_value == "1"
 
 
-def test_the_batch_of_an_averager_is_that_of_the_predictions_where_it_is_fixed(repo: qv.ModelRepository) -> None:
+def test_an_averager_has_the_fixed_batch_of_its_predictions(repo: qv.ModelRepository) -> None:
     model = streaming.make_streaming_output_model(repo, repo.models["short"].outputs["y"], 1, 4)
     assert tensors(model.inputs) == {"update": (4, 4)}
     assert tensors(model.outputs) == {"output_stream": (1, 4)}
 
 
-def test_a_name_that_is_taken_gets_a_number(repo: qv.ModelRepository) -> None:
+def test_a_name_in_use_gets_a_number(repo: qv.ModelRepository) -> None:
     tensor = repo.models["net"].inputs["x"]
     made = [streaming.make_streaming_input_model(repo, tensor, 2, name=name) for name in (None, None, "mine", "mine")]
     assert [model.name for model in made] == ["snapshotter", "snapshotter_0", "mine", "mine_0"]

@@ -36,7 +36,7 @@ def test_nothing_is_chosen_from_nothing(policy: VersionPolicy) -> None:
     assert choose_versions(policy, ()) == ()
 
 
-def test_only_versions_asked_for_by_number_can_be_missing() -> None:
+def test_only_versions_named_by_number_can_be_missing() -> None:
     assert missing_versions(Specific((4, 1, 2)), (1,)) == (2, 4)
     assert missing_versions(All(), (1,)) == ()
 

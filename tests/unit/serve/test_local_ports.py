@@ -39,7 +39,7 @@ def test_without_a_server_an_address_means_itself() -> None:
         ("", ""),
     ],
 )
-def test_a_port_of_this_machine_leads_to_the_server_that_was_asked_for_it(named: str, found: str) -> None:
+def test_a_local_port_leads_to_its_server(named: str, found: str) -> None:
     assert resolve(named) == found
 
 
@@ -48,14 +48,14 @@ def test_this_machine_has_a_name_too() -> None:
     assert resolve(f"{socket.gethostname()}:{NAMED}") == f"{socket.gethostname()}:{REAL}"
 
 
-def test_a_server_that_listens_at_one_address_is_asked_there() -> None:
+def test_a_server_is_reached_at_its_own_address() -> None:
     server = PortMapping("127.0.0.7")
     server.publish({NAMED: REAL})
     assert resolve(f"localhost:{NAMED}") == f"127.0.0.7:{REAL}"
     server.withdraw()
 
 
-def test_the_newest_server_comes_first_and_the_older_one_is_back_when_it_goes(server: PortMapping) -> None:
+def test_the_newest_server_hides_the_older_one_until_it_goes(server: PortMapping) -> None:
     newer = PortMapping()
     newer.publish({NAMED: NEWER})
     assert resolve(f"localhost:{NAMED}") == f"localhost:{NEWER}"
@@ -84,7 +84,7 @@ def test_a_server_that_others_have_ended_is_nobodys_any_more() -> None:
     server.withdraw()
 
 
-def test_addresses_of_this_machine_are_told_from_others() -> None:
+def test_addresses_of_this_machine_are_recognised() -> None:
     assert is_ours("127.0.0.1")
     assert is_ours("127.1.2.3")
     assert not is_ours("192.0.2.1")  # kept free for examples

@@ -31,11 +31,11 @@ def used_port() -> Iterator[int]:
         (["/with space"], ["/with space"]),
     ],
 )
-def test_flags_are_taken_apart_as_a_shell_would(flags: list[str] | None, words: list[str]) -> None:
+def test_flags_are_split_as_a_shell_would(flags: list[str] | None, words: list[str]) -> None:
     assert flag_words(flags) == words
 
 
-def test_without_flags_the_doors_are_where_servers_are() -> None:
+def test_without_flags_endpoints_have_the_usual_ports() -> None:
     ports = {
         name: (endpoint.requested, endpoint.port, endpoint.fixed) for name, endpoint in requested_endpoints([]).items()
     }
@@ -56,7 +56,7 @@ def test_port_0_is_any_port_and_known_by_the_usual_one() -> None:
     assert chosen.port != 0
 
 
-def test_a_door_that_flags_close_is_not_there() -> None:
+def test_an_endpoint_that_flags_close_is_absent() -> None:
     assert set(requested_endpoints(["--allow-metrics=false"])) == {"http", "grpc"}
 
 
@@ -66,24 +66,24 @@ def test_what_is_no_port_is_refused(text: str) -> None:
         requested_endpoints([f"--grpc-port={text}"])
 
 
-def test_another_port_is_chosen_where_the_usual_one_is_taken(used_port: int) -> None:
+def test_another_port_is_chosen_where_the_usual_one_is_in_use(used_port: int) -> None:
     chosen = choose_ports({"grpc": ServerEndpoint("127.0.0.1", used_port, used_port, fixed=False)})["grpc"]
     assert chosen.requested == used_port
     assert chosen.port not in (0, used_port)
 
 
-def test_a_port_at_which_somebody_will_listen_is_left_to_them() -> None:
+def test_a_reserved_port_is_not_chosen() -> None:
     requested = choose_ports({"grpc": ServerEndpoint("127.0.0.1", 8001, 0, fixed=False)})["grpc"]
     endpoint = ServerEndpoint("127.0.0.1", 8001, requested.port, fixed=False)
     assert choose_ports({"grpc": endpoint}, reserved_ports={requested.port})["grpc"].port != requested.port
 
 
-def test_a_port_that_is_taken_is_an_error_where_the_script_named_it(used_port: int) -> None:
+def test_a_named_port_in_use_is_an_error(used_port: int) -> None:
     with pytest.raises(ServeError, match=f"port {used_port}, which --grpc-port names, is already in use"):
         choose_ports({"grpc": ServerEndpoint("127.0.0.1", used_port, used_port, fixed=True)})
 
 
-def test_a_port_at_which_somebody_listens_is_not_free_at_any_address(used_port: int) -> None:
+def test_a_port_in_use_is_not_free_at_any_address(used_port: int) -> None:
     assert not is_free("127.0.0.1", used_port)
     assert not is_free("", used_port)
 
@@ -92,5 +92,5 @@ def test_a_port_at_which_somebody_listens_is_not_free_at_any_address(used_port: 
     ("host", "address"),
     [("", "127.0.0.1:5"), ("0.0.0.0", "127.0.0.1:5"), ("127.0.0.7", "127.0.0.7:5"), ("::", "[::1]:5")],
 )
-def test_clients_of_this_machine_are_told_an_address_that_they_can_reach(host: str, address: str) -> None:
+def test_local_clients_get_a_reachable_address(host: str, address: str) -> None:
     assert ServerEndpoint(host, 5, 5, fixed=True).address == address

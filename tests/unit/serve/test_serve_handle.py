@@ -35,7 +35,7 @@ OTHERS = ["", "{}", "[]", '{"format": 2}', '{"format": 1}', '{"format": 1, "reci
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_what_is_no_handle_is_said_to_be_none(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_handle_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "server.json").write_text(text)
     with pytest.raises(ServeError, match=r"server\.json is no handle"):
         Handle.load(tmp_path / "server.json")
@@ -48,7 +48,7 @@ def test_a_handle_that_is_not_there_is_named(tmp_path: Path) -> None:
         HANDLE.save(tmp_path / "none" / "server.json")
 
 
-def test_a_server_on_another_machine_is_reached_by_the_name_of_that_machine() -> None:
+def test_a_remote_server_is_reached_by_its_host_name() -> None:
     elsewhere = dataclasses.replace(HANDLE, host="node17")
     assert {name: endpoint.address for name, endpoint in elsewhere.reachable().items()} == {
         "http": "node17:4000",

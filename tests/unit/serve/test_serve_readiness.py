@@ -21,7 +21,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "server.log"
 
 
-def test_a_server_has_opened_its_doors_once_it_has_said_so_of_each(log: Path) -> None:
+def test_endpoints_are_open_once_the_log_announces_each(log: Path) -> None:
     assert not announces(log, ["http"])
     log.write_text(STARTED.partition("\n")[0])
     assert announces(log, ["grpc"])
@@ -30,7 +30,7 @@ def test_a_server_has_opened_its_doors_once_it_has_said_so_of_each(log: Path) ->
     assert announces(log, ["grpc", "http", "metrics"])
 
 
-def test_a_port_that_is_taken_is_among_the_last_words_of_a_server(log: Path) -> None:
+def test_a_port_in_use_is_read_from_the_end_of_the_log(log: Path) -> None:
     assert not in_use(log)
     log.write_text("error: Socket '0.0.0.0:8001' already in use \n")
     assert in_use(log)
@@ -45,7 +45,7 @@ def test_the_end_of_a_long_log_is_what_is_shown(log: Path) -> None:
     assert len(tail(log).splitlines()) == 40
 
 
-def test_where_nobody_listens_no_server_is_live() -> None:
+def test_an_unused_port_has_no_live_server() -> None:
     assert not look("127.0.0.1:1").live
 
 

@@ -66,7 +66,7 @@ def test_apptainer_is_known_by_its_older_name(programs: Path) -> None:
     assert recipe(image="i.sif").command(ENDPOINTS).words[0] == str(programs / "singularity")
 
 
-def test_without_a_gpu_no_container_is_asked_for_one(programs: Path) -> None:
+def test_without_a_gpu_the_command_names_none(programs: Path) -> None:
     for runtime in ("apptainer", "docker", "podman"):
         words = recipe(image="i", runtime=runtime).command(ENDPOINTS).words
         assert not [word for word in words[1:] if "nv" in word or "gpu" in word]
@@ -100,9 +100,7 @@ def test_an_engine_that_is_not_installed_is_named(programs: Path) -> None:
         recipe(image="i", runtime="docker").command(ENDPOINTS)
 
 
-def test_an_image_is_found_at_its_path_then_here_then_where_images_are_shared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_is_found_here_before_the_shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, shared = tmp_path / "here", tmp_path / "shared"
     for folder in (here, shared):
         folder.mkdir()
@@ -117,7 +115,7 @@ def test_an_image_is_found_at_its_path_then_here_then_where_images_are_shared(
     assert find_image(None, "apptainer", shared) is None
 
 
-def test_an_image_that_is_nowhere_is_a_value_error_that_says_where_it_was_sought(tmp_path: Path) -> None:
+def test_a_missing_image_is_an_error_that_lists_its_paths(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"there is no {tmp_path}/none.sif"):
         find_image(tmp_path / "none.sif", "apptainer")
     with pytest.raises(ServeError, match=f"or {tmp_path}/none.sif"):
@@ -133,7 +131,7 @@ def test_a_repository_is_known_by_its_whole_path(tmp_path: Path, monkeypatch: py
         repository_of("none")
 
 
-def test_gpus_are_positions_in_the_list_of_the_environment_where_there_is_one() -> None:
+def test_gpus_are_positions_in_the_environments_list() -> None:
     assert visible_devices(None, {"CUDA_VISIBLE_DEVICES": "4,5"}) is None
     assert visible_devices([1], {"CUDA_VISIBLE_DEVICES": "4,5"}) == "5"
     assert visible_devices([1], {"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b"}) == "GPU-b"

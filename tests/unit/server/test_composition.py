@@ -71,7 +71,7 @@ def test_an_ensemble_brings_its_models(lifecycle: Lifecycle, data_plane: DataPla
     ]
 
 
-def test_the_data_plane_is_told_the_steps(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+def test_the_specification_has_the_steps(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
     model("e", config=ensemble("m"))
     model("m", config=CONFIG + "model_transaction_policy { decoupled: true }")
     lifecycle.load("e")
@@ -92,7 +92,7 @@ def test_models_stay_when_their_ensemble_goes(lifecycle: Lifecycle, data_plane: 
     assert serving(data_plane) == {"m"}
 
 
-def test_models_go_with_their_ensemble_unless_somebody_else_wants_them(
+def test_models_unload_with_their_ensemble_unless_still_in_use(
     lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
 ) -> None:
     model("e", config=ensemble("m", "n", "o"))
@@ -128,9 +128,7 @@ def test_an_ensemble_goes_and_comes_with_its_models(
     assert serving(data_plane) == {"outer", "inner", "m"}
 
 
-def test_an_ensemble_that_nobody_wants_any_more_does_not_come_back(
-    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
-) -> None:
+def test_an_unloaded_ensemble_does_not_come_back(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
     model("e", config=ensemble("m"))
     model("m")
     lifecycle.load("e")
@@ -153,7 +151,7 @@ def test_a_load_takes_up_what_has_changed_in_the_models(
     assert version.spec["decoupled"] is True
 
 
-def test_an_ensemble_is_taken_down_when_a_model_changes_so_that_it_does_not_fit(
+def test_an_ensemble_is_unloaded_when_a_model_no_longer_fits(
     lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
 ) -> None:
     model("e", config=ensemble("m"))
@@ -174,7 +172,7 @@ def test_a_model_that_is_absent_is_named(lifecycle: Lifecycle, data_plane: DataP
     assert data_plane.published["e"] == []
 
 
-def test_a_model_that_fails_is_told_with_its_reason(
+def test_a_failed_model_is_reported_with_its_reason(
     lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
 ) -> None:
     model("e", config=ensemble("m"))
@@ -209,7 +207,9 @@ def test_a_version_that_is_not_loaded_is_named(lifecycle: Lifecycle, data_plane:
 
 
 @pytest.mark.parametrize("first", ["e", "f"])
-def test_a_circle_is_told_as_such(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel, first: str) -> None:
+def test_a_circle_of_ensembles_is_refused(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel, first: str
+) -> None:
     model("e", config=as_model(ensemble("f")))
     model("f", config=as_model(ensemble("e")))
     other = {"e": "f", "f": "e"}[first]

@@ -52,7 +52,7 @@ def test_nothing_is_handed_on_before_the_start_is_settled(index: Index, publishe
     assert published.ready is True
 
 
-def test_folders_nobody_loaded_have_a_name_only(index: Index) -> None:
+def test_folders_that_are_not_loaded_have_a_name_only(index: Index) -> None:
     index.set(ModelKey("b"), {2: READY, 1: BROKEN})
     assert index.entries() == [
         IndexEntry("a"),
@@ -142,7 +142,7 @@ def test_unloading_ends_once_and_not_after_a_new_load(index: Index) -> None:
     assert index.versions(ModelKey("a")) == {1: READY}
 
 
-def test_a_model_outside_every_repository_is_not_listed_but_counts_as_touched(index: Index) -> None:
+def test_a_model_outside_repositories_is_touched_but_unlisted(index: Index) -> None:
     index.set(ModelKey("conjured"), {1: READY})
     assert "conjured" not in {entry.name for entry in index.entries()}
     assert index.touched() == [IndexEntry("conjured", "1", ModelState.READY)]

@@ -73,7 +73,7 @@ def test_a_version_is_loading_while_it_is_built(lifecycle: Lifecycle, data_plane
     assert seen == [({"1": ("LOADING", "")}, False)]
 
 
-def test_a_failed_version_is_told_in_the_words_of_triton(
+def test_a_failed_version_is_reported_in_the_words_of_triton(
     lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
 ) -> None:
     model("m", 1, 2, config=CONFIG + "version_policy { all { } }")
@@ -149,7 +149,7 @@ def test_a_version_that_has_not_changed_is_not_built_again(
     assert data_plane.published["m"][0] is first
 
 
-def test_a_version_that_is_gone_is_taken_out(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+def test_a_version_that_is_gone_is_unloaded(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
     folder = model("m", 1, 2, config=CONFIG + "version_policy { all { } }")
     lifecycle.load("m")
     shutil.rmtree(folder / "2")
@@ -169,7 +169,7 @@ def configure(folder: Path, config: str) -> None:
     os.utime(folder / "config.pbtxt", ns=(before + 10**9, before + 10**9))
 
 
-def test_another_number_of_instances_is_taken_over_in_place(
+def test_the_number_of_instances_changes_in_place(
     lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel
 ) -> None:
     folder = model("m", config=instances(1))
@@ -300,7 +300,7 @@ def test_a_broken_configuration_is_logged_and_hidden_from_the_client(
     assert "max_batch_size" in caplog.text  # the nearest key
 
 
-def test_a_model_without_versions_is_told_so(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+def test_a_model_without_versions_is_refused(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
     model("m", 1, config=CONFIG + "version_policy { specific { versions: [ 7 ] } }")
     assert failure_of(lambda: lifecycle.load("m")) == (
         "INVALID_ARG",
@@ -309,7 +309,7 @@ def test_a_model_without_versions_is_told_so(lifecycle: Lifecycle, data_plane: D
     assert data_plane.published == {"m": []}
 
 
-def test_a_failure_at_start_is_kept_in_the_index(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
+def test_a_failure_at_start_stays_in_the_index(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:
     model("m", config="nonsense {")
     assert not lifecycle.try_load("m")
     ((version, (state, reason)),) = states(data_plane).items()
@@ -456,7 +456,7 @@ def test_a_model_of_a_request_gives_way_to_the_repository(
     assert version.spec["engine"]["model_path"] == str(folder / "1" / "model.onnx")  # type: ignore[index]
 
 
-def test_a_load_that_fails_is_tried_as_often_as_was_said(
+def test_a_failed_load_is_tried_as_often_as_configured(
     repository: Path, data_plane: DataPlane, index: Index, planner: Planner, model: MakeModel
 ) -> None:
     model("m")
@@ -474,7 +474,7 @@ def test_a_load_that_fails_is_tried_as_often_as_was_said(
     assert served(data_plane) == [1]
 
 
-def test_the_last_failure_is_told_when_no_attempt_is_left(
+def test_the_last_failure_is_reported_when_no_attempt_is_left(
     repository: Path, data_plane: DataPlane, index: Index, planner: Planner, model: MakeModel
 ) -> None:
     model("m")

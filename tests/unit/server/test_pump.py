@@ -119,7 +119,7 @@ def test_what_an_event_is_about_stands_in_fields_of_its_own(lines: Lines) -> Non
         assert document.items() >= SPEAKER.items()
 
 
-def test_a_models_text_is_taken_as_it_is(lines: Lines) -> None:
+def test_a_models_text_is_not_formatted(lines: Lines) -> None:
     write_event(line(text="100 %s\n{}"))
     assert lines.written == ['model.py:12] "m_0_0: 100 %s\\n{}"']
 
@@ -133,7 +133,7 @@ def test_a_models_text_is_taken_as_it_is(lines: Lines) -> None:
         ("failed", logging.ERROR),
     ],
 )
-def test_what_becomes_of_a_process_is_told(lines: Lines, state: str, expected: int) -> None:
+def test_the_state_of_a_process_is_logged(lines: Lines, state: str, expected: int) -> None:
     write_event({"kind": "worker", **SPEAKER, "state": state, "text": "sleeps"})
     assert lines.levels == [expected]
     assert lines.written[0].endswith("] \"worker process of 'm_0_0' sleeps\"")
@@ -175,7 +175,7 @@ def test_a_pump_that_never_started_stops_at_once(data_plane: DataPlane) -> None:
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0, logging.ERROR), (1, logging.WARNING), (2, logging.INFO)])
-def test_what_concerns_no_model_is_told_too(lines: Lines, level: int, expected: int) -> None:
+def test_a_notice_without_a_model_is_logged(lines: Lines, level: int, expected: int) -> None:
     write_event({"kind": "notice", "level": level, "text": "a certificate changed: 100 %"})
     assert lines.levels == [expected]
     assert lines.written[0].endswith('] "a certificate changed: 100 %"')

@@ -72,7 +72,7 @@ def test_a_broken_model_ends_a_server_that_is_to_leave_on_error(
     ("flags", "loaded"),
     [((), []), (("--load-model=b",), ["b"]), (("--load-model=*",), ["a", "b"])],
 )
-def test_explicit_mode_loads_what_it_is_told(
+def test_explicit_mode_loads_what_the_flags_name(
     repository: Path, data_plane: DataPlane, model: MakeModel, flags: tuple[str, ...], loaded: list[str]
 ) -> None:
     model("a")
@@ -90,12 +90,12 @@ def test_a_model_to_load_that_is_absent_is_shown_as_failed(repository: Path, dat
     made.stop(TIMEOUT_S)
 
 
-def test_an_absent_repository_is_said_before_anything_is_bound(tmp_path: Path) -> None:
+def test_an_absent_repository_is_an_error_before_any_bind(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="failed to stat file"):
         Server(parse_flags([str(tmp_path / "nowhere"), "--http-port=1"], {}))
 
 
-def test_a_stop_before_the_start_opens_no_door(repository: Path, data_plane: DataPlane, model: MakeModel) -> None:
+def test_a_stop_before_the_start_opens_no_listener(repository: Path, data_plane: DataPlane, model: MakeModel) -> None:
     model("a", config=CONFIG)
     made = server(repository, data_plane)
     data_plane.before_build = lambda name, version: None

@@ -25,7 +25,7 @@ def test_an_event_of_another_thread_wakes_the_main_thread() -> None:
         thread.join()
 
 
-def test_what_came_before_the_wait_is_kept_in_order() -> None:
+def test_events_before_the_wait_stay_in_order() -> None:
     with Wakeup() as wakeup:
         wakeup.notify(Event.STARTED)
         os.kill(os.getpid(), signal.SIGINT)
@@ -50,7 +50,7 @@ def test_the_wait_ends_when_the_time_is_up() -> None:
         assert wakeup.wait(0.0) == ()
 
 
-def test_handlers_are_given_back() -> None:
+def test_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Wakeup():
         assert signal.getsignal(signal.SIGTERM) is not before

@@ -84,9 +84,7 @@ def test_a_change_is_loaded_once(watcher: Watcher, pool: LoaderPool, data_plane:
     assert data_plane.history == ["build m 1", "publish m [1]"] * 2
 
 
-def test_a_change_that_is_taken_back_is_none(
-    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel
-) -> None:
+def test_a_reverted_change_is_none(watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel) -> None:
     folder = model("m")
     look(watcher, pool)
     before = (folder / "1" / "model.onnx").stat().st_mtime_ns
@@ -121,7 +119,7 @@ def test_a_model_whose_folder_is_gone_is_unloaded_after_a_second_look(
     assert index.ready()
 
 
-def test_a_folder_that_is_swapped_for_another_is_loaded_again_and_never_unloaded(
+def test_a_replaced_folder_is_loaded_again_without_an_unload(
     watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, tmp_path: Path
 ) -> None:
     folder = model("m")
@@ -133,7 +131,7 @@ def test_a_folder_that_is_swapped_for_another_is_loaded_again_and_never_unloaded
     assert data_plane.history == ["build m 1", "publish m [1]", "build m 2", "publish m [2]"]
 
 
-def test_a_model_that_does_not_load_is_shown_and_tried_again_when_it_changes(
+def test_a_broken_model_is_listed_and_tried_again_when_it_changes(
     watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, index: Index
 ) -> None:
     folder = model("m", config="nonsense {")

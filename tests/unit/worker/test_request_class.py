@@ -27,7 +27,7 @@ def test_a_request_has_triton_s_defaults() -> None:
     assert not request.is_cancelled()
 
 
-def test_a_request_has_what_it_was_given() -> None:
+def test_a_request_has_the_arguments_of_its_constructor() -> None:
     trace, tensor = InferenceTrace(), Tensor("X", np.zeros(1))
     request = make(
         request_id="r",
@@ -53,7 +53,7 @@ def test_flags_can_be_set() -> None:
 
 
 @pytest.mark.parametrize("missing", ["inputs", "requested_output_names", "model_name"])
-def test_what_has_no_default_must_be_given(missing: str) -> None:
+def test_arguments_without_default_are_required(missing: str) -> None:
     with pytest.raises(TypeError, match=r"__init__\(\): incompatible constructor arguments\."):
         make(**{missing: None})
 

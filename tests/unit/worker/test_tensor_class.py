@@ -38,7 +38,7 @@ def test_both_long_integers_are_64_bits_wide() -> None:
     assert Tensor("T", np.zeros(1, dtype=np.ulonglong)).triton_dtype() == NUMBERS["uint64"]
 
 
-def test_an_array_that_lies_in_order_is_taken_as_it_is() -> None:
+def test_a_contiguous_array_is_not_copied() -> None:
     array = np.arange(6, dtype=np.int16).reshape(2, 3)
     assert Tensor("T", array).as_numpy() is array
 

@@ -95,7 +95,7 @@ def test_a_view_of_an_imported_tensor_keeps_the_elements() -> None:
     assert gone() is None
 
 
-def test_a_capsule_can_be_taken_once() -> None:
+def test_a_capsule_can_be_consumed_once() -> None:
     capsule = Tensor("T", np.zeros(1)).to_dlpack()
     Tensor.from_dlpack("A", capsule)
     with pytest.raises(TritonModelException, match="nobody has taken yet"):

@@ -16,7 +16,7 @@ def test_strings_are_of_datatype_bytes(kind: str) -> None:
     assert tensor.shape() == [1, 2]
 
 
-def test_the_array_comes_back_as_it_was_given() -> None:
+def test_the_array_comes_back_unchanged() -> None:
     array = np.array(["a", b"b", 3], dtype=object)
     assert Tensor("S", array).as_numpy() is array
 

@@ -83,7 +83,7 @@ def test_anything_but_a_configuration_is_refused(tmp_path: Path, body: str) -> N
     assert answer == {"error": "auto_complete_config function in model 'm' must return a valid pb.ModelConfig object."}
 
 
-def test_what_it_raises_is_told_with_its_place(tmp_path: Path) -> None:
+def test_what_it_raises_is_reported_with_its_traceback(tmp_path: Path) -> None:
     answer, _ = complete(tmp_path, completing("config.set_max_batch_size(1)"), config={"max_batch_size": 2})
     first, _, way = answer["error"].partition("\n\nAt:\n")
     assert first == (
@@ -93,12 +93,12 @@ def test_what_it_raises_is_told_with_its_place(tmp_path: Path) -> None:
     assert way.splitlines()[-1] == f"  {tmp_path}/m/1/model.py(4): auto_complete_config"
 
 
-def test_a_value_that_is_no_json_is_told(tmp_path: Path) -> None:
+def test_a_value_that_is_no_json_is_an_error(tmp_path: Path) -> None:
     answer, _ = complete(tmp_path, completing("config.as_dict()['x'] = object()\n        return config"))
     assert answer["error"].startswith("TypeError: Object of type object is not JSON serializable")
 
 
-def test_an_import_that_fails_is_told(tmp_path: Path) -> None:
+def test_a_failed_import_is_reported(tmp_path: Path) -> None:
     answer, _ = complete(tmp_path, "import module_that_is_not_there\n")
     assert answer["error"] == (
         "ModuleNotFoundError: No module named 'module_that_is_not_there'\n\n"
@@ -106,7 +106,7 @@ def test_an_import_that_fails_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_python_without_packages_is_told_what_to_install(tmp_path: Path) -> None:
+def test_a_python_without_packages_gets_the_command_to_type(tmp_path: Path) -> None:
     answer, _ = complete(tmp_path, COMPLETES, flags=("-S",))
     assert answer["error"].startswith(f"numpy is not installed for {sys.executable} (Python ")
     assert answer["error"].endswith(f"'{sys.executable} -m pip install numpy'")
@@ -135,7 +135,7 @@ def test_an_old_python_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_worker_that_nobody_started_says_who_does() -> None:
+def test_a_worker_started_by_hand_explains_itself() -> None:
     done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == ("a worker has nothing to do by itself: `alipes serve` starts it, and hands it its link\n")

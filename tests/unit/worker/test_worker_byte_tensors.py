@@ -44,7 +44,7 @@ def test_unpacked_elements_are_bytes_in_one_dimension() -> None:
 
 
 @pytest.mark.parametrize("packed", [b"\x01\0\0", b"\x02\0\0\0a", b"\0\0\0\0\xff\xff\xff\xff"])
-def test_a_cut_element_is_told(packed: bytes) -> None:
+def test_a_cut_element_is_an_error(packed: bytes) -> None:
     with pytest.raises(ValueError, match=r"element \d ends at byte \d+, but there are \d+ bytes"):
         deserialize_bytes_tensor(packed)
 

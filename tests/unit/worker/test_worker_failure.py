@@ -87,7 +87,7 @@ def test_a_function_that_raises_again_is_named_once(model: Any) -> None:
     )
 
 
-def test_endless_recursion_is_told_from_both_ends(model: Any) -> None:
+def test_endless_recursion_is_shown_from_both_ends(model: Any) -> None:
     text = describe(raised(lambda: model.recurses(1)))
     lines = text.splitlines()
     assert lines[0].startswith("RecursionError: maximum recursion depth exceeded")

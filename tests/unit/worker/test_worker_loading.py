@@ -103,7 +103,7 @@ def test_the_arguments_reach_initialize(tmp_path: Path) -> None:
     assert start_model(load_class(file, file.parent), file, {"model_name": "m"}).args == {"model_name": "m"}
 
 
-def test_a_python_without_numpy_is_told_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_numpy_gets_the_command_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(LoadError, match=f"numpy is not installed for {sys.executable} .*-m pip install numpy"):
         require_numpy("m")

@@ -32,7 +32,7 @@ def test_an_unload_may_take_others_along(link: Any) -> None:
 
 
 @pytest.mark.parametrize(("version", "number"), [("", -1), ("3", 3)])
-def test_readiness_is_asked_for_a_version(link: Any, version: str, number: int) -> None:
+def test_readiness_is_of_a_version(link: Any, version: str, number: int) -> None:
     link.answers = [{"ready": True}, {"ready": False}]
     assert is_model_ready("m", version) is True
     assert is_model_ready("m", version) is False

@@ -157,7 +157,7 @@ def test_printed_lines_arrive_at_once(run: type[Script]) -> None:
     assert script.line() == "now"
 
 
-def test_a_line_is_written_in_one_piece_where_python_would_write_it_word_by_word() -> None:
+def test_a_line_is_written_in_one_piece() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # one message for each write
     with ours, theirs:
         code = PRELUDE + "process.show_output()\nprint('one', 'line')\nprint('two', 'lines', file=sys.stderr)"
@@ -175,7 +175,7 @@ def test_a_fatal_fault_tells_its_place(run: type[Script]) -> None:
     assert "in execute" in errors
 
 
-def test_exit_handlers_run_and_the_status_is_kept(run: type[Script]) -> None:
+def test_exit_handlers_run_and_the_status_stays(run: type[Script]) -> None:
     script = run("leaving = process.Leaving()\nimport atexit\natexit.register(print, 'handled')\nleaving.now(7)")
     assert script.line() == "handled"
     assert script.end()[0] == 7

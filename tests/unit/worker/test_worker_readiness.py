@@ -63,7 +63,7 @@ def test_a_model_without_the_method_has_no_say() -> None:
     assert Readiness.of(link, object(), executor, "model.py") is None
 
 
-def test_each_question_is_answered_with_its_number() -> None:
+def test_each_check_is_answered_with_its_number() -> None:
     says = iter([True, False, True])
     with checked(lambda: next(says)) as link:
         assert link.ask(1)
@@ -80,7 +80,7 @@ def test_a_coroutine_runs_on_the_loop_of_the_model_s_others() -> None:
         assert link.ask()
 
 
-def test_a_coroutine_that_nobody_announced_runs_too() -> None:
+def test_a_coroutine_of_a_plain_function_runs_too() -> None:
     async def soon() -> bool:
         await asyncio.sleep(0)
         return True
@@ -101,7 +101,7 @@ def test_what_is_no_truth_value_is_not_ready(found: object) -> None:
     assert text == (f"the model is not ready: is_ready() must return a boolean value, found type '{type(found)}'.")
 
 
-def test_a_reason_is_told_once_and_again_after_it_was_gone() -> None:
+def test_a_reason_is_logged_once_and_again_after_it_was_gone() -> None:
     says: list[object] = [1, 1, True, 1]
     with checked(lambda: says.pop(0)) as link:
         assert [link.ask(number) for number in (1, 2, 3, 4)] == [False, False, True, False]
@@ -109,7 +109,7 @@ def test_a_reason_is_told_once_and_again_after_it_was_gone() -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit])
-def test_what_it_raises_is_told_with_its_place(error: type[BaseException]) -> None:
+def test_what_it_raises_is_reported_with_its_traceback(error: type[BaseException]) -> None:
     def check() -> bool:
         raise error("broken")
 

@@ -42,7 +42,7 @@ def test_initialize_gets_seven_texts() -> None:
 
 
 @pytest.mark.parametrize(("batches", "rows"), [(True, 8), (False, 0)])
-def test_the_link_is_told_how_much_to_claim(batches: bool, rows: int) -> None:
+def test_the_declaration_has_the_memory_to_claim(batches: bool, rows: int) -> None:
     declared = json.loads(Setup.parse(document(batches=batches)).declaration())
     assert declared == {
         "instance": "m_0_1",
@@ -55,7 +55,7 @@ def test_the_link_is_told_how_much_to_claim(batches: bool, rows: int) -> None:
     }
 
 
-def test_the_link_is_told_whether_requests_may_come_again() -> None:
+def test_the_declaration_says_whether_requests_may_come_again() -> None:
     config = json.dumps({"name": "m", "sequence_batching": {"iterative_sequence": True}})
     assert json.loads(Setup.parse(document(model_config=config)).declaration())["iterative"]
 
