@@ -20,7 +20,7 @@ Serve = Callable[..., ServerProcess]
 # Programs under test still follow the environment.
 sys.dont_write_bytecode = False
 
-# Whoever runs the tests in the background may have had interrupts ignored; programs under test would inherit that.
+# A shell ignores interrupts in what it runs in the background; programs under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Notes slow tests, where that was asked for."""
+    """Lists slow tests, with the option for it."""
     selection.note_slow_tests(config)
 
 

@@ -1,4 +1,4 @@
-"""How quick a machine is, is no property of what is tested."""
+"""Property tests have no deadline: the speed of the machine is not under test."""
 
 from __future__ import annotations
 

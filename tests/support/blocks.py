@@ -69,7 +69,7 @@ def fits(expected: str, printed: str) -> bool:
 def pages(root: Path) -> list[Path]:
     """Every page that a reader is sent to: those at the root, and those in `docs`, `examples` and `bench`.
 
-    What a tool put into a hidden folder there, such as an environment, is nobody's page.
+    Hidden folders there, such as an environment, hold no pages.
     """
     found = [
         *root.glob("*.md"),

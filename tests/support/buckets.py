@@ -60,7 +60,7 @@ def _running(command: list[str], port: int) -> Iterator[None]:
                 probe.settimeout(0.1)
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
-            time.sleep(0.05)  # nothing tells when a foreign process listens
+            time.sleep(0.05)  # no event reports that a foreign process listens
         yield
     finally:
         os.killpg(process.pid, signal.SIGKILL)

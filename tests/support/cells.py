@@ -57,7 +57,7 @@ def with_lines(cells: Sequence[Cell], changes: Mapping[str, str]) -> list[Cell]:
 
 
 def as_script(cells: Sequence[Cell]) -> str:
-    """All cells as one program, which says which of them it has come to."""
+    """All cells as one program, which prints the number of each cell before it runs."""
     return "".join(f"print('cell {cell.number}', flush=True)\n{cell.code}\n" for cell in cells)
 
 

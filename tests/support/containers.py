@@ -10,9 +10,9 @@ from alipes.serve.recipe import TRITONSERVER
 LOOPBACK = tuple(
     f"--{endpoint}-{what}" for endpoint in ("http", "grpc", "metrics") for what in ("address=127.0.0.1", "port=0")
 )
-"""Flags of a server that is nobody's but this machine's, at ports that the system picks."""
+"""Flags of a server that only this machine can reach, at ports that the system picks."""
 
-# Writes down what it was called with, drops what comes before the server's name, and becomes our server.
+# Records its arguments, drops those before the server's name, and becomes our server.
 _SERVES = f"""\
 #!/bin/bash
 printf '%s\\n' "$*" >> "$(dirname "$0")/calls"

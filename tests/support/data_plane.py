@@ -1,4 +1,4 @@
-"""An in-memory stand-in for `alipes._core.Server`: remembers what it was told and builds what a test allows."""
+"""An in-memory stand-in for `alipes._core.Server`: records its calls and builds what a test allows."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class DataPlane:
             return None
 
     def next_event(self, timeout_s: float) -> str | None:
-        # As the real one: at once when it has stopped, so that nobody waits for a server that is gone.
+        # As the real one: it returns at once after the stop, so that no caller waits for a server that is gone.
         wait_s = 0.0 if "stop" in self.history else 0.01
         try:
             return self.events.get(timeout=wait_s)

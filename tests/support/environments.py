@@ -43,7 +43,7 @@ def find_python(version: str) -> Path | None:
 
 
 def fake_python(folder: Path, answer: str, name: str = "python") -> Path:
-    """A program that answers as an interpreter would, whatever it is asked."""
+    """A program that answers every command as an interpreter would."""
     program = folder / name
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""A server that tells of models what a test wants to be told: for what a real one cannot be brought to say."""
+"""A server whose metrics a test writes: for values that a real one cannot be made to show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.waiting import TIMEOUT_S
 
 
 class FakeMonitored:
-    """One server, for both questions about models and metrics. A context manager.
+    """One server that answers requests for models and for metrics. A context manager.
 
     Attributes:
         metrics: The page of metrics.
@@ -36,7 +36,7 @@ class FakeMonitored:
                 fake._answer(self)
 
             def log_message(self, *_: object) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True
@@ -57,15 +57,15 @@ class FakeMonitored:
         self._thread.join()
 
     def wait_for_scrape(self) -> None:
-        """Returns once the metrics have been asked for and answered as they are now.
+        """Returns once a client has received the metrics as they are now.
 
         Raises:
-            AssertionError: If nobody asks.
+            AssertionError: If no client requests them in time.
         """
         while self._scrapes.acquire(blocking=False):
-            pass  # those who asked before
+            pass  # requests before this call
         for _ in range(2):  # the first may have been under way
-            assert self._scrapes.acquire(timeout=TIMEOUT_S), "nobody asks for the metrics"
+            assert self._scrapes.acquire(timeout=TIMEOUT_S), "no client requests the metrics"
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         status, body = 404, b"{}"

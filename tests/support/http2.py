@@ -37,10 +37,10 @@ class Frame:
 
 
 class Connection:
-    """A connection over which nothing is sent but what a test says. A context manager."""
+    """A connection that sends only what a test sends. A context manager."""
 
     def __init__(self, address: str, settings: bytes = b"") -> None:
-        """Connects to ``host:port``, and says what a client says first."""
+        """Connects to ``host:port``, and sends the preface and the settings."""
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=_TIMEOUT_S)
         self._stream = self.socket.makefile("rb")
@@ -77,7 +77,7 @@ class Connection:
         raise ConnectionError(f"closed before a frame of kind {kind} came")
 
     def farewell(self) -> Frame | None:
-        """The last `GOAWAY` before the server closes, if it says one."""
+        """The last `GOAWAY` before the server closes, if it sends one."""
         last = None
         for found in self.frames():
             last = found if found.kind == GOAWAY else last

@@ -1,4 +1,4 @@
-"""What a talk about inference as a service makes its first model, and what the server is then told of it."""
+"""The first model of a lecture about inference as a service, and the configuration that belongs to it."""
 
 from __future__ import annotations
 

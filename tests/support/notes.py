@@ -16,7 +16,7 @@ class Notes:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a server whose models leave notes is started with."""
+        """The environment of a server whose models leave notes."""
         return {"NOTES": str(self.folder)}
 
     def write(self, name: str, text: str = "") -> None:
@@ -26,7 +26,7 @@ class Notes:
         half.rename(self.folder / name)
 
     def remove(self, name: str) -> None:
-        """Takes a note away."""
+        """Removes a note."""
         (self.folder / name).unlink()
 
     def read(self, name: str) -> str:

@@ -91,8 +91,8 @@ class Collector:
         """Answers the first requests with these statuses, and all others with 200.
 
         Args:
-            statuses: What the first requests are answered with.
-            tls: What it shows to clients, where connections are to be encrypted.
+            statuses: The HTTP statuses of its first answers.
+            tls: Its certificate, where connections are to be encrypted.
         """
         self.spans: list[Span] = []
         self.resource: dict[str, Any] = {}

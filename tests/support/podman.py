@@ -66,7 +66,7 @@ def podman() -> Iterator[Podman]:
     """
     if missing := [program for program in ("podman", "runc", "catatonit") if shutil.which(program) is None]:
         raise Missing(f"not installed: {', '.join(missing)}")
-    # Podman wants a short path for what runs.
+    # Podman needs a short path for its run folder.
     with TemporaryDirectory(prefix="alipes-") as name:
         folder = Path(name)
         (folder / "storage.conf").write_text(

@@ -1,4 +1,4 @@
-"""Ports for programs that have to be told theirs, and for addresses where nobody is."""
+"""Ports for programs that cannot choose their own, and addresses without a listener."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 _LOWEST = 10_000
-# What the system gives to whoever asks for any port. Every connection has one of these too, so that in a while without
-# anybody's doing somebody is at each.
+# The system takes ports from this range where a program names none. Each connection has one of them too, so that any of
+# them may be in use at any time.
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _HIGHEST_AT_LEAST = 30_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of this machine at which nobody listens, each another one; the system gives none of them to others."""
+    """Different ports of this machine without a listener; the system assigns none of them by itself."""
     found: list[int] = []
     first_dynamic = int(_RANGE.read_text().split()[0])
     with ExitStack() as held:
@@ -30,7 +30,7 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
-def nobody() -> str:
-    """An address, `host:port`, at which nobody listens."""
+def unused_address() -> str:
+    """An address, `host:port`, without a listener."""
     (port,) = free_ports(1)
     return f"127.0.0.1:{port}"

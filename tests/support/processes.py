@@ -29,7 +29,7 @@ def is_worker(process: psutil.Process) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended. One that nobody has waited for yet has."""
+    """Whether a process has ended; a zombie has."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -52,7 +52,7 @@ def memory_files(pid: int) -> list[str]:
 
 
 def descriptors(pid: int) -> dict[int, str]:
-    """What each open descriptor of a process is."""
+    """The target of each open descriptor of a process."""
     return {int(entry.name): _target(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()}
 
 
@@ -64,14 +64,14 @@ def _target(descriptor: Path) -> str:
 
 
 def shared_memory_files() -> set[str]:
-    """What stands in /dev/shm, without what a real Triton has there, whose regions stay when it is killed."""
+    """The files in /dev/shm, without those of a real Triton, whose regions stay when it is killed."""
     return {entry.name for entry in Path("/dev/shm").iterdir() if not entry.name.startswith(_TRITONS_REGIONS)}
 
 
 def assert_none_stays(before: set[str]) -> None:
-    """Nothing that came into /dev/shm since stays there. For when the server is gone.
+    """Asserts that no file which was created in /dev/shm since is left there, once the server is gone.
 
-    The tests that run beside this one have files there too, and have them open; what a server leaves behind nobody has.
+    Tests that run beside this one have files there too, but open ones; no process has those open that a server leaves.
     """
     came = shared_memory_files() - before
     until(lambda: not came & shared_memory_files() - _shared_memory_in_use(), f"left in /dev/shm: {sorted(came)}")

@@ -53,7 +53,7 @@ class TritonPythonModel:
         return [answer(Y=given(request)) for request in requests]
 """
 
-# Says in which process it runs.
+# Gives the number of its process.
 WHO = """
 class TritonPythonModel:
     def execute(self, requests):

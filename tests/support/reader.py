@@ -46,7 +46,7 @@ class Reader:
         self._servers: list[ServerProcess] = []
         # `alipes` and `python` are those of the environment under test.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        # What the `make` around the tests was told is not for the `make` of a page.
+        # The variables of the `make` around the tests are not for the `make` of a page.
         self._environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"} | {"PATH": path}
 
     def __enter__(self) -> Self:
@@ -59,10 +59,10 @@ class Reader:
             server.kill()
 
     def follow(self, block: Block) -> None:
-        """Does what the block says.
+        """Runs the block.
 
         Raises:
-            AssertionError: If it does not work as the page says.
+            AssertionError: If it does not work as the page shows.
         """
         argument, needs, package = block.argument.rpartition("needs ")
         if needs and importlib.util.find_spec(package) is None:

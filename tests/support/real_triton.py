@@ -16,7 +16,7 @@ from support.ports import free_ports
 
 _ROOT = Path(__file__).parents[2]
 _SERVER = "lib/python3.*/site-packages/pytriton/tritonserver/bin/tritonserver"
-# The bench has one too, and a path may be said.
+# The bench has one too, and the environment may name a path.
 _PLACES = [_ROOT / "tests" / ".envs" / "triton", _ROOT / "bench" / ".envs" / "triton"]
 ENVIRONMENT = Path(
     os.environ.get("ALIPES_TRITON_ENV") or next((one for one in _PLACES if [*one.glob(_SERVER)]), _PLACES[0])
@@ -62,7 +62,7 @@ class RealTriton:
                 )
             if self._wait():
                 return
-            if attempt == _ATTEMPTS:  # the ports may have been taken meanwhile; hardly three times
+            if attempt == _ATTEMPTS:  # another program may have used the ports meanwhile; hardly three times
                 raise RuntimeError(self._log.read_text(errors="replace")[-4000:])
 
     @property
@@ -82,7 +82,7 @@ class RealTriton:
         self.stop()
 
     def stop(self) -> None:
-        """Ends it, and what it has started."""
+        """Ends it, with the processes that it has started."""
         self.process.terminate()
         try:
             self.process.wait(_TIMEOUT_S)
@@ -99,7 +99,7 @@ class RealTriton:
         ]
 
     def _wait(self) -> bool:
-        """Whether it became ready; it has no other way to say so than to be asked."""
+        """Whether it became ready, which only polling shows."""
         deadline_s = time.monotonic() + _TIMEOUT_S
         while time.monotonic() < deadline_s and self.process.poll() is None:
             try:

@@ -27,7 +27,7 @@ class SharedObject:
     """An object of shared memory, removed at the end of the context."""
 
     def __init__(self, byte_size: int) -> None:
-        """An object full of zeroes, under a key that nobody else uses."""
+        """An object full of zeroes, under a key of its own."""
         self.key = f"/alipes_test_{os.getpid()}_{next(_COUNT)}"
         self.byte_size = byte_size
         self._path = _FOLDER / self.key.lstrip("/")
@@ -109,7 +109,7 @@ class RegionClient:
         return [region["name"] for region in self._client.get_system_shared_memory_status()]
 
     def place(self, name: str, array: np.ndarray[Any, Any], region: str, offset: int = 0) -> Any:
-        """An input that lies in a region; the array says its datatype, shape and size."""
+        """An input that lies in a region, with the datatype, shape and size of the array."""
         made = self.module.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
         made.set_shared_memory(region, array.nbytes, offset)
         return made

@@ -1,4 +1,4 @@
-"""A gRPC server whose every answer a test decides: for what a good server does not do, such as answer out of order."""
+"""A gRPC server whose every answer a test decides: it can misbehave, for example answer out of order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 Script = Callable[[Iterator[Any]], Iterator[Any]]
-"""What is done with the requests of a stream: gives responses, or raises to break the stream."""
+"""Maps the requests of a stream to responses, or raises to break the stream."""
 
 
 class ScriptedServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""A well-behaved client that works on while others misbehave, and notices what it costs.
+"""A well-behaved client that works on while others misbehave, and measures how much slower it becomes.
 
 It is a process of its own, so that it measures the server and not the interpreter of the test.
 """
@@ -22,16 +22,16 @@ import tritonclient.grpc as grpc_client
 BODY: Final = json.dumps({"inputs": [{"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}]})
 INFER: Final = "/v2/models/double/infer"
 
-# A process that was given no time at all for longer than this tells nothing of the server: that time does not count.
+# A time in which this process was not scheduled for longer than this does not count: it is not the server's.
 _STANDSTILL_S: Final = 0.1
 
-# A pause between two requests: a steady_client asks often, and leaves the machine to the others.
+# A pause between two requests: the client asks often, and leaves the machine to the others.
 _PAUSE_S: Final = 0.002
 _TIMEOUT_S: Final = 60.0
 
-# Latencies below this say nothing: an attacker takes a core and the server another, so on a machine of two cores, where
-# other tests run as well, who answers and who asks wait for some dozen turns of the scheduler, of several milliseconds
-# each. An attack that works takes seconds.
+# Latencies below this are noise: an attacker takes a core and the server another, so on a machine of two cores, where
+# other tests run as well, server and client wait for some dozen time slices of several milliseconds each. An attack
+# that works takes seconds.
 NOISE_S: Final = 1.0
 
 
@@ -56,10 +56,10 @@ class SteadyClient:
             assert self._process.returncode == 0, "the steady client got a wrong answer, see its output"
 
     def latencies_s(self, at_least: int) -> list[float]:
-        """How long each request took since this was asked last, in seconds, once there are so many.
+        """The latencies since the last call, in seconds, once there are at least this many.
 
         Raises:
-            AssertionError: If one was not answered as it should be, or there are not so many in a minute.
+            AssertionError: If an answer was wrong, or there are fewer after a minute.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -75,7 +75,7 @@ def p99_s(latencies_s: list[float]) -> float:
 
 
 class _Work:
-    """What the process does."""
+    """The work of the process."""
 
     def __init__(self, http_address: str, grpc_address: str) -> None:
         self._http, self._grpc = http_address, grpc_address
@@ -87,7 +87,7 @@ class _Work:
         self._stood_s = 0.0
 
     def run(self) -> int:
-        """Tells what it has seen as often as it is asked, and ends with its input."""
+        """Prints the latencies once for each line of its input, and ends with the input."""
         works = (self._over_http, self._over_grpc, self._look)
         threads = [threading.Thread(target=self._run, args=(work,)) for work in works]
         for thread in threads:
@@ -132,14 +132,14 @@ class _Work:
             self._stop.wait(_PAUSE_S)
 
     def _stood_by_now_s(self) -> float:
-        """How long this process has stood still; what was missed meanwhile is known once it has been looked twice."""
+        """How long this process has stood still; two more looks make sure that the last standstill is counted."""
         with self._changed:
             enough = self._looks + 2
             self._changed.wait_for(lambda: self._looks >= enough or self._stop.is_set(), _TIMEOUT_S)
             return self._stood_s
 
     def _look(self) -> None:
-        """Keeps account of how long this process has stood still."""
+        """Adds up how long this process has stood still."""
         last_s = time.monotonic()
         while not self._stop.wait(_PAUSE_S):
             now_s = time.monotonic()

@@ -18,12 +18,12 @@ _METHOD = "/inference.GRPCInferenceService/ModelStreamInfer"
 # Longer than any answer takes on a busy machine, shorter than the test's own limit.
 _TIMEOUT_S = 100.0
 
-# What tells a final response from those before it.
+# The parameter that marks a final response.
 _FINAL = "triton_final_response"
 
 
 class Stream:
-    """One `ModelStreamInfer`. A context manager: leaving it cancels what is left."""
+    """One `ModelStreamInfer`. A context manager: leaving it cancels the call."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._channel = grpc.insecure_channel(server.grpc, [("grpc.max_receive_message_length", -1)])
@@ -53,7 +53,7 @@ class Stream:
         self._requests.put(message)
 
     def half_close(self) -> None:
-        """Says that no further requests come."""
+        """Ends the requests; responses may still come."""
         self._requests.put(None)
 
     def cancel(self) -> None:

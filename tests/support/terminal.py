@@ -81,12 +81,12 @@ class TerminalScript:
         return self._printed.read().decode()
 
     def _read(self, deadline: float) -> bool:
-        """Takes what there is; whether there may be more."""
+        """Reads what is there; returns whether there may be more."""
         ready, _, _ = select.select([self._ours], [], [], max(0.0, deadline - time.monotonic()))
         assert ready, f"nothing more came in time; until then:\n{self.text}"
         try:
             came = os.read(self._ours, 4096)
-        except OSError:  # nobody has the other end any more
+        except OSError:  # the other end is closed
             return False
         self.shown += came
         return bool(came)

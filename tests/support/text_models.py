@@ -21,7 +21,7 @@ instance_group [{{ count: 1 kind: KIND_CPU }}]
 {more}
 """
 
-# In front of every model's code. `text` reads what was asked; `good` makes an answer.
+# In front of every model's code. `text` reads the request; `good` makes an answer.
 _PRELUDE = """
 import asyncio, gc, json, os, queue, threading
 import numpy as np

@@ -45,7 +45,7 @@ def _is_complete(path: Path) -> bool:
 
 
 def heads(documents: Documents) -> Documents:
-    """Who was asked, of each record."""
+    """The head of each record, which names the model."""
     return [one for one in documents if "model_name" in one]
 
 
@@ -64,7 +64,7 @@ class Trace:
 
     @property
     def times(self) -> dict[str, int]:
-        """Nanoseconds of each part that both of its moments are known of."""
+        """Nanoseconds of each part whose two moments are both known."""
         ends = {name: (self.moments.get(begin), self.moments.get(end)) for name, (begin, end) in _TIMES.items()}
         return {name: end - begin for name, (begin, end) in ends.items() if begin is not None and end is not None}
 
@@ -73,8 +73,8 @@ def summarize(documents: Documents) -> list[Trace]:
     """The requests of a file, checked by the rules that a summary relies on.
 
     Every element has the number of its record, and is a head, a list of timestamps or an activity. A record has one
-    head, which comes first and names model and version; no moment is told twice; times are not negative, and parts are
-    no longer than what they are parts of. The request that led to another stands in the file, and lasts as long.
+    head, which comes first and names model and version; no moment appears twice; times are not negative, and parts are
+    no longer than their whole. The request that led to another is in the file, and lasts at least as long.
     """
     # By when they began: their records may be complete in another order.
     numbers = sorted({one["id"] for one in documents})

@@ -1,4 +1,4 @@
-"""The system calls that move bytes, with their bytes: who made them, and to or from what."""
+"""The system calls that move bytes, with their bytes, their process and their target."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Call:
 
     Attributes:
         process: Which of the traced processes made it.
-        name: What was called.
-        target: What its first argument is, as in ``<TCP:[127.0.0.1:8000->127.0.0.1:40000]>``.
+        name: Its name.
+        target: The meaning of its first argument, as in ``<TCP:[127.0.0.1:8000->127.0.0.1:40000]>``.
         text: All of it, bytes included.
     """
 
@@ -92,7 +92,7 @@ class Tracer:
             self._strace.stderr.close()
 
     def calls(self) -> list[Call]:
-        """Everything seen; to be asked once tracing has ended. Threads that began meanwhile count as process 0."""
+        """All calls, once tracing has ended. Threads that began meanwhile count as process 0."""
         found = []
         # Where another thread called in the middle of a call, its end stands on a line of its own, without its target.
         begun: dict[str, str] = {}

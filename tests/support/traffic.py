@@ -1,4 +1,4 @@
-"""Callers that ask one model again and again, and keep what came of it."""
+"""Callers that send requests to one model again and again, and record the answers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Traffic:
 
     Attributes:
         by_caller: The answers of each connection, in order.
-        failures: Whatever was no answer.
+        failures: Errors in place of answers.
     """
 
     def __init__(self, server: ServerProcess, model: str, callers: int = 4) -> None:
-        """Asks nothing yet."""
+        """Sends nothing yet."""
         self.by_caller: list[list[float]] = [[] for _ in range(callers)]
         self.failures: list[str] = []
         self._server = server

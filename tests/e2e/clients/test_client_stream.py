@@ -15,7 +15,7 @@ import pytest
 from alipes._core import ClientStream
 from alipes.errors import TransportError
 from support.models import add_model, times
-from support.ports import nobody
+from support.ports import unused_address
 from support.python_models import DECOUPLED, REPORTS, add_python_model
 from support.server import TIMEOUT_S, ServerProcess
 
@@ -228,7 +228,7 @@ def test_a_server_that_dies_ends_the_stream_with_a_status(repository: Path, serv
 
 
 def test_an_address_without_a_server_is_a_transport_error() -> None:
-    address = nobody()
+    address = unused_address()
     with pytest.raises(TransportError, match=address):
         ClientStream(address)
     with pytest.raises(TransportError, match="expected host:port"):

@@ -16,7 +16,7 @@ from alipes.client import AsyncClient, Client, Retry
 from alipes.errors import DeadlineExceeded, InvalidArgument, NotFound, NotReady, TransportError
 from alipes.types import ModelState
 from support.models import add_model, counts_up, times
-from support.ports import nobody
+from support.ports import unused_address
 from support.python_models import add_python_model
 from support.server import TIMEOUT_S, ServerProcess
 from support.switch import Switch
@@ -338,7 +338,7 @@ def test_a_client_goes_on_with_a_restarted_server(repository: Path, serve: Serve
 
 
 def test_an_unused_address_is_an_unreached_transport_error() -> None:
-    address = nobody()
+    address = unused_address()
     for wire in ("grpc", "http"):
         client = Client(f"{wire}://{address}", retry=Retry(times=0))
         assert not client.is_live()

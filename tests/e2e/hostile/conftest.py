@@ -13,10 +13,10 @@ from support.server import ServerProcess
 from support.steady_client import NOISE_S, SteadyClient, p99_s
 from support.waiting import until
 
-# What a server may hold on to after an attack, in bytes: buffers of the allocator, not of connections.
+# Growth of a server's memory that is allowed after an attack: buffers of the allocator, not of connections.
 MAX_GROWTH_BYTES = 48 << 20
 
-# Longer than a busy machine keeps a client from sending what it has begun to send.
+# Long enough for a well-behaved client on a busy machine to finish what it has begun to send.
 SHORT_TIMEOUTS = (
     "--header-timeout-secs=4",
     "--stall-timeout-secs=4",
@@ -37,14 +37,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[...,
 
 @pytest.fixture(scope="module")
 def companion(server: ServerProcess) -> Iterator[SteadyClient]:
-    """Asks the server as long as the tests of a module last."""
+    """Sends requests to the server as long as the tests of a module last."""
     with SteadyClient(server.http, server.grpc) as steady_client:
         yield steady_client
 
 
 @pytest.fixture
 def steady_client(server: ServerProcess, companion: SteadyClient) -> Iterator[None]:
-    """Is answered well before, during and after what a test does; then the server is as it was."""
+    """Asserts that a test slows no other client down, and leaves neither connections nor memory behind."""
     process = psutil.Process(server.process.pid)
     companion.latencies_s(at_least=0)
     quiet_s = p99_s(companion.latencies_s(at_least=200))
@@ -58,7 +58,7 @@ def steady_client(server: ServerProcess, companion: SteadyClient) -> Iterator[No
 
 
 def _warm_up(server: ServerProcess) -> None:
-    """Has the server set aside what its models need when several clients ask at once, and read what they asked for."""
+    """Makes the server allocate the memory that its models need when several clients send requests at once."""
     tensor = http_client.InferInput("X", [4, 1 << 18], "FP32")
     tensor.set_data_from_numpy(np.ones((4, 1 << 18), np.float32))
     with http_client.InferenceServerClient(server.http, concurrency=8, network_timeout=60.0) as client:

@@ -20,7 +20,7 @@ def models(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
-    """Who issues certificates."""
+    """An authority that issues certificates."""
     folder = tmp_path / "certificates"
     folder.mkdir()
     return Authority(folder)

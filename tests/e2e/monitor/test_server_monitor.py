@@ -19,7 +19,7 @@ from alipes.serve import Instance, serve
 from support.containers import LOOPBACK
 from support.fake_monitored import FakeMonitored, counters
 from support.models import add_model, times
-from support.ports import nobody
+from support.ports import unused_address
 from support.processes import is_gone
 from support.waiting import TIMEOUT_S, until
 
@@ -105,7 +105,7 @@ def test_a_version_or_a_model_that_is_not_served_is_a_value_error(instance: Inst
 
 
 def test_a_server_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
-    port = int(nobody().rpartition(":")[2])
+    port = int(unused_address().rpartition(":")[2])
     with pytest.raises(TransportError, match="does not answer"):
         watch("m", "127.0.0.1", tmp_path / "stats.csv", http_port=port, grpc_port=port)
 

@@ -36,6 +36,6 @@ def client(request: pytest.FixtureRequest, server: ServerProcess) -> Iterator[Re
     made = RegionClient(request.param, server)
     yield made
     made.unregister()
-    # Who brought a request for a worker may still hold its region when the answer has come.
+    # The thread that carried a request to a worker may still hold its region when the answer has come.
     until(lambda: made.regions() == [], "a region is still held")
     made.close()

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from alipes import streaming
 from alipes.errors import InvalidArgument, NotFound, TransportError, Unsupported
-from support.ports import nobody
+from support.ports import unused_address
 from support.sequences import Refused, Samples, SequenceStream, add_chain, add_streaming, halves, means, windows
 from support.server import ServerProcess
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_moved_is_an_error(server: ServerProcess) -> None:
     with pytest.raises(NotFound, match="unknown model: 'nowhere'"):
         streaming.take_states(server.http, "nowhere", 31)
     with pytest.raises(TransportError, match="cannot ask the server at"):
-        streaming.take_states(nobody(), "chain", 31)
+        streaming.take_states(unused_address(), "chain", 31)
 
 
 def test_a_state_is_a_header_and_the_numbers_of_each_channel(server: ServerProcess) -> None:

@@ -21,7 +21,7 @@ from support.endpoints import ENDPOINTS, Endpoint, GrpcEndpoint, Refusal, tensor
 from support.server import ServerProcess
 from support.streams import Stream
 
-# One request in so many harms its model.
+# One request in this many harms its model.
 _POISON_EVERY = 60
 _LONGEST_PAUSE_S = 0.004
 _FLOOD = 150

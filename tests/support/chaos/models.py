@@ -18,7 +18,7 @@ POISONS: Final = (EXITS, CRASHES, RAISES, HANGS)
 # Models that answer with twice the numbers, by unary calls.
 UNARY: Final = ("plain", "batching", "caller")
 STREAM: Final = "stream"
-# Asked by `caller` alone.
+# Only `caller` sends requests to it.
 CALLEE: Final = "callee"
 # Runs in the server's own process: whatever happens to workers, it answers.
 NATIVE: Final = "native"

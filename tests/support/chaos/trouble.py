@@ -1,4 +1,4 @@
-"""What is done to the workers: killed, stopped, starved of processor time, flooded."""
+"""Trouble for the workers: they are killed, stopped, starved of processor time, flooded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STOPS_S = (0.05, 0.5, 2.5)
 _PAUSES_S = (0.05, 0.6)
 _STARVED_S = 1.0
 
-# Keeps a core busy for a while, beside whatever else wants it.
+# Keeps a core busy for a while, so that other processes get less of it.
 _SPIN = f"import time\nend = time.monotonic() + {_STARVED_S}\nwhile time.monotonic() < end: pass"
 
 

@@ -1,4 +1,4 @@
-"""Configurations to start from, and what a small model file says of itself."""
+"""Configurations to start from, and the signature of a small model file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def config() -> Any:
 
 @pytest.fixture
 def options() -> ServerOptions:
-    """The server's options where nothing is said but the repository."""
+    """The server's options where only the repository is set."""
     return parse_flags(["models"], {})
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder of model `m` with version 1; the model file is empty, what it says is `SIGNATURE`."""
+    """The folder of model `m` with version 1; the model file is empty, and `SIGNATURE` stands for its tensors."""
     made = tmp_path / "m"
     (made / "1").mkdir(parents=True)
     (made / "1" / "model.onnx").write_bytes(b"")

@@ -12,7 +12,7 @@ from alipes.worker.current import current
 
 
 class Link:
-    """Keeps what it is told; answers calls from `answers`, where an exception is raised."""
+    """Records calls and log lines; answers calls from `answers`, where a text is raised as an exception."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
