@@ -108,7 +108,7 @@ class RepositoryError(AlipesError):
 
 
 class RepositoryUseError(RepositoryError, ValueError):
-    """A repository is asked for what it cannot do: a name is taken or unknown, or somebody else was quicker."""
+    """A call that a repository cannot fulfil: a name is in use or unknown, or another process was quicker."""
 
 
 class ExportError(AlipesError, ValueError):
@@ -283,7 +283,7 @@ class TooLarge(InferError):
 
 
 class AlreadyExists(InferError):
-    """The shared-memory region or model name is taken."""
+    """The shared-memory region or model name is in use."""
 
     code = "AlreadyExists"
 

@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use, so that whoever imports it pays for what it uses alone."""
+"""Names of a package that are imported on first use, so that an importer pays only for the names that it uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], obje
         homes: The module that defines each public name.
 
     Returns:
-        What imports a name and keeps it; what lists the names, those included that nobody has used yet.
+        A function that imports a name and stores it; one that lists all names, imported or not.
     """
 
     def find(name: str) -> object:

@@ -22,7 +22,7 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
     }
 )
 
-# Names that Triton users know and that this release cannot run: told apart from a misspelt name.
+# Names that Triton users know and that this release cannot run: they are no misspelt names.
 NOT_OFFERED = frozenset(("dali", "fil", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
 
 

@@ -1,4 +1,4 @@
-"""Where a server is and how it is asked, out of the address that a user writes."""
+"""The address of an endpoint: host, port, protocol and encryption, read from the text that a user writes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _SCHEMES: Final[dict[str, tuple[Wire, bool]]] = {
     "http": ("http", False),
     "https": ("http", True),
 }
-"""Scheme -> how the server is asked, and whether the connection is encrypted."""
+"""Scheme -> protocol, and whether the connection is encrypted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A door of a server.
+    """An endpoint of a server.
 
     Attributes:
-        wire: How it is asked.
+        wire: Its protocol.
         address: `host:port` or `unix:path`; over HTTP perhaps with a path behind the port.
         tls: What is known of encryption; `None` where connections are plain.
     """

@@ -10,7 +10,7 @@ __all__ = ["_check_ready"]
 
 
 class _Server(Protocol):
-    """What is asked: `client.client`, or a client of `tritonclient`."""
+    """The client to use: `client.client`, or a client of `tritonclient`."""
 
     def is_model_ready(self, model_name: str, model_version: str) -> bool:
         """Whether a version can answer."""

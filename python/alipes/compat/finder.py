@@ -1,4 +1,4 @@
-"""Imports of other toolkits' names, answered last: whoever has such a package installed keeps it."""
+"""Imports of other toolkits' names, answered last: an installed package of that name comes first."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AliasModule(ModuleType):
 
 
 class AliasFinder(MetaPathFinder, Loader):
-    """Finds and loads the modules of a table, and nothing below a package that somebody else has brought."""
+    """Finds and loads the modules of a table, and nothing below an installed package of that name."""
 
     def __init__(self, modules: Mapping[str, Row], roots: Collection[str]) -> None:
         """Takes the table, and the packages that its modules are in."""

@@ -1,7 +1,7 @@
 """Answers to the import names of hermes, once called gravswell, in scripts that are to run unchanged.
 
 `import alipes.compat.hermes` at a script's top does it, or `python -m alipes.compat hermes script.py` for one that
-nobody may touch. It is asked for, never done by itself; and a hermes that is installed stays what it is, whether it was
+must not be changed. It happens only on request; and a hermes that is installed stays what it is, whether it was
 installed before or after.
 """
 

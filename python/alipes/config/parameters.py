@@ -55,7 +55,7 @@ PARAMETERS: Final[tuple[Parameter, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class EngineParameters:
-    """What a model's parameters tell ONNX Runtime.
+    """The options of ONNX Runtime in a model's parameters.
 
     Attributes:
         intra_op_threads: Threads within an operator; 0 where the default is wanted.

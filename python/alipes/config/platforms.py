@@ -90,7 +90,7 @@ def _row_of(config: ModelConfig, folder: Path) -> Platform | None:
         rows = [row for row in PLATFORMS if row.filename == filename]
     else:
         rows = [row for row in PLATFORMS if row.filename in files]
-    # Two backends have two rows: platform and file tell them apart.
+    # Two backends have two rows: platform and file distinguish them.
     names = {filename} if filename else files
     fitting = [row for row in rows if platform in ("", row.platform) and row.filename in names]
     return next(iter(fitting or rows), None)

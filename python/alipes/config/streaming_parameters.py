@@ -1,6 +1,6 @@
 """The tables of `parameters` that a snapshotter or an averager may carry: their sizes, in samples.
 
-The tensors say the same where they are listed; then parameters are needed for what no tensor tells alone.
+Listed tensors fix most of these values; then parameters are needed only for values that follow from no tensor.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def unknown_families(config: ModelConfig) -> list[str]:
 
 
 def missing_servants(config: ModelConfig, options: ServerOptions) -> list[str]:
-    """One notice for each thing that a model wants of the server and the server was not told to do."""
+    """One notice for each feature that a model needs and that the server's flags leave off."""
     notices = []
     if config.response_cache.enable and not options.response_cache_bytes:
         notices.append(

@@ -83,7 +83,7 @@ def read_worker_parameters(parameters: Mapping[str, str], name: str, options: Wo
     Args:
         parameters: Key to text, as in the configuration. Keys that are not in the table are the model's own.
         name: The model's name, for messages.
-        options: What holds where a parameter is not given.
+        options: The defaults of absent parameters.
 
     Raises:
         ConfigError: If the value of a known key cannot be read.

@@ -24,7 +24,7 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Watches until told to stop; returns 1 if that failed, after saying why."""
+    """Watches until it is stopped; prints the reason and returns 1 if that failed."""
     try:
         _watch(json.loads(sys.stdin.readline()))
     except Exception as error:

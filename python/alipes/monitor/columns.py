@@ -18,7 +18,7 @@ class Column:
     Attributes:
         name: Its name in the header.
         metric: The metric that it comes from; empty for what is no metric.
-        kind: `sum` counts what came since the row before; `now` is the value itself.
+        kind: `sum` is the increase since the row before; `now` is the value itself.
         of: Its subject: a `model`, a `gpu` (the mean over all), or the `machine`.
     """
 
@@ -58,7 +58,7 @@ EXTRAS: Final = {
 
 
 def chosen(columns: Sequence[str] | Literal["all"]) -> tuple[Column, ...]:
-    """The further columns that somebody asks for.
+    """The further columns that a caller chooses.
 
     Raises:
         MonitorError: If there is no such column.

@@ -1,4 +1,4 @@
-"""Reads what servers tell in Prometheus' text format: any order of labels, any way to write a number."""
+"""Reads metrics in Prometheus' text format: any order of labels, any way to write a number."""
 
 from __future__ import annotations
 

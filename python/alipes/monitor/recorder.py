@@ -38,7 +38,7 @@ class _Watched:
 class Recorder:
     """One record of several servers.
 
-    Each server is asked on a thread of its own, so that one which does not answer holds up none of the others.
+    Each server is polled on a thread of its own, so that one which does not answer holds up none of the others.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Recorder:
         with ThreadPoolExecutor(len(self._places)) as pool:
             pages = list(pool.map(_try, self._places))
         reported = {sample.name for found in pages if not isinstance(found, str) for sample in found}
-        # A column of GPUs is there only where somebody has one.
+        # A column of GPUs is there only where a server has one.
         self.columns = tuple(column for column in self._wanted if column.of != "gpu" or column.metric in reported)
         for place, found in zip(self._places, pages, strict=True):
             watched = _Watched(place, Ledger(place.ip, self._keys, self.columns))

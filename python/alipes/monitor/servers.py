@@ -18,7 +18,7 @@ __all__ = ["Place", "agreed", "involved", "page", "place"]
 
 TIMEOUT_S: Final = 5.0
 MAX_PAGE_BYTES: Final = 64 << 20
-"""More than ten thousand models tell; beyond it, whatever answers there is no server."""
+"""More than the metrics of ten thousand models; a larger page is not a server's."""
 
 LATEST: Final = -1
 
@@ -45,7 +45,7 @@ class Place:
 def place(
     ip: str, http_port: int = 8000, metrics_port: int = 8002, grpc_port: int = 8001, tls: Tls | None = None
 ) -> Place:
-    """Where a server is that somebody calls by a name or an address, or by one with the port of its metrics."""
+    """The endpoints of a server, from its name or address, with or without the port of its metrics."""
     host, colon, port = ip.rpartition(":")
     if not (colon and port.isdecimal() and (":" not in host or host.endswith("]"))):
         host, port = ip, str(metrics_port)
@@ -82,7 +82,7 @@ def _ask(where: Place, question: Callable[[Client], None]) -> None:
             try:
                 return question(client)
             except TlsError:
-                raise  # somebody answered, with a certificate that another door will not better
+                raise  # a server answered; the certificate of another endpoint is no better
             except (TransportError, DeadlineExceeded) as error:
                 silent.append(error)
             except InferError as error:

@@ -15,8 +15,8 @@ __all__ = ["Throttle"]
 class Throttle:
     """Gives a turn when it is time for one: `for _ in Throttle(rate)`, or `throttle()` in a `with` block.
 
-    Turns are counted from the first one, so that the rate is the wished one however long a turn takes to use. Who falls
-    behind catches up, though no more than `update_every` turns: what was missed longer ago is let go.
+    Turns are counted from the first one, so that the rate is the wished one however long a turn takes to use. A caller
+    that falls behind catches up on at most `update_every` turns: those missed longer ago are dropped.
     """
 
     def __init__(

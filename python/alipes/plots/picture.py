@@ -13,7 +13,7 @@ from alipes.errors import Unsupported
 __all__ = ["finish", "picture"]
 
 COLOURS: Final = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#666666")
-"""Told apart by most eyes, and on paper."""
+"""Colours that most eyes can distinguish, also on paper."""
 
 _INCHES: Final = (8.0, 4.0)
 _DOTS_AN_INCH: Final = 120

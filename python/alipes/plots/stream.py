@@ -1,4 +1,4 @@
-"""What a model said of a signal, against time."""
+"""A model's output for a signal, against time."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class ServerProcess:
         return self._running().wait()
 
     def log_tail(self) -> str:
-        """The last lines of what the server said."""
+        """The last lines of the server's output."""
         lines = self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(lines[-_TAIL_LINES:])
 

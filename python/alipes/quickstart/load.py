@@ -50,7 +50,7 @@ class LoadResult:
         return len(self.latencies_ns) / self.seconds
 
     def percentile_ms(self, percent: float) -> float:
-        """The latency that so many percent of the good answers kept; NaN without any."""
+        """The latency that this percentage of the good answers did not exceed; NaN without any."""
         import numpy as np
 
         return float(np.percentile(self.latencies_ns, percent)) / 1e6 if len(self.latencies_ns) else float("nan")

@@ -53,7 +53,7 @@ print(client.infer("{MODEL}", [scan]).as_numpy("{OUTPUT}").argmax())"""
 
 
 def by_hand() -> str:
-    """The commands that serve the model without the tour, and tell more."""
+    """The commands that serve the model without the tour, with a verbose log."""
     return f"{copy()}\n{serve(_FOLDER / 'models')} --log-verbose=1"
 
 

@@ -160,7 +160,7 @@ class Screen:
         self._console.print(f"\n[{style}]server stopped[/], exit status {status}")
 
     def failed(self, error: Exception, log_tail: str) -> None:
-        """What went wrong, what the server said, and what to do."""
+        """Shows the error, the end of the server's output, and the next step."""
         self._console.print(Text(f"quickstart failed: {error}", style="bold red"))
         if log_tail:
             self._console.print("the last lines of the server's log:", style="dim")

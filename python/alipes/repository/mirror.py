@@ -1,4 +1,4 @@
-"""A bucket's repository as a folder that models can be loaded from, brought up to date when somebody looks."""
+"""A bucket's repository as a folder that models can be loaded from, brought up to date at each look."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ __all__ = ["Mirror"]
 class Mirror:
     """A copy of a bucket below a folder for temporary files.
 
-    What has changed is told by the tokens of the objects, in one listing; only that is fetched, and each file is
-    replaced at once, so that what is loaded from the one before goes on. What an exporter is still uploading is
-    left out.
+    The tokens of the objects, in one listing, show what has changed; only that is fetched, and each file is replaced at
+    once, so that models loaded from the file before go on. Versions that an exporter is still uploading are left out.
     """
 
     def __init__(self, url: str) -> None:
@@ -91,7 +90,7 @@ class Mirror:
 
 
 def _visible(tokens: Mapping[str, str]) -> dict[str, str]:
-    """Without what is hidden, what leads elsewhere, and versions that somebody is uploading."""
+    """Without hidden files, paths that lead elsewhere, and versions that an exporter is uploading."""
     claimed = tuple(f"{path.replace(CLAIM, '', 1)}/" for path in tokens if path.rpartition("/")[2].startswith(CLAIM))
     found = {}
     for path, token in tokens.items():

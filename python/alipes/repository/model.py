@@ -131,7 +131,7 @@ class Model:
             NoExporter: If nothing here exports this kind of object to this platform.
             ExportError: If the export fails, or what was written gives other numbers than what it was made of.
             ConfigError: If a server would refuse the configuration.
-            RepositoryUseError: If somebody else has changed the model meanwhile in a way that does not fit.
+            RepositoryUseError: If another process has changed the model meanwhile in a way that does not fit.
         """
         from alipes.repository.export.find import find_exporter
         from alipes.repository.export.request import ExportRequest

@@ -180,7 +180,7 @@ class ModelConfig:
         """
         config = copy_config(self._proto)
         has_tensors = bool(config.input or config.output)
-        # Files tell nothing here: what is not exported yet has none.
+        # No path to look at: a model that is not exported yet has no files.
         complete_backend(config, Path("/"), config.name)
         normalize(config)
         check_poll(config, self._model.name, strict=has_tensors)
@@ -192,7 +192,7 @@ class ModelConfig:
 
         Raises:
             ConfigError: If a server would refuse it.
-            RepositoryUseError: If somebody else has changed the file since it was read; `reload` reads it again.
+            RepositoryUseError: If the file has been changed elsewhere since it was read; `reload` reads it again.
         """
         self.validate()
         store = self._model.fs
@@ -251,7 +251,7 @@ class ModelConfig:
         object.__setattr__(self, "_seen", seen)
 
     def _check_unchanged(self) -> str | None:
-        """Somebody else may have written the same, and nothing else. Returns what the file says."""
+        """Checks that the file is unchanged, or was changed to the same. Returns its text."""
         now = self._on_disk()
         if now is not None and now not in (self._seen, to_pbtxt(self._proto)):
             raise self._changed()
@@ -280,7 +280,7 @@ def _fields(config: Message) -> dict[str, Any]:
 def _parsed_file(model: Model, text: str) -> Message:
     path = Path(f"{model.name}/{CONFIG_FILE}")
     config = parse_pbtxt(text, path)
-    # Both may be left out of a file; the folder and the model's file tell them then.
+    # Both may be left out of a file; they follow from the folder and the model's file then.
     config.name = config.name or model.name
     if config.name != model.name:
         raise ConfigError(

@@ -173,7 +173,7 @@ class ModelRepository:
         return found
 
     def _platform_by_files(self, name: str) -> Platform | None:
-        """A server needs no configuration where the file in a version says it all; neither does a repository."""
+        """A version whose file declares everything needs no configuration, on a server and in a repository."""
         names = self.fs.list(name)
         for version in (one for one in names if one.isdigit()):
             files = self.fs.list(f"{name}/{version}")

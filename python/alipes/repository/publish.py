@@ -20,7 +20,7 @@ __all__ = ["publish_version"]
 _log = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 64
-"""How often somebody may be quicker before the export is refused: more than export one model at a time."""
+"""Attempts to publish before the export is refused: more than there are processes that export one model."""
 
 
 def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: int | None) -> int:
@@ -36,7 +36,7 @@ def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: i
         The number that it got.
 
     Raises:
-        RepositoryUseError: If somebody else has changed the configuration meanwhile.
+        RepositoryUseError: If the configuration has been changed elsewhere meanwhile.
     """
     store = model.fs
     current().step("publishing")
@@ -48,7 +48,7 @@ def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: i
             try:
                 _publish(model, config, prepared, number, existing)
             except PathExists:
-                # Where there are no locks, somebody may be quicker; or has been, and was killed.
+                # Where there are no locks, another process may be quicker, or may have been and was killed.
                 continue
             model.config._adopt(config._proto, config._seen)
             return number
@@ -56,7 +56,7 @@ def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: i
 
 
 def _merged(model: Model, draft: ModelConfig) -> ModelConfig:
-    """The configuration to write: the draft, or what somebody else wrote meanwhile where the draft changes nothing."""
+    """The configuration to write: the draft, or the newer file where the draft changes nothing."""
     now = draft._on_disk()
     if now is not None and now != draft._seen and draft._seen == to_pbtxt(draft._proto):
         fresh = draft._draft()

@@ -1,4 +1,4 @@
-"""What a model's folder looked like, so that a later look tells what has changed, and where.
+"""The state of a model's folder, so that a later look shows what has changed, and where.
 
 A stamp is made of names, sizes, times and file numbers; no file is opened. Copies that keep their times, links that
 point elsewhere and files that were taken away show as well as edits do.
@@ -91,7 +91,7 @@ def _look(path: Path) -> str:
         seen = path.stat()
     except OSError:  # gone since it was listed, or a link to nowhere
         return "?"
-    # A directory's size says how its names are kept, not what they are.
+    # A directory's size depends on how its names are stored, not on the names.
     size = 0 if stat.S_ISDIR(seen.st_mode) else seen.st_size
     return f"{seen.st_mtime_ns} {size} {seen.st_dev} {seen.st_ino}"
 

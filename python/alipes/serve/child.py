@@ -2,7 +2,7 @@
 
 `with PID` asks the kernel to end the command when its parent does: a script that is killed leaves no server behind.
 `apart LOG WORDS...` starts the command apart from everything, prints its process id and ends: a detached server belongs
-to nobody. The interpreter does this itself since code between fork and exec may not, in a process with threads.
+to no session. The interpreter does this itself since code between fork and exec may not, in a process with threads.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ __all__ = ["recipe", "serve"]
 
 _numbers = itertools.count(1)
 
-# Flags by which a server says less: its log may then lack the lines that tell of its endpoints.
+# Flags that shorten a server's log: it may then lack the lines that announce its endpoints.
 _QUIET = ("--log-info", "--log-file")
 
 
@@ -100,7 +100,7 @@ def recipe(
 
 
 def announced(plan: Recipe) -> Collection[EndpointName]:
-    """The endpoints of which a server's output will tell when they are open."""
+    """The endpoints that a server's output will announce when they are open."""
     if any(word.startswith(_QUIET) for word in plan.flags):
         return ()
     endpoints = requested_endpoints(plan.flags)

@@ -99,13 +99,13 @@ def launch(  # noqa: PLR0913, PLR0917  # the arguments of `serve`, behind the ha
         except BaseException as error:
             server.stop()
             if attempts < ATTEMPTS and isinstance(error, AlipesError) and in_use(log):
-                continue  # somebody was quicker than we at one of the ports
+                continue  # another process was quicker at one of the ports
             raise
         return server
 
 
 def attach(handle: str | os.PathLike[str]) -> Detached:
-    """The server that a handle tells of, whether it is ready, starting or has ended: see `status`.
+    """The server of a handle, whether it is ready, starting or has ended: see `status`.
 
     Raises:
         ServeError: If there is no such file, or it is no handle.
@@ -120,7 +120,7 @@ class _Source:
     def __init__(self, known: Handle, path: Path) -> None:
         self.endpoints: Endpoints = known.reachable()
         self.ports = {port for endpoint in self.endpoints.values() for port in (endpoint.requested, endpoint.port)}
-        # Whoever has the handle may stop the server.
+        # The owner of the handle may stop the server.
         self.port_mapping = PortMapping(
             next((endpoint.host for endpoint in self.endpoints.values()), ""), lambda: self.how() is None
         )

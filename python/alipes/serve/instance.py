@@ -1,4 +1,4 @@
-"""A server that runs for a script: where it is, whether it is ready, what it said."""
+"""A server that runs for a script: its endpoints, its state, its log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("alipes.serve")
 
 
 class Source(Protocol):
-    """Who holds the server's process for an instance."""
+    """The owner of the server's process for an instance."""
 
     endpoints: Endpoints
     ports: set[int]
@@ -60,7 +60,7 @@ class Instance:
 
         Args:
             name: Its name.
-            source: Who holds the process.
+            source: The owner of the process.
             log_path: Where its output is.
             announced: Endpoints of which its log will say when they are open.
         """

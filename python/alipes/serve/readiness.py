@@ -21,7 +21,7 @@ _LAST_WORDS: Final = 5
 _STARTED: Final = re.compile(rb"Started (HTTPService|GRPCInferenceService|Metrics Service) at ")
 _SERVICES: Final = {b"HTTPService": "http", b"GRPCInferenceService": "grpc", b"Metrics Service": "metrics"}
 
-# The lines about a model, likewise. One that failed stays with a reason, which the server's index tells.
+# The lines about a model, likewise. The server's index has the reason why a model failed.
 _LOADING: Final = re.compile(rb"\bloading: ([^\"\s]+):\d+|\b(?:successfully loaded|failed to load) '([^']+)'")
 _IN_USE: Final = re.compile(rb"already in use|Address already in use|Failed to bind", re.IGNORECASE)
 
@@ -84,7 +84,7 @@ def loading(log: Path) -> list[str]:
 
 
 def in_use(log: Path) -> bool:
-    """Whether the server whose log this is ended since somebody else has its port."""
+    """Whether the log ends because one of the server's ports is in use."""
     return _IN_USE.search(b"\n".join(_end(log).splitlines()[-_LAST_WORDS:])) is not None
 
 

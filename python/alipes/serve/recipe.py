@@ -121,7 +121,7 @@ def flags_of(endpoints: Endpoints) -> tuple[str, ...]:
 
 
 def repository_of(folder: str | os.PathLike[str]) -> str:
-    """The repository as the server is told: a folder by its whole path, a bucket by its address.
+    """The repository as an argument of the server: a folder by its whole path, a bucket by its address.
 
     Raises:
         ServeError: If the folder is not there.

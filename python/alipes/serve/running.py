@@ -64,7 +64,7 @@ class Apart:
     """A detached process: known by its id and its start time, since ids are reused."""
 
     def __init__(self, pid: int, started: int) -> None:
-        """Takes its id and its start as `started_at` told it."""
+        """Takes its id and its start, which `started_at` gives."""
         self._pid = pid
         self._started = started
 

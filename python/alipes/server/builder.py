@@ -66,7 +66,7 @@ class Loaded:
 
     Attributes:
         version: The version. Held here, it outlives its last request.
-        plan: What the data plane was told of it.
+        plan: Its specification for the data plane.
         source: All that it was built from.
         movable: What it can take over of a changed configuration, as it has it now.
     """

@@ -66,7 +66,7 @@ class Composition:
         return tuple(sorted(key for key, request in self._requests.items() if model in member_names(request.config)))
 
     def request(self, key: ModelKey) -> Request | None:
-        """What an ensemble was last asked for with; none of a model that is no ensemble."""
+        """The arguments of an ensemble's last load; none of a model that is no ensemble."""
         return self._requests.get(key)
 
     def is_under_way(self, key: ModelKey) -> bool:
@@ -79,12 +79,12 @@ class Composition:
         return member_names(request.config) if request is not None else ()
 
     def forget(self, key: ModelKey) -> None:
-        """The ensemble is not asked for any more, or is none."""
+        """Removes the request of an ensemble; does nothing for a model that is none."""
         if key in self._requests:
             self.restore(key, None)
 
     def restore(self, key: ModelKey, request: Request | None) -> None:
-        """The ensemble is what it was asked for as before, or none."""
+        """Sets the request of an ensemble to an earlier one; `None` removes it."""
         with self.lock:
             others = {other: ensemble for other, ensemble in self._requests.items() if other != key}
             self._requests = others if request is None else {**others, key: request}

@@ -129,7 +129,7 @@ class Index:
             return list(self._entries(self._listing.keys))
 
     def touched(self) -> list[IndexEntry]:
-        """Every model version that somebody tried to load, by name and version."""
+        """Every model version of which a load was tried, by name and version."""
         with self._lock:
             return list(self._entries(sorted({*self._models, *map(ModelKey, self._listing.duplicates)})))
 

@@ -59,7 +59,7 @@ class Lifecycle:
         self._locks = tuple(threading.Lock() for _ in range(LOCKS))
         # Those that were asked for by name, rather than as a part of an ensemble.
         self._requested: set[ModelKey] = set()
-        # What failed as it was then: it is not worth another attempt until it changes, or somebody asks for it.
+        # Models that failed, with their files then: no further attempt until they change, or a request names them.
         self._failed: dict[ModelKey, tuple[Origin, LoadFailed]] = {}
         # Ensembles that wait until what they may be made of is loaded, with what was read of them.
         self._put_off: dict[ModelKey, Request] = {}
@@ -208,7 +208,7 @@ class Lifecycle:
         self, folder: ModelFolder, override: Override | None, *, retry: bool, compose: bool = True
     ) -> LoadFailed | None:
         read = self._put_off.pop(folder.key, None)
-        if retry or override is not None:  # somebody wants it as it is now
+        if retry or override is not None:  # a request wants it as it is now
             read = None
         # Looked at before anything is read: what changes meanwhile shows as a change.
         origin = read.origin if read is not None else Origin(folder.path, folder.stamp())

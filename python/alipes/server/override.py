@@ -170,7 +170,7 @@ def _sweep() -> None:
             if home.lstat().st_uid != os.getuid():
                 continue
             lock = os.open(home / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:  # just being made, or somebody else's
+        except OSError:  # just being made, or another user's
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

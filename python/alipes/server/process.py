@@ -37,7 +37,7 @@ def run(options: ServerOptions) -> int:
         log.warning("%s", notice)
     with Wakeup() as wakeup:
         try:
-            server = Server(options)  # binds: a port in use is said before any model is loaded
+            server = Server(options)  # binds: a port in use is an error before any model is loaded
         except AlipesError as error:
             return _refuse(str(error))
         return _serve(server, wakeup, options.exit_timeout_s)

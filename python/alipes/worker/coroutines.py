@@ -18,7 +18,7 @@ class Coroutines:
     """The event loop of a model.
 
     It runs on the thread that waits for a coroutine: 18 µs for one that does nothing, where a thread of its own takes
-    116 µs (two cores, Python 3.11). Once a model leaves tasks behind, or has coroutines that nobody waits for, the loop
+    116 µs (two cores, Python 3.11). Once a model leaves tasks behind, or has coroutines without a waiter, the loop
     moves to a thread of its own for good, so that they go on between executions.
     """
 

@@ -17,7 +17,7 @@ class Current:
     """What is known of this process's model.
 
     Attributes:
-        link: How the server is reached; ``None`` while a model is only asked for its configuration.
+        link: The link to the server; ``None`` while a model only completes its configuration.
         version_directory: The folder of the model's version.
     """
 
@@ -32,7 +32,7 @@ def ask(name: str, question: Mapping[str, object], failure: str) -> dict[str, An
     """Asks the server something and waits for the answer.
 
     Args:
-        name: What is asked, such as ``model.ready``.
+        name: The name of the call, such as ``model.ready``.
         question: Its details.
         failure: What stands in front of the server's refusal.
 

@@ -1,4 +1,4 @@
-"""What is said of an exception: its type, its message and the way to it, in the form that Triton's users know.
+"""The text of an exception: its type, its message and its frames, in the form that Triton's users know.
 
 The form is pybind11's: ``<type>: <message>``, an empty line, ``At:``, then one line a frame, the innermost first::
 
@@ -17,7 +17,7 @@ from typing import Final
 
 __all__ = ["MOST_FRAMES", "describe", "forget"]
 
-# Frames that are told, half from either end: endless recursion has a thousand, and gRPC carries errors in headers.
+# Frames in an error, half from either end: endless recursion has a thousand, and gRPC carries errors in headers.
 MOST_FRAMES: Final = 40
 
 # Frames of these are how the model was called, not what it did. They are left out where they come first.
@@ -32,7 +32,7 @@ def describe(error: BaseException) -> str:
         text = f"{type(error).__name__}: {_message(error)}"
         places = _places(error)
         return f"{text}\n\nAt:\n{''.join(places)}" if places else text
-    except MemoryError:  # the one that is told of, or the next
+    except MemoryError:  # the error itself, or one of its description
         return type(error).__name__
 
 

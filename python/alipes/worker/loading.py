@@ -76,6 +76,6 @@ def start_model(model_class: Any, file: Path, arguments: dict[str, str]) -> Any:
             model.initialize(arguments)
     except BaseException as error:
         raise LoadError(describe(error)) from error
-    if not callable(getattr(model, "execute", None)):  # asked now, since `initialize` may have set it
+    if not callable(getattr(model, "execute", None)):  # read now, since `initialize` may have set it
         raise LoadError(f"Python model file {file} does not implement `execute` method.")
     return model

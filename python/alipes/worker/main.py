@@ -64,7 +64,7 @@ def serve() -> int:
         executor.finish()
     except BaseException as error:
         link.log(_ERROR, setup.model_file, 0, f"finalize of model '{setup.model_name}' failed: {describe(error)}")
-    current.link = None  # what is deleted from here on need not be told: the server forgets all of this worker's
+    current.link = None  # deletions from here on need no report: the server forgets all of this worker's
     link.finalized()
     return leaving.now(0)
 
@@ -81,7 +81,7 @@ def complete(request: Path, result: Path) -> int:
 
 
 def _server() -> int | None:
-    """Process id of the server, where it said so. What the model starts has another parent and must not see it."""
+    """Process id of the server, where it was passed. Processes of the model have another parent and must not see it."""
     number = os.environ.pop(SERVER_PID, "")
     return int(number) if number.isdecimal() else None
 

@@ -1,4 +1,4 @@
-"""Whether the model says that it is ready: its `is_ready`, asked by the server through the link.
+"""Whether the model reports that it is ready: its `is_ready`, called by the server through the link.
 
 It runs on a thread of its own, beside `execute`: a model that has just begun a long execution is asked all the same,
 and does not look dead. One check runs at a time; the server joins concurrent probes.

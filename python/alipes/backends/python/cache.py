@@ -51,7 +51,7 @@ def unpacked(archive: Path, unpack: Callable[[Path, Path], None] = unpack) -> Pa
 
 
 def _home() -> Path:
-    """The folder of this user. Its name is no secret, so somebody else may have made it first."""
+    """The folder of this user. Its name is no secret, so another user may have created it first."""
     home = Path(tempfile.gettempdir()) / f"alipes-{os.getuid()}"
     for folder in (home, home / "environments"):
         folder.mkdir(mode=0o700, exist_ok=True)

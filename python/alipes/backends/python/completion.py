@@ -107,7 +107,7 @@ def _wait(process: subprocess.Popen[bytes], name: str, timeout_s: float) -> str:
 
 
 def _read(answer: bytes, end: str, name: str) -> dict[str, Any]:
-    """The configuration in an answer; an answer that cannot be read is told by how the process ended."""
+    """The configuration in an answer; the error for an unreadable answer describes how the process ended."""
     if len(answer) > MAX_COMPLETION_BYTES:
         raise _broken(name, f"answered more than {MAX_COMPLETION_BYTES} bytes")
     try:

@@ -93,7 +93,7 @@ def _of_folder(home: Path) -> Environment | None:
 
 
 def _of_interpreter(python: Path) -> Environment:
-    """An interpreter inside an environment brings the environment along; any other is taken alone."""
+    """An interpreter inside an environment brings the environment along; any other is used alone."""
     home = python.parent.parent
     of_home = _of_folder(home) if any((home / mark).exists() for mark in _HOMES) else None
     return Environment(python, of_home.variables if of_home is not None else {})

@@ -53,7 +53,7 @@ def _read(completed: dict[str, Any], name: str) -> ModelConfig:
 
 
 def _take_scheduler(config: ModelConfig, returned: ModelConfig) -> None:
-    """The scheduler that was chosen stays as it was; a first one is taken over."""
+    """Keeps the scheduler of the configuration; uses the model's where there is none."""
     current, chosen = config.WhichOneof(_SCHEDULER), returned.WhichOneof(_SCHEDULER)
     if current is None and chosen is not None:
         getattr(config, chosen).CopyFrom(getattr(returned, chosen))

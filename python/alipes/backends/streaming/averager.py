@@ -32,7 +32,7 @@ class AveragerBackend(StreamingBackend):
             config.output[0].data_type = config.input[0].data_type
 
     def update(self) -> dict[str, Any]:
-        """The sizes that the tensors and `num_updates` tell."""
+        """The sizes that follow from the tensors and `num_updates`."""
         batch, *axis, kernel = self._predictions()
         tensor, output = one_tensor(self, "input"), one_tensor(self, "output")
         means = dims_of(self, output, "[1, channels, samples] or [1, samples]")

@@ -93,7 +93,7 @@ class StreamingBackend(Backend):
         return self._parameters.texts.get(key, "")
 
     def check_sizes(self, sizes: Mapping[str, int]) -> None:
-        """Checks that sizes given twice agree.
+        """Checks that sizes which are declared twice agree.
 
         Args:
             sizes: What the tensors say, by the parameter that says the same.

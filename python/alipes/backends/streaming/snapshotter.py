@@ -35,7 +35,7 @@ class SnapshotterBackend(StreamingBackend):
             config.input[0].data_type = config.output[0].data_type
 
     def update(self) -> dict[str, Any]:
-        """The sizes that the tensors tell."""
+        """The sizes that follow from the tensors."""
         config = self.draft.config
         tensor = one_tensor(self, "input")
         update = dims_of(self, tensor, "[1, channels, samples]")

@@ -90,7 +90,7 @@ class Answers:
         if self._wait_for_one(timeout_s, until):
             try:
                 answer = self._waiting.popleft()
-            except IndexError:  # somebody else was quicker
+            except IndexError:  # another thread was quicker
                 return None
             return _opened(answer)
         return None

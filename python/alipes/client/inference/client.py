@@ -60,7 +60,7 @@ class InferenceClient:
     sequence. Requests may be sent by several threads at once. Use as a context manager: leaving waits for all answers.
 
     Attributes:
-        address: The server's gRPC door, `host:port`.
+        address: The server's gRPC endpoint, `host:port`.
         client: Asks the server other things, under `tritonclient`'s names too: `client.client.load_model("m")`.
         model_name: The model.
         model_version: Its version; the latest one's number where -1 was passed.
@@ -100,8 +100,8 @@ class InferenceClient:
         """Connects, loads the model where it is not loaded, and finds out what it takes.
 
         Args:
-            address: `host:port` of a server's gRPC door, `grpcs://host:port` for encrypted connections, or `unix:path`
-                for a Unix socket.
+            address: `host:port` of a server's gRPC endpoint, `grpcs://host:port` for encrypted connections, or
+                `unix:path` for a Unix socket.
             model_name: The model; an ensemble, or any other.
             model_version: Its version; -1 is the latest that is served.
             batch_size: What stands for sizes that the server leaves open.

@@ -1,4 +1,4 @@
-"""How often requests are sent: evenly, and never faster than asked for."""
+"""The pace of requests: even, and never faster than the rate."""
 
 from __future__ import annotations
 

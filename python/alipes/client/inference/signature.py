@@ -178,7 +178,7 @@ class _Graph:
         return None
 
     def memory(self) -> int | None:
-        """Updates that the longest way through here goes back; `None` where a step does not tell."""
+        """Updates that the longest path through the graph goes back; `None` where that of a step is unknown."""
         if not self.steps:
             return memory_of(self._config) if state_of(self._config) else 0
         behind: dict[str, int] = {}

@@ -12,7 +12,7 @@ Response: TypeAlias = "tuple[str, dict[str, Any] | None, str | None, bool]"
 
 
 class Target(NamedTuple):
-    """What is asked: a model, a version as text, and what every request says besides."""
+    """The constant part of a stream's requests: model, version as text, and parameters."""
 
     model: str
     version: str

@@ -13,7 +13,7 @@ __all__ = ["GrpcEndpoint"]
 
 
 class GrpcEndpoint:
-    """A server's gRPC door, to which connections are opened again and again."""
+    """A server's gRPC endpoint, to which connections are opened again and again."""
 
     def __init__(self, address: str, tls: Tls | None, timeout_s: float) -> None:
         """Connects with the first call; `timeout_s` is the longest time for a connection.

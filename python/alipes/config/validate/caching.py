@@ -19,7 +19,7 @@ def check_caching(config: ModelConfig) -> None:
 
 
 def cannot_cache(config: ModelConfig, what: str) -> ConfigError:
-    """The refusal of a model that wants its answers kept, whatever stands against it."""
+    """The refusal of a model that cannot have its answers cached, for any reason."""
     return ConfigError(
         f"Response Cache does not currently support model {config.name} with {what}. "
         "Please disable the response cache.",

@@ -1,4 +1,4 @@
-"""An ensemble held against the models that it is made of: datatypes, shapes, batches, and who is decoupled.
+"""Checks an ensemble against the models that it is made of: datatypes, shapes, batches, and decoupled models.
 
 Source: Triton's texts, and the order in which Triton finds what is wrong.
 """
@@ -21,10 +21,10 @@ _ANY: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class _Tensor:
-    """What one of the models says of a tensor of the ensemble.
+    """The declaration of an ensemble's tensor in one of the models.
 
     Attributes:
-        model: Who says it: a model of a step, or the ensemble itself.
+        model: Its source: a model of a step, or the ensemble itself.
         data_type: Number of the element type.
         dims: Sizes without the batch dimension.
         batches: Whether there is one.
@@ -116,7 +116,7 @@ def _check_fits(
     tensor: str,
     tensors: dict[str, _Tensor],
 ) -> None:
-    """A model says of a tensor what the models before it said.
+    """A model declares a tensor as the models before it do.
 
     Shapes agree with their batch dimensions, or without: a model that does not batch may take a batch as one tensor.
     """

@@ -1,4 +1,4 @@
-"""The structure of an ensemble: what can be told without looking at the models that it is made of."""
+"""Checks the structure of an ensemble, without the models that it is made of."""
 
 from __future__ import annotations
 

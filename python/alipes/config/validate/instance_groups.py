@@ -40,7 +40,7 @@ def check_instance_groups(config: ModelConfig, options: ModelOptions) -> None:
 
 
 def check_resources(config: ModelConfig, options: ModelOptions) -> None:
-    """No instance asks for more of a resource than there is; what was given no limit is as much as is asked for."""
+    """No instance needs more of a resource than there is; a resource without a limit is never too small."""
     limits = options.limits()
     needed: dict[str, int] = {}
     for group in config.instance_group:

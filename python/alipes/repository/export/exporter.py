@@ -16,7 +16,7 @@ __all__ = ["Exporter"]
 class Exporter(ABC):
     """Writes one kind of object for one platform.
 
-    A subclass that has been imported is asked like those that come with the package.
+    A subclass that has been imported is used like those that come with the package.
 
     Attributes:
         platform: What it writes.

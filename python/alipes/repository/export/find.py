@@ -33,7 +33,7 @@ _HOMES: Final[Mapping[Platform, tuple[str, ...]]] = MappingProxyType(
 
 
 def find_exporter(source: Any, model: Model) -> Exporter:
-    """The exporter for an object and a model's platform. Those that others have defined are asked first.
+    """The exporter for an object and a model's platform. Exporters from outside this package come first.
 
     Raises:
         NoExporter: If there is none.

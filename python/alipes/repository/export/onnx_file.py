@@ -28,7 +28,7 @@ class _Port:
 
 
 class OnnxFile(Exporter):
-    """Takes an ONNX file as it is. Names, shapes and datatypes are the file's; what is given besides must agree."""
+    """Exports an ONNX file unchanged. Names, shapes and datatypes are the file's; declared ones must agree."""
 
     platform: ClassVar[Platform] = Platform.ONNX
 
@@ -93,7 +93,7 @@ def _ports(model: str, found: Any) -> dict[str, _Port]:
 
 
 def _check_shapes(request: ExportRequest, inputs: Mapping[str, _Port]) -> None:
-    """Shapes may be given for a file too; they are those of the file, or refused."""
+    """Checks the shapes that a caller declares for a file: they equal the file's, or are refused."""
     shapes = request.input_shapes
     if shapes is None:
         return
@@ -108,7 +108,7 @@ def _check_shapes(request: ExportRequest, inputs: Mapping[str, _Port]) -> None:
 
 
 def _weights_beside(file: Path) -> Iterator[str]:
-    """Names of the files that hold weights of a model, relative to its own. Needs the package onnx to be told."""
+    """Names of the files that hold weights of a model, relative to its own. None without the package onnx."""
     if find_spec("onnx") is None:
         return
     onnx: Any = import_module("onnx")

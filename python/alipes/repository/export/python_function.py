@@ -71,7 +71,7 @@ class PythonFunction(Exporter):
         return isinstance(source, FunctionType)
 
     def export(self, source: FunctionType, request: ExportRequest) -> None:
-        """Take the function out of its module, call what was taken, and write the model around it."""
+        """Copies the function out of its module, calls the copy, and writes the model around it."""
         extracted = function_source(source)
         arguments = _arguments(source)
         shapes = request.input_shapes

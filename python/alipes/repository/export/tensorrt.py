@@ -120,7 +120,7 @@ def _build(tensorrt: Any, onnx: Path, request: ExportRequest) -> bytes:
     name = request.config.name
     logger = tensorrt.Logger(tensorrt.Logger.INFO if request.verbose else tensorrt.Logger.ERROR)
     builder = tensorrt.Builder(logger)
-    # Before TensorRT 10 a network had to be told that its batch is an axis like others.
+    # Before TensorRT 10 a network needed a flag to have its batch as an axis like others.
     explicit = getattr(tensorrt.NetworkDefinitionCreationFlag, "EXPLICIT_BATCH", None)
     network = builder.create_network(0 if explicit is None else 1 << int(explicit))
     parser = tensorrt.OnnxParser(network, logger)

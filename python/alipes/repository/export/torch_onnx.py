@@ -113,7 +113,7 @@ def _call(traced: Traced, file: Path, settings: dict[str, Any]) -> None:
     current().step("torch.onnx.export")
     torch: Any = import_module("torch")
     with warnings.catch_warnings():
-        # What torch has to say of its own insides concerns nobody who exports a model.
+        # Warnings about torch's own internals do not concern an export.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             traced.module,

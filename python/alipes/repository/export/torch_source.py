@@ -23,7 +23,7 @@ from alipes.repository.tensors import Shape, model_shape
 
 __all__ = ["Traced", "argument_names", "check_traced", "inference_mode", "is_module", "to_numpy", "trace"]
 
-# A batch of one would be taken for a constant by torch.export; the second size tells which axes follow the batch.
+# torch.export treats a batch of one as a constant; a second size shows which axes follow the batch.
 _BATCH: Final = 2
 _OTHER_BATCH: Final = 3
 
@@ -63,7 +63,7 @@ class Traced:
 
 
 def is_module(source: Any) -> bool:
-    """Whether an object is a torch module or script module. Torch is not imported: who has one has it already."""
+    """Whether an object is a torch module or script module. If it is, torch has been imported already."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(source, torch.nn.Module)
 

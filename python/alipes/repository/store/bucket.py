@@ -156,7 +156,7 @@ class BucketStore(Store):
         except Conflict as error:
             raise PathExists(f"{path!r} in {self} is being exported by somebody else") from error
         try:
-            # Whoever had the claim before has let it go with the version in its place.
+            # The owner of the claim before has released it with the version in its place.
             if self.isdir(path):
                 raise PathExists(f"there is something at {path!r} in {self} already")
             try:

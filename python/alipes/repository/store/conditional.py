@@ -23,7 +23,7 @@ class Conflict(Exception):
 
 
 def token_of(files: Any, place: str) -> str | None:
-    """What changes whenever an object does; None where there is no object, or nothing to tell it by."""
+    """A token that changes whenever the object does; None where there is no object, or no such token."""
     try:
         seen = files.info(place)
     except FileNotFoundError:
@@ -32,7 +32,7 @@ def token_of(files: Any, place: str) -> str | None:
 
 
 def token_in(seen: Mapping[str, Any]) -> str:
-    """The token in what a listing says of an object; empty where it says nothing that tells changes."""
+    """The token in the entry of an object in a listing; empty where the entry has none."""
     for name in ("generation", "ETag", "etag", "mtime", "created"):
         if seen.get(name) is not None:
             return f"{seen[name]}"
@@ -49,7 +49,7 @@ def create(files: Any, place: str, content: bytes) -> None:
         if _kind(files) in ("gs", "s3", "az"):
             files.pipe_file(place, content, mode="create")
         elif files.exists(place):
-            # Elsewhere nothing better is known: two who ask within the same moment may both be told that they did.
+            # Elsewhere there is nothing better: of two writers in the same moment, both may succeed.
             raise Conflict(place)
         else:
             files.pipe_file(place, content)

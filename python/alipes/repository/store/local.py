@@ -25,9 +25,9 @@ _STAGE: Final = ".exporting-"
 class LocalFileSystem(Store):
     """Files below a folder, which is made if it is missing.
 
-    What is published was written beside its place and is renamed, which is one step for whoever looks. Files are
-    prepared in a hidden folder, which its owner keeps locked: where nobody does, the owner was killed, and the next
-    exporter removes it. Links in place of models are not followed when they are removed.
+    Files are written beside their place and renamed into it, which is one step for every reader. They are prepared in
+    a hidden folder, which its owner keeps locked: an unlocked one belonged to a killed owner, and the next exporter
+    removes it. Links in place of models are not followed when they are removed.
     """
 
     whole_models = True

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["add_prepared"]
 
 _IDLE_US: Final = 10_000_000
-"""Silence that ends a sequence, until the model's configuration is told otherwise."""
+"""Silence that ends a sequence, where the model's configuration sets no other."""
 
 
 def add_prepared(
@@ -21,7 +21,7 @@ def add_prepared(
 ) -> Model:
     """Add a model with sequences and export its first version.
 
-    No kind of device is asked for: such a model runs where there is no GPU, too.
+    No kind of device is set: such a model runs where there is no GPU, too.
 
     Args:
         repository: Where to add it.

@@ -101,7 +101,7 @@ def layer_of(sizes: Windows | Means, platform: Platform) -> StreamingLayer:
     from alipes.repository.export.streaming_layer import StreamingLayer
 
     def named(names: Sequence[str]) -> tuple[str, ...]:
-        """A server finds outputs of a script by their position, which their names tell."""
+        """Names with positions for scripts, since a server finds a script's outputs by position."""
         return tuple(f"{name}__{at}" if platform is Platform.TORCHSCRIPT else name for at, name in enumerate(names))
 
     if isinstance(sizes, Windows):

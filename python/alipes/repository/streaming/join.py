@@ -118,7 +118,7 @@ def _check_batch(ensemble: EnsembleModel, tensor: ExposedTensor, batch: int) -> 
 
 
 def _free_key(ensemble: EnsembleModel, usual: str, model: str) -> str:
-    """What the ensemble calls the stream: the usual name, or the model's too where that one is taken."""
+    """The ensemble's name of the stream: the usual one, or one with the model's name where that is in use."""
     return f"{model}.{usual}" if ensemble.has_tensor(usual) else usual
 
 

@@ -66,5 +66,5 @@ def _write(message: str, level: Level, caller: FrameType) -> None:
     file = caller.f_code.co_filename
     if current.link is not None:
         current.link.log(_ON_LINK[level], file, caller.f_lineno, str(message))
-    else:  # the model is asked for its configuration: the console is all there is
+    else:  # the model completes its configuration: there is only the console
         sys.stderr.write(f"{level.name[0]} {file}:{caller.f_lineno}] {message}\n")

@@ -113,7 +113,7 @@ class MetricFamily:
         """Creates a series.
 
         Args:
-            labels: Names and values that tell it from the others of the family.
+            labels: Names and values that distinguish it from the others of the family.
             buckets: Upper edges of a histogram's buckets, ascending.
         """
         return Metric(self, labels, buckets)

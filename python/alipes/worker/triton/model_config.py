@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 __all__ = ["ModelConfig"]
 
-# Properties that a tensor may be given, and how the refusal of others names them.
+# Properties that a tensor may have, and their names in the refusal of others.
 _OF_INPUT: Final = (("name", "data_type", "dims", "optional"), "'name', 'data_type', 'dims' and 'optional'")
 _OF_OUTPUT: Final = (("name", "data_type", "dims"), "'name', 'data_type' and 'dims'")
 _NEEDED: Final = ("name", "data_type", "dims")
