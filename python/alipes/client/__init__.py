@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from alipes.client.plain.request import Answer, Options
     from alipes.client.plain.retry import Retry
     from alipes.client.plain.shared import SharedMemory
-    from alipes.client.plain.signature import Signature
     from alipes.client.plain.sync import Client
+    from alipes.client.signature import Signature
     from alipes.client.tls import Tls
 
 __all__ = ["Answer", "AsyncClient", "Client", "InferenceClient", "Options", "Retry", "SharedMemory", "Signature", "Tls"]
@@ -27,7 +27,7 @@ _HOMES = {
     "Options": "alipes.client.plain.request",
     "Retry": "alipes.client.plain.retry",
     "SharedMemory": "alipes.client.plain.shared",
-    "Signature": "alipes.client.plain.signature",
+    "Signature": "alipes.client.signature",
     "Tls": "alipes.client.tls",
 }
 

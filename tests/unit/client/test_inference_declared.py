@@ -8,7 +8,8 @@ import json
 import pytest
 from alipes.client.inference.declared import DeclaredState, Inputs
 from alipes.client.inference.document import Answered
-from alipes.client.inference.signature import Part, StateInput, TensorSpec
+from alipes.client.inference.stream_signature import Part, StateInput
+from alipes.client.signature import TensorSpec
 from alipes.config.schema import new_config
 
 SPECS = (TensorSpec("gain", "FP32", (4, 2), open_batch=True), TensorSpec("mask", "BOOL", (4,)))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from alipes.client.inference.reader import Reader
-from alipes.client.inference.signature import Part, Signature, StateInput, TensorSpec
+from alipes.client.inference.stream_signature import Part, StateInput, StreamSignature
+from alipes.client.signature import TensorSpec
 from alipes.errors import InferError, InvalidArgument
 
 X = TensorSpec("x", "FP32", (4, 2), open_batch=False)
@@ -21,7 +22,7 @@ PARTS = StateInput(
 def reader(*specs: Any, cast: bool = False, pad: bool = True) -> Reader:
     plain = tuple(spec for spec in specs if isinstance(spec, TensorSpec))
     states = tuple(spec for spec in specs if isinstance(spec, StateInput))
-    return Reader("m", Signature(plain, states, ("y",), bool(states), 0), cast=cast, pad=pad)
+    return Reader("m", StreamSignature(plain, states, ("y",), bool(states), 0), cast=cast, pad=pad)
 
 
 def ones(*shape: int, kind: str = "float32") -> np.ndarray[Any, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from alipes.client.inference.signature import Document
+from alipes.client.signature import Document
 
 __all__ = ["Calls"]
 

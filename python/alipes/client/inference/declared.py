@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias, overload
 
-from alipes.client.inference.signature import Part, StateInput, TensorSpec
+from alipes.client.inference.stream_signature import Part, StateInput
+from alipes.client.signature import TensorSpec
 
 __all__ = ["Declared", "DeclaredState", "Inputs"]
 

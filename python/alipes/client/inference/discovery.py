@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from alipes.client.inference.calls import Calls
-from alipes.client.inference.signature import Document, Signature, read_signature
+from alipes.client.inference.stream_signature import StreamSignature, read_stream_signature
+from alipes.client.signature import Document
 from alipes.errors import AlipesError, NotReady, TransportError
 
 __all__ = ["Found", "find_model"]
@@ -20,7 +21,7 @@ class Found(NamedTuple):
     version: int
     metadata: Document
     config: Document
-    signature: Signature
+    signature: StreamSignature
 
 
 def find_model(calls: Calls, address: str, model: str, version: int, batch_size: int) -> Found:
@@ -50,7 +51,7 @@ def find_model(calls: Calls, address: str, model: str, version: int, batch_size:
     def lookup(name: str, number: int) -> Document:
         return calls.config(name, "" if number == -1 else str(number))
 
-    return Found(version, metadata, config, read_signature(metadata, config, lookup, batch_size))
+    return Found(version, metadata, config, read_stream_signature(metadata, config, lookup, batch_size))
 
 
 def _check_live(calls: Calls, address: str) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from alipes.client.datatypes import numpy_type
 from alipes.client.inference.crop import Crop
-from alipes.client.inference.signature import Part, Signature, StateInput, TensorSpec
+from alipes.client.inference.stream_signature import Part, StateInput, StreamSignature
+from alipes.client.signature import TensorSpec
 from alipes.errors import InvalidArgument
 
 __all__ = ["Reader", "Tensor", "Values"]
@@ -40,7 +41,7 @@ class _Usual(NamedTuple):
 class Reader:
     """Reads what callers give for one model."""
 
-    def __init__(self, model: str, signature: Signature, *, cast: bool, pad: bool) -> None:
+    def __init__(self, model: str, signature: StreamSignature, *, cast: bool, pad: bool) -> None:
         """Takes what the model takes.
 
         Args:
@@ -189,7 +190,7 @@ class _Crops:
         self.found = crop
 
 
-def _usual(signature: Signature) -> _Usual | None:
+def _usual(signature: StreamSignature) -> _Usual | None:
     if len(signature.inputs) + len(signature.states) != 1 or signature.streams > 1:
         return None
     spec = signature.states[0].tensor if signature.states else signature.inputs[0]

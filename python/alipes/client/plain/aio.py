@@ -12,8 +12,8 @@ from alipes.client.plain.asyncio_bridge import running_bridge
 from alipes.client.plain.base import PlainClient, result_of
 from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.signature import Signature
 from alipes.client.plain.steps import ControlStep, InferStep, Pause, Steps
+from alipes.client.signature import Signature
 from alipes.types import IndexEntry
 
 __all__ = ["AsyncClient"]

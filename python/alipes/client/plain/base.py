@@ -12,8 +12,8 @@ from alipes.client.plain.operations import HTTP, Call, Operations
 from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs, PreparedRequest
 from alipes.client.plain.retry import Attempts, Failure, Retry
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.signature import Signature, read_signature
 from alipes.client.plain.steps import ControlStep, InferStep, Pause, Step, Steps
+from alipes.client.signature import Signature, read_signature
 from alipes.client.tls import Tls
 from alipes.errors import AlipesError, InferError, InvalidArgument, TransportError
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.signature import Signature
+from alipes.client.signature import Signature
 from alipes.errors import InvalidArgument, TransportError
 
 __all__ = ["Answer", "Array", "Inputs", "Options", "Outputs", "PreparedRequest"]
@@ -167,6 +167,6 @@ def _find(array: Array, regions: Iterable[SharedMemory]) -> tuple[SharedMemory |
 
 
 def _dtype(datatype: str) -> np.dtype[Any]:
-    from alipes.client.plain.signature import TensorSpec
+    from alipes.client.signature import TensorSpec
 
     return np.dtype(np.uint16) if datatype == "BF16" else TensorSpec("", datatype, ()).dtype

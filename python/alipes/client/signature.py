@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,10 @@ import numpy.typing as npt
 from alipes.client.datatypes import numpy_type
 from alipes.errors import InvalidArgument
 
-__all__ = ["Signature", "TensorSpec", "read_signature"]
+__all__ = ["Document", "Signature", "TensorSpec", "read_signature"]
 
-Document = Mapping[str, Any]
+Document: TypeAlias = Mapping[str, Any]
+"""A configuration or metadata, as JSON has it."""
 
 _CONVERTED: Final = frozenset({"BF16", "BYTES"})
 _TEXT_KINDS: Final = "OSU"
@@ -31,12 +32,25 @@ class TensorSpec:
         name: Its name.
         datatype: Its datatype in the protocol's words, such as `FP32`.
         shape: Its sizes; -1 is any.
+        open_batch: Whether the server leaves the first size open although `shape` has a number there.
     """
 
     name: str
     datatype: str
     shape: tuple[int, ...]
+    open_batch: bool = field(default=False, repr=False)
     _fitting: set[tuple[int, ...]] = field(default_factory=set, compare=False, repr=False)
+
+    @classmethod
+    def read(cls, document: Document) -> Self:
+        """A tensor of a model's metadata."""
+        shape = tuple(int(size) for size in document.get("shape", ()))
+        return cls(str(document["name"]), str(document["datatype"]), shape)
+
+    def sized(self, batch_size: int) -> Self:
+        """The tensor with a number in place of each size that the server leaves open."""
+        shape = tuple(size if size > 0 else batch_size for size in self.shape)
+        return replace(self, shape=shape, open_batch=bool(shape) and self.shape[0] <= 0, _fitting=set())
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
@@ -156,14 +170,12 @@ class Signature:
 
 def read_signature(metadata: Document, config: Document | None) -> Signature:
     """A model's signature; without a configuration no input counts as required."""
-    inputs, outputs = ({spec.name: spec for spec in map(_spec, metadata.get(key, ()))} for key in ("inputs", "outputs"))
+    inputs, outputs = (
+        {spec.name: spec for spec in map(TensorSpec.read, metadata.get(key, ()))} for key in ("inputs", "outputs")
+    )
     declared = config.get("input", ()) if config is not None else ()
     required = frozenset(port["name"] for port in declared if not port.get("optional", False))
     return Signature(str(metadata["name"]), inputs, outputs, required & inputs.keys())
-
-
-def _spec(port: Document) -> TensorSpec:
-    return TensorSpec(port["name"], port["datatype"], tuple(int(size) for size in port["shape"]))
 
 
 def _halved(array: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:

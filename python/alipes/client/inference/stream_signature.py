@@ -7,37 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from alipes.client.inference.memory import memory_of, state_of
+from alipes.client.signature import Document, TensorSpec
 
-__all__ = ["Document", "Part", "Signature", "StateInput", "TensorSpec", "read_signature"]
-
-Document: TypeAlias = Mapping[str, Any]
-"""A configuration or metadata, as JSON has it."""
+__all__ = ["Part", "StateInput", "StreamSignature", "read_stream_signature"]
 
 Lookup: TypeAlias = Callable[[str, int], Document]
 """Gives the configuration of a model and a version; -1 is the latest."""
 
 _MAX_NESTING: Final = 16
 """Depth of nested ensembles that is searched: a server refuses cycles, and no ensemble nests as deep."""
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """An input as the server declares it.
-
-    Attributes:
-        name: Its name.
-        datatype: Its datatype in the protocol's words, such as `FP32`.
-        shape: Its sizes; those that the server leaves open are the client's batch size.
-        open_batch: Whether the server leaves the first size open, so that a shorter batch is as good.
-    """
-
-    name: str
-    datatype: str
-    shape: tuple[int, ...]
-    open_batch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +50,8 @@ class StateInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
-    """What a client knows of a model.
+class StreamSignature:
+    """The inputs and outputs of a model, as a streaming client uses them.
 
     Attributes:
         inputs: Plain inputs.
@@ -94,32 +75,26 @@ class Signature:
         return sum(len(state.parts) for state in self.states)
 
 
-def read_signature(metadata: Document, config: Document, lookup: Lookup, batch_size: int) -> Signature:
-    """Tell what a model takes.
+def read_stream_signature(metadata: Document, config: Document, lookup: Lookup, batch_size: int) -> StreamSignature:
+    """The signature of a model.
 
     Args:
         metadata: The model's.
         config: The model's.
         lookup: Gives the configurations of an ensemble's steps.
-        batch_size: What stands for sizes that the server leaves open.
+        batch_size: The number in place of sizes that the server leaves open.
     """
     graph = _Graph(config, lookup)
     plain, states = [], []
     for document in metadata.get("inputs", ()):
-        tensor = _tensor(document, batch_size)
+        tensor = TensorSpec.read(document).sized(batch_size)
         state_model = graph.state_model_of(tensor.name)
         if state_model is None:
             plain.append(tensor)
         else:
             states.append(_state(tensor, *state_model))
     outputs = tuple(str(output["name"]) for output in metadata.get("outputs", ()))
-    return Signature(tuple(plain), tuple(states), outputs, graph.stateful(), graph.memory(), graph.decoupled())
-
-
-def _tensor(document: Document, batch_size: int) -> TensorSpec:
-    sizes = [int(size) for size in document.get("shape", ())]
-    shape = tuple(size if size > 0 else batch_size for size in sizes)
-    return TensorSpec(str(document["name"]), str(document["datatype"]), shape, bool(sizes) and sizes[0] <= 0)
+    return StreamSignature(tuple(plain), tuple(states), outputs, graph.stateful(), graph.memory(), graph.decoupled())
 
 
 def _state(tensor: TensorSpec, config: Document, readers: Mapping[str, tuple[str, ...]]) -> StateInput:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from alipes.client.inference.memory import memory_of
-from alipes.client.inference.signature import read_signature
+from alipes.client.inference.stream_signature import read_stream_signature
 
 STATE = {"sequence_batching": {"state": [{"input_name": "input_snapshot", "dims": ["1", "3", "16"]}]}}
 
@@ -47,7 +47,7 @@ MODELS = {"windows": WINDOWS, "native": NATIVE, "net": NET, "mean": MEAN}
 
 def signature(config: dict[str, Any], *inputs: dict[str, Any], batch_size: int = 1) -> Any:
     metadata = {"inputs": list(inputs), "outputs": [tensor("y", -1, 1)]}
-    return read_signature(metadata, config, lambda name, _: MODELS[name], batch_size)
+    return read_stream_signature(metadata, config, lambda name, _: MODELS[name], batch_size)
 
 
 def streaming(windows: str = "windows", *more: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from alipes.client.plain.signature import Signature, TensorSpec, read_signature
+from alipes.client.signature import Signature, TensorSpec, read_signature
 from alipes.errors import InvalidArgument
 
 METADATA = {
@@ -84,3 +84,11 @@ def test_bf16_is_rounded_to_the_nearest_and_keeps_what_is_no_number() -> None:
     assert bits.dtype == np.uint16
     back = (bits.astype(np.uint32) << 16).view(np.float32)
     np.testing.assert_array_equal(back, np.array([1.0, 1.0, 1.015625, -2.5, np.inf, np.nan], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "sized", "is_open"), [((-1, 4), (3, 4), True), ((2, -1), (2, 3), False), ((), (), False)]
+)
+def test_open_sizes_become_the_batch_size(shape: tuple[int, ...], sized: tuple[int, ...], is_open: bool) -> None:
+    spec = TensorSpec("X", "FP32", shape).sized(3)
+    assert (spec.shape, spec.open_batch) == (sized, is_open)
