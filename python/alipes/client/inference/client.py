@@ -8,32 +8,32 @@ import os
 import random
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from concurrent.futures import as_completed as _as_completed
 from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
 
 from alipes.client.datatypes import numpy_type
-from alipes.client.inference.answers import Answers, Raised
+from alipes.client.inference.answer_source import AnswerSource
+from alipes.client.inference.answers import Answers
 from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.clock import ProfilerClock
 from alipes.client.inference.declared import DeclaredState, Inputs
 from alipes.client.inference.discovery import find_model
-from alipes.client.inference.link import Link, RecoveryPolicy
+from alipes.client.inference.link import Link
 from alipes.client.inference.pace import Pace
 from alipes.client.inference.reader import Reader, Values
+from alipes.client.inference.recovery import RecoveryPolicy
 from alipes.client.inference.sequence_queue import PendingRequest, SequenceId, SequenceQueue
 from alipes.client.inference.splitting import cut, spans, stream
 from alipes.client.inference.stream import Stream, Target
 from alipes.client.inference.transport import GrpcEndpoint
 from alipes.client.inference.tritonclient_options import read_options
-from alipes.client.inference.window import Window
 from alipes.client.tls import Tls
-from alipes.errors import AlipesError, InferError, InvalidArgument, NotReady, TransportError
+from alipes.errors import AlipesError, InvalidArgument, NotReady, TransportError
 
 __all__ = ["InferenceClient"]
 
@@ -49,7 +49,7 @@ _LAST_IS_MARKED: Final[dict[str, bool | int | float | str]] = {"triton_enable_em
 _CLIENTS: Final[weakref.WeakSet[InferenceClient]] = weakref.WeakSet()
 
 
-class InferenceClient:
+class InferenceClient(AnswerSource):
     """Asks one model of one server for inference, many requests at a time.
 
     Requests go out as they are given, on one stream. What comes back goes to the callback if there is one, and else
@@ -137,7 +137,6 @@ class InferenceClient:
         tls = read_options(tritonclient_options, tls)
         self.address = address
         self.model_name = model_name
-        self.callback = callback
         self._endpoint = GrpcEndpoint(address, tls, connect_timeout_s)
         self.client: Calls = self._endpoint.calls()
         try:
@@ -151,14 +150,11 @@ class InferenceClient:
         self.inputs = Inputs(signature.inputs)
         self.states = [DeclaredState(state) for state in signature.states]
         self.num_states = signature.streams
-        self.clock = ProfilerClock() if profile else None
-        self.callback_q = Answers()
+        super().__init__(callback, ProfilerClock() if profile else None, max_in_flight, len(signature.outputs) == 1)
         self._memory = signature.memory
-        self._single = len(signature.outputs) == 1
         self._stateful = signature.stateful
         self._reader = Reader(model_name, signature, cast=cast, pad=pad)
         self._checkpoint_size, self._ordered, self._timeout_s = checkpoint_size, ordered, timeout_s
-        self._window = Window(max_in_flight)
         self._pace = None if rate is None else Pace(rate)
         self._ids = itertools.count()
         self._queues: dict[SequenceId | None, SequenceQueue] = {}
@@ -288,73 +284,6 @@ class InferenceClient:
         sequence_id = random.getrandbits(62) + 1 if self._stateful else None
         self.submit(zeros, "warm-up", sequence_id, self._stateful, self._stateful).result(timeout_s)
 
-    @staticmethod
-    def as_completed(futures: Iterable[Future[Any]], timeout_s: float | None = None) -> Iterator[Future[Any]]:
-        """The futures of `submit`, each as soon as it is done."""
-        return _as_completed(futures, timeout_s)
-
-    def get(self, until_empty: bool = False, timeout_s: float | None = 0.0) -> Any:
-        """The next answer.
-
-        Args:
-            until_empty: Whether everything that is there is wanted, as a list.
-            timeout_s: How long to wait for an answer, in seconds; `None` waits until there is one, or until nothing is
-                under way that could bring one.
-
-        Returns:
-            `(y, request_id, sequence_id)`, or what the callback has returned; `None` where there is nothing.
-
-        Raises:
-            AlipesError: If a request has failed; what else was there stays.
-        """
-        answers = self.callback_q
-        if timeout_s == 0.0:
-            return answers.take_all() if until_empty else answers.take()
-        first = answers.wait(timeout_s, self._idle)
-        if not until_empty:
-            return first
-        return [] if first is None else [first, *answers.take_all()]
-
-    def __iter__(self) -> Iterator[Any]:
-        """Answers as they come, until everything that was sent is answered."""
-        while (answer := self.get(timeout_s=None)) is not None or not self._idle():
-            if answer is not None:
-                yield answer
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        """Answers as they come, for event loops, until everything that was sent is answered."""
-        import asyncio
-
-        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake() -> None:
-            loop.call_soon_threadsafe(arrived.set)
-
-        self.callback_q.listen(wake)
-        try:
-            while True:
-                arrived.clear()
-                while len(self.callback_q):
-                    yield self.callback_q.take()
-                if self._idle() and not len(self.callback_q):
-                    return
-                await arrived.wait()
-        finally:
-            self.callback_q.unlisten(wake)
-
-    @property
-    def in_flight(self) -> int:
-        """Requests that are not answered yet."""
-        return self._window.count
-
-    def drain(self, timeout_s: float | None = None) -> None:
-        """Returns once everything that was sent is answered.
-
-        Raises:
-            DeadlineExceeded: If the time is up before.
-        """
-        self._window.wait_empty(timeout_s)
-
     def close(self) -> None:
         """Waits for all answers, then ends the stream; what `get` has not taken can still be taken.
 
@@ -442,67 +371,12 @@ class InferenceClient:
             raise NotReady(f'model "{self.model_name}" is not ready at {self.address}', model=self.model_name)
         return stream
 
-    def _idle(self) -> bool:
-        return not self._window.count
-
-    def _deliver(self, leaving: list[PendingRequest]) -> None:
-        """Delivers answers to futures, the callback or the queue; runs on the link's thread."""
-        for request in leaving:
-            if request.future is not None:
-                self._resolve(request, request.future)
-            elif request.error is not None:
-                self.callback_q.put(Raised(_identified(request)))
-            else:
-                for outputs in request.answers:
-                    self._queue(self._y(request, outputs), request)
-            if self.clock is not None and request.error is None:
-                self.clock.note(request.queue.sequence_id, time.monotonic() - request.sent_s)
-        self._window.leave(len(leaving))
-        if not self._window.count:
-            self.callback_q.wake()
-
-    def _y(self, request: PendingRequest, outputs: dict[str, Any]) -> Any:
-        if request.crop is not None:
-            outputs = request.crop.apply(outputs)
-        return next(iter(outputs.values())) if self._single else outputs
-
-    def _queue(self, y: Any, request: PendingRequest) -> None:
-        sequence_id = request.queue.sequence_id
-        if self.callback is None:
-            self.callback_q.put((y, request.request_id, sequence_id))
-            return
-        try:
-            result = self.callback(y, request.request_id, sequence_id)
-        except BaseException as error:
-            self.callback_q.put(Raised(error))
-        else:
-            if result is not None:
-                self.callback_q.put(result)
-
-    def _resolve(self, request: PendingRequest, future: Future[Any]) -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        if request.error is not None:
-            future.set_exception(_identified(request))
-        else:
-            answers = [self._y(request, outputs) for outputs in request.answers]
-            future.set_result(answers[0] if len(answers) == 1 else answers)
-
     def _forked(self) -> None:
         """In a child process: the connections are the parent's."""
         self._link.forget()
         self._window = self._window.emptied()
         self._queues.clear()
         self.callback_q = Answers()
-
-
-def _identified(request: PendingRequest) -> AlipesError:
-    """The error of a request, with what is known of the request."""
-    error = request.error
-    assert error is not None
-    if isinstance(error, InferError):
-        error.request_id, error.sequence_id = str(request.request_id), request.queue.sequence_id
-    return error
 
 
 def _checkpoint_size(checkpoint: bool | int, memory: int | None, model: str) -> int:

@@ -1,7 +1,7 @@
 """The link to a server: one stream, the requests on it, and a thread that receives.
 
-When a stream breaks, requests are sent again where that is safe: those that belong to no sequence as often as they may
-be repeated, and those of a sequence behind the updates that bring its state back, if the client recoverable these.
+When a stream breaks, requests are sent again where that is safe: those without a sequence as often as they may be
+repeated, and those of a sequence behind the updates that rebuild its state, if the client has these updates.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.failures import LOST_STATE, may_repeat, of_status, of_text
+from alipes.client.inference.recovery import RecoveryPolicy, advised, not_back, repeated, stream_ended
 from alipes.client.inference.sequence_queue import PendingRequest, SequenceQueue
 from alipes.client.inference.stream import Response, Stream, Target
-from alipes.errors import AlipesError, DeadlineExceeded, InferError, Internal, NotReady, TransportError
+from alipes.errors import AlipesError, DeadlineExceeded, Internal, NotReady, TransportError
 
-__all__ = ["Link", "RecoveryPolicy"]
+__all__ = ["Link"]
 
 _LOG: Final = logging.getLogger("alipes.client")
 
@@ -39,28 +39,6 @@ _MOST_TRIES: Final = 8
 
 _CLOSE_TIMEOUT_S: Final = 10.0
 """Time for the server to end the stream after the client has half-closed it."""
-
-_ADVICE: Final = (
-    "begin a new sequence with sequence_start=True, or create the client with checkpoint=True, which brings sequences "
-    "back"
-)
-"""Advice in errors about a lost state."""
-
-
-class RecoveryPolicy:
-    """The recovery from failures.
-
-    Attributes:
-        retries: How often a request without a sequence is sent again.
-        reconnect_s: How long a broken connection is retried.
-        backoff: The pauses between attempts.
-    """
-
-    def __init__(self, retries: int, reconnect_s: float, backoff: Backoff) -> None:
-        """Takes the values."""
-        self.retries = retries
-        self.reconnect_s = reconnect_s
-        self.backoff = backoff
 
 
 class Link:
@@ -127,7 +105,7 @@ class Link:
             request.number = next(self._numbers)
             if queue.lost is not None:
                 if not request.start:
-                    raise _again_of(queue.lost)
+                    raise repeated(queue.lost)
                 queue.lost = None
             if queue.recovering or self._resending:
                 request.own_tensors()
@@ -241,7 +219,7 @@ class Link:
         return f"{wire_id}~{next(self._numbers)}" if wire_id in self._in_flight else wire_id
 
     def _remember(self, queue: SequenceQueue, request: PendingRequest) -> None:
-        """Lines of live sequences that can be brought back, also while none of their requests is on its way."""
+        """Records the queue of a live sequence that can be brought back, even while it has no request under way."""
         if queue.sequence_id is None or not queue.recoverable:
             return
         if request.end:
@@ -302,7 +280,7 @@ class Link:
         if request.replay:
             # Lost again on the way: then what follows is refused likewise, and is brought back from the start.
             if error is not None and queue.lost is None and not LOST_STATE.search(str(error)):
-                queue.lost = self._not_back(queue, error)
+                queue.lost = not_back(self._address, queue, error)
             return
         if request.done:  # its deadline has passed, but the server's state includes it
             if error is None and queue.sequence_id is not None:
@@ -316,7 +294,7 @@ class Link:
                 heapq.heappush(self._delayed, (time.monotonic() + pause_s, next(self._numbers), request))
                 request.answers.clear()
                 return
-            error = _advised(queue, error)
+            error = advised(queue, error)
         elif queue.sequence_id is not None:
             queue.note_answered(request)
         self._finish(request, error, leaving)
@@ -324,7 +302,7 @@ class Link:
     def _finish(self, request: PendingRequest, error: AlipesError | None, leaving: list[PendingRequest]) -> None:
         queue = request.queue
         if error is None and queue.lost is not None and queue.recoverable:
-            error = _again_of(queue.lost)
+            error = repeated(queue.lost)
         request.error = error
         request.done = True
         leaving.extend(queue.leave(request))
@@ -415,7 +393,7 @@ class Link:
         if following is None:
             self._fail_pending([*loose, *(request for some in waiting.values() for request in some)], cause, failed)
             for queue in waiting:
-                queue.lost = queue.lost or self._not_back(queue, cause)
+                queue.lost = queue.lost or not_back(self._address, queue, cause)
             return None
         for queue, some in waiting.items():
             own = [request for request in some if not request.replay]
@@ -451,30 +429,10 @@ class Link:
             counts[request.queue] = counts.get(request.queue, 0) + 1
         for request in lost:
             if not request.done:
-                self._finish(request, self._broken(request.queue, counts[request.queue], cause), failed)
+                self._finish(request, stream_ended(self._address, request.queue, counts[request.queue], cause), failed)
         for queue, count in counts.items():
             if queue.sequence_id is not None:
-                queue.lost = self._broken(queue, count, cause)
-
-    def _broken(self, queue: SequenceQueue, count: int, cause: AlipesError) -> AlipesError:
-        text = f"the stream to {self._address} ended ({cause})"
-        if queue.sequence_id is None:
-            return TransportError(f"{text} before this request was answered; it can be sent again")
-        more = (
-            "it did not come back in time: begin a new sequence with sequence_start=True"
-            if queue.recoverable
-            else _ADVICE
-        )
-        return TransportError(
-            f"{text}: of sequence {queue.sequence_id}, {queue.answered} updates were answered and {count} were on "
-            f"their way; whether the server has taken those nobody can tell; {more}"
-        )
-
-    def _not_back(self, queue: SequenceQueue, cause: AlipesError) -> AlipesError:
-        return TransportError(
-            f"sequence {queue.sequence_id} could not be brought back at {self._address} ({cause}): "
-            "begin a new one with sequence_start=True"
-        )
+                queue.lost = stream_ended(self._address, queue, count, cause)
 
     def _fail_everything(self, error: AlipesError) -> None:
         failed: list[PendingRequest] = []
@@ -487,24 +445,3 @@ class Link:
             self._fail_pending(pending, error, failed)
             self._lock.notify_all()
         self._deliver_settled(failed)
-
-
-def _advised(queue: SequenceQueue, error: AlipesError) -> AlipesError:
-    """The error, with what to do where it says that the server has lost a sequence between two of its updates.
-
-    A sequence whose updates were all answered before the loss gets the same advice as one with updates in flight.
-    """
-    if (
-        queue.recoverable
-        or not queue.answered
-        or not isinstance(error, InferError)
-        or not LOST_STATE.search(str(error))
-    ):
-        return error
-    text = f"{error}; the server has lost its state after {queue.answered} answered updates: {_ADVICE}"
-    return type(error)(text, model=error.model, request_id=error.request_id)
-
-
-def _again_of(error: AlipesError) -> AlipesError:
-    """The same error for another request, with a traceback of its own."""
-    return type(error)(*error.args)
