@@ -1,9 +1,11 @@
-"""Which backends can be named in a model's configuration."""
+"""Which backends can be named in a model's configuration: our own, and those that other packages bring."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from alipes.backends.base import Backend
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
@@ -11,6 +13,9 @@ from alipes.backends.python.backend import PythonBackend
 from alipes.backends.streaming.averager import AveragerBackend
 from alipes.backends.streaming.snapshotter import SnapshotterBackend
 from alipes.errors import ModelLoadError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # Backend name -> prepares its models.
 OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
@@ -25,16 +30,21 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
 # Names that Triton users know and that this release cannot run: they are no misspelt names.
 NOT_OFFERED = frozenset(("dali", "fil", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
 
+GROUP: Final = "alipes.backends"
+"""Group of entry points by which other packages bring backends: the backend's name, and its class."""
+
 
 def backend_of(name: str) -> type[Backend]:
-    """The backend that a configuration names.
+    """The backend that a configuration names: one of ours, else one of another package.
 
     Raises:
-        ModelLoadError: If this release does not offer it, or it is unknown; the text says which.
+        ModelLoadError: If this release does not offer it, it is unknown, or its package is broken; the text says which.
     """
     found = OFFERED.get(name)
     if found is not None:
         return found
+    if points := entry_points().get(name):
+        return _load(name, points)
     if name in NOT_OFFERED:
         offered = ", ".join(sorted(OFFERED))
         raise ModelLoadError(
@@ -45,3 +55,52 @@ def backend_of(name: str) -> type[Backend]:
         backend=name,
         code="INVALID_ARG",
     )
+
+
+@cache
+def entry_points() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """The backends of other packages by name.
+
+    Read when a name is first asked for that is not ours, and once: the metadata of every package takes 30 ms to read.
+    """
+    from importlib import metadata  # here, since it takes 30 ms and more to import
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in metadata.entry_points(group=GROUP):
+        found[point.name] = (*found.get(point.name, ()), point)
+    return found
+
+
+def _load(name: str, points: tuple[EntryPoint, ...]) -> type[Backend]:
+    """The class behind an entry point.
+
+    Raises:
+        ModelLoadError: If several packages offer the name, the class cannot be imported, or it is none.
+    """
+    packages = sorted({_package(point) for point in points})
+    if len(packages) > 1:
+        raise ModelLoadError(
+            f"backend '{name}' is offered by several packages: {', '.join(packages)}; uninstall all but one",
+            backend=name,
+        )
+    point, place = points[0], f"'{points[0].value}' of package '{packages[0]}'"
+    try:
+        found = point.load()
+    except (Exception, SystemExit) as error:
+        raise ModelLoadError(
+            f"backend '{name}' cannot be imported: {place} raised {type(error).__name__}: {error}; "
+            "install what it lacks, or update or uninstall the package",
+            backend=name,
+            cause=str(error),
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Backend)):
+        raise ModelLoadError(
+            f"backend '{name}' cannot be used: {place} is no subclass of alipes.backends.base.Backend; "
+            "update or uninstall the package",
+            backend=name,
+        )
+    return found
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "unknown"
