@@ -139,8 +139,8 @@ impl<'a> Route<'a> {
             Route::Region(_) => Group::SharedMemory,
             Route::LogSettings | Route::ChangeLog => Group::Logging,
             Route::TraceSettings { .. } | Route::ChangeTracing { .. } => Group::Trace,
-            // Every path that exists is read with GET or answered to POST.
             Route::WrongMethod { .. } => {
+                // Every path that exists is read with GET or answered to POST.
                 let mut routes = [Method::GET, Method::POST].into_iter().map(|method| Route::of(&method, path));
                 return routes.find(|route| !matches!(route, Route::WrongMethod { .. }))?.group(path);
             }
