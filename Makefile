@@ -12,6 +12,7 @@
 #   make t T=tests/e2e/test_serving.py   one test on the code as it stands
 #   make check         the lints and tests of what changed since the last commit on main
 #   make fix           formats, and mends what lints can mend
+#   make new ARGS="route v2/foo"   a skeleton of a new backend, flag, route or metric, which passes its tests as it is
 #   make cov           the lines that tests reach, in both languages
 #
 #   make soak FOR=600  streams, sequences and workers under load, for so many seconds each
@@ -36,7 +37,7 @@ ENVIRONMENT = "$(PYTHON)" tools/environment
 RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix cov soak fuzz clients docs wheel tools clean
+.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz clients docs wheel tools clean
 
 help:
 	@sed -n 's/^#   //p; s/^#$$//p' Makefile
@@ -97,6 +98,10 @@ check: dev
 
 fix: tools
 	@tools/lint fix
+
+new:
+	@test -n "$(PYTHON)" || { echo "alipes needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python" >&2; exit 1; }
+	@"$(PYTHON)" tools/new $(if $(ARGS),$(ARGS),--help)
 
 cov: dev
 	@tools/coverage $(ARGS)

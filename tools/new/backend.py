@@ -33,6 +33,8 @@ def plan(plan: Plan, options: argparse.Namespace) -> None:
 def _in_the_checkout(plan: Plan, name: str) -> None:
     folder, made = f"python/alipes/backends/{name}", f"{camel(name)}Backend"
     module = f"alipes.backends.{name}.backend"
+    if plan.exists(folder) or plan.exists(f"{folder}.py"):
+        raise Refused(f"python/alipes/backends has a module '{name}' already")
     plan.create(f"{folder}/__init__.py", f'"""The backend `{name}`."""\n')
     plan.create(f"{folder}/backend.py", template("backend.txt", name=name, made=made))
     test = f"tests/unit/backends/test_{name}_backend.py"

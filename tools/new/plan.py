@@ -43,13 +43,17 @@ class Plan:
         """A file with the edits so far."""
         return "\n".join(self._open(path))
 
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file or folder."""
+        return (self._root / path).exists()
+
     def create(self, path: str, text: str) -> None:
         """A new file.
 
         Raises:
             Refused: If it exists.
         """
-        if (self._root / path).exists():
+        if self.exists(path):
             raise Refused(f"{path} exists already")
         self._before[path] = []
         self._lines[path] = text.split("\n")
