@@ -102,7 +102,7 @@ impl OnnxSession {
         for &index in wanted {
             output_names.push(self.outputs.get(index).ok_or_else(|| unknown("output", index))?.name.as_ptr());
         }
-        let mut values: SmallVec<[Option<Value>; 4]> = wanted.iter().map(|_| None).collect();
+        let mut results: SmallVec<[Option<Value>; 4]> = wanted.iter().map(|_| None).collect();
         // SAFETY: names are C strings owned by `self`; values are transparent over the pointers that the library reads
         // and fills, and all arrays have the lengths given. The session is borrowed mutably, so it runs here alone.
         ortsys![unsafe Run(
@@ -113,9 +113,9 @@ impl OnnxSession {
             values.len(),
             output_names.as_ptr(),
             output_names.len(),
-            values.as_mut_ptr().cast(),
+            results.as_mut_ptr().cast(),
         )?];
-        Ok(values)
+        Ok(results)
     }
 
     fn inspect(&self, index: usize, value: Option<Value>) -> Result<RawOutput, EngineError> {
