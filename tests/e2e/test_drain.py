@@ -30,7 +30,8 @@ ENDLESS = 10**9
 @pytest.fixture
 def start(repository: Path, serve: Serve) -> Callable[..., ServerProcess]:
     add_model(repository, "busy", busy())
-    return lambda *flags: serve(repository, *flags)
+    # The model is slow: on a network thread it would hold up the connections that the tests look at.
+    return lambda *flags: serve(repository, "--execution-threads=measured", *flags)
 
 
 class Call:

@@ -64,7 +64,8 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, go_on:
     text_models.add_model(repository, "held", _HELD)
     (repository / "around" / "1").mkdir(parents=True)
     (repository / "around" / "config.pbtxt").write_text(_ENSEMBLE)
-    return serve_module(repository, environment={"GO_ON": str(go_on)})
+    # How many requests a worker has in hand is told here, so that it may have as many as usual.
+    return serve_module(repository, "--worker-memory=full", environment={"GO_ON": str(go_on)})
 
 
 def get(server: ServerProcess, path: str, headers: dict[str, str] | None = None) -> tuple[int, Any]:

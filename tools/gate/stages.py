@@ -14,6 +14,12 @@ WHOLE = (GATE, PROOF)
 ENVIRONMENT = "$PYTHON tools/environment"
 PYTEST = "-q -p no:cacheprovider --dist loadgroup"
 MAIN = "tools/run-pytest .venv-$VERSION/bin/python"
+# What a user meets on the wire, whichever way of execution the server takes.
+ON_THE_WIRE = (
+    f'{PYTEST} -n $PROCESSES -m "not proof and not slow and not alone" tests/golden tests/e2e tests/conformance'
+)
+POOL = "ALIPES_EXECUTION_THREADS=pool ALIPES_ENSEMBLE_STEPS=single ALIPES_WORKER_MEMORY=small"
+NETWORK = "ALIPES_EXECUTION_THREADS=network"
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,22 @@ STAGES: Sequence[Stage] = (
         "exports of PyTorch models, and the pages about them",
         "--extra torch --extra notebook --extra examples --extra plots --group buckets --torch",
         600,
+    ),
+    Stage(
+        "ways pool",
+        "the same answers from the pool, step by step, with little memory for workers",
+        f"{POOL} {MAIN} pool {ON_THE_WIRE}",
+        900,
+        ("wheel",),
+        (PROOF,),
+    ),
+    Stage(
+        "ways network",
+        "the same answers from the network threads",
+        f"{NETWORK} {MAIN} network {ON_THE_WIRE}",
+        900,
+        ("wheel",),
+        (PROOF,),
     ),
     Stage("documentation", "Rust's documentation builds", "tools/lint docs", 300, ("tools",), (PROOF,)),
     Stage(

@@ -81,7 +81,8 @@ PATHS: Final[tuple[Flag, ...]] = (
         "choice",
         "measured",
         "Threads on which models of the server's own process execute: `measured` runs those that take less than 0.3 ms "
-        f"on the network thread that took the request, others in a pool; the others always do one of both. {_OURS}",
+        f"on the network thread that took the request, others in a pool; `network` and `pool` always do the one. A slow "
+        f"model on a network thread holds up the thread's other connections. {_OURS}",
         choices=("measured", "network", "pool"),
         option="paths.execution_threads",
     ),
