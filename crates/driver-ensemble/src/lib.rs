@@ -31,7 +31,7 @@ use alipes_runtime::context::Context;
 use alipes_runtime::executor::alarm;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::Readiness;
-use alipes_scheduler::ensemble::{Graph, GraphError, StepShape, Ticket, Turns};
+use alipes_scheduler::ensemble::{Graph, GraphError, StepOrder, StepShape, Ticket};
 use alipes_spec::{EnsembleSpec, EnsembleSteps, ModelSpec, StepSpec};
 use alipes_stats::events::Event;
 use compact_str::CompactString;
@@ -56,7 +56,7 @@ pub struct Ensemble {
     /// By step: its number among those that follow another one.
     later: Vec<Option<usize>>,
     /// The order of the requests of a sequence at those of them that keep a state.
-    turns: Mutex<Turns<CorrelationId, Weak<Run>>>,
+    step_order: Mutex<StepOrder<CorrelationId, Weak<Run>>>,
     fusing: Fusing,
     /// Whether a batch may go through all steps at once.
     steps_at_once: bool,
@@ -105,7 +105,7 @@ impl Ensemble {
         let mut following = 0..;
         let later: Vec<Option<usize>> =
             (0..engine.steps.len()).map(|step| graph.follows(step).then(|| following.next()).flatten()).collect();
-        let turns = Mutex::new(Turns::new(later.iter().flatten().count()));
+        let step_order = Mutex::new(StepOrder::new(later.iter().flatten().count()));
         Ok(Arc::new(Ensemble {
             context,
             namespace,
@@ -113,7 +113,7 @@ impl Ensemble {
             steps,
             members,
             later,
-            turns,
+            step_order,
             fusing: Fusing::default(),
             steps_at_once,
         }))
@@ -189,7 +189,7 @@ impl Ensemble {
         }
         let mut later = self.steps.iter().zip(&self.later).filter(|(_, later)| later.is_some());
         let needed = later.any(|(step, _)| members[step.member].keeps_state());
-        needed.then(|| self.turns.lock().join(sequence.correlation_id.clone()))
+        needed.then(|| self.step_order.lock().join(sequence.correlation_id.clone()))
     }
 
     /// The versions that are called now.

@@ -221,7 +221,7 @@ impl RunDriver {
     /// Whether it is the turn of this request at a step; else it is woken when it is.
     fn may_call(&self, number: usize) -> bool {
         let Some((ticket, step)) = self.turn(number) else { return true };
-        self.ensemble.turns.lock().may_call(ticket, step, || Weak::clone(&self.itself))
+        self.ensemble.step_order.lock().may_call(ticket, step, || Weak::clone(&self.itself))
     }
 
     /// The next request of the sequence may call a step. What a decoupled ensemble may call again is passed at its end.
@@ -229,7 +229,7 @@ impl RunDriver {
         if !self.ensemble.graph.is_decoupled()
             && let Some((ticket, step)) = self.turn(number)
         {
-            let next = self.ensemble.turns.lock().pass(ticket, step);
+            let next = self.ensemble.step_order.lock().pass(ticket, step);
             self.woken.extend(next);
         }
     }
@@ -242,7 +242,7 @@ impl RunDriver {
 
     fn leave_line(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.ensemble.turns.lock().leave(ticket, &mut self.woken);
+            self.ensemble.step_order.lock().leave(ticket, &mut self.woken);
         }
     }
 

@@ -23,7 +23,7 @@ use super::worker::Worker;
 
 /// The calls of a worker that are not over.
 #[derive(Default)]
-pub struct Calls(Mutex<HashMap<CallId, Open>>);
+pub struct Calls(Mutex<HashMap<CallId, OpenCall>>);
 
 /// Which call of a worker. Each of its processes counts its own from the start again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ pub struct CallId {
 
 /// A call that is not over. Dropping it withdraws the call.
 #[expect(dead_code, reason = "held for what their drop does")]
-enum Open {
+enum OpenCall {
     Inference(Arc<Caller>),
     Control(Aborting),
 }
@@ -130,7 +130,7 @@ fn control_call(worker: &Arc<Worker>, context: Arc<Context>, id: CallId, name: S
         // Nothing is aborted any more: this is the task's last step.
         cancel(&answering, id);
     });
-    worker.calls.0.lock().insert(id, Open::Control(Aborting(task.abort_handle())));
+    worker.calls.0.lock().insert(id, OpenCall::Control(Aborting(task.abort_handle())));
     if task.is_finished() {
         cancel(worker, id);
     }
@@ -174,7 +174,7 @@ fn infer_call(worker: &Arc<Worker>, context: &Context, id: CallId, call: InferCa
     match submit(context, call, parent, Arc::clone(&answers) as Arc<dyn Reader>) {
         Ok(caller) => {
             let caller = Arc::new(caller);
-            worker.calls.0.lock().insert(id, Open::Inference(Arc::clone(&caller)));
+            worker.calls.0.lock().insert(id, OpenCall::Inference(Arc::clone(&caller)));
             answers.known(caller);
             // The last answer may have come before the call stood here.
             if answers.over.load(Ordering::SeqCst) {

@@ -23,18 +23,18 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Checks {
     /// The model of the present process can be asked.
     offered: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<CheckState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CheckState {
     /// Number of the latest question, over all processes of the worker.
     number: u64,
-    open: Option<Open>,
+    open: Option<OpenCheck>,
 }
 
 /// A question that is not answered.
-struct Open {
+struct OpenCheck {
     sent_at: Instant,
     waiting: Vec<oneshot::Sender<bool>>,
     /// The log has it that the answer is late.
@@ -92,7 +92,7 @@ impl Checks {
         }
         let sent_at = alipes_clock::now();
         state.number += 1;
-        state.open = Some(Open { sent_at, waiting: vec![sender], reported: false });
+        state.open = Some(OpenCheck { sent_at, waiting: vec![sender], reported: false });
         (Answer::Coming { until: sent_at + CHECK_TIMEOUT, answer }, Some(state.number))
     }
 

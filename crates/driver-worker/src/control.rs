@@ -51,7 +51,7 @@ struct Create {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenControl {
     metric: u64,
     value: f64,
 }
@@ -103,7 +103,7 @@ async fn load(context: &Context, load: Load) -> Result<(), InferError> {
 fn metric(context: &Context, owner: Owner, name: &str, text: &str) -> Result<serde_json::Value, InferError> {
     let metrics = &context.metrics;
     let change = |change: fn(f64) -> Change| {
-        let Written { metric, value } = question(text)?;
+        let WrittenControl { metric, value } = question(text)?;
         metrics.change(metric, change(value)).map(|()| json!({}))
     };
     match name {

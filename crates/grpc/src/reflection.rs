@@ -140,12 +140,12 @@ pub(super) struct ReflectionBody {
     /// A compressed request that is being expanded.
     expanding: Option<Expanding>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
-    phase: Phase,
+    phase: ReflectionPhase,
 }
 
 type Expanding = Pin<Box<dyn Future<Output = Result<message::Message, InferError>> + Send>>;
 
-enum Phase {
+enum ReflectionPhase {
     Open,
     Ending(HeaderMap),
     Over,
@@ -164,26 +164,26 @@ impl ReflectionBody {
             receiving,
             expanding: None,
             draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
-            phase: Phase::Open,
+            phase: ReflectionPhase::Open,
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+        matches!(self.phase, ReflectionPhase::Over)
     }
 
     pub(super) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         loop {
-            match mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Over => return Poll::Ready(None),
-                Phase::Ending(trailers) => return Poll::Ready(Some(Frame::trailers(trailers))),
-                Phase::Open => self.phase = Phase::Open,
+            match mem::replace(&mut self.phase, ReflectionPhase::Over) {
+                ReflectionPhase::Over => return Poll::Ready(None),
+                ReflectionPhase::Ending(trailers) => return Poll::Ready(Some(Frame::trailers(trailers))),
+                ReflectionPhase::Open => self.phase = ReflectionPhase::Open,
             }
             match self.poll_request(context) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(Some(request))) => return Poll::Ready(Some(Frame::data(framed(&respond(request))))),
-                Poll::Ready(Ok(None)) => self.phase = Phase::Ending(status::success()),
-                Poll::Ready(Err(error)) => self.phase = Phase::Ending(status::failure(&error)),
+                Poll::Ready(Ok(None)) => self.phase = ReflectionPhase::Ending(status::success()),
+                Poll::Ready(Err(error)) => self.phase = ReflectionPhase::Ending(status::failure(&error)),
             }
         }
     }

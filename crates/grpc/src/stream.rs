@@ -58,7 +58,7 @@ pub(super) struct StreamBody {
     /// Wakes at the client's deadline.
     deadline: Option<Pin<Box<Sleep>>>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
-    phase: Phase,
+    phase: StreamPhase,
 }
 
 type Expanding = Pin<Box<dyn Future<Output = Result<Message, InferError>> + Send>>;
@@ -73,7 +73,7 @@ enum Reading {
     Draining,
 }
 
-enum Phase {
+enum StreamPhase {
     Open,
     Ending(HeaderMap),
     Over,
@@ -104,7 +104,7 @@ impl StreamBody {
             expanding: None,
             deadline: head.deadline.map(|deadline| Box::pin(time::sleep_until(deadline.into()))),
             draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
-            phase: Phase::Open,
+            phase: StreamPhase::Open,
         })
     }
 
@@ -114,7 +114,7 @@ impl StreamBody {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+        matches!(self.phase, StreamPhase::Over)
     }
 
     pub(super) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
@@ -122,10 +122,10 @@ impl StreamBody {
             if let Some(piece) = self.outgoing.pop() {
                 return Poll::Ready(Some(Frame::data(piece)));
             }
-            match mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Over => return Poll::Ready(None),
-                Phase::Ending(trailers) => return Poll::Ready(Some(Frame::trailers(trailers))),
-                Phase::Open => self.phase = Phase::Open,
+            match mem::replace(&mut self.phase, StreamPhase::Over) {
+                StreamPhase::Over => return Poll::Ready(None),
+                StreamPhase::Ending(trailers) => return Poll::Ready(Some(Frame::trailers(trailers))),
+                StreamPhase::Open => self.phase = StreamPhase::Open,
             }
             if self.advance(context).is_pending() {
                 return Poll::Pending;
@@ -137,7 +137,7 @@ impl StreamBody {
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let had_room = self.read(context);
         self.write(context);
-        if !self.outgoing.is_empty() || !matches!(self.phase, Phase::Open) || (!had_room && self.has_room()) {
+        if !self.outgoing.is_empty() || !matches!(self.phase, StreamPhase::Open) || (!had_room && self.has_room()) {
             return Poll::Ready(());
         }
         if self.deadline.as_mut().is_some_and(|deadline| deadline.as_mut().poll(context).is_ready()) {
@@ -226,7 +226,7 @@ impl StreamBody {
 
     /// Writes the responses that have arrived, up to one batch.
     fn write(&mut self, context: &mut Context<'_>) {
-        while matches!(self.phase, Phase::Open) && self.outgoing.bytes < BATCH_BYTES {
+        while matches!(self.phase, StreamPhase::Open) && self.outgoing.bytes < BATCH_BYTES {
             let Poll::Ready(event) = self.session.poll_event(context) else { return };
             let _sent = event.trace.map(|trace| Sent::grpc(Arc::clone(trace)));
             match event {
@@ -244,7 +244,7 @@ impl StreamBody {
         self.session = Session::new(Arc::clone(&self.service));
         self.expanding = None;
         self.reading = Reading::HalfClosed;
-        self.phase = Phase::Ending(trailers);
+        self.phase = StreamPhase::Ending(trailers);
     }
 }
 

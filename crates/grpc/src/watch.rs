@@ -28,10 +28,10 @@ pub(super) struct WatchBody {
     check: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
     reported: Option<bool>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
-    phase: Phase,
+    phase: WatchPhase,
 }
 
-enum Phase {
+enum WatchPhase {
     Open,
     Ending(HeaderMap),
     Over,
@@ -47,22 +47,22 @@ impl WatchBody {
             check: None,
             reported: None,
             draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
-            phase: Phase::Open,
+            phase: WatchPhase::Open,
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+        matches!(self.phase, WatchPhase::Over)
     }
 
     pub(super) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
-        match mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Over => return Poll::Ready(None),
-            Phase::Ending(trailers) => return Poll::Ready(Some(Frame::trailers(trailers))),
-            Phase::Open => self.phase = Phase::Open,
+        match mem::replace(&mut self.phase, WatchPhase::Over) {
+            WatchPhase::Over => return Poll::Ready(None),
+            WatchPhase::Ending(trailers) => return Poll::Ready(Some(Frame::trailers(trailers))),
+            WatchPhase::Open => self.phase = WatchPhase::Open,
         }
         if self.draining.as_mut().poll(context).is_ready() {
-            self.phase = Phase::Ending(status::failure(&status::shutting_down()));
+            self.phase = WatchPhase::Ending(status::failure(&status::shutting_down()));
             // The client is sent the change of readiness before its stream ends.
             return match self.report(false) {
                 Some(frame) => Poll::Ready(Some(frame)),

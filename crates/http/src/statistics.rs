@@ -12,11 +12,13 @@ use super::response::{self, ResponseBody};
 /// Answers a request for statistics.
 pub fn statistics(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
     let found = service.statistics(model, version);
-    response::json_or(found.map(|found| Document { model_stats: found.iter().map(ModelDocument::from).collect() }))
+    response::json_or(
+        found.map(|found| StatisticsDocument { model_stats: found.iter().map(ModelDocument::from).collect() }),
+    )
 }
 
 #[derive(Serialize)]
-struct Document {
+struct StatisticsDocument {
     model_stats: Vec<ModelDocument>,
 }
 

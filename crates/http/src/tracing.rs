@@ -29,15 +29,15 @@ pub async fn change(service: &Service, model: &str, body: RequestBody) -> Respon
 }
 
 /// The settings in Triton's order; numbers are texts, as there.
-struct Document(Vec<(String, serde_json::Value)>);
+struct SettingsDocument(Vec<(String, serde_json::Value)>);
 
-impl Serialize for Document {
+impl Serialize for SettingsDocument {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 
-fn document(destination: &Destination, values: &Values) -> Document {
+fn document(destination: &Destination, values: &Values) -> SettingsDocument {
     let setting = |name: &str, value| (name.to_owned(), value);
     let mut found = vec![
         setting("trace_level", json!(values.level_names())),
@@ -52,7 +52,7 @@ fn document(destination: &Destination, values: &Values) -> Document {
     if let Destination::Collector(config) = destination {
         found.extend(config.options().into_iter().map(|(name, value)| (name, json!(value))));
     }
-    Document(found)
+    SettingsDocument(found)
 }
 
 /// What a body asks for: `null` has a setting follow the general ones; one that is unknown asks for nothing, as in

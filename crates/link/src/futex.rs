@@ -39,29 +39,29 @@ impl Bell {
             self.sleepers.fetch_add(1, Ordering::Relaxed);
             let seen = self.sequence.load(Ordering::Relaxed);
             fence(Ordering::SeqCst);
-            let outcome = ready().map_or_else(|| self.sleep(seen, deadline), Outcome::Ready);
+            let outcome = ready().map_or_else(|| self.sleep(seen, deadline), WaitOutcome::Ready);
             self.sleepers.fetch_sub(1, Ordering::Relaxed);
             match outcome {
-                Outcome::Ready(value) => return Some(value),
-                Outcome::Woken => {}
-                Outcome::Late => return ready(),
+                WaitOutcome::Ready(value) => return Some(value),
+                WaitOutcome::Woken => {}
+                WaitOutcome::Late => return ready(),
             }
         }
     }
 
-    fn sleep<T>(&self, seen: u32, deadline: Option<Instant>) -> Outcome<T> {
+    fn sleep<T>(&self, seen: u32, deadline: Option<Instant>) -> WaitOutcome<T> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(alipes_clock::now()));
         if left == Some(Duration::ZERO) {
-            return Outcome::Late;
+            return WaitOutcome::Late;
         }
         let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         // Woken, interrupted, too late or because the word had changed already: the caller looks again in any case.
         let _ = futex::wait(&self.sequence, futex::Flags::empty(), seen, left.as_ref());
-        Outcome::Woken
+        WaitOutcome::Woken
     }
 }
 
-enum Outcome<T> {
+enum WaitOutcome<T> {
     Ready(T),
     Woken,
     Late,

@@ -87,7 +87,7 @@ impl Mailbox {
         Poll::Ready(())
     }
 
-    fn put(&self, line: &Line, mut answer: Option<Answer>, last: bool) {
+    fn put(&self, channel: &Channel, mut answer: Option<Answer>, last: bool) {
         if let (Some(budget), Some(Ok(reply))) = (&self.budget, &mut answer)
             && let Err(error) = count_answer(budget, &mut reply.outputs)
         {
@@ -96,11 +96,11 @@ impl Mailbox {
         let mut state = self.state.lock();
         // Nothing follows the last response, whatever order the threads of a careless model choose: the owner may have
         // given the tag to another request since.
-        if line.ended.swap(last, Ordering::Relaxed) {
-            line.ended.store(true, Ordering::Relaxed);
+        if channel.ended.swap(last, Ordering::Relaxed) {
+            channel.ended.store(true, Ordering::Relaxed);
             return;
         }
-        let response = Response { tag: line.tag, answer, last };
+        let response = Response { tag: channel.tag, answer, last };
         if let Some(reader) = &self.reader {
             drop(state);
             return reader.take(response);
@@ -115,45 +115,45 @@ impl Mailbox {
 }
 
 /// What both ends of one request's way share.
-struct Line {
+struct Channel {
     mailbox: Arc<Mailbox>,
     tag: u64,
     /// The last response was given. Changed under the mailbox's lock only.
     ended: AtomicBool,
-    state: Mutex<LineState>,
+    state: Mutex<ChannelState>,
 }
 
 #[derive(Default)]
-struct LineState {
+struct ChannelState {
     cancelled: bool,
     observer: Option<Arc<dyn Observer>>,
 }
 
-impl Line {
+impl Channel {
     fn observer(&self) -> Option<Arc<dyn Observer>> {
         self.state.lock().observer.clone()
     }
 }
 
 /// Both ends of a request's way into a mailbox.
-pub(super) fn line(mailbox: &Arc<Mailbox>, tag: u64) -> (Sender, Caller) {
-    let line =
-        Arc::new(Line { mailbox: Arc::clone(mailbox), tag, ended: AtomicBool::new(false), state: Mutex::default() });
-    (Sender(Some(Arc::clone(&line))), Caller(line))
+pub(super) fn channel(mailbox: &Arc<Mailbox>, tag: u64) -> (Sender, Caller) {
+    let channel =
+        Arc::new(Channel { mailbox: Arc::clone(mailbox), tag, ended: AtomicBool::new(false), state: Mutex::default() });
+    (Sender(Some(Arc::clone(&channel))), Caller(channel))
 }
 
 /// The model's end. Dropping it before the end tells the caller that the request was lost.
 // None once it has ended.
-pub struct Sender(Option<Arc<Line>>);
+pub struct Sender(Option<Arc<Channel>>);
 
 impl Sender {
     pub(super) fn is_cancelled(&self) -> bool {
-        self.0.as_ref().is_some_and(|line| line.state.lock().cancelled)
+        self.0.as_ref().is_some_and(|channel| channel.state.lock().cancelled)
     }
 
     pub(super) fn observe(&self, observer: Arc<dyn Observer>) {
-        let Some(line) = &self.0 else { return };
-        let mut state = line.state.lock();
+        let Some(channel) = &self.0 else { return };
+        let mut state = channel.state.lock();
         if state.cancelled {
             drop(state);
             return observer.cancelled();
@@ -169,7 +169,7 @@ impl Sender {
     }
 
     pub(super) fn has_reader(&self) -> bool {
-        self.0.as_ref().is_some_and(|line| line.mailbox.has_reader())
+        self.0.as_ref().is_some_and(|channel| channel.mailbox.has_reader())
     }
 
     pub(super) fn finish(mut self, answer: Option<Answer>) {
@@ -181,10 +181,10 @@ impl Sender {
     }
 
     fn end(&mut self, answer: Option<Answer>) {
-        let Some(line) = self.0.take() else { return };
-        let observer = line.state.lock().observer.take();
+        let Some(channel) = self.0.take() else { return };
+        let observer = channel.state.lock().observer.take();
         drop(observer);
-        line.mailbox.put(&line, answer, true);
+        channel.mailbox.put(&channel, answer, true);
     }
 }
 
@@ -202,22 +202,22 @@ pub fn lost() -> InferError {
 }
 
 /// A way for one response.
-pub struct Post(Option<Arc<Line>>);
+pub struct Post(Option<Arc<Channel>>);
 
 impl Post {
     pub(super) fn has_reader(&self) -> bool {
-        self.0.as_ref().is_some_and(|line| line.mailbox.has_reader())
+        self.0.as_ref().is_some_and(|channel| channel.mailbox.has_reader())
     }
 
     pub(super) fn send(self, answer: Answer) {
-        if let Some(line) = self.0 {
-            line.mailbox.put(&line, Some(answer), false);
+        if let Some(channel) = self.0 {
+            channel.mailbox.put(&channel, Some(answer), false);
         }
     }
 }
 
 /// The caller's end of one request. Dropping it withdraws the request.
-pub struct Caller(Arc<Line>);
+pub struct Caller(Arc<Channel>);
 
 impl Caller {
     /// Reports that the caller has taken responses, so that the model may give more.
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn nothing_follows_the_last_response() {
         let mailbox = Mailbox::new();
-        let (responder, _caller) = line(&mailbox, 1);
+        let (responder, _caller) = channel(&mailbox, 1);
         let late = responder.post();
         responder.finish(None);
         late.send(reply(1));

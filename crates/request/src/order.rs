@@ -16,11 +16,11 @@ use super::responder::Completion;
 /// The order of a version's requests.
 #[derive(Default)]
 pub struct Order {
-    line: Mutex<Line>,
+    line: Mutex<OrderState>,
 }
 
 #[derive(Default)]
-struct Line {
+struct OrderState {
     /// The number of the request that is first in line.
     first: u64,
     places: VecDeque<HeldAnswers>,
@@ -53,7 +53,7 @@ impl Bound {
     }
 }
 
-impl Line {
+impl OrderState {
     /// The next answer that may go.
     fn next(&mut self) -> Option<Bound> {
         loop {

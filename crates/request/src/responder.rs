@@ -98,7 +98,7 @@ impl Responder {
 
     /// A responder whose answers arrive, marked with the tag, in a mailbox that several requests of a caller share.
     pub fn into_mailbox(mailbox: &Arc<Mailbox>, tag: u64) -> (Responder, mailbox::Caller) {
-        let (sender, caller) = mailbox::line(mailbox, tag);
+        let (sender, caller) = mailbox::channel(mailbox, tag);
         // Straight into the mailbox, whichever thread brings it: an answer in a completion queue would be overtaken by the
         // next one of that queue's own thread.
         (Responder { way: Way::Many(sender), home: None, keep: None, place: None }, caller)

@@ -48,7 +48,7 @@ pub struct Arbiter {
     pools: Vec<Pool>,
     members: Vec<Option<Member>>,
     /// In the order in which they are looked at.
-    waiting: BTreeSet<Place>,
+    waiting: BTreeSet<WaitingKey>,
     /// Who asks later comes later among equals.
     arrival: u64,
     /// Where the one stood that was let in last: nobody who asks stands before it.
@@ -57,7 +57,7 @@ pub struct Arbiter {
 
 /// Where a waiting instance stands: by turns taken, then by the time of asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct WaitingKey {
     turns: u64,
     arrival: u64,
     member: usize,
@@ -122,7 +122,7 @@ impl Arbiter {
         let Some(member) = &mut self.members[number] else { return };
         member.leaving = true;
         if let Some(arrival) = member.waiting.take() {
-            self.waiting.remove(&Place { turns: member.turns, arrival, member: number });
+            self.waiting.remove(&WaitingKey { turns: member.turns, arrival, member: number });
         }
         if member.granted == 0 {
             self.members[number] = None;
@@ -137,7 +137,7 @@ impl Arbiter {
             self.arrival += 1;
             member.turns = member.turns.max(self.floor);
             member.waiting = Some(self.arrival);
-            self.waiting.insert(Place { turns: member.turns, arrival: self.arrival, member: number });
+            self.waiting.insert(WaitingKey { turns: member.turns, arrival: self.arrival, member: number });
         }
     }
 
@@ -153,8 +153,8 @@ impl Arbiter {
         // Where it waits already its place is taken, and it moves back from there.
         let moved = if executed { member.priority } else { 0 };
         if let Some(arrival) = member.waiting {
-            self.waiting.remove(&Place { turns: member.turns, arrival, member: number });
-            self.waiting.insert(Place { turns: member.turns + moved, arrival, member: number });
+            self.waiting.remove(&WaitingKey { turns: member.turns, arrival, member: number });
+            self.waiting.insert(WaitingKey { turns: member.turns + moved, arrival, member: number });
         }
         member.turns += moved;
         if member.leaving && member.granted == 0 {

@@ -47,7 +47,7 @@ struct Pending {
 }
 
 /// What the head of the queue asks for at a given moment.
-enum Decision {
+enum Choice {
     Take { requests: usize, why: Why },
     Wait { until: Instant },
     Nothing,
@@ -92,7 +92,7 @@ impl<W: Work> Dynamic<W> {
 
     pub(crate) fn next(&mut self, context: &mut Context<'_, W>, batch: &mut Vec<W>) -> Next {
         match self.decide(context) {
-            Decision::Take { requests, .. } => {
+            Choice::Take { requests, .. } => {
                 for _ in 0..requests {
                     let Some(first) = self.queue.first() else { break };
                     batch.push(self.queue.remove(first));
@@ -100,19 +100,17 @@ impl<W: Work> Dynamic<W> {
                 self.pending = Pending::default();
                 Next::Take
             }
-            Decision::Wait { until } => Next::WaitUntil(until),
-            Decision::Nothing => Next::Idle,
+            Choice::Wait { until } => Next::WaitUntil(until),
+            Choice::Nothing => Next::Idle,
         }
     }
 
     /// When the head of the queue is to be taken, and why; `None` if nothing waits.
     pub(crate) fn outlook(&mut self, context: &mut Context<'_, W>) -> Option<Outlook> {
         match self.decide(context) {
-            Decision::Take { requests, why } => Some(Outlook { due: context.now, requests, why }),
-            Decision::Wait { until } => {
-                Some(Outlook { due: until, requests: self.pending.requests, why: Why::Company })
-            }
-            Decision::Nothing => None,
+            Choice::Take { requests, why } => Some(Outlook { due: context.now, requests, why }),
+            Choice::Wait { until } => Some(Outlook { due: until, requests: self.pending.requests, why: Why::Company }),
+            Choice::Nothing => None,
         }
     }
 
@@ -149,22 +147,22 @@ impl<W: Work> Dynamic<W> {
     /// A preferred size goes at once while the delay runs, or when there is none. Otherwise everything that fits goes
     /// as soon as waiting is over or pointless: the delay has passed, no company can come any more (`stopping`), the
     /// next request cannot join, or no larger preferred size is left to wait for.
-    fn decide(&mut self, context: &mut Context<'_, W>) -> Decision {
+    fn decide(&mut self, context: &mut Context<'_, W>) -> Choice {
         self.expire(context.now, context.refused);
         if self.is_held(context.stopping) {
-            return Decision::Nothing;
+            return Choice::Nothing;
         }
         self.extend_pending(context);
         let Pending { oldest: Some(oldest), best, closed, rows, requests, .. } = self.pending else {
-            return Decision::Nothing;
+            return Choice::Nothing;
         };
         let delay = self.policy.max_queue_delay;
         let until = oldest + delay;
         let patient = context.now < until && !context.stopping;
         match best {
-            Some((requests, why)) if patient || delay.is_zero() => Decision::Take { requests, why },
-            _ if patient && closed.is_none() && rows < u64::from(self.largest_preferred) => Decision::Wait { until },
-            _ => Decision::Take { requests, why: self.why_all(context.stopping, patient) },
+            Some((requests, why)) if patient || delay.is_zero() => Choice::Take { requests, why },
+            _ if patient && closed.is_none() && rows < u64::from(self.largest_preferred) => Choice::Wait { until },
+            _ => Choice::Take { requests, why: self.why_all(context.stopping, patient) },
         }
     }
 

@@ -11,13 +11,13 @@ const NOBODY: usize = usize::MAX;
 /// gets.
 #[derive(Debug)]
 pub(crate) struct Line<W> {
-    places: Slab<Place<W>>,
+    places: Slab<Node<W>>,
     head: usize,
     tail: usize,
 }
 
 #[derive(Debug)]
-struct Place<W> {
+struct Node<W> {
     waiting: Waiting<W>,
     before: usize,
     behind: usize,
@@ -54,7 +54,7 @@ impl<W> Line<W> {
 
     pub(crate) fn push_back(&mut self, waiting: Waiting<W>) -> usize {
         let before = self.tail;
-        let key = self.places.insert(Place { waiting, before, behind: NOBODY });
+        let key = self.places.insert(Node { waiting, before, behind: NOBODY });
         match somebody(before) {
             Some(before) => self.places[before].behind = key,
             None => self.head = key,
@@ -65,7 +65,7 @@ impl<W> Line<W> {
 
     pub(crate) fn push_front(&mut self, waiting: Waiting<W>) -> usize {
         let behind = self.head;
-        let key = self.places.insert(Place { waiting, before: NOBODY, behind });
+        let key = self.places.insert(Node { waiting, before: NOBODY, behind });
         match somebody(behind) {
             Some(behind) => self.places[behind].before = key,
             None => self.tail = key,
@@ -75,7 +75,7 @@ impl<W> Line<W> {
     }
 
     pub(crate) fn remove(&mut self, key: usize) -> Waiting<W> {
-        let Place { waiting, before, behind } = self.places.remove(key);
+        let Node { waiting, before, behind } = self.places.remove(key);
         match somebody(before) {
             Some(before) => self.places[before].behind = behind,
             None => self.head = behind,

@@ -59,25 +59,25 @@ pub async fn call(
         }
     };
     outcome.map_err(|failure| match failure {
-        Failure::Broken(error) => broken(target, &error),
-        Failure::Reported(error) => error,
+        CallFailure::Broken(error) => broken(target, &error),
+        CallFailure::Reported(error) => error,
     })
 }
 
-enum Failure {
+enum CallFailure {
     Broken(h2::Error),
     Reported(ClientError),
 }
 
-impl From<h2::Error> for Failure {
-    fn from(error: h2::Error) -> Failure {
-        Failure::Broken(error)
+impl From<h2::Error> for CallFailure {
+    fn from(error: h2::Error) -> CallFailure {
+        CallFailure::Broken(error)
     }
 }
 
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Failure {
-        Failure::Reported(error)
+impl From<ClientError> for CallFailure {
+    fn from(error: ClientError) -> CallFailure {
+        CallFailure::Reported(error)
     }
 }
 
@@ -96,7 +96,7 @@ async fn send(mut body: SendStream<Bytes>, pieces: Vec<Bytes>) {
     let _ = body.send_data(Bytes::new(), true);
 }
 
-async fn receive(response: ResponseFuture, infer: bool) -> Result<Bytes, Failure> {
+async fn receive(response: ResponseFuture, infer: bool) -> Result<Bytes, CallFailure> {
     let (head, body) = response.await?.into_parts();
     if let Some(status) = status::of_headers(&head.headers) {
         return Err(refused(status).into());
@@ -111,7 +111,7 @@ async fn receive(response: ResponseFuture, infer: bool) -> Result<Bytes, Failure
 }
 
 /// The message of the response; what a server sends behind it is left to `finish`.
-async fn first(mut body: RecvStream, mut messages: Messages) -> Result<(Option<Bytes>, RecvStream), Failure> {
+async fn first(mut body: RecvStream, mut messages: Messages) -> Result<(Option<Bytes>, RecvStream), CallFailure> {
     while let Some(piece) = body.data().await {
         let piece = piece?;
         let _ = body.flow_control().release_capacity(piece.len());
@@ -124,7 +124,7 @@ async fn first(mut body: RecvStream, mut messages: Messages) -> Result<(Option<B
 }
 
 /// The call's status.
-async fn finish(mut body: RecvStream) -> Result<(), Failure> {
+async fn finish(mut body: RecvStream) -> Result<(), CallFailure> {
     while let Some(piece) = body.data().await {
         let _ = body.flow_control().release_capacity(piece?.len());
     }

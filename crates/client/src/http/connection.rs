@@ -114,14 +114,14 @@ fn broken(target: &Target, error: &std::io::Error) -> ClientError {
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct ErrorDocument {
     error: String,
 }
 
 /// A body as an answer.
 fn read(head: &Head, body: Bytes, infer: bool) -> Result<Incoming, ClientError> {
     if !(200..300).contains(&head.status) {
-        let reported = serde_json::from_slice::<Failure>(&body).map(|failure| failure.error);
+        let reported = serde_json::from_slice::<ErrorDocument>(&body).map(|failure| failure.error);
         let text = reported.unwrap_or_else(|_| match body.is_empty() {
             true => format!("HTTP status {}", head.status),
             false => format!("HTTP status {}: {}", head.status, String::from_utf8_lossy(&body[..body.len().min(200)])),

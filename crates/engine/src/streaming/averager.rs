@@ -2,7 +2,7 @@
 
 use alipes_protocol::{Datatype, Shape};
 
-use super::checkpoint::Layout;
+use super::checkpoint::StateLayout;
 use super::{State, Stored, elements, wrong_length};
 use crate::{EngineError, OutputTensor};
 
@@ -98,10 +98,10 @@ impl Averager {
     }
 
     /// A state holds the sums that are not complete, of as many predictions as a request brings.
-    pub(super) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> StateLayout {
         let AveragerShape { datatype, update, updates, batch, channels, .. } = self.shape;
         let samples = update * (updates + batch - 1);
-        Layout { kind: "averager", datatype, channels: channels.max(1), samples, update, updates }
+        StateLayout { kind: "averager", datatype, channels: channels.max(1), samples, update, updates }
     }
 
     /// Adds the predictions to the sums, one after the other, and gives the sums that are complete.

@@ -24,7 +24,7 @@ const MAGIC: &[u8; 8] = b"ALIPSEQ1";
 const HEADER_BYTES: usize = 64;
 
 /// What a state must be made for, so that a model can go on with it.
-pub(super) struct Layout {
+pub(super) struct StateLayout {
     pub(super) kind: &'static str,
     pub(super) datatype: Datatype,
     pub(super) channels: usize,
@@ -33,7 +33,7 @@ pub(super) struct Layout {
     pub(super) updates: usize,
 }
 
-impl Layout {
+impl StateLayout {
     fn payload(&self) -> usize {
         // It fits: the model's outputs are as large.
         self.channels * self.samples * self.datatype.size().unwrap_or(1)
@@ -70,7 +70,7 @@ fn number(header: &[u8], at: usize) -> u32 {
 }
 
 impl StreamingModel {
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> StateLayout {
         match self {
             StreamingModel::Snapshotter(snapshotter) => snapshotter.layout(),
             StreamingModel::Averager(averager) => averager.layout(),
@@ -117,8 +117,8 @@ impl StreamingModel {
         if header != expected || seen > layout.updates {
             return Err(EngineError::invalid(format!(
                 "the state is one of {}, expected {}",
-                Layout::describe(header),
-                Layout::describe(&expected)
+                StateLayout::describe(header),
+                StateLayout::describe(&expected)
             )));
         }
         if payload.len() != layout.payload() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use alipes_protocol::{Datatype, Shape, copies};
 use bytes::Bytes;
 
-use super::checkpoint::Layout;
+use super::checkpoint::StateLayout;
 use super::{State, Stored, elements, wrong_length};
 use crate::{EngineError, OutputTensor};
 
@@ -76,10 +76,10 @@ impl Snapshotter {
     }
 
     /// A state holds the newest window, whatever the strides that it is made of.
-    pub(super) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> StateLayout {
         let samples = self.snapshot / self.datatype.size().unwrap_or(1);
         let datatype = self.datatype;
-        Layout { kind: "snapshotter", datatype, channels: self.channels, samples, update: 0, updates: 0 }
+        StateLayout { kind: "snapshotter", datatype, channels: self.channels, samples, update: 0, updates: 0 }
     }
 
     pub(super) fn run(

@@ -23,12 +23,12 @@ pub struct Input {
     name: PyBackedStr,
     datatype: Datatype,
     shape: Shape,
-    elements: Elements,
+    elements: InputElements,
     /// In which region of shared memory the elements lie, if not here.
     place: Option<Parameters>,
 }
 
-enum Elements {
+enum InputElements {
     /// Another object's memory.
     Lent(Arc<Buffer>),
     /// Strings, serialized here.
@@ -57,9 +57,9 @@ impl Input {
         if object.is_none() {
             let place = described.get_item(4)?;
             let place = Some(parameters::read(place.cast::<PyDict>()?)?);
-            return Ok(Input { name, datatype, shape, elements: Elements::Own(Vec::new()), place });
+            return Ok(Input { name, datatype, shape, elements: InputElements::Own(Vec::new()), place });
         }
-        let elements = Elements::of(datatype, &object)?;
+        let elements = InputElements::of(datatype, &object)?;
         let input = Input { name, datatype, shape, elements, place: None };
         input.check()?;
         Ok(input)
@@ -81,8 +81,8 @@ impl Input {
     /// The elements.
     pub fn bytes(&self) -> &[u8] {
         match &self.elements {
-            Elements::Lent(buffer) => buffer.bytes(),
-            Elements::Own(bytes) => bytes,
+            InputElements::Lent(buffer) => buffer.bytes(),
+            InputElements::Own(bytes) => bytes,
         }
     }
 
@@ -100,7 +100,7 @@ impl Input {
     /// The elements, to be sent without a copy where that is worth it. Nothing should change them meanwhile.
     pub fn lent(&self) -> Option<Bytes> {
         match &self.elements {
-            Elements::Lent(buffer) if buffer.bytes().len() >= LENT_BYTES => {
+            InputElements::Lent(buffer) if buffer.bytes().len() >= LENT_BYTES => {
                 Some(Bytes::from_owner(Lender(buffer.clone())))
             }
             _ => None,
@@ -108,8 +108,8 @@ impl Input {
     }
 }
 
-impl Elements {
-    fn of(datatype: Datatype, object: &Bound<'_, PyAny>) -> PyResult<Elements> {
+impl InputElements {
+    fn of(datatype: Datatype, object: &Bound<'_, PyAny>) -> PyResult<InputElements> {
         if datatype == Datatype::Bytes
             && let Ok(array) = object.cast::<PyUntypedArray>()
             && !matches!(arrays::elements(array), Some(arrays::Elements::Fixed(Datatype::Uint8)))
@@ -117,9 +117,9 @@ impl Elements {
             let tidy = arrays::tidy(array)?;
             let bytes = strings::serialize(&tidy).map_err(|error| wrong(error.value(object.py()).to_string()))?;
             debug_assert!(tidy.len() * 4 <= bytes.len(), "each string has a length");
-            return Ok(Elements::Own(bytes));
+            return Ok(InputElements::Own(bytes));
         }
-        Buffer::of(object).map(|buffer| Elements::Lent(Arc::new(buffer)))
+        Buffer::of(object).map(|buffer| InputElements::Lent(Arc::new(buffer)))
     }
 }
 

@@ -13,11 +13,11 @@ use super::response::InferenceResponse;
 pub struct ResponseIterator {
     link: &'static Link,
     call: u64,
-    state: Mutex<State>,
+    state: Mutex<IteratorState>,
 }
 
 #[derive(Default)]
-struct State {
+struct IteratorState {
     seen: Vec<Py<InferenceResponse>>,
     next: usize,
     ended: bool,

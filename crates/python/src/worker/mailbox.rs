@@ -13,12 +13,12 @@ use super::link::Link;
 #[derive(Default)]
 pub struct Mailbox {
     last: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<MailboxState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct MailboxState {
     boxes: HashMap<u64, VecDeque<ReceivedMail>>,
     /// Somebody is fetching; the others wait for it.
     led: bool,

@@ -23,14 +23,14 @@ pub struct Reply {
     /// Where the inputs lie: offsets and lengths.
     slots: SmallVec<[(u64, usize); 2]>,
     requested: Vec<u16>,
-    state: Mutex<State>,
+    state: Mutex<ReplyState>,
     pub missing_reasons: MissingReasons,
 }
 
 /// How far the answer has come. The lock is held while an answer is posted, so that answers keep their order; it is
 /// therefore taken without the interpreter.
 #[derive(Default)]
-pub struct State {
+pub struct ReplyState {
     responses: u64,
     bytes: u64,
     closed: bool,
@@ -105,14 +105,14 @@ impl Reply {
     }
 
     /// Whether a response may be sent; `None` where that has to be waited for.
-    fn credit(&self, state: &State) -> Option<Credit> {
+    fn credit(&self, state: &ReplyState) -> Option<Credit> {
         if !self.link.declaration.decoupled {
             return Some(Credit::Go);
         }
         self.link.end.credit(self.slot, self.ticket, state.responses, state.bytes)
     }
 
-    fn check(&self, state: &State, sending: &Sending<'_>) -> Result<(), String> {
+    fn check(&self, state: &ReplyState, sending: &Sending<'_>) -> Result<(), String> {
         let refuse = |text: &str| Err(format!("Unable to send response. {text}"));
         if !self.link.declaration.decoupled {
             if sending.draft.is_some() && state.responses > 0 {
@@ -128,7 +128,7 @@ impl Reply {
     /// False: `post` found no room.
     fn post(
         &self,
-        state: &mut State,
+        state: &mut ReplyState,
         sending: &Sending<'_>,
         credit: Credit,
         post: impl Fn(&OutMessage<'_>) -> Result<bool, SendError>,
@@ -155,7 +155,7 @@ impl Reply {
 
     /// Closes the reply for good. `None`: it was closed before; else how many responses were sent.
     pub fn close(&self, py: Python<'_>) -> Option<u64> {
-        let close = |mut state: MutexGuard<'_, State>| {
+        let close = |mut state: MutexGuard<'_, ReplyState>| {
             let was_open = !std::mem::replace(&mut state.closed, true);
             was_open.then_some(state.responses)
         };
@@ -167,7 +167,7 @@ impl Reply {
 
     /// How many responses were sent, or `None` where the reply is closed.
     pub fn open_after(&self, py: Python<'_>) -> Option<u64> {
-        let look = |state: MutexGuard<'_, State>| (!state.closed).then_some(state.responses);
+        let look = |state: MutexGuard<'_, ReplyState>| (!state.closed).then_some(state.responses);
         match self.state.try_lock() {
             Some(state) => look(state),
             None => py.detach(|| look(self.state.lock())),

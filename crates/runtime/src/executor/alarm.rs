@@ -22,19 +22,19 @@ type Owner = usize;
 
 #[derive(Default)]
 struct Clock {
-    state: Mutex<State>,
+    state: Mutex<AlarmState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct AlarmState {
     /// Soonest first.
     alarms: BTreeMap<(Instant, Owner), Weak<ModelVersion>>,
     moments: HashMap<Owner, Instant>,
     running: bool,
 }
 
-impl State {
+impl AlarmState {
     /// Sets the alarm of a version, unless it goes off sooner; tells whether it is now the first of all.
     fn set(&mut self, model: &Arc<ModelVersion>, moment: Instant) -> bool {
         let owner = Arc::as_ptr(model) as Owner;

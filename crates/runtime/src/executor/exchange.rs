@@ -8,18 +8,18 @@ use super::lock::{Condvar, Mutex};
 
 /// Where both meet.
 pub struct Exchange<R> {
-    state: Mutex<State<R>>,
+    state: Mutex<ExchangeState<R>>,
     work: Condvar,
 }
 
-struct State<R> {
+struct ExchangeState<R> {
     runs: Vec<R>,
     idle_threads: usize,
 }
 
 impl<R> Default for Exchange<R> {
     fn default() -> Self {
-        Exchange { state: Mutex::new(State { runs: Vec::new(), idle_threads: 0 }), work: Condvar::default() }
+        Exchange { state: Mutex::new(ExchangeState { runs: Vec::new(), idle_threads: 0 }), work: Condvar::default() }
     }
 }
 

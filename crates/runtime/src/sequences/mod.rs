@@ -201,7 +201,7 @@ pub fn policy(model: &ModelSpec, spec: &SequenceSpec) -> SequencePolicy {
     // of those that are next is held.
     let hold = match &spec.strategy {
         StrategySpec::Direct { .. } if spec.held_until > 0 => {
-            StartThreshold { seated: spec.held_until, backlog: spec.held_until_backlog }
+            StartThreshold { in_slots: spec.held_until, backlog: spec.held_until_backlog }
         }
         _ => StartThreshold::default(),
     };

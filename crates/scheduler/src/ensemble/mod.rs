@@ -2,14 +2,14 @@
 //!
 //! A tensor is a number here and its value is opaque. [`Graph`] is what is known when the ensemble is loaded;
 //! [`EnsembleRun`] is one request: it is told which step has responded with what, and says which steps can be called
-//! now, with which values, and what the caller is to be given. [`Turns`] keeps the requests of a sequence in their order
+//! now, with which values, and what the caller is to be given. [`StepOrder`] keeps the requests of a sequence in their order
 //! where a step needs that.
 
 mod graph;
 mod plan;
 mod run;
-mod turns;
+mod step_order;
 
 pub use graph::{Graph, GraphError, StepShape};
 pub use run::{Action, EnsembleRun};
-pub use turns::{Ticket, Turns};
+pub use step_order::{StepOrder, Ticket};

@@ -67,7 +67,7 @@ struct Frame<V> {
     parent: Option<usize>,
     weight: u64,
     /// By the tensor's place in the scope.
-    values: Vec<Slot<V>>,
+    values: Vec<TensorSlot<V>>,
     /// By the step's place in the scope: inputs that are not there yet.
     missing: Vec<usize>,
     /// Wanted outputs that are not there yet.
@@ -77,12 +77,12 @@ struct Frame<V> {
 }
 
 #[derive(Debug)]
-struct Slot<V> {
+struct TensorSlot<V> {
     value: Option<V>,
     uses: usize,
 }
 
-impl<V: Clone> Slot<V> {
+impl<V: Clone> TensorSlot<V> {
     /// The value; its last taker gets the thing itself.
     fn take(&mut self) -> Option<V> {
         self.uses -= 1;
@@ -199,7 +199,7 @@ impl<V: Clone> EnsembleRun<V> {
         let frame = Frame {
             parent,
             weight,
-            values: (0..scope.tensors).map(|_| Slot { value: None, uses: 0 }).collect(),
+            values: (0..scope.tensors).map(|_| TensorSlot { value: None, uses: 0 }).collect(),
             missing: scope.steps.iter().map(|&step| self.graph.steps[step].inputs.len()).collect(),
             missing_outputs: self.plan.outputs.len(),
             open: 1 + usize::from(gives),
@@ -223,7 +223,7 @@ impl<V: Clone> EnsembleRun<V> {
         let EnsembleRun { graph, plan, frames, calls, running, .. } = self;
         let node = &graph.tensors[tensor];
         let frame = &mut frames[key];
-        frame.values[node.place] = Slot { value, uses };
+        frame.values[node.place] = TensorSlot { value, uses };
         for &number in node.takers.iter().filter(|&&step| plan.called[step]) {
             let step = &graph.steps[number];
             frame.missing[step.place] -= 1;

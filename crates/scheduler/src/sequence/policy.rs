@@ -22,7 +22,7 @@ pub struct SequencePolicy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StartThreshold {
     /// Requests of sequences that have a slot.
-    pub seated: usize,
+    pub in_slots: usize,
     /// Requests in the backlog.
     pub backlog: usize,
 }

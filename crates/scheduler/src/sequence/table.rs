@@ -14,7 +14,7 @@ const NOBODY: usize = usize::MAX;
 /// Where a sequence is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    Seated(SlotId),
+    Slot(SlotId),
     Backlog(BacklogTicket),
 }
 

@@ -338,7 +338,7 @@ fn a_stopped_queue_lets_sequences_go_on_and_none_begin() {
 #[test]
 fn nothing_runs_before_as_much_waits_as_a_test_asks_for() {
     let mut policy = direct(2);
-    policy.hold.seated = 3;
+    policy.hold.in_slots = 3;
     let mut hall = hall(policy);
     begin(&mut hall, &[1, 2]);
     hall.run_until(ms(50));
@@ -351,7 +351,7 @@ fn nothing_runs_before_as_much_waits_as_a_test_asks_for() {
 #[test]
 fn what_is_held_for_a_test_runs_when_the_queue_is_stopped() {
     let mut policy = direct(2);
-    policy.hold.seated = 3;
+    policy.hold.in_slots = 3;
     let mut hall = hall(policy);
     begin(&mut hall, &[1]);
     hall.stop();

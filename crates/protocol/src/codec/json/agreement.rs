@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::{Context, exact, fast};
+use super::{DecodeContext, exact, fast};
 use crate::InferRequest;
 use crate::codec::binary::Tail;
 
-const CONTEXT: Context<'static> = Context { model: "m", max_input_bytes: 1 << 20 };
+const CONTEXT: DecodeContext<'static> = DecodeContext { model: "m", max_input_bytes: 1 << 20 };
 
 /// Bytes behind the JSON, for inputs that say so.
 const TAIL: &[u8] = &[1, 2, 3, 4];

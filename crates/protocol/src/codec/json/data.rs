@@ -1,6 +1,6 @@
 //! `data` of an input, value by value, as Triton reads it: nesting is forgotten and only the number of values counts.
 
-use super::Context;
+use super::DecodeContext;
 use super::error::Within;
 use super::value::{Leaves, Value};
 use crate::codec::elements;
@@ -18,7 +18,7 @@ pub(super) fn read(
     datatype: Option<Datatype>,
     shape: &[i64],
     input: &str,
-    context: Context<'_>,
+    context: DecodeContext<'_>,
 ) -> Result<Vec<u8>, InferError> {
     let count = element_count(shape).ok_or_else(|| too_many_elements(input))?;
     // Triton does not look at the data of an empty tensor.
@@ -37,7 +37,7 @@ pub(super) fn read_leaves(
     datatype: Datatype,
     count: usize,
     input: &str,
-    context: Context<'_>,
+    context: DecodeContext<'_>,
 ) -> Result<Vec<u8>, InferError> {
     let bytes = match datatype {
         Datatype::Bytes => read_strings(leaves)?,
@@ -115,7 +115,7 @@ fn unsupported(datatype: Datatype, input: &str) -> InferError {
     ))
 }
 
-fn check_limit(bytes: usize, input: &str, context: Context<'_>) -> Result<(), InferError> {
+fn check_limit(bytes: usize, input: &str, context: DecodeContext<'_>) -> Result<(), InferError> {
     if bytes <= context.max_input_bytes {
         return Ok(());
     }

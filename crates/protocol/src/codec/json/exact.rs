@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 
-use super::Context;
+use super::DecodeContext;
 use super::data;
 use super::error::Within;
 use super::parameters::{self, InputParameters, OutputParameters};
@@ -19,7 +19,7 @@ use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape,
 pub(super) fn decode(
     text: &[u8],
     mut tail: Tail,
-    context: Context<'_>,
+    context: DecodeContext<'_>,
     regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
     let [id, parameters, inputs, outputs] = Value::parse(text)?.pick(["id", "parameters", "inputs", "outputs"]);
@@ -43,7 +43,7 @@ pub(super) fn decode(
 fn read_input(
     input: Value<'_>,
     tail: &mut Tail,
-    context: Context<'_>,
+    context: DecodeContext<'_>,
     regions: &mut impl Regions,
 ) -> Result<Tensor, InferError> {
     let [name, datatype, shape, parameters, data] = input.pick(["name", "datatype", "shape", "parameters", "data"]);
@@ -91,7 +91,7 @@ fn check_one_source(data: Option<Value<'_>>, parameters: InputParameters<'_>) ->
     )))
 }
 
-fn read_shape(shape: Option<Value<'_>>, input: &str, context: Context<'_>) -> Result<Shape, InferError> {
+fn read_shape(shape: Option<Value<'_>>, input: &str, context: DecodeContext<'_>) -> Result<Shape, InferError> {
     const WHAT: &str = "Unable to parse 'shape'";
     let mut sizes = Shape::new();
     for size in existing(shape, "shape").and_then(Value::elements).within(WHAT)? {

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use compact_str::CompactString;
 
-use super::Context;
+use super::DecodeContext;
 use super::decimal;
 use super::exact::read_outputs;
 use super::fill;
@@ -20,17 +20,17 @@ use crate::shape::element_count;
 use crate::{Datatype, InferRequest, NoRegions, Shape, Tensor};
 
 /// Reads the request where nothing about it is unusual; `tail` is what follows the JSON.
-pub(super) fn decode(text: &[u8], tail: Tail, context: Context<'_>) -> Option<InferRequest> {
-    let mut reader = Reader { cursor: Cursor { text, at: skip_space(text, 0) }, tail, context };
+pub(super) fn decode(text: &[u8], tail: Tail, context: DecodeContext<'_>) -> Option<InferRequest> {
+    let mut reader = FastReader { cursor: Cursor { text, at: skip_space(text, 0) }, tail, context };
     let request = reader.request()?;
     reader.tail.finish(context.model).ok()?;
     (skip_space(text, reader.cursor.at) == text.len()).then_some(request)
 }
 
-struct Reader<'a> {
+struct FastReader<'a> {
     cursor: Cursor<'a>,
     tail: Tail,
-    context: Context<'a>,
+    context: DecodeContext<'a>,
 }
 
 /// Where the data of an input was met.
@@ -53,7 +53,7 @@ struct Input<'a> {
     data: Data,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FastReader<'a> {
     fn request(&mut self) -> Option<InferRequest> {
         let mut request = InferRequest::default();
         let mut seen = [false; 4];

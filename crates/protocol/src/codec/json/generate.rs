@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::error::Within;
 use super::value::{Leaves, Value, lossy};
-use super::{Context, check_text_size, data, parameters};
+use super::{DecodeContext, check_text_size, data, parameters};
 use crate::{Datatype, InferError, InferRequest, Shape, Tensor};
 
 /// What a model declares of an input.
@@ -34,8 +34,8 @@ pub fn decode_generate(
     check_text_size(text.len(), max_input_bytes)?;
     let document = Value::parse(text)?;
     let members = document.members()?;
-    let context = Context { model: model_name, max_input_bytes };
-    let mut reader = Reader { declared, context, request: InferRequest::default(), seen: HashSet::new() };
+    let context = DecodeContext { model: model_name, max_input_bytes };
+    let mut reader = GenerateReader { declared, context, request: InferRequest::default(), seen: HashSet::new() };
     if let Some(id) = document.find("id") {
         reader.request.id = id.as_text().within("Unable to parse 'id'")?.into();
     }
@@ -45,15 +45,15 @@ pub fn decode_generate(
     Ok(reader.request)
 }
 
-struct Reader<'a, F> {
+struct GenerateReader<'a, F> {
     declared: F,
-    context: Context<'a>,
+    context: DecodeContext<'a>,
     request: InferRequest,
     /// Parameters so far: of a key that is given twice, the first counts.
     seen: HashSet<String>,
 }
 
-impl<F: Fn(&str) -> Option<DeclaredInput>> Reader<'_, F> {
+impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
     fn nested(&mut self, value: Value<'_>) -> Result<(), InferError> {
         if (self.declared)("parameters").is_some() {
             return Err(InferError::invalid("Keyword 'parameters' for nested schema also given as input tensor name"));

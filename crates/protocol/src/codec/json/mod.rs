@@ -35,7 +35,7 @@ use crate::{Code, InferError, InferRequest, Regions};
 
 /// What a decoder is told about the request it reads.
 #[derive(Clone, Copy, Debug)]
-struct Context<'a> {
+struct DecodeContext<'a> {
     /// Named in error texts.
     model: &'a str,
     /// Largest JSON text, and largest tensor from it, in bytes.
@@ -79,7 +79,7 @@ pub fn decode_parts(
     regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
     check_text_size(text.len(), max_input_bytes)?;
-    let context = Context { model: model_name, max_input_bytes };
+    let context = DecodeContext { model: model_name, max_input_bytes };
     match fast::decode(text, Tail::new(tensors.clone()), context) {
         Some(request) => Ok(request),
         None => exact::decode(text, Tail::new(tensors), context, regions),

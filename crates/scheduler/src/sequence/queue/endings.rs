@@ -71,7 +71,7 @@ impl<W: Work> SequenceQueue<W> {
         let (place, out) = (sequence.place, sequence.out);
         let rest = std::mem::take(&mut sequence.waiting);
         let mut left = rest.len();
-        if let Place::Seated(slot_id) = place {
+        if let Place::Slot(slot_id) = place {
             let stood = self.leave_line(slot_id, out, &mut hand_out);
             left += stood;
             let sequence = self.table.get(key);
@@ -85,8 +85,8 @@ impl<W: Work> SequenceQueue<W> {
                 self.backlog.leave(&ticket);
                 self.table.remove(key);
             }
-            Place::Seated(_) if self.table.get(key).over => {}
-            Place::Seated(_) => self.vacate(now, key),
+            Place::Slot(_) if self.table.get(key).over => {}
+            Place::Slot(_) => self.vacate(now, key),
         }
     }
 
@@ -112,7 +112,7 @@ impl<W: Work> SequenceQueue<W> {
     pub(super) fn vacate(&mut self, now: Instant, key: usize) {
         let gone = self.table.remove(key);
         debug_assert!(gone.waiting.is_empty(), "a sequence leaves when nothing of it waits");
-        let Place::Seated(slot_id) = gone.place else { return };
+        let Place::Slot(slot_id) = gone.place else { return };
         let entry = self.entry(slot_id);
         entry.occupants[slot_id.slot as usize] = None;
         if entry.retired {

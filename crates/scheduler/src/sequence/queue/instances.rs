@@ -51,7 +51,7 @@ impl<W: Work> SequenceQueue<W> {
     pub(super) fn retire(&mut self, now: Instant, instance: usize) {
         self.instances[instance].retired = true;
         self.free_slots.remove(instance);
-        for key in self.seated(instance) {
+        for key in self.in_slots(instance) {
             self.give_back(now, key, Reason::InstanceGone);
         }
         self.rouse(instance);

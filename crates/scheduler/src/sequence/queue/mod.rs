@@ -107,7 +107,7 @@ impl<W: Work> SequenceQueue<W> {
             }
             None if membership.start => {
                 let slot_id = self.free_slots.take();
-                let key = self.table.open(id, Place::Seated(slot_id.unwrap_or_default()));
+                let key = self.table.open(id, Place::Slot(slot_id.unwrap_or_default()));
                 match slot_id {
                     Some(slot_id) => self.entry(slot_id).occupants[slot_id.slot as usize] = Some(key),
                     None => self.table.get(key).place = Place::Backlog(self.backlog.join(key, None)),
@@ -193,7 +193,7 @@ impl<W: Work> SequenceQueue<W> {
     /// What an instance knew of its sequences is gone, as with a process that has ended. Sequences that have yet to begin
     /// do so; the others are over, and what waits of them is moved into `removed`.
     pub fn lose(&mut self, now: Instant, instance: usize, removed: &mut Vec<W>) -> Effect {
-        for key in self.seated(instance) {
+        for key in self.in_slots(instance) {
             if !self.is_yet_to_begin(now, key) {
                 self.cut(now, key, |work| removed.push(work));
             }
@@ -256,14 +256,14 @@ impl<W: Work> SequenceQueue<W> {
         &mut self.instances[slot_id.instance as usize]
     }
 
-    fn seated(&self, instance: usize) -> Vec<usize> {
+    fn in_slots(&self, instance: usize) -> Vec<usize> {
         self.instances[instance].occupants.iter().flatten().copied().collect()
     }
 
     /// Whether a sequence has yet to begin: its next request is one that starts it.
     fn is_yet_to_begin(&mut self, now: Instant, key: usize) -> bool {
         let sequence = self.table.get(key);
-        let Place::Seated(slot_id) = sequence.place else { return true };
+        let Place::Slot(slot_id) = sequence.place else { return true };
         if !sequence.out {
             return sequence.waiting.front().is_some_and(|waiting| waiting.work.membership().start);
         }
@@ -279,7 +279,7 @@ impl<W: Work> SequenceQueue<W> {
     /// Lets the next request of a sequence stand in line, where it has a slot and nothing of it is out.
     fn advance(&mut self, now: Instant, key: usize) {
         let sequence = self.table.get(key);
-        let Place::Seated(slot_id) = sequence.place else { return };
+        let Place::Slot(slot_id) = sequence.place else { return };
         if sequence.out || sequence.waiting.is_empty() {
             return;
         }
@@ -313,7 +313,7 @@ impl<W: Work> SequenceQueue<W> {
         if let Place::Backlog(ticket) = self.table.get(key).place {
             self.backlog.leave(&ticket);
         }
-        self.table.get(key).place = Place::Seated(slot_id);
+        self.table.get(key).place = Place::Slot(slot_id);
         self.entry(slot_id).occupants[slot_id.slot as usize] = Some(key);
         self.advance(now, key);
     }
@@ -352,17 +352,17 @@ impl<W: Work> SequenceQueue<W> {
         if !self.holding {
             return;
         }
-        let (mut seated, mut backlog) = (0, 0);
+        let (mut in_slots, mut backlog) = (0, 0);
         for key in self.table.keys() {
             let sequence = self.table.get(key);
             let count = sequence.waiting.len() + usize::from(sequence.out);
             match sequence.place {
-                Place::Seated(_) => seated += count,
+                Place::Slot(_) => in_slots += count,
                 Place::Backlog(_) => backlog += count,
             }
         }
-        let policy::StartThreshold { seated: enough, backlog: enough_behind } = self.policy.hold;
-        if seated >= enough && backlog >= enough_behind {
+        let policy::StartThreshold { in_slots: enough, backlog: enough_behind } = self.policy.hold;
+        if in_slots >= enough && backlog >= enough_behind {
             self.holding = false;
             (0..self.instances.len()).for_each(|instance| self.rouse(instance));
         }

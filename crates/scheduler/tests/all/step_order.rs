@@ -2,59 +2,59 @@
 
 use std::collections::BTreeMap;
 
-use alipes_scheduler::ensemble::{Ticket, Turns};
+use alipes_scheduler::ensemble::{StepOrder, Ticket};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-type Line = Turns<u64, usize>;
+type Order = StepOrder<u64, usize>;
 
-fn leave(turns: &mut Line, ticket: Ticket) -> Vec<usize> {
+fn leave(order: &mut Order, ticket: Ticket) -> Vec<usize> {
     let mut next = Vec::new();
-    turns.leave(ticket, &mut next);
+    order.leave(ticket, &mut next);
     next
 }
 
 #[test]
 fn who_comes_early_waits_for_those_before_it() {
-    let mut turns = Line::new(1);
-    let (first, second, third) = (turns.join(7), turns.join(7), turns.join(7));
-    assert!(!turns.may_call(&third, 0, || 3));
-    assert!(!turns.may_call(&second, 0, || 2));
-    assert!(turns.may_call(&first, 0, || 1));
-    assert_eq!(turns.pass(&first, 0), Some(2));
-    assert!(turns.may_call(&second, 0, || 2));
-    assert_eq!(turns.pass(&second, 0), Some(3));
-    assert!(turns.may_call(&third, 0, || 3));
+    let mut order = Order::new(1);
+    let (first, second, third) = (order.join(7), order.join(7), order.join(7));
+    assert!(!order.may_call(&third, 0, || 3));
+    assert!(!order.may_call(&second, 0, || 2));
+    assert!(order.may_call(&first, 0, || 1));
+    assert_eq!(order.pass(&first, 0), Some(2));
+    assert!(order.may_call(&second, 0, || 2));
+    assert_eq!(order.pass(&second, 0), Some(3));
+    assert!(order.may_call(&third, 0, || 3));
     for ticket in [first, second, third] {
-        assert_eq!(leave(&mut turns, ticket), []);
+        assert_eq!(leave(&mut order, ticket), []);
     }
-    assert_eq!(turns.lines(), 0);
+    assert_eq!(order.sequences(), 0);
 }
 
 #[test]
 fn sequences_do_not_wait_for_each_other_nor_steps() {
-    let mut turns = Line::new(2);
-    let (seven, eight) = (turns.join(7), turns.join(8));
-    assert!(turns.may_call(&eight, 0, || 8) && turns.may_call(&eight, 1, || 8));
-    assert_eq!(turns.pass(&seven, 1), None);
-    let second = turns.join(7);
-    assert!(turns.may_call(&second, 1, || 2) && !turns.may_call(&second, 0, || 2));
-    assert_eq!(leave(&mut turns, seven), [2]);
-    assert_eq!((leave(&mut turns, second), leave(&mut turns, eight)), (vec![], vec![]));
+    let mut order = Order::new(2);
+    let (seven, eight) = (order.join(7), order.join(8));
+    assert!(order.may_call(&eight, 0, || 8) && order.may_call(&eight, 1, || 8));
+    assert_eq!(order.pass(&seven, 1), None);
+    let second = order.join(7);
+    assert!(order.may_call(&second, 1, || 2) && !order.may_call(&second, 0, || 2));
+    assert_eq!(leave(&mut order, seven), [2]);
+    assert_eq!((leave(&mut order, second), leave(&mut order, eight)), (vec![], vec![]));
 }
 
 #[test]
 fn a_request_that_ends_without_calling_holds_nobody_up() {
-    let mut turns = Line::new(1);
-    let tickets: Vec<Ticket> = (0..4).map(|_| turns.join(7)).collect();
+    let mut order = Order::new(1);
+    let tickets: Vec<Ticket> = (0..4).map(|_| order.join(7)).collect();
     let [first, second, third, fourth] = <[Ticket; 4]>::try_from(tickets).unwrap();
-    assert!(!turns.may_call(&second, 0, || 2));
-    assert!(!turns.may_call(&fourth, 0, || 4));
-    assert_eq!(leave(&mut turns, second), []);
-    assert_eq!(leave(&mut turns, third), []);
-    assert_eq!(leave(&mut turns, first), [4]);
-    assert!(turns.may_call(&fourth, 0, || 4));
-    assert_eq!(leave(&mut turns, fourth), []);
+    assert!(!order.may_call(&second, 0, || 2));
+    assert!(!order.may_call(&fourth, 0, || 4));
+    assert_eq!(leave(&mut order, second), []);
+    assert_eq!(leave(&mut order, third), []);
+    assert_eq!(leave(&mut order, first), [4]);
+    assert!(order.may_call(&fourth, 0, || 4));
+    assert_eq!(leave(&mut order, fourth), []);
 }
 
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ struct Request {
 }
 
 struct Stage {
-    turns: Line,
+    order: Order,
     requests: Vec<Request>,
     /// Who has called, by key and step.
     called: BTreeMap<(u64, usize), Vec<usize>>,
@@ -94,17 +94,17 @@ impl Stage {
         if seen.contains(&number) {
             return;
         }
-        request.waits[step] = !self.turns.may_call(ticket, step, || number);
+        request.waits[step] = !self.order.may_call(ticket, step, || number);
         if !request.waits[step] {
             seen.push(number);
-            let next = self.turns.pass(ticket, step);
+            let next = self.order.pass(ticket, step);
             next.into_iter().for_each(|next| self.wake(next));
         }
     }
 
     fn leave(&mut self, number: usize) {
         let Some(ticket) = self.requests[number].ticket.take() else { return };
-        leave(&mut self.turns, ticket).into_iter().for_each(|next| self.wake(next));
+        leave(&mut self.order, ticket).into_iter().for_each(|next| self.wake(next));
     }
 
     fn wake(&mut self, number: usize) {
@@ -121,12 +121,12 @@ proptest! {
 
     #[test]
     fn calls_come_in_order_and_nobody_is_forgotten(events in vec(event(), 0..60)) {
-        let mut stage = Stage { turns: Line::new(2), requests: Vec::new(), called: BTreeMap::new() };
+        let mut stage = Stage { order: Order::new(2), requests: Vec::new(), called: BTreeMap::new() };
         for event in events {
             let number = |back: usize| stage.requests.len().checked_sub(back + 1);
             match event {
                 Event::Join { key } => {
-                    let ticket = Some(stage.turns.join(key));
+                    let ticket = Some(stage.order.join(key));
                     stage.requests.push(Request { key, ticket, waits: [false; 2] });
                 }
                 Event::Call { back, step } => number(back).into_iter().for_each(|number| stage.call(number, step)),
@@ -148,6 +148,6 @@ proptest! {
             prop_assert!(seen.is_sorted());
         }
         (0..stage.requests.len()).for_each(|number| stage.leave(number));
-        prop_assert_eq!(stage.turns.lines(), 0);
+        prop_assert_eq!(stage.order.sequences(), 0);
     }
 }
