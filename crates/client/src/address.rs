@@ -11,7 +11,7 @@ const UNIX: &str = "unix:";
 /// Longest path of a Unix socket, in bytes. Source: `sockaddr_un`, whose last byte ends the path.
 const MAX_PATH_BYTES: usize = 107;
 
-/// A server's door.
+/// The address of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// Over TCP.

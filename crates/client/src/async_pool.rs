@@ -34,7 +34,7 @@ impl AsyncPool {
         })
     }
 
-    /// Begins a call; `done` is told how it ended, on the runtime's thread, unless it is withdrawn.
+    /// Begins a call; `done` receives its outcome, on the runtime's thread, unless it is withdrawn.
     ///
     /// # Errors
     /// If there can be no runtime.

@@ -1,8 +1,8 @@
 //! Asking servers: gRPC and HTTP from a client's side.
 //!
-//! A *call* is one request and its answer. Who waits for it drives the socket itself, on a connection that nobody else uses
-//! meanwhile ([`pool`]); who awaits it leaves that to the runtime ([`async_pool`]). A *stream* lives on the one runtime of the process, which begins with the first of them; it never blocks who sends, and
-//! who receives is woken once for all that has come. This crate knows no interpreter: arrays and exceptions are made by
+//! A *call* is one request and its answer. A blocking call drives the socket itself, on a connection that no other call uses
+//! meanwhile ([`pool`]); an awaited call runs on the runtime of the process ([`async_pool`]). So does a *stream*: it never
+//! blocks its sender, and wakes its receiver once for all responses that are there. This crate knows no interpreter: arrays and exceptions are made by
 //! the binding.
 
 pub mod address;

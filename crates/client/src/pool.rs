@@ -1,6 +1,6 @@
 //! Calls that are waited for: the caller's thread drives the socket itself, so that no other has to be woken.
 //!
-//! A *lane* is a connection with a small runtime of its own. A call takes an idle lane, or a new one, and gives it back;
+//! A *pooled connection* has a small runtime of its own. A call takes an idle one, or opens a new one, and returns it;
 //! threads therefore never wait for each other.
 
 use std::future::Future;
@@ -18,7 +18,7 @@ use crate::exchange::{Incoming, Outgoing, exchange};
 use crate::waiting::until;
 use crate::{ClientError, Kind, Target};
 
-/// The lanes to one server.
+/// The pooled connections to one server.
 pub struct Pool {
     target: Arc<Target>,
     idle: Mutex<Vec<PooledConnection>>,

@@ -329,7 +329,7 @@ impl RunDriver {
     fn end(&mut self, reply: Option<Reply>) {
         let Some(responder) = self.request.responder.take() else { return };
         self.leave_line();
-        // Booked before the answer leaves: who asks for statistics after it finds it in them.
+        // Recorded before the answer leaves, so that statistics read after it include it.
         self.request.book(&self.shares);
         self.request.note_end(reply.as_ref());
         match reply {

@@ -160,7 +160,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant,
     times.output = alipes_clock::elapsed(began);
     drop(split);
     let answered = alipes_clock::now();
-    // Booked before the answers leave: who asks for statistics after an answer finds it in them.
+    // Recorded before the answers leave, so that statistics read after an answer include it.
     let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
     let waited = state.batch.iter().map(|pending| claimed_at.duration_since(pending.arrived));
     model.statistics.executed(&Execution { batch_size, rows, requests, times }, waited, spent);

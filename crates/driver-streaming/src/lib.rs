@@ -200,7 +200,7 @@ impl Streaming {
         Step::Again
     }
 
-    /// Carries a request out and books it; the answer is to be told once no lock is held.
+    /// Executes a request and records it; the caller sends the answer once no lock is held.
     fn run(&self, model: &ModelVersion, turn: NextRequest<State, Pending>) -> (State, Done) {
         let NextRequest { mut state, work } = turn;
         let claimed_at = alipes_clock::now();
@@ -298,7 +298,7 @@ fn outputs_of(model: &ModelVersion, work: &Pending, mut outputs: Vec<OutputTenso
     outputs.into_iter().map(named).collect()
 }
 
-/// Books a request before it is answered: who asks for statistics after an answer finds it in them.
+/// Records a request before it is answered, so that statistics read after the answer include it.
 fn record(
     model: &ModelVersion,
     work: &Pending,

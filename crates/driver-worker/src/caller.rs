@@ -29,7 +29,7 @@ impl Caller {
         })
     }
 
-    /// The request has come into this lane.
+    /// The request has come into this slot.
     pub fn placed(&self, link: &LinkHandle, slot: u32) {
         let _ = self.place.set((link.clone(), slot));
     }

@@ -161,7 +161,7 @@ fn parent(
     Ok(Parent { chain: model.chain(caller), inputs, trace })
 }
 
-/// Hands a call to its model. Its answers are posted by the thread that brings them: nothing waits in between.
+/// Hands a call to its model. The thread that brings an answer also sends it: nothing waits in between.
 fn infer_call(worker: &Arc<Worker>, context: &Context, id: CallId, call: InferCall, parent: Parent) {
     let answers = Arc::new(Answers {
         worker: Arc::downgrade(worker),

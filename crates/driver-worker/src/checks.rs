@@ -37,7 +37,7 @@ struct CheckState {
 struct OpenCheck {
     sent_at: Instant,
     waiting: Vec<oneshot::Sender<bool>>,
-    /// The log has it that the answer is late.
+    /// The log says that the answer is late.
     reported: bool,
 }
 
@@ -96,7 +96,7 @@ impl Checks {
         (Answer::Coming { until: sent_at + CHECK_TIMEOUT, answer }, Some(state.number))
     }
 
-    /// Whether the log does not have it yet that the answer is late.
+    /// Whether the log is yet to say that the answer is late.
     fn is_news(&self) -> bool {
         let mut state = self.state.lock();
         state.open.as_mut().is_some_and(|open| !std::mem::replace(&mut open.reported, true))

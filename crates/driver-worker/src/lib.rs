@@ -72,7 +72,7 @@ const PLAIN_DEPTH: u32 = 32;
 /// Requests that a decoupled worker holds at most: those that are still being answered count as well.
 const DECOUPLED_DEPTH: u32 = 1024;
 
-/// Most lanes that a batching model gets.
+/// Most slots that a batching model gets.
 const MAX_SLOTS: u32 = 4096;
 
 /// The workers of one model version.

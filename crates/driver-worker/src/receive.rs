@@ -1,4 +1,4 @@
-//! From the ring of answers to the callers, and into the books.
+//! From the ring of answers to the callers, and into the statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,7 +42,7 @@ pub struct Received {
     logs: Vec<LogLine>,
     checked: Vec<(u64, bool)>,
     receipts: Vec<Receipt>,
-    /// Where answers to calls were posted, which had waited for room.
+    /// The link to wake where delayed answers to calls were sent.
     mailed: Option<LinkHandle>,
     /// The worker is ready to take requests.
     ready: bool,
@@ -327,7 +327,7 @@ fn leave_if_over(received: &mut Received, state: &mut State, worker: &Worker, (s
     }
 }
 
-/// Books that one request of a turn is over; gives the turn where it was the last one.
+/// Records the end of one request of a turn; returns the turn where it was the last one.
 pub fn end_of_turn(state: &mut State, worker: &Worker, turn: Option<usize>) -> Option<usize> {
     let turn = turn?;
     let left = &mut state.turns[worker.numbers.level(turn)];
@@ -336,18 +336,18 @@ pub fn end_of_turn(state: &mut State, worker: &Worker, turn: Option<usize>) -> O
 }
 
 impl Received {
-    /// Books and delivers. The caller has kept others from delivering since the look into the ring.
+    /// Records and delivers. The caller has held the delivery lock since it read the ring.
     #[must_use = "calls wait to be started, and turns to be driven"]
     pub fn deliver(self, model: &ModelVersion, worker: &Worker) -> Rest {
         if let Some(link) = &self.mailed {
             link.wake_caller();
         }
-        // Before the answers leave: what the model has said by then is told by the settings of then, whatever who has its
-        // answer changes next.
+        // Before the answers leave: a client that has its answer may change the log's settings, which then hold for later
+        // lines only.
         for line in self.logs {
             log(worker, line);
         }
-        // Booked before the answers leave: who asks for statistics after an answer finds it in them.
+        // Recorded before the answers leave, so that statistics read after an answer include it.
         let (mut succeeded, mut waited) = (self.succeeded.into_iter(), self.waited.into_iter());
         for execution in &self.executions {
             model.statistics.executed(execution, waited.by_ref().take(execution.requests as usize), succeeded.by_ref());

@@ -1,4 +1,4 @@
-//! What one worker holds: a lane per request, from its placement until it is both executed and answered.
+//! The requests that one worker holds: each has a slot from its placement until it is executed and answered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl InFlight {
     }
 }
 
-/// The lanes of a worker.
+/// The slots of a worker.
 pub struct RequestSlots {
     requests: Vec<Option<InFlight>>,
     free: Vec<u32>,
@@ -59,23 +59,23 @@ pub struct RequestSlots {
 }
 
 impl RequestSlots {
-    /// So many free lanes.
+    /// `count` free slots.
     pub fn new(count: u32) -> RequestSlots {
         let requests = (0..count).map(|_| None).collect();
         RequestSlots { requests, free: (0..count).rev().collect(), order: VecDeque::new() }
     }
 
-    /// A free lane, if there is one.
+    /// A free slot, if there is one.
     pub fn acquire(&mut self) -> Option<u32> {
         self.free.pop()
     }
 
-    /// Gives a lane back that was acquired and not used.
+    /// Gives a slot back that was acquired and not used.
     pub fn release(&mut self, slot: u32) {
         self.free.push(slot);
     }
 
-    /// Puts a request into an acquired lane.
+    /// Puts a request into an acquired slot.
     pub fn put(&mut self, slot: u32, request: InFlight) {
         if self.order.len() >= 2 * self.requests.len() {
             let requests = &self.requests;
@@ -85,17 +85,17 @@ impl RequestSlots {
         self.requests[slot as usize] = Some(request);
     }
 
-    /// The request with this lane and ticket; none where the worker names one that it does not hold.
+    /// The request with this slot and ticket; none where the worker names one that it does not hold.
     pub fn get(&mut self, slot: u32, ticket: u64) -> Option<&mut InFlight> {
         self.requests.get_mut(slot as usize)?.as_mut().filter(|request| request.ticket == ticket)
     }
 
-    /// The request with this ticket, whichever lane it is in.
+    /// The request with this ticket, whichever slot it is in.
     pub fn find(&self, ticket: u64) -> Option<&InFlight> {
         self.requests.iter().flatten().find(|request| request.ticket == ticket)
     }
 
-    /// Takes a request out and frees its lane.
+    /// Takes a request out and frees its slot.
     pub fn take(&mut self, slot: u32, ticket: u64) -> Option<InFlight> {
         self.get(slot, ticket)?;
         self.free.push(slot);
@@ -107,7 +107,7 @@ impl RequestSlots {
         self.order.iter().copied().filter(|&(slot, ticket)| holds(&self.requests, slot, ticket))
     }
 
-    /// Every request with its lane.
+    /// Every request with its slot.
     pub fn all(&mut self) -> impl Iterator<Item = (u32, &mut InFlight)> {
         self.requests.iter_mut().zip(0..).filter_map(|(request, slot)| Some((slot, request.as_mut()?)))
     }

@@ -102,7 +102,7 @@ impl Bench {
         bench
     }
 
-    /// Places and publishes a batch; lanes follow the tickets.
+    /// Places and publishes a batch; slots follow the tickets.
     fn publish(&mut self, count: u32) {
         let head = RequestHead {
             id: "",

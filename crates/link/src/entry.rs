@@ -3,7 +3,7 @@
 /// A request to be handed to the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// A lane that no request is in.
+    /// A slot that no request is in.
     pub slot: u32,
     /// Below 2^48, not 0, and new with each publication: a request that was revoked gets another when it is placed again.
     pub ticket: u64,

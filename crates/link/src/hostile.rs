@@ -145,7 +145,7 @@ impl Case {
                 let value = self.dice.odd(8);
                 self.write(offset, &value.to_le_bytes());
             }
-            // The lane table and the rings.
+            // The slot table and the rings.
             1 => {
                 let offset = layout.slots + self.dice.below(layout.responses - layout.slots);
                 let value = self.dice.roll();

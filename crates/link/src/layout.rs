@@ -16,7 +16,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"alipes-L");
 /// environment may hold another.
 const VERSION: u32 = 2;
 
-/// Most lanes: 16 bits of a ring entry hold the lane, and each costs 128 bytes.
+/// Most slots: 16 bits of a ring entry hold the slot, and each costs 128 bytes.
 pub(crate) const MAX_SLOTS: u32 = 4096;
 
 /// Capacities of the rings, in entries; powers of two.
@@ -192,7 +192,7 @@ impl Link {
 
     /// # Panics
     ///
-    /// If there is no such lane; numbers from the other side are checked before.
+    /// If there is no such slot; numbers from the other side are checked before.
     pub fn slot(&self, slot: u32) -> &RequestSlot {
         assert!(slot < self.layout.geometry.slots, "lane {slot} of {}", self.layout.geometry.slots);
         self.memory.shared(self.layout.slots + u64::from(slot) * size_of::<RequestSlot>() as u64)

@@ -1,7 +1,7 @@
 //! Shared memory between the server and a worker process: both ends of it.
 //!
 //! Per model version there is one *request arena* ([`RequestArena`]), written by the server and mapped by all workers of
-//! the version. Per worker there is one *link*: a header, rings, a lane table and the response arena, with a
+//! the version. Per worker there is one *link*: a header, rings, a slot table and the response arena, with a
 //! [`ServerEnd`] on one side and a [`WorkerEnd`] on the other. No tensor ever crosses a socket or a pipe.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!            ◄ answer ring                                   (woken by an eventfd, where the server armed it)
 //! ```
 //!
-//! A request waits in a *lane* until the worker claims it, late, with as many others as it may take at once; until then
+//! A request waits in a *slot* until the worker claims it, late, with as many others as it may take at once; until then
 //! the server can revoke it. What the worker writes is untrusted: the server copies a message before it reads it, and
 //! whatever does not fit is a [`Violation`], never a panic and never a read beside the mapping.
 

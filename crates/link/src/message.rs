@@ -60,8 +60,8 @@ pub enum Message {
     Answers {
         /// When; none where the requests did not come so far.
         times: Option<Times>,
-        /// Lane and ticket of all requests that were executed together. Some may have been answered before by a
-        /// response sender, so that their lane may belong to another request by now; others may be answered later.
+        /// Slot and ticket of all requests that were executed together. Some may have been answered before by a
+        /// response sender, so that their slot may belong to another request by now; others may be answered later.
         tickets: Vec<(u32, u64)>,
         /// What `execute` returned.
         answers: Vec<Answer>,
@@ -98,7 +98,7 @@ pub struct Times {
 /// An answer to a request. The link has checked that the request was in the worker's hands and not yet at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The request's lane; free again after the last answer.
+    /// The request's slot; free again after the last answer.
     pub slot: u32,
     /// The request's ticket.
     pub ticket: u64,

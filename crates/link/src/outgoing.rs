@@ -30,7 +30,7 @@ pub enum OutMessage<'a> {
     Answers {
         /// When.
         times: Option<Times>,
-        /// Lane and ticket of all requests that were executed together.
+        /// Slot and ticket of all requests that were executed together.
         tickets: &'a [(u32, u64)],
         /// Answers to those of them that are answered now.
         answers: &'a [OutAnswer<'a>],
@@ -56,7 +56,7 @@ pub enum OutMessage<'a> {
 /// An answer to a request.
 #[derive(Clone, Debug)]
 pub struct OutAnswer<'a> {
-    /// The request's lane.
+    /// The request's slot.
     pub slot: u32,
     /// The request's ticket.
     pub ticket: u64,

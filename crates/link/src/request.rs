@@ -28,7 +28,7 @@ pub struct RequestHead<'a> {
 /// A request as the worker claimed it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Its lane.
+    /// Its slot.
     pub slot: u32,
     /// Its ticket, also the lease of its input memory.
     pub ticket: u64,

@@ -1,4 +1,4 @@
-//! A request's place in a link: whose it is, where it lies, and what its senders may do.
+//! A request's slot in a link: who owns it, where its frame lies, and how much its senders may send.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use crate::Entry;
 use crate::futex::Bell;
 use crate::memory::Shared;
 
-/// What is the case with a lane. The numbers stand in shared memory; 0, with ticket 0, is a lane that was never used.
+/// The state of a slot. The numbers stand in shared memory; 0, with ticket 0, is a slot that was never used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum State {
@@ -23,19 +23,19 @@ pub(crate) const fn word(ticket: u64, state: State) -> u64 {
     ticket << 2 | state as u64
 }
 
-/// An entry of the lane table.
+/// An entry of the slot table.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub(crate) struct RequestSlot {
     state: AtomicU64,
-    /// The ticket that nobody waits for any more; a ticket rather than a flag, so that it needs no reset.
+    /// The ticket of a cancelled request; a ticket rather than a flag, so that it needs no reset.
     cancelled: AtomicU64,
     frame_offset: AtomicU64,
     frame_len: AtomicU32,
     rows: AtomicU32,
     key: AtomicU64,
     group: AtomicU64,
-    /// What the caller took of its responses, since the request was published.
+    /// What the caller has consumed of its responses since the request was published.
     consumed_responses: AtomicU64,
     consumed_bytes: AtomicU64,
     credit: Bell,
@@ -45,7 +45,7 @@ pub(crate) struct RequestSlot {
 unsafe impl Shared for RequestSlot {}
 
 impl RequestSlot {
-    /// Puts a request into the lane. It waits from now on.
+    /// Puts a request into the slot. It waits from now on.
     pub fn publish(&self, entry: &Entry) {
         self.frame_offset.store(entry.frame.0, Ordering::Relaxed);
         self.frame_len.store(entry.frame.1, Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl RequestSlot {
         self.state.compare_exchange(waiting, word(ticket, state), Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// The request that waits in the lane, if it has this ticket. Its lane and ticket being the same before a
+    /// The request that waits in the slot, if it has this ticket. Its slot and ticket being the same before a
     /// successful [`RequestSlot::claim`], so was everything else.
     pub fn waiting(&self, slot: u32, ticket: u64) -> Option<Entry> {
         self.is(ticket, State::Waiting).then(|| Entry {
@@ -104,7 +104,7 @@ impl RequestSlot {
         self.consumed_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Responses and bytes taken so far.
+    /// Responses and bytes consumed so far.
     pub fn consumption(&self) -> (u64, u64) {
         (self.consumed_responses.load(Ordering::Relaxed), self.consumed_bytes.load(Ordering::Relaxed))
     }

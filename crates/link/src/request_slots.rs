@@ -1,4 +1,4 @@
-//! The lane table as the server keeps it: with its own record, since the worker can scribble over the table.
+//! The slot table as the server keeps it: with its own record, since the worker can scribble over the table.
 
 use parking_lot::Mutex;
 
@@ -6,11 +6,11 @@ use crate::layout::Link;
 use crate::request_slot::{RequestSlot, State};
 use crate::{Answer, Entry, Violation};
 
-/// The lanes of a link.
+/// The slots of a link.
 #[derive(Debug)]
 pub(crate) struct RequestSlots {
     pub link: Link,
-    /// The ticket in each lane; 0 where there is none.
+    /// The ticket in each slot; 0 where there is none.
     tickets: Mutex<Box<[u64]>>,
 }
 
@@ -43,7 +43,7 @@ impl RequestSlots {
         revoked
     }
 
-    /// Does something to a lane while a request is in it.
+    /// Does something to a slot while a request is in it.
     fn with<T>(&self, slot: u32, ticket: u64, act: impl FnOnce(&RequestSlot) -> T) -> Option<T> {
         let tickets = self.tickets.lock();
         let held = tickets.get(slot as usize).is_some_and(|held| *held == ticket && ticket != 0);

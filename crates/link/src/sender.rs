@@ -24,7 +24,7 @@ const SPARE_ENTRIES: u64 = ANSWER_ENTRIES / 4;
 pub(crate) struct Sender {
     link: Link,
     response_slots: Mutex<ResponseSlots>,
-    /// Held by the one thread that may keep slots while it waits for more.
+    /// Held by the one thread that may hold slots while it waits for more.
     waiting: Mutex<()>,
 }
 

@@ -74,7 +74,7 @@ impl ServerEnd {
     ///
     /// # Panics
     ///
-    /// If a lane does not exist or holds a request.
+    /// If a slot does not exist or holds a request.
     #[must_use]
     pub fn publish(&mut self, entries: &[Entry]) -> Option<()> {
         if !self.has_room(entries.len() as u64) {
@@ -111,7 +111,7 @@ impl ServerEnd {
         self.slots.wake();
     }
 
-    /// Takes a request back. True: the worker had not claimed it and never will, and the lane is free.
+    /// Takes a request back. True: the worker had not claimed it and never will, and the slot is free.
     #[must_use]
     pub fn revoke(&self, slot: u32, ticket: u64) -> bool {
         self.slots.revoke(slot, ticket)

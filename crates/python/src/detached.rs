@@ -1,4 +1,4 @@
-//! The one door through which long calls go: interpreter released, panic caught, error converted.
+//! Long calls: the interpreter is released, panics are caught, errors are converted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

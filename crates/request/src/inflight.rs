@@ -22,7 +22,7 @@ pub struct Inflight {
 /// Counts one request until it is dropped.
 pub struct Admission<'a>(&'a Inflight);
 
-/// Counts one request until it is dropped, wherever it is kept.
+/// Counts one request until it is dropped; it may outlive the call.
 pub struct OwnedAdmission(Arc<Inflight>);
 
 impl Inflight {

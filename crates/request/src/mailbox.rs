@@ -114,7 +114,7 @@ impl Mailbox {
     }
 }
 
-/// What both ends of one request's way share.
+/// The state that the sender and the caller of one request share.
 struct Channel {
     mailbox: Arc<Mailbox>,
     tag: u64,
@@ -135,7 +135,7 @@ impl Channel {
     }
 }
 
-/// Both ends of a request's way into a mailbox.
+/// The sender and the caller of one request, joined by a mailbox.
 pub(super) fn channel(mailbox: &Arc<Mailbox>, tag: u64) -> (Sender, Caller) {
     let channel =
         Arc::new(Channel { mailbox: Arc::clone(mailbox), tag, ended: AtomicBool::new(false), state: Mutex::default() });
@@ -196,7 +196,7 @@ impl Drop for Sender {
     }
 }
 
-/// What a caller is told whose request ends without its last answer.
+/// The error of a request that ends without its last answer.
 pub fn lost() -> InferError {
     InferError::internal("the model dropped the request without an answer").at(Origin::Model)
 }

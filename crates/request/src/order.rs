@@ -21,14 +21,14 @@ pub struct Order {
 
 #[derive(Default)]
 struct OrderState {
-    /// The number of the request that is first in line.
+    /// The number of the first request.
     first: u64,
     places: VecDeque<HeldAnswers>,
-    /// Somebody hands on what may go, and looks again before leaving.
+    /// A thread sends the answers that are due, and looks again before it stops.
     moving: bool,
 }
 
-/// What one request has been answered out of turn.
+/// The answers of one request that came too early.
 #[derive(Default)]
 struct HeldAnswers {
     answers: VecDeque<Bound>,
@@ -71,7 +71,7 @@ impl OrderState {
 }
 
 impl Order {
-    /// A place behind all that were given before.
+    /// A place behind all earlier ones.
     pub fn join(self: &Arc<Self>) -> Place {
         let mut line = self.line.lock();
         let number = line.first + line.places.len() as u64;

@@ -69,7 +69,7 @@ enum Way {
     Nobody,
 }
 
-/// What a caller who waits for one answer has been given so far.
+/// The answers so far to a caller that expects one.
 struct HeldAnswer {
     first: Answer,
     responses: u32,
@@ -119,7 +119,7 @@ impl Responder {
         self.place = Some(order.join());
     }
 
-    /// Ends the obligation without an answer: the caller is told in another way.
+    /// Ends the obligation without an answer: the caller learns the end in another way.
     pub fn dismiss(self) {
         if let Way::Many(sender) = self.way {
             sender.dismiss();
@@ -315,7 +315,7 @@ impl AnswerBatch {
     }
 }
 
-/// The one answer of a caller who waits for one.
+/// The one answer to a unary request.
 fn only(held: Option<Box<HeldAnswer>>, last: Option<Answer>) -> Answer {
     match (held, last) {
         (None, Some(answer)) => answer,

@@ -1,8 +1,8 @@
-//! The rate limiter: executions that take counted resources are let in one by one, over all models of the server.
+//! The rate limiter: admits executions that take counted resources one by one, over all models of the server.
 //!
-//! Who is next is decided by [`alipes_scheduler::Arbiter`]; here those who wait are remembered and driven on. An instance
-//! that was claimed by its model's queue asks before it takes a batch, so that batches grow while it waits, and gives back
-//! after each execution. It stays claimed meanwhile: for the queue it is one that is on its way.
+//! [`alipes_scheduler::Arbiter`] decides which instance is next; this module remembers waiting instances and resumes them. A
+//! claimed instance asks before it takes a batch, so that batches grow while it waits, and releases its resources after each
+//! execution. It stays claimed meanwhile: for the queue it is one that is on its way.
 
 use std::mem;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ pub struct Limiter(Mutex<Book>);
 
 struct Book {
     arbiter: Arbiter,
-    /// By the numbers that the arbiter gave.
+    /// By the numbers that the arbiter assigned.
     members: Vec<Member>,
 }
 
 #[derive(Default)]
 struct Member {
-    /// Who is driven on, while it waits. It keeps its version, as every run does: its requests are nobody else's.
+    /// The run to resume, while it waits. It keeps its version alive, as every run does.
     run: Option<Run>,
     /// What was granted is being used.
     used: bool,
-    /// It was let in after it had waited, and is on its way.
+    /// It was admitted after a wait, and is about to run.
     ready: bool,
 }
 
@@ -43,7 +43,7 @@ impl Limiter {
 }
 
 impl Book {
-    /// Lets in whoever can be let in.
+    /// Admits all instances that can be admitted.
     fn let_in(&mut self) -> Vec<usize> {
         std::iter::from_fn(|| self.arbiter.let_in()).collect()
     }
@@ -53,7 +53,7 @@ impl Book {
         self.arbiter.ask(member);
     }
 
-    /// A member that was let in, to be driven on.
+    /// The run of an admitted member, to be resumed.
     fn run(&mut self, member: usize) -> Option<Run> {
         let entry = &mut self.members[member];
         entry.ready = true;

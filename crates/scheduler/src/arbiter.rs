@@ -40,7 +40,7 @@ pub enum Impossible {
     },
 }
 
-/// The book of the resources and of who waits for them. An instance is known by the number that it is admitted under.
+/// A record of the resources and of the instances that wait for them. An instance has the number of its admission.
 #[derive(Debug, Default)]
 pub struct Arbiter {
     /// By name; what is not listed is there as often as the instance takes it that takes most.
@@ -85,7 +85,7 @@ struct Member {
 }
 
 impl Arbiter {
-    /// A book without instances. Resources that are named have these limits.
+    /// A record without instances. Resources that are named have these limits.
     pub fn new(limits: impl IntoIterator<Item = (String, u32)>) -> Arbiter {
         Arbiter { limits: limits.into_iter().collect(), ..Arbiter::default() }
     }

@@ -1,9 +1,9 @@
 //! Which instances of a model are idle.
 
-/// Bits in one word of the book.
+/// Bits in one word of the bitmap.
 const WORD: usize = u64::BITS as usize;
 
-/// The book of a model's instances: each has a number and a place, and is idle or claimed.
+/// A record of a model's instances: each has a number and a place, and is idle or claimed.
 ///
 /// The idle instance with the first place is claimed. Under light load the same few instances do all the work, so their
 /// threads and memory stay warm and the others cost nothing; a round robin would keep every one of them half awake.
@@ -16,24 +16,24 @@ pub struct Instances {
     order: Option<Box<Order>>,
 }
 
-/// Who stands where, once instances have come or gone.
+/// The places of the instances, once some have been added or removed.
 #[derive(Debug)]
 struct Order {
     /// The instance at each place.
     at: Vec<usize>,
-    /// By number: where the instance stands, and whether it is claimed.
+    /// By number: the place of the instance, and whether it is claimed.
     states: Vec<InstanceState>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct InstanceState {
-    /// None for one that is gone, or goes when it is given back.
+    /// `None` for an instance that is gone, or goes when it is released.
     place: Option<usize>,
     claimed: bool,
 }
 
 impl Instances {
-    /// A book of `count` idle instances, each at the place of its number, from zero.
+    /// A record of `count` idle instances, each at the place of its number, from zero.
     pub fn new(count: usize) -> Self {
         let mut instances = Instances { idle: words(count), count, order: None };
         (0..count).for_each(|place| instances.mark(place));
@@ -127,7 +127,7 @@ impl Instances {
         self.order = Some(Box::new(Order { at: instances.to_vec(), states }));
     }
 
-    /// Who is claimed, by number; places are yet to be given.
+    /// Which instances are claimed, by number; no place is assigned yet.
     fn states(&self) -> Vec<InstanceState> {
         match &self.order {
             None => {

@@ -82,7 +82,7 @@ impl<W: Work> Levels<W> {
         level.is_some_and(|level| level.policy.max_queue_size != 0 && level.len() >= level.policy.max_queue_size)
     }
 
-    /// Puts a request at the end of its line; tells which line that is.
+    /// Puts a request at the end of its line; returns that line.
     pub(crate) fn push_back(&mut self, now: Instant, mut work: W) -> Rank {
         let rank = self.rank_of(&work);
         let level = level(&mut self.levels, &self.priorities, rank.level);
@@ -190,7 +190,7 @@ impl<W: Work> Levels<W> {
         self.deadlines.first().map(|(deadline, _)| deadline)
     }
 
-    /// Does what the policies say with those who have waited too long; tells whether there were any.
+    /// Does what the policies say with those who have waited too long; returns whether there were any.
     pub(crate) fn expire(&mut self, now: Instant, refused: &mut Vec<Refused<W>>) -> bool {
         let mut any = false;
         while let Some((_, &spot)) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now) {

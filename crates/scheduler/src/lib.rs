@@ -6,15 +6,15 @@
 //! - [`Work`] is what is scheduled: the scheduler knows its rows and its key, nothing else.
 //! - [`Scheduler`] decides which waiting requests run together: [`Direct`] or [`Dynamic`].
 //! - [`DynamicPolicy`] says how batches are formed, who goes first, and how long and how many may wait.
-//! - [`Instances`] is the book of which instances are idle.
+//! - [`Instances`] records which instances are idle.
 //! - [`ModelQueue`] joins both for one version of a model. Its owner holds it under one short mutex and carries out
 //!   the [`Effect`]s that it returns, and its [`Aftermath`], after the mutex is released.
-//! - [`Why`] and what goes with it tell a person what was decided, and what keeps the next batch.
+//! - [`Why`] and [`Explanation`] explain the last decisions, and what holds the next batch.
 //! - [`sequence`] is the same for requests that share state, and therefore an instance and an order. A [`Queue`] is
 //!   either of both.
 //! - [`Arbiter`] decides among the instances of all models whose executions take counted resources.
 //! - [`ensemble`] is the same for a request that several models answer together.
-//! - [`streams`] is the book of the live sequences of a model that keeps its own state.
+//! - [`streams`] records the live sequences of a model that keeps its own state.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "queues are given the time; tests begin at any"))]

@@ -62,7 +62,7 @@ pub struct ModelQueue<W> {
     scheduler: Scheduler<W>,
     instances: Instances,
     waiter: Option<Waiter>,
-    /// When the owner was told to call [`expire`](ModelQueue::expire) next.
+    /// The moment for which the owner knows to call [`expire`](ModelQueue::expire).
     alarm: Option<Instant>,
     journal: Journal,
 }

@@ -22,7 +22,7 @@ pub(crate) fn sweep_at(now: Instant, waiting: usize) -> Instant {
     now + LINGER * u32::try_from(waiting).unwrap_or(u32::MAX)
 }
 
-/// What an instance that asks for work is told.
+/// What an instance does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The batch was filled; run it and ask again.
@@ -33,7 +33,7 @@ pub enum Next {
     Idle,
 }
 
-/// What a rule has to know when it decides, and where it leaves what is not to be executed.
+/// The input of a rule's decision, and the list that collects the requests it refuses.
 #[derive(Debug)]
 pub(crate) struct Context<'a, W> {
     pub(crate) now: Instant,

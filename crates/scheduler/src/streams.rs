@@ -52,10 +52,10 @@ pub enum NotPut {
     Full,
 }
 
-/// A request whose turn it is, and all that it needs.
+/// The next request of a sequence, with the state that it needs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NextRequest<S, W> {
-    /// What the requests before it have left; goes back with [`Streams::give_back`].
+    /// The state after the requests before it; returned with [`Streams::give_back`].
     pub state: S,
     /// The request.
     pub work: W,
@@ -156,7 +156,7 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
         Some(NextRequest { state: if flags.start { S::default() } else { previous }, work })
     }
 
-    /// Takes the state back after a turn. Time that a turn took is no silence.
+    /// Takes the state back after a request. The time of its execution is no silence.
     pub fn give_back(&mut self, now: Instant, place: usize, state: S) {
         let slot = &mut self.slots[place];
         slot.state = state;

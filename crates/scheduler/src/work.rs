@@ -41,15 +41,15 @@ pub trait Work {
         None
     }
 
-    /// What it says of its place in the sequence.
+    /// Whether it starts or ends its sequence.
     fn membership(&self) -> Membership {
         Membership::default()
     }
 
-    /// The slot that its sequence has; told before the request is put into a batch.
+    /// Sets the slot of its sequence, before the request enters a batch.
     fn assign_slot(&mut self, _slot_id: SlotId) {}
 
-    /// The slot that it was told.
+    /// The slot of its sequence.
     fn slot_id(&self) -> SlotId {
         SlotId::default()
     }
@@ -64,7 +64,7 @@ pub enum SequenceId {
     Text(Box<str>),
 }
 
-/// What a request says of its place in its sequence.
+/// Whether a request starts or ends its sequence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Membership {
     /// It begins the sequence, whatever came under this id before.

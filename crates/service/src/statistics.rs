@@ -16,7 +16,7 @@ pub struct ModelStatistics {
     pub name: String,
     /// Its version.
     pub version: i64,
-    /// The books.
+    /// Its counters.
     pub snapshot: Snapshot,
 }
 

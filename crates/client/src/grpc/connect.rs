@@ -1,4 +1,4 @@
-//! Connections to a gRPC door.
+//! Connections to a gRPC endpoint.
 
 use alipes_protocol::limits::{CLIENT_FRAME_BYTES, CLIENT_SEND_BUFFER_BYTES, CLIENT_WINDOW_BYTES};
 use bytes::Bytes;

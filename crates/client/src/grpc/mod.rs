@@ -1,4 +1,4 @@
-//! gRPC from a client's side: calls over HTTP/2, framed as the server's door frames them.
+//! gRPC from a client's side: calls over HTTP/2, framed as the server's endpoint frames them.
 
 mod call;
 pub mod connect;

@@ -86,7 +86,7 @@ impl Batch {
         };
         let now = alipes_clock::now();
         let spent = |request: &Pending| (request.checked.rows, now.duration_since(request.arrived));
-        // Booked before the answers leave: who asks for statistics after an answer finds it in them.
+        // Recorded before the answers leave, so that statistics read after an answer include it.
         model.statistics.executed_each(times, self.requests.iter().map(spent));
         for request in self.requests.drain(..) {
             if let Some(outer) = &request.shares {
@@ -139,7 +139,7 @@ impl Way<'_> {
         Member { index: input.index, datatype, shape: &input.shape, data: &input.data }
     }
 
-    /// Runs a step and books it with its model.
+    /// Runs a step and records it in the statistics of its model.
     fn run_step(
         &self,
         step: &Planned,

@@ -23,7 +23,7 @@ pub(crate) fn write<'a>(
     write_tensors(writer, inputs, place);
 }
 
-/// Reads a request; lane, ticket, rows and time are filled in by whoever claimed it.
+/// Reads a request; slot, ticket, rows and time are filled in by whoever claimed it.
 pub(crate) fn read(reader: &mut Reader<'_>, view: &View) -> Result<Request, Malformed> {
     let request = Request {
         slot: 0,

@@ -9,7 +9,7 @@ use super::errors::wrong;
 /// Parameters in the order in which they are sent.
 pub type Parameters = Vec<(String, Parameter)>;
 
-/// What a request says of itself beside its tensors.
+/// The options of a request besides its tensors.
 pub struct RequestOptions<'a, 'py> {
     pub sequence_id: Option<&'a Bound<'py, PyAny>>,
     pub sequence_start: bool,

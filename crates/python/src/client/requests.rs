@@ -64,7 +64,7 @@ fn outputs(described: &Bound<'_, PySequence>) -> PyResult<Vec<(PyBackedStr, Para
     described.try_iter()?.map(|one| read(one?)).collect()
 }
 
-/// A call that is no inference. gRPC: a method and its message. HTTP: a path, and the JSON that is posted there.
+/// A call that is no inference. gRPC: a method and its message. HTTP: a path, and the JSON of its body.
 pub fn control(wire: Wire, path: &str, body: Option<&[u8]>) -> Outgoing {
     match (wire, body) {
         (Wire::Grpc, body) => grpc::unary::control(path, body.unwrap_or_default()),

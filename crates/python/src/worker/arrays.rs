@@ -1,4 +1,4 @@
-//! The door to numpy's C interface: what an array's memory is, and arrays over memory of ours.
+//! numpy's C interface: what an array's memory is, and arrays over memory of ours.
 
 use std::ffi::{c_char, c_int, c_long};
 use std::ptr::{NonNull, null_mut};

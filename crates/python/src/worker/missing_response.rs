@@ -1,4 +1,4 @@
-//! What is known of a request that may end without an answer, and what its caller is told then.
+//! Why a request may end without a response, and the error that its caller then gets.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -8,7 +8,7 @@ use super::outputs::Draft;
 /// Triton's number for UNSUPPORTED.
 const UNSUPPORTED: u8 = 5;
 
-/// How a model came to owe an answer.
+/// A reason for a missing response.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub enum MissingReason {
@@ -22,7 +22,7 @@ pub enum MissingReason {
     Rescheduled = 8,
 }
 
-/// All of that for one request.
+/// The reasons of one request.
 #[derive(Default)]
 pub struct MissingReasons(AtomicU8);
 

@@ -27,7 +27,7 @@ pub struct Reply {
     pub missing_reasons: MissingReasons,
 }
 
-/// How far the answer has come. The lock is held while an answer is posted, so that answers keep their order; it is
+/// How far the answer has come. The lock is held while an answer is sent, so that answers keep their order; it is
 /// therefore taken without the interpreter.
 #[derive(Default)]
 pub struct ReplyState {

@@ -1,4 +1,4 @@
-//! The door of a model: a request either fits its declared inputs and outputs or is refused with Triton's text.
+//! The check of a request: it either fits its declared inputs and outputs or is refused with Triton's text.
 //!
 //! The order of the checks is Triton's, since a request may be wrong in several ways and clients match on the first.
 //! Inputs are looked at last to first, the order in which Triton's recorded answers name them.

@@ -1,4 +1,4 @@
-//! Answers as they left, under the bodies that asked for them: to such a body nothing has to be read or written again.
+//! Encoded responses by request body: a body that comes again is answered without decoding or encoding.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,15 +9,15 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::key::Key;
 
-/// How many bodies are remembered as having come once. Bodies share a place by chance, so this is no promise: it keeps
-/// those that come once out of the cache, where they would take the room of answers that are asked for again.
+/// How many bodies are remembered as seen once. Two bodies may share a place, so this is a heuristic: it keeps bodies
+/// that come once out of the cache, where they would evict responses that are used again.
 const SEEN_PLACES: usize = 8192;
 
-/// All that an answer depends on, where the body is not changed by headers and names no region: the version, where the
-/// body's JSON ends, and the body.
+/// All that a response depends on where no header changes the body and it names no region: the version, the length of
+/// its JSON, and the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyKey {
-    /// Under which number the version was loaded.
+    /// The number of the load of the version.
     pub load: u64,
     /// Length of the JSON in front of tensors; none where all of the body is JSON.
     pub header_length: Option<usize>,
@@ -27,18 +27,18 @@ pub struct BodyKey {
 }
 
 impl BodyKey {
-    /// A body that was posted to a version. Nobody outside knows the seed.
+    /// The key of a body sent to a version. Nobody outside knows the seed.
     pub fn new(seed: u64, load: u64, header_length: Option<usize>, body: Bytes) -> BodyKey {
         let digest = xxh3_128_with_seed(&body, seed_of(seed, load, header_length));
         BodyKey { load, header_length, body, digest }
     }
 
-    /// Its key, which tells nothing for certain: whoever finds an answer under it compares the bodies.
+    /// Its hash. Two bodies may share one, so whoever finds a response compares the bodies.
     pub fn key(&self) -> Key {
         Key { request: self.digest, outputs: SmallVec::new() }
     }
 
-    /// The same with a body of its own, whose memory nobody else holds or changes.
+    /// The same with a copied body, whose memory nobody else holds or changes.
     pub fn copied(self) -> BodyKey {
         BodyKey { body: super::copy(&self.body), ..self }
     }
@@ -52,7 +52,7 @@ fn seed_of(seed: u64, load: u64, header_length: Option<usize>) -> u64 {
         .wrapping_add(header_length.wrapping_mul(0xd6e8_feb8_6659_fd93))
 }
 
-/// An answer's body, as it can be sent any number of times.
+/// An encoded response, which can be sent any number of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
     /// The JSON.
@@ -82,7 +82,7 @@ impl From<EncodedResponse> for Encoded {
     }
 }
 
-/// Which bodies came lately, by half of their keys.
+/// The bodies seen lately, by half of their hashes.
 pub struct Seen(Box<[AtomicU64]>);
 
 impl Default for Seen {
@@ -92,7 +92,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Whether this key was the last that came at its place; now it is.
+    /// Whether this key was the last one at its place; it is now.
     pub fn again(&self, body_key: &BodyKey) -> bool {
         self.is_again(body_key.digest)
     }

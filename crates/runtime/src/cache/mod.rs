@@ -1,11 +1,11 @@
 //! Answers that are kept: a request that equals an earlier one is answered without its model.
 //!
 //! - `key`: what makes two requests equal, and the key that stands for it.
-//! - `body_key`: answers as they left, under the bodies that asked for them; for those who ask again in the same words.
-//! - `store`: what is kept, within a bound on its bytes; what was not asked for longest goes first.
+//! - `body_key`: encoded responses by request body, for clients that send the same bytes again.
+//! - `store`: the stored responses, within a bound on their bytes; the least recently used goes first.
 //! - `coalescing`: equal requests in flight: a leader that is computed, and its followers.
-//! - `keep`: the way of an answer into the store, and to those who wait for it.
-//! - here: the way of a request past the store.
+//! - `keep`: puts a response into the store, and gives it to the followers.
+//! - here: looks a request up in the store.
 //!
 //! What is kept is a copy, of the request as of the answer: their bytes lie in buffers that others share, in memory that
 //! clients may write to, or in that of a worker. A model executes the very copy that its answer is kept under, so that
@@ -90,12 +90,12 @@ impl Cached {
         Some(pending)
     }
 
-    /// A body that was posted to this version.
+    /// The key of a body sent to this version.
     pub fn body_key(&self, header_length: Option<usize>, body: &Bytes) -> BodyKey {
         self.cache.body_key(self.load, header_length, body)
     }
 
-    /// The answer to a body that was posted before.
+    /// The stored response to a body that came before.
     pub fn find_encoded(&self, body_key: &BodyKey) -> Option<Encoded> {
         self.cache.find_encoded(body_key)
     }
@@ -149,8 +149,8 @@ impl Drop for Cached {
     }
 }
 
-/// Books a request that is answered without the model, and gives the obligation to answer it. Booked before the answer
-/// leaves: who asks for statistics after it finds it in them.
+/// Records a request that is answered without the model, and returns its responder. It records first, so that statistics
+/// that a client reads after its response include the request.
 fn book_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Instant) -> Responder {
     let Pending { responder, arrived, trace, .. } = pending;
     let now = alipes_clock::now();

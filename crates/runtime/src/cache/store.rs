@@ -101,12 +101,12 @@ impl ResponseCache {
         }
     }
 
-    /// A body that was posted to a version.
+    /// The key of a body sent to a version.
     pub fn body_key(&self, load: u64, header_length: Option<usize>, body: &Bytes) -> BodyKey {
         BodyKey::new(self.seed, load, header_length, body.clone())
     }
 
-    /// The answer to a body, as it was encoded, where there is one.
+    /// The encoded response to a body, where there is one.
     pub fn find_encoded(&self, body_key: &BodyKey) -> Option<Encoded> {
         let found = self.get(&body_key.key())?;
         match &found.contents {
@@ -115,7 +115,7 @@ impl ResponseCache {
         }
     }
 
-    /// Whether the body came before, not long ago. From now on it did.
+    /// Whether the body came before, lately. Remembers it as seen.
     pub fn is_repeated(&self, body_key: &BodyKey) -> bool {
         self.seen.again(body_key)
     }

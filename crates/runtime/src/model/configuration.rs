@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
-/// The configuration in the forms of both doors.
+/// The configuration in the forms of both protocols.
 pub struct Configuration {
     /// As HTTP answers it.
     pub json: Bytes,

@@ -1,4 +1,4 @@
-//! One version of a model: its declaration, its queue, its instances and its books.
+//! One version of a model: its declaration, its queue, its instances and its statistics.
 
 mod configuration;
 pub mod driver;

@@ -20,7 +20,7 @@ use super::states::{StatePort, States};
 
 const MAGIC: &[u8; 8] = b"ALIPSTA1";
 
-/// So much of a name that is not the expected one is told.
+/// The part of a wrong name that an error quotes, in bytes.
 const SHOWN_BYTES: usize = 100;
 
 impl States {

@@ -1,4 +1,4 @@
-//! Inputs that tell a model where a sequence stands.
+//! Control inputs: the start, end, readiness and correlation id of a sequence.
 
 use alipes_protocol::{CorrelationId, Datatype, SequenceInfo, Shape};
 use alipes_spec::{ControlKind, ControlSpec};

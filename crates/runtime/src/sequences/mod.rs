@@ -1,5 +1,5 @@
-//! What a model whose requests come in sequences is given besides their tensors: where a sequence stands, and what the
-//! server keeps for it.
+//! What a model gets with a request of a sequence besides its tensors: control inputs, and the state that the server keeps
+//! for the sequence.
 //!
 //! - `controls`: inputs that say that a sequence begins, ends, is there, and which it is.
 //! - `states`: tensors that the model gave with one request and gets back with the next.
@@ -32,7 +32,7 @@ pub use alipes_request::visit::{StateTensor, Visit};
 
 use crate::model::Pending;
 
-/// How the sequences of a model version are told to the model.
+/// The controls and the states of a model version's sequences.
 #[derive(Debug)]
 pub struct Sequences {
     /// Where a sequence stands.
@@ -91,9 +91,8 @@ impl Sequences {
             data: control.data(standing),
         });
         let states = self.states.list.iter().enumerate().map(|(state, port)| {
-            let StateTensor { shape, data } =
-                if is_filler { &port.initial } else { table.get(&self.states, slot, state) };
-            Further { name: &port.input, datatype: port.datatype, shape: shape.clone(), data: data.clone() }
+            let held = if is_filler { &port.initial } else { table.get(&self.states, slot, state) };
+            Further { name: &port.input, datatype: port.datatype, shape: held.shape.clone(), data: held.data.clone() }
         });
         controls.chain(states).collect()
     }

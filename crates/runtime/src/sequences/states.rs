@@ -105,14 +105,14 @@ fn read(state: &StateSpec, path: &Path, expected: usize) -> Result<Vec<u8>, Engi
     Ok(data)
 }
 
-/// What is kept for the sequences of one instance, by slot.
+/// The states of the sequences of one instance, by slot.
 #[derive(Debug, Default)]
 pub struct StateTable {
     slots: Vec<Option<Box<[StateTensor]>>>,
 }
 
 impl StateTable {
-    /// What a slot's sequence has; what it begins with where nothing is kept for it.
+    /// The state of a slot's sequence; its initial state where none is stored.
     pub fn get<'a>(&'a self, states: &'a States, slot: usize, state: usize) -> &'a StateTensor {
         let tensors = self.slots.get(slot).and_then(Option::as_ref);
         tensors.map_or(&states.list[state].initial, |tensors| &tensors[state])

@@ -1,4 +1,4 @@
-//! The hand-over of requests between network threads, the queue, instances and a drain, in every order that threads may take.
+//! Requests between network threads, the queue, instances and a drain, in every interleaving of the threads.
 //!
 //! A model checker chooses the order, many times over. What it plays is the server's own: the queue, how instances are driven
 //! (`drive_loop`), where they sleep (`park`), and how threads of the pool find runs (`exchange`). Only the lines that join these

@@ -12,7 +12,7 @@ use super::plan::Plan;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "an action that is dropped is a step that nobody calls, or a caller who is told nothing"]
 pub enum Action<V> {
-    /// Call a step; tell [`EnsembleRun::respond`] and [`EnsembleRun::end`] of what it gives.
+    /// Call a step; report its responses to [`EnsembleRun::respond`] and its end to [`EnsembleRun::end`].
     Call {
         /// By this number.
         call: usize,
@@ -21,7 +21,7 @@ pub enum Action<V> {
         /// The values of its inputs, in its order; none for what was left out.
         inputs: Vec<Option<V>>,
     },
-    /// Give the caller a response; tell [`EnsembleRun::consumed`] when the caller has taken it.
+    /// Give the caller a response; call [`EnsembleRun::consumed`] when the caller has consumed it.
     Respond {
         /// By this number.
         response: usize,
@@ -34,7 +34,7 @@ pub enum Action<V> {
     Release {
         /// The call.
         call: usize,
-        /// What [`EnsembleRun::respond`] was told of the response.
+        /// The value that [`EnsembleRun::respond`] received with the response.
         weight: u64,
     },
     /// Tell the caller that there is no further response: the run is over.
@@ -173,7 +173,7 @@ impl<V: Clone> EnsembleRun<V> {
         self.settle(actions);
     }
 
-    /// The caller has taken a response.
+    /// The caller has consumed a response.
     pub fn consumed(&mut self, response: usize, actions: &mut Vec<Action<V>>) {
         if self.frames.contains(response) {
             self.let_go(response, actions);

@@ -1,4 +1,4 @@
-//! One instance as the sequences see it: its slots, who is next on it, and what it is doing.
+//! One instance as the sequence queue sees it: its slots, its next requests, and what it does now.
 
 use std::time::Instant;
 
@@ -21,14 +21,14 @@ pub(super) enum Doing {
 #[derive(Debug)]
 pub(super) struct Instance<W> {
     pub(super) doing: Doing,
-    /// Out of service: it gets no sequences any more.
+    /// Out of service: it gets no further sequences.
     pub(super) retired: bool,
-    /// By slot: the sequence that has it.
+    /// By slot: the sequence that holds it.
     pub(super) occupants: Vec<Option<usize>>,
     pub(super) lineup: Lineup<W>,
     /// The sequences of which a request runs.
     pub(super) running: Vec<usize>,
-    /// It is in the list of those to be looked at.
+    /// It is in the list of instances to look at.
     pub(super) roused: bool,
 }
 

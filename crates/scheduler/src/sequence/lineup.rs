@@ -6,7 +6,7 @@ use super::policy::{SequencePolicy, Strategy};
 use crate::dynamic::Dynamic;
 use crate::work::Work;
 
-/// Bits in one word of the book of ready slots.
+/// Bits in one word of the bitmap of ready slots.
 const WORD: usize = u64::BITS as usize;
 
 /// The sequences of one instance that have a request to run.

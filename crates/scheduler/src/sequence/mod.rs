@@ -7,8 +7,8 @@
 //! - [`SequencePolicy`] is how a model wants it.
 //! - [`SequenceQueue`] joins slots, backlog and instances for one version of a model, in the place of a
 //!   [`ModelQueue`](crate::ModelQueue), whose instances are all alike.
-//! - `table` knows every sequence, `free_slots` the free slots, `backlog` who waits for one, `lineup` who is next on an
-//!   instance.
+//! - `table` knows every sequence, `free_slots` the free slots, `backlog` the sequences that wait for
+//!   one, `lineup` the next requests of an instance.
 
 mod backlog;
 mod free_slots;

@@ -1,4 +1,4 @@
-//! Ensembles of models that do what a test says: who is called with what, who is answered, what is booked.
+//! Ensembles of models that a test controls: their calls, their answers, their statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -92,7 +92,7 @@ fn wait(answer: oneshot::Receiver<Answer>) -> Answer {
     answer.blocking_recv().expect("every request is answered")
 }
 
-/// Ends once nothing is executed any more, so that the books are complete.
+/// Ends once nothing is executed any more, so that the statistics are complete.
 fn settle(model: &ModelVersion) {
     let deadline = Instant::now() + TEST_TIMEOUT;
     while !model.queue().is_quiet() {

@@ -1,4 +1,4 @@
-//! Batches that go through all steps of an ensemble at once: they are answered and booked as those that go step by step.
+//! Batches that go through all steps of an ensemble at once: answers and statistics equal those of single steps.
 
 use std::sync::Arc;
 use std::thread;
@@ -95,7 +95,7 @@ fn batches(most: u32) -> Value {
     }
 }
 
-/// What all models say of themselves.
+/// The part of the specification that all models share.
 fn common_spec(name: &str, most: u32) -> Value {
     json!({
         "schema": 1, "name": name, "version": 1, "platform": "test", "max_batch_size": most, "decoupled": false,

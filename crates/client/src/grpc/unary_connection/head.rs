@@ -23,12 +23,12 @@ enum Name<'a> {
     New(&'a str),
 }
 
-/// What has been said on a connection.
+/// The request headers that the server remembers on a connection.
 #[derive(Default)]
 pub struct Heads {
     remembered: Vec<(Box<str>, Box<[u8]>)>,
     bytes: usize,
-    /// Bytes that the server remembers where that is less than the usual, and whether it has been told of it.
+    /// Bytes that the server remembers where that is less than the usual, and whether the new size was announced.
     most: Option<(usize, bool)>,
     /// A whole block in numbers, and what it says.
     last: Option<Last>,
@@ -52,7 +52,7 @@ impl Heads {
         limit: Option<Duration>,
         block: &mut BytesMut,
     ) -> Result<(), ClientError> {
-        // What is told to the server is a number of milliseconds.
+        // The server receives the limit in milliseconds.
         let limit = limit.map(|limit| Duration::from_millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)));
         if let Some(last) = self.last.as_ref().filter(|last| last.method == method && last.limit == limit) {
             block.extend_from_slice(&last.block);
@@ -108,7 +108,7 @@ impl Heads {
             return;
         }
         let size = text.len() + value.len() + ENTRY_BYTES;
-        // Nothing that was said is ever pushed out, so that numbers stay easy to tell.
+        // Nothing is ever evicted, so that indices stay simple to compute.
         let fits = self.bytes + size <= self.most.map_or(TABLE_BYTES, |(most, _)| most.min(TABLE_BYTES));
         let (mark, bits) = if fits { (0x40, 6) } else { (0, 4) };
         match name {

@@ -50,7 +50,7 @@ pub struct UnaryConnection<S> {
     first_window: i64,
     /// Bytes that a frame may have.
     frame: usize,
-    /// Bytes that have come since the server was last given leave to send more.
+    /// Bytes received since the last update of the window.
     consumed: u32,
     /// No further call can be begun.
     leaving: bool,
@@ -374,7 +374,7 @@ fn broken(error: std::io::Error) -> ClientError {
     ClientError::of_io(&error)
 }
 
-/// An error of the connection, told with whose it is.
+/// An error of the connection, with the address of the server.
 fn explained(target: &Target, error: ClientError) -> ClientError {
     ClientError { message: format!("the connection to {} broke: {}", target.address, error.message), ..error }
 }

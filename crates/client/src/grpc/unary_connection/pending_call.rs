@@ -9,7 +9,7 @@ use crate::ClientError;
 use crate::grpc::messages::Messages;
 use crate::grpc::{status, unary};
 
-/// What a block of headers says that matters to a call.
+/// The headers that matter to a call.
 #[derive(Debug, Default, PartialEq)]
 pub struct Headers {
     status: Option<u16>,
@@ -37,7 +37,7 @@ pub struct PendingCall {
     pub number: u32,
     /// Bytes that may be sent.
     pub window: i64,
-    /// Bytes that have come since the server was last given leave to send more.
+    /// Bytes received since the last update of the window.
     pub consumed: u32,
     /// Nothing more comes.
     pub ended: bool,

@@ -44,7 +44,7 @@ impl<W: Work> SequenceQueue<W> {
         rest.into_iter().for_each(|waiting| hand_out(waiting.work));
     }
 
-    /// Lets go of what nobody waits for any more.
+    /// Refuses requests whose callers have gone.
     pub(super) fn sweep(&mut self, now: Instant) {
         (self.gone, self.sweep_at) = (0, None);
         let mut refused = std::mem::take(&mut self.refused);
@@ -90,7 +90,7 @@ impl<W: Work> SequenceQueue<W> {
         }
     }
 
-    /// Takes what stands in line for a slot out of it; tells how many requests that were.
+    /// Removes what waits for a slot, and returns the number of those requests.
     pub(super) fn leave_line(&mut self, slot_id: SlotId, out: bool, hand_out: &mut impl FnMut(W)) -> usize {
         match &mut self.entry(slot_id).lineup {
             Lineup::Direct(slots) => {

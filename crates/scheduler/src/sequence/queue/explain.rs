@@ -1,4 +1,4 @@
-//! What a queue tells of itself.
+//! What a sequence queue reports of itself.
 
 use std::ops::ControlFlow;
 use std::time::Instant;

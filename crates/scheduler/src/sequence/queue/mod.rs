@@ -39,7 +39,7 @@ pub struct SequenceQueue<W> {
     roused: Vec<usize>,
     /// Requests that will not be executed, for the owner to take out.
     refused: Vec<Refused<W>>,
-    /// When the owner was told to call [`expire`](Self::expire) next.
+    /// The moment for which the owner knows to call [`expire`](Self::expire).
     alarm: Option<Instant>,
     waiting: usize,
     /// Callers that have gone since those who wait were last looked through.
