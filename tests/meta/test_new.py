@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.checkout import ROOT, Checkout, cargo_target
+from support.checkout import ROOT, Checkout, cargo_environment
 
 RECIPES = {
     "backend": ["backend", "mine"],
@@ -125,6 +125,7 @@ def test_where_a_place_is_missing_nothing_is_written(checkout: Checkout, full: F
         ["route", "v2/models/{model}/config"],
         ["route", "v2/health/start", "--group=logging"],
         ["route", "v2/start", "--group=unknown"],
+        ["route", "v2/lookup"],
         ["metric", "late_answers"],
         ["metric", "alipes_inference_count"],
     ],
@@ -168,7 +169,7 @@ def test_what_is_written_in_rust_compiles_without_a_warning(full: Full) -> None:
     assert done.returncode == 0, done.stdout
     done = full.checkout.run(
         *("cargo", "clippy", "--offline", "--locked", "--all-targets", *packages, "--", "-D", "warnings"),
-        environment={"CARGO_TARGET_DIR": str(cargo_target())},
+        environment=cargo_environment(),
     )
     assert done.returncode == 0, done.stderr
 

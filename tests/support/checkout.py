@@ -64,7 +64,12 @@ class Checkout:
         return found
 
 
-def cargo_target() -> Path:
+def cargo_environment() -> dict[str, str]:
+    """What cargo is told where it builds a copy: nothing is kept for the next copy but dependencies."""
+    return {"CARGO_TARGET_DIR": str(_cargo_target()), "CARGO_INCREMENTAL": "0"}
+
+
+def _cargo_target() -> Path:
     """Where cargo builds copies: a folder beside the builds of this checkout, which it leaves alone.
 
     It begins with hard links to their compiled dependencies, as a new checkout does.

@@ -43,6 +43,15 @@ class Plan:
         """A file with the edits so far."""
         return "\n".join(self._open(path))
 
+    def texts(self, pattern: str) -> list[str]:
+        """The files that match a pattern, as they are."""
+        return [file.read_text(encoding="utf-8") for file in sorted(self._root.glob(pattern))]
+
+    def block(self, path: str, inside: Sequence[str]) -> list[str]:
+        """The lines within a block; `insert` says which."""
+        start, end = self._block(path, inside)
+        return self._open(path)[start:end]
+
     def exists(self, path: str) -> bool:
         """Whether there is such a file or folder."""
         return (self._root / path).exists()

@@ -102,18 +102,25 @@ def plan(plan: Plan, options: argparse.Namespace) -> None:
 
 
 def _check_that_it_is_new(plan: Plan, route: Route) -> None:
-    text, variant = plan.text(ROUTE), camel(route.name)
-    if re.search(rf"^    {variant}\b", text, re.MULTILINE) or route.pattern in text or f'"{route.path}"' in text:
-        raise Refused(f"{ROUTE} has a route {variant} or '{route.path}' already")
+    made, arms = camel(route.name), plan.block(ROUTE, _OF_MODEL if route.of_model else _OF)
+    named = any(line.strip().startswith(f"{route.pattern} ") for line in arms) or f'"{route.path}"' in plan.text(ROUTE)
+    if named or re.search(rf"^    {made}\b", plan.text(ROUTE), re.MULTILINE):
+        raise Refused(f"{ROUTE} has a route {made} or '{route.path}' already")
+    verb = re.compile(rf"\bfn {route.name}\b|\b(struct|enum) {made}\b")
+    if any(verb.search(text) for text in plan.texts("crates/service/src/*.rs")):
+        raise Refused(f"crates/service has a verb {route.name} or a type {made} already")
 
 
 def _group(plan: Plan, route: Route, wanted: str | None) -> tuple[str, bool]:
     """The variant of the route's group, and whether every path that begins as it does is in it already."""
     variants = {name: variant for variant, name in re.findall(_NAMED_GROUP, plan.text(GROUPS))}
-    if wanted is not None and wanted not in variants:
-        raise Refused(f"there is no restricted group '{wanted}': {', '.join(variants)}")
-    rows = re.findall(r"^ *\[(\"[^\]]*), \.\.\] => Group::(\w+),$", plan.text(ROUTE), re.MULTILINE)
-    beside = next((group for names, group in rows if f'"{route.segments[0]}"' in names), None)
+    if (wanted or "metadata") not in variants:
+        raise Refused(f"{GROUPS} has no group '{wanted or 'metadata'}': {', '.join(variants)}")
+    rows = plan.block(ROUTE, [*_UNKNOWN, _UNKNOWN_MODEL] if route.of_model else _UNKNOWN)
+    if not route.of_model and _UNKNOWN_MODEL in (lines := [row.strip() for row in rows]):
+        rows = rows[: lines.index(_UNKNOWN_MODEL)]
+    matches = [re.fullmatch(r" *\[(\".*), \.\.\] => Group::(\w+),", row) for row in rows]
+    beside = next((match[2] for match in matches if match and f'"{route.segments[0]}"' in match[1]), None)
     group = variants[wanted] if wanted else beside or variants["metadata"]
     if beside not in {None, group}:
         raise Refused(f"every path that begins like {route.path} is in the restricted group {beside}, not {group}")
