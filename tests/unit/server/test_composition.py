@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from alipes.server.lifecycle import Lifecycle
 from alipes.server.override import Override
 from alipes.server.reader import Reader
 from support.data_plane import DataPlane
-from support.folders import CONFIG
+from support.folders import CONFIG, touch
 
 MakeModel = Callable[..., Path]
 
@@ -49,11 +48,6 @@ def failure_of(lifecycle: Lifecycle, model: str) -> str:
         lifecycle.load(model)
     assert failure.value.code == "INVALID_ARG"
     return str(failure.value)
-
-
-def touch(folder: Path) -> None:
-    later = folder.stat().st_mtime_ns + 10**9
-    os.utime(folder, ns=(later, later))
 
 
 def test_an_ensemble_brings_its_models(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:

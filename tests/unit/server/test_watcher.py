@@ -15,7 +15,7 @@ from alipes.server.loader import LoaderPool
 from alipes.server.watcher import Watcher
 from alipes.types import IndexEntry, ModelState
 from support.data_plane import DataPlane
-from support.folders import CONFIG
+from support.folders import CONFIG, touch
 
 MakeModel = Callable[..., Path]
 TIMEOUT_S = 30
@@ -46,11 +46,6 @@ def look(watcher: Watcher, pool: LoaderPool, times: int = 2) -> None:
     for _ in range(times):
         watcher.poll()
     done(pool, "m", "n")
-
-
-def touch(folder: Path) -> None:
-    later = folder.stat().st_mtime_ns + 10**9
-    os.utime(folder, ns=(later, later))
 
 
 def test_what_was_there_at_the_start_is_left_to_the_start(
