@@ -1,4 +1,4 @@
-"""The reader of pages is itself held to something: what it overlooks, nobody checks."""
+"""The reader of pages is tested itself: no other test checks the blocks that it overlooks."""
 
 from __future__ import annotations
 

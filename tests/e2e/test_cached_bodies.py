@@ -22,7 +22,7 @@ Serve = Callable[..., ServerProcess]
 CACHED = "response_cache { enable: true }\n"
 LOCAL = "--cache-config=local,size=1048576"
 
-# Y is X, N counts the executions, and P tells what came beside the inputs.
+# Y is X, N counts the executions, and P has the parameters of the request.
 COUNTS = """
 class TritonPythonModel:
     def initialize(self, args):

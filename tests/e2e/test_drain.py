@@ -177,7 +177,7 @@ def test_an_idle_connection_does_not_hold_the_exit(start: Callable[..., ServerPr
 
 def test_a_signal_while_models_load_ends_the_start(repository: Path) -> None:
     folder = add_model(repository, "slow")
-    os.mkfifo(folder / "config.pbtxt")  # whoever reads it waits for a writer
+    os.mkfifo(folder / "config.pbtxt")  # a reader waits for a writer
     with ServerProcess(repository) as server:
         with (folder / "config.pbtxt").open("w"):  # opens once the server reads
             server.signal()

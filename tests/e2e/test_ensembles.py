@@ -80,7 +80,7 @@ class TritonPythonModel:
             sender.send(flags=FINAL)
 """
 
-# Passes a text on to another model and says what came.
+# Passes a text on to another model and returns its answer or error.
 CALLER = """
 class TritonPythonModel:
     def execute(self, requests):

@@ -166,7 +166,7 @@ def test_others_do_not_wait_for_it(repository: Path, notes: Notes, serve: Serve,
 
 
 def post(server: ServerProcess, model: str, value: int) -> http.client.HTTPConnection:
-    """A request whose answer nobody has read yet."""
+    """A request whose answer is not read yet."""
     shape, datatype = ([1], "INT32") if model == "held" else ([1, 2], "FP32")
     x = {"name": "X", "datatype": datatype, "shape": shape, "data": [value] * shape[-1]}
     connection = http.client.HTTPConnection(server.http)

@@ -31,7 +31,7 @@ dynamic_batching {
 instance_group { count: 1 kind: KIND_CPU }
 """
 
-# Holds its instance until it is told to go on.
+# Holds its instance until the test releases it.
 _HELD = """
 class TritonPythonModel:
     def execute(self, requests):
@@ -79,7 +79,7 @@ def get(server: ServerProcess, path: str, headers: dict[str, str] | None = None)
 
 
 def explanation(server: ServerProcess, model: str) -> dict[str, Any]:
-    """What is told of a model itself."""
+    """The explanation of a model."""
     status, document = get(server, f"/v2/models/{model}/explain")
     assert status == 200, document
     found: dict[str, Any] = document["models"][0]

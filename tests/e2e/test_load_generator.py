@@ -1,4 +1,4 @@
-"""The load of the tour against a server that answers as it is told, over real sockets."""
+"""The load of the tour against a server whose answers the test chooses, over real sockets."""
 
 from __future__ import annotations
 

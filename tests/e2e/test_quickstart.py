@@ -22,7 +22,7 @@ class Tour:
     """A running quickstart."""
 
     def __init__(self, folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> None:
-        """Starts it, with a folder for its temporary files that nobody else uses."""
+        """Starts it, with a folder of its own for temporary files."""
         self.folder = folder
         self.process = subprocess.Popen(
             [*COMMAND, *arguments],

@@ -1,4 +1,4 @@
-"""Answers that are kept: whoever asks the same again gets them without the model, and nobody else does."""
+"""Cached answers: an equal request gets them without the model, and no other request does."""
 
 from __future__ import annotations
 

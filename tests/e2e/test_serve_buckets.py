@@ -36,7 +36,7 @@ def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def address(place: Place) -> str:
-    """What a server is told; S3 servers that are not Amazon's are named as NVIDIA Triton names them."""
+    """The repository's address for a server; S3 servers that are not Amazon's have Triton's form of address."""
     if place.url.startswith("s3://"):
         return f"s3://{place.options['endpoint_url']}/{place.url.removeprefix('s3://')}"
     return place.url
@@ -62,7 +62,7 @@ def test_what_is_exported_to_a_bucket_is_served_from_it_and_followed(
     model = repo.add("m", qv.Platform.ONNX)
     model.export_version(scaled(factor=2.0))
     repo.fs.write("half", "m/7/model.onnx")
-    repo.fs.write("", "m/.claim-7")  # somebody is uploading it
+    repo.fs.write("", "m/.claim-7")  # an exporter is uploading it
     server = serve(
         address(place),
         "--model-control-mode=poll",

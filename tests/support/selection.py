@@ -24,9 +24,9 @@ def add_options(parser: pytest.Parser) -> None:
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keeps the tests of one extra, or of none; groups tests that share a server; puts slow tests first."""
     extra = config.getoption("--extra")
-    kept = [item for item in items if (extra in _extras(item) if extra else not _extras(item))]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+    selected = [item for item in items if (extra in _extras(item) if extra else not _extras(item))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+    items[:] = selected
     for item in items:
         if item.path.is_relative_to(UNIT):
             item.add_marker("interpreter")

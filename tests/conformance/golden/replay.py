@@ -113,10 +113,10 @@ class Harness:
         return _compare(step, _awaited(step, lambda: self._perform(step)) if awaited else self._perform(step), at)
 
     def _parallel(self, step: Step, at: str) -> list[str]:
-        """The differences of branches, each of which begins when what those before it have asked is in.
+        """The differences of branches, each of which begins when the requests of those before it have been received.
 
-        `at_ms` says only who comes before whom, and what takes long does so from when all have begun: so all meet on a
-        machine that gives some of them no time for a while, too.
+        `at_ms` only orders the branches, and long work begins once all have begun: so they overlap on a busy machine,
+        too.
         """
         found: list[str] = []
         branches = [_Progress(branch["steps"], branch.get("order")) for branch in step["parallel"]]

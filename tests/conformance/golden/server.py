@@ -31,7 +31,7 @@ def launch(repository: Path, args: Sequence[str]) -> ServerProcess:
 
 @contextmanager
 def holding(repository: Path) -> Iterator[None]:
-    """Models that sleep as long as they are told begin to do so when this is left."""
+    """Models that sleep for a requested time begin to do so when this is left."""
     hold = _hold(repository)
     hold.mkdir()
     try:

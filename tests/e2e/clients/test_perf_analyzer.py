@@ -79,7 +79,7 @@ def test_a_load_is_measured_to_the_end(server: ServerProcess, endpoint: str, arg
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    """Nobody else on this machine has it use shared memory meanwhile: all of its processes name their objects alike."""
+    """A lock: no other perf_analyzer uses shared memory meanwhile, since all of them name their objects alike."""
     folder = os.open("/dev/shm", os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)

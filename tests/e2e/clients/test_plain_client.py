@@ -299,7 +299,7 @@ def test_late_and_cancelled_calls_are_withdrawn(repository: Path, tmp_path: Path
     for address in (f"grpc://{server.grpc}", f"http://{server.http}"):
         client = Client(address)
         client.infer("double", rows())
-        # Over gRPC the server knows the deadline too, and whoever sees it first says so.
+        # Over gRPC the server knows the deadline too, and the error is of the side that sees it first.
         with pytest.raises(DeadlineExceeded, match=r"within 0|Deadline Exceeded"):
             client.infer("waits", value, timeout_s=0.3)
         assert client.infer("double", rows())[0, 0] == 2

@@ -53,7 +53,7 @@ def serves(server: ServerProcess) -> bool:
 @pytest.mark.usefixtures("idlers")
 def test_one_connection_too_many_is_answered_retry_after(server: ServerProcess) -> None:
     with connect(server.http) as link:
-        # At once: who was refused may be let go before the rest is sent.
+        # At once: the server may close a refused connection before the rest is sent.
         link.sendall(
             b"POST /v2/models/double/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n" + b"x" * 10_000
         )

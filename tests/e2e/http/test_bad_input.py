@@ -1,4 +1,4 @@
-"""Bad requests get one clear error each and cost nobody else anything."""
+"""Bad requests get one clear error each and cost no other request anything."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def test_a_body_that_never_ends_holds_no_memory_and_no_model(
             announced = f"POST {INFER} HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n"
             link.sendall(announced.encode() + b'{"inputs":[' * 100)
         assert_serves(connection)
-        # Fifty announced bodies of 60 MB, 3 GB; what came of them is 55 kB. For each a megabyte is set aside, which may
-        # be resident where the system hands memory out in huge pages.
+        # Fifty announced bodies of 60 MB, 3 GB, of which 55 kB were sent. For each a megabyte is allocated, which may
+        # be resident where the system uses huge pages.
         assert process.memory_info().rss - before < 100 << 20
     finally:
         for link in links:

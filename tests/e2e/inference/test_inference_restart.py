@@ -1,4 +1,4 @@
-"""A server that is killed in the midst of streams: with a checkpoint nobody can tell from the answers."""
+"""A server that is killed in the midst of streams: with a checkpoint the answers are the same."""
 
 from __future__ import annotations
 

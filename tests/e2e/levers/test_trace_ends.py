@@ -1,4 +1,4 @@
-"""Traces of every way in and every way out: plain JSON and events, refusals, callers who leave, workers that end."""
+"""Traces of every kind of request and of end: plain JSON and events, refusals, cancelled calls, workers that end."""
 
 from __future__ import annotations
 

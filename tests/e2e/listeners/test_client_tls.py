@@ -1,4 +1,4 @@
-"""Our own clients over encrypted connections: who is trusted, who is not, and what each refusal says."""
+"""Our own clients over encrypted connections: which certificates are trusted, and the errors for all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long connections are kept, and who asks whom whether somebody is still there."""
+"""Time-outs of connections: idleness, age, and pings from either side."""
 
 from __future__ import annotations
 

@@ -81,6 +81,6 @@ def test_an_untrusted_certificate_is_an_error_at_once(
 
 def test_a_server_without_http_is_watched(models: Path, serve: Serve, tmp_path: Path) -> None:
     server, record = serve(models), tmp_path / "stats.csv"
-    with watch(server, record, http_port=1):  # where nobody listens
+    with watch(server, record, http_port=1):  # a port without a listener
         ask(server)
     assert sum(row.count for row in read_rows(record)) == 1

@@ -60,7 +60,7 @@ class Whole(PipelineProcess):
 
 
 class Deaf(PipelineProcess):
-    """Ends when it is made to, and not when it is told to."""
+    """Ignores the request to stop, so that it has to be terminated."""
 
     def get_package(self) -> None:
         self.out_q.put("here")

@@ -62,7 +62,7 @@ class Progress:
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Google's buckets, as far as whoever asks for `gs://` can tell."""
+    """Google's buckets, as `gs://` finds them."""
     folder = tmp_path / "buckets"
     folder.mkdir()
     monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")

@@ -115,7 +115,7 @@ def cells(changes: Mapping[str, str]) -> list[Cell]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Nothing of the notebook's tools is left in the home of whoever runs the tests."""
+    """The notebook's tools leave nothing in the home folder of the user."""
     homes = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR")
     return os.environ | {name: str(folder / ".home" / name.lower()) for name in homes}
 

@@ -1,4 +1,4 @@
-"""Levers hold sequences back, the log tells of those that begin twice, and what cannot run together is told."""
+"""Levers hold sequences back; those that begin twice are logged, and those that cannot be batched are errors."""
 
 from __future__ import annotations
 

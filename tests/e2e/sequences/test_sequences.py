@@ -52,7 +52,7 @@ class TritonPythonModel:
 """
 STATE = 'state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]'
 
-# Ends its process when it is told to.
+# Ends its process when a request says so.
 DIES = """
 class TritonPythonModel:
     def execute(self, requests):

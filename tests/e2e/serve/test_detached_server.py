@@ -1,4 +1,4 @@
-"""Servers that outlive who started them."""
+"""Servers that outlive the process which started them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextlib.contextmanager
 def somebody_at(port: int) -> Iterator[None]:
-    """Somebody listens at a port: we, or whoever was there before us."""
+    """A port in use, by this test or by another program."""
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with contextlib.suppress(OSError):
@@ -269,7 +269,7 @@ def test_a_script_that_is_killed_leaves_no_server(models: Path) -> None:
         "with serve(sys.argv[1], server_args=sys.argv[2:], wait=True) as instance:\n"
         "    print(instance.pid, flush=True)\n    signal.pause()"
     )
-    # Nobody is left to tidy up after it but the test: its folder for temporary files is the test's.
+    # Only the test can tidy up after it: its folder for temporary files is the test's.
     place = os.environ | {"TMPDIR": str(models.parent)}
     command = [sys.executable, "-c", script, str(models), *LOOPBACK]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=place) as process:

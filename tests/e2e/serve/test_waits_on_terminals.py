@@ -1,4 +1,4 @@
-"""Whoever waits at a terminal is told what for: models that load, are exported, or are streamed to."""
+"""A terminal shows what a script waits for: models that load, are exported, or are streamed to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that cuts its memory off under the server hurts nobody but itself."""
+"""A client that truncates memory which the server uses harms only its own requests."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def cut_off(client: RegionClient, row: np.ndarray) -> Iterator[SharedObject]:
 
 
 def assert_well(client: RegionClient) -> None:
-    """The server answers others as ever, and whose memory was lost may begin again."""
+    """The server answers others as ever, and the client whose memory was lost may begin again."""
     assert np.array_equal(client.infer("times", [client.send("X", ROW)]).as_numpy("Y"), 2 * ROW)
     client.unregister("r")
-    # Whoever computed may let go of the memory a moment after the answer has left.
+    # The thread that computed may release the memory a moment after the answer has left.
     until(lambda: "r" not in client.regions(), "the region is still held")
     with SharedObject.of(ROW) as shared:
         client.register("r", shared)

@@ -87,7 +87,7 @@ def test_single_strides_come_back_as_batches_of_them_do(repository: Path, serve:
 
 @pytest.fixture
 def address() -> str:
-    """An address that no other test of this machine has, so that nobody takes the port between the two servers."""
+    """An address that no other test of this machine has, so that its port stays free between the two servers."""
     return f"127.83.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
 
 

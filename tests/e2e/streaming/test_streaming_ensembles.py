@@ -158,5 +158,5 @@ def test_two_hundred_streams_stay_separate_while_clients_die(server: ServerProce
             killed.set()
     assert right == [True] * count
     until(lambda: under_way(server, "chain") == 0)
-    # Who comes later may have the numbers of clients that have vanished.
+    # Later clients may use the numbers of clients that have vanished.
     assert [steady(200 + number) for number in range(4)] == [True] * 4

@@ -1,4 +1,4 @@
-"""Snapshotters and averagers over the real endpoints: whose state is whose, and who may go on."""
+"""Snapshotters and averagers over the real endpoints: the states of sequences, and which of them may go on."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_server_survives_everything_that_happens_to_its_workers(
 
     assert not account.violations, "\n".join([story, *account.violations])
     recover(server, load)
-    # Also those of which nobody waits for an answer any more.
+    # Also the requests whose clients have left.
     until(lambda: metric(server, "nv_inference_pending_request_count") == 0, story)
     assert not account.violations, "\n".join([story, *account.violations])
     assert [account.open(model) for model in (*MODELS, NATIVE)] == [0] * (len(MODELS) + 1), story

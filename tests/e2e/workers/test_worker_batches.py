@@ -27,7 +27,7 @@ class TritonPythonModel:
 """
 SIZED = "X: INT32[-1] -> Y: INT32[-1], SIZE: INT32[1]"
 
-# As above, but an execution that is told to wait does so.
+# As above, but an execution with a negative input waits for the test.
 HELD = """
 class TritonPythonModel:
     def execute(self, requests):

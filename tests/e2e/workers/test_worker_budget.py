@@ -277,7 +277,7 @@ def test_what_comes_with_a_load_takes_room_until_the_model_is_loaded(
         request.parameters["file:1/model.py"].bytes_param = bytes(LIMIT // 4)
         service_pb2_grpc.GRPCInferenceServiceStub(channel).RepositoryModelLoad(request, timeout=TIMEOUT_S)
     assert refused.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    # Who has asked may leave: the control plane still has what it was given.
+    # The client may leave: the control plane still has the files of its request.
     loading.close()
     assert not has_room(server, LARGE.nbytes)
     notes.write("release")

@@ -59,7 +59,7 @@ def test_the_answer_to_a_dead_process_skips_its_successor(
         until(lambda: is_gone(victim))
         with pytest.raises(Refusal, match="signal 9"):
             first.result()
-        # The first call of the next process: whoever counts calls from one has the same number twice.
+        # The first call of the next process: a count of calls that begins at one would give the same number twice.
         second = ask_later(two, "caller", {"X": [2]})
         assert int(notes.read("caller 2")) != victim
         # The same for a call that still waits when its process dies.

@@ -95,7 +95,7 @@ def test_a_busy_worker_ends_with_its_server_too(
             pending.result()
 
 
-# The signal, who gets it, and by which endpoint the request came.
+# The signal, the process that gets it, and the endpoint of the request.
 SIGNALS = [
     (signal.SIGTERM, "server", "http"),
     (signal.SIGTERM, "group", "grpc"),

@@ -40,7 +40,7 @@ class TritonPythonModel:
 
 FAILED = "Failed to process the request(s) for model 'wrong_0_0', message: "
 
-# What the caller is told.
+# The errors that the caller gets.
 TEXTS = {
     "raises": "ValueError: went wrong\n\nAt:\n  ",
     "leaves": "SystemExit: done\n\nAt:\n  ",

@@ -157,7 +157,7 @@ def test_requests_wait_for_the_new_process_and_the_state_says_so(
     server.wait_for_output("mortal_0_0.*takes requests again")
 
 
-# Executes until it is told to go on; then fails in the way that the request asks for.
+# Executes until the test releases it; then fails in the way that the request names.
 HELD = mortal(2).replace(
     "    def live(self):\n        pass\n",
     """

@@ -1,4 +1,4 @@
-"""`generate` and `generate_stream`: events as they are made, and nothing for who has gone."""
+"""`generate` and `generate_stream`: events as they are made, and none for clients that have left."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.waiting import until
 
 Start = Callable[..., ServerProcess]
 
-# Sends a response whenever the test lets it, until nobody wants more.
+# Sends a response whenever the test lets it, until the client has left.
 STEPS = """
 class TritonPythonModel:
     def execute(self, requests):
@@ -47,7 +47,7 @@ class TritonPythonModel:
         return [answer(Y=given(request)) for request in requests]
 """
 
-# Sends as much as it is let, notes after each response how many it has sent, and ends when nobody listens.
+# Sends as fast as it may, notes after each response how many it has sent, and ends when the client has left.
 NUMBERS = 1 << 16
 FLOODS = f"""
 class TritonPythonModel:

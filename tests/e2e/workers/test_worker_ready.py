@@ -64,7 +64,7 @@ def test_a_model_is_ready_when_it_says_so(repository: Path, start: Start, notes:
         assert not server_is_ready(server)
         assert list(endpoint.ask("says", {"X": [1]})["Y"]) == [1]  # it answers all the same, as in Triton
         notes.write("ready")
-        # Whoever asks while an earlier question is open gets the answer to that one.
+        # A check during an earlier one gets the answer to the earlier one.
         until(lambda: endpoint.is_ready("says"))
         until(lambda: server_is_ready(server))
         notes.remove("ready")
@@ -113,7 +113,7 @@ def test_a_worker_answers_readiness_while_it_executes(
     with HttpEndpoint(server) as endpoint, HttpEndpoint(server) as busy:
         ask_later(busy, "says", {"X": [0]})
         notes.read("executing")
-        until(lambda: endpoint.is_ready("says"))  # who cannot say so in time, on a busy machine, says so later
+        until(lambda: endpoint.is_ready("says"))  # on a busy machine the answer may come too late at first
         notes.write("go on")
 
 
@@ -169,7 +169,7 @@ def test_a_check_that_takes_too_long_means_not_ready_until_it_has_ended(
         assert time.monotonic() - began > 4.9
         began = time.monotonic()
         assert not any(endpoint.is_ready("waits") for _ in range(LATER))
-        # Nobody waits again for what others have waited for.
+        # No further check waits for an answer that earlier ones have waited for.
         assert time.monotonic() - began < 4 * LATER
         server.wait_for_output("has not said within 5 s whether its model is ready")
         notes.write("go on")

@@ -1,4 +1,4 @@
-"""Decoupled models over gRPC: any number of responses, in order, no faster than they are read, until nobody listens."""
+"""Decoupled models over gRPC: any number of responses, in order, as fast as they are read, until the client leaves."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One file per door: sends what a step describes, gives back the answer in the form of the expectation."""
+"""One file for each protocol: sends the request of a step, returns the answer in the form of the expectation."""
