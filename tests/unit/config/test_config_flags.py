@@ -35,6 +35,8 @@ vertex-ai-thread-count
 
 # Flags of ours: what Triton has no word for.
 OURS = {
+    "ensemble-steps",
+    "execution-threads",
     "gpu-fallback",
     "grpc-max-expanded-bytes",
     "grpc-max-request-bytes",
@@ -49,6 +51,7 @@ OURS = {
     "ssl-reload-secs",
     "stall-timeout-secs",
     "streaming-max-sequences",
+    "worker-memory",
     *(
         f"{prefix}-{what}"
         for prefix in ("http", "metrics")

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_are_told_do_not_depend_on_the_time() {
+    fn forced_threads_ignore_the_estimate() {
         for (threads, is_quick) in [(ExecutionThreads::Network, true), (ExecutionThreads::Pool, false)] {
             let pace = Pace::of(threads);
             assert_eq!(pace.is_quick(), is_quick);

@@ -80,9 +80,9 @@ PATHS: Final[tuple[Flag, ...]] = (
         "execution-threads",
         "choice",
         "measured",
-        "Threads on which models of the server's own process execute: `measured` runs those that take less than 0.3 ms "
-        f"on the network thread that took the request, others in a pool; `network` and `pool` always do the one. A slow "
-        f"model on a network thread holds up the thread's other connections. {_OURS}",
+        "Threads on which models of the server's own process execute: `measured` runs those that take less than "
+        "0.3 ms on the network thread that took the request, others in a pool; `network` and `pool` always do the one. "
+        f"A slow model on a network thread holds up the thread's other connections. {_OURS}",
         choices=("measured", "network", "pool"),
         option="paths.execution_threads",
     ),
@@ -90,8 +90,8 @@ PATHS: Final[tuple[Flag, ...]] = (
         "ensemble-steps",
         "choice",
         "measured",
-        "How ensembles execute: `measured` takes a batch through all steps at once where all models are quick; `single` "
-        f"takes each request step by step. {_OURS}",
+        "How ensembles execute: `measured` takes a batch through all steps at once where all models are quick; "
+        f"`single` takes each request step by step. {_OURS}",
         choices=("measured", "single"),
         option="paths.ensemble_steps",
     ),
@@ -99,8 +99,8 @@ PATHS: Final[tuple[Flag, ...]] = (
         "worker-memory",
         "choice",
         "full",
-        "Shared memory between the server and the workers of Python models: `full` reserves 16 GiB of addresses for the "
-        "requests of a model and 8 GiB for the responses of each worker, which cost nothing until they are used; "
+        "Shared memory between the server and the workers of Python models: `full` reserves 16 GiB of addresses for "
+        "the requests of a model and 8 GiB for the responses of each worker, which cost nothing until they are used; "
         f"`small` reserves 64 MiB for either, and workers get few requests ahead. {_OURS}",
         choices=("full", "small"),
         option="paths.worker_memory",
