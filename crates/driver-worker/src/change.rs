@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use alipes_protocol::InferError;
-use alipes_runtime::model::{ModelVersion, Pending};
-use alipes_scheduler::Queue;
+use alipes_runtime::model::{ModelVersion, PendingQueue};
 use alipes_spec::{ModelSpec, WorkerSpec};
 
 use super::worker::Worker;
@@ -22,7 +21,7 @@ impl Workers {
     pub fn change(&self, model: &Arc<ModelVersion>, spec: &ModelSpec, worker: &WorkerSpec) -> Result<(), InferError> {
         let old = self.set.load_full();
         let (mut list, mut fresh) = (Vec::with_capacity(spec.instances.len()), Vec::new());
-        let mut numbers = self.free_numbers(&model.queue(), &old);
+        let mut numbers = self.free_numbers(&**model.queue(), &old);
         for (index, name) in spec.instances.iter().enumerate() {
             let running = old.list.iter().find(|worker| worker.source.instance == *name);
             let one = running.map(Arc::clone).unwrap_or_else(|| {
@@ -59,7 +58,7 @@ impl Workers {
     }
 
     /// Numbers for workers to come: first those of workers that are gone, then such as were never given.
-    fn free_numbers(&self, queue: &Queue<Pending>, set: &WorkerSet) -> impl Iterator<Item = Numbers> + use<> {
+    fn free_numbers(&self, queue: &PendingQueue, set: &WorkerSet) -> impl Iterator<Item = Numbers> + use<> {
         let levels = self.levels;
         let is_free = |numbers: &Numbers| (0..levels).all(|level| queue.is_free(numbers.turn(level)));
         let left: Vec<Numbers> = set.leaving.iter().map(|worker| worker.numbers).filter(is_free).collect();

@@ -124,7 +124,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, batch: &mut 
         Entered::Yes(entered) => entered.wake(),
         Entered::NotNow(mut pending) => {
             pending.retain(|pending| !pending.is_filler());
-            follow(workers, model.with_queue(|queue, now| queue.put_back(now, pending.into_iter())), turns)
+            follow(workers, model.with_queue(|queue, now| queue.put_back(now, &mut pending.into_iter())), turns)
         }
         Entered::Refused(pending, error) => {
             let refused = pending.into_iter().filter(|pending| !pending.is_filler());
@@ -299,7 +299,7 @@ fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mu
     }
     for worker in set.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
         let Some((pending, freed)) = take_back(worker) else { continue };
-        follow(workers, model.with_queue(|queue, now| queue.put_back(now, std::iter::once(pending))), turns);
+        follow(workers, model.with_queue(|queue, now| queue.put_back(now, &mut std::iter::once(pending))), turns);
         // Driven first: the idle worker's turn was pushed last. The relieved one's asks for more after it.
         turns.insert(0, freed);
         return;

@@ -416,7 +416,7 @@ fn run_again(model: &Arc<ModelVersion>, requests: Vec<Pending>) {
     for context in again.iter_mut().filter_map(|request| request.checked.context.as_mut()) {
         context.sequence.start = false;
     }
-    let effect = model.with_queue(|queue, now| queue.put_back(now, again.into_iter()));
+    let effect = model.with_queue(|queue, now| queue.put_back(now, &mut again.into_iter()));
     model.carry_out(effect);
 }
 

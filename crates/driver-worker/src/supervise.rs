@@ -344,7 +344,7 @@ fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
         if let Some(limited) = &model.limited {
             ended.iter().for_each(|&turn| limited.end_use(turn, true));
         }
-        let effect = model.with_queue(|queue, now| queue.put_back(now, unclaimed.into_iter()));
+        let effect = model.with_queue(|queue, now| queue.put_back(now, &mut unclaimed.into_iter()));
         model.carry_out(effect);
         // Before anybody is told: whose sequence was lost may begin it again at once, and others ask for theirs.
         if model.sequences.is_some() {
@@ -388,7 +388,7 @@ fn report_exit(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
     }
     model.failing.store(true, Ordering::Release);
     let mut waiting = Vec::new();
-    let effect = model.with_queue(|queue, now| queue.cancel(now, |_| true, &mut waiting));
+    let effect = model.with_queue(|queue, now| queue.cancel(now, &mut |_| true, &mut waiting));
     model.carry_out(effect);
     fail(&model, waiting, &InferError::new(Code::Unavailable, model.failing_text()));
 }

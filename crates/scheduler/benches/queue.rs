@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use alipes_scheduler::sequence::{SequencePolicy, SequenceQueue, StartThreshold, Strategy};
 use alipes_scheduler::{
-    DynamicPolicy, Membership, ModelQueue, Next, Priorities, QueuePolicy, Scheduler, SequenceId, SlotId, Work,
+    DynamicPolicy, Membership, ModelQueue, Next, Priorities, Queue, QueuePolicy, Scheduler, SequenceId, SlotId, Work,
 };
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use alipes_scheduler::sequence::{SequencePolicy, SequenceQueue, StartThreshold, Strategy};
-use alipes_scheduler::{DynamicPolicy, Effect, Membership, Next, SequenceId, SlotId, Work};
+use alipes_scheduler::{DynamicPolicy, Effect, Membership, Next, Queue, SequenceId, SlotId, Work};
 
 const ACTIVE: u64 = 16;
 const PASSES: u64 = 50_000;

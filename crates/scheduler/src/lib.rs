@@ -10,8 +10,8 @@
 //! - [`ModelQueue`] joins both for one version of a model. Its owner holds it under one short mutex and carries out
 //!   the [`Effect`]s that it returns, and its [`Aftermath`], after the mutex is released.
 //! - [`Why`] and [`Explanation`] explain the last decisions, and what holds the next batch.
-//! - [`sequence`] is the same for requests that share state, and therefore an instance and an order. A [`Queue`] is
-//!   either of both.
+//! - [`sequence`] is the same for requests that share state, and therefore an instance and an order. [`Queue`] is the
+//!   trait of both.
 //! - [`Arbiter`] decides among the instances of all models whose executions take counted resources.
 //! - [`ensemble`] is the same for a request that several models answer together.
 //! - [`streams`] records the live sequences of a model that keeps its own state.

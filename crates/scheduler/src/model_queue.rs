@@ -4,20 +4,21 @@
 //!
 //! 1. An instance is idle only if nothing waits, or if another instance, the one timed waiter, waits for the delay.
 //! 2. The waiter sleeps no longer than until the head of the queue is due; who makes it due earlier wakes it.
-//! 3. Every other claimed instance is on its way to [`ModelQueue::next`], or to [`ModelQueue::finish`]: running a batch, just
+//! 3. Every other claimed instance is on its way to [`Queue::next`], or to [`Queue::finish`]: running a batch, just
 //!    started or just woken.
 //!
 //! An instance becomes idle in the same step that finds nothing to do, so no request slips in between. With a delay
 //! one waiter is enough: when it takes a batch and leaves requests behind, it passes the watch on to an idle instance.
 //!
 //! What time alone changes, as for a request that waits too long, is not the instances' business, which may all be busy:
-//! the owner keeps one alarm for it, which [`Aftermath`] sets, and calls [`ModelQueue::expire`] when it goes off.
+//! the owner keeps one alarm for it, which [`Aftermath`] sets, and calls [`Queue::expire`] when it goes off.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::instances::Instances;
 use crate::journal::Journal;
+use crate::queue::Queue;
 use crate::scheduler::{Next, Scheduler};
 use crate::why::{Decision, Explanation, Hold, Outlook, Why};
 use crate::work::{Reason, Refused, SequenceId, Work};
@@ -28,8 +29,8 @@ use crate::work::{Reason, Refused, SequenceId, Work};
 pub enum Effect {
     /// Nothing: a claimed instance comes for what waits.
     None,
-    /// This idle instance was claimed: drive it, that is call [`ModelQueue::next`] for it until it is told
-    /// [`Next::Idle`] or is given back by [`ModelQueue::finish`].
+    /// This idle instance was claimed: drive it, that is call [`Queue::next`] for it until it is told
+    /// [`Next::Idle`] or is given back by [`Queue::finish`].
     Start(usize),
     /// This instance sleeps on [`Next::WaitUntil`]: let it ask again now. The wake has to stick if it comes before the
     /// sleep, and may come late: an instance that wakes for nothing only asks once more.
@@ -42,7 +43,7 @@ pub enum Effect {
 pub struct Aftermath<W> {
     /// Requests that will not be executed and still have to be answered.
     pub refused: Vec<Refused<W>>,
-    /// Call [`ModelQueue::expire`] at this moment. It replaces a later one that was asked for before; a call too many does
+    /// Call [`Queue::expire`] at this moment. It replaces a later one that was asked for before; a call too many does
     /// no harm.
     pub alarm: Option<Instant>,
     /// Sequences that began anew although they had not ended; the person who watches the log may want to know.
@@ -62,7 +63,7 @@ pub struct ModelQueue<W> {
     scheduler: Scheduler<W>,
     instances: Instances,
     waiter: Option<Waiter>,
-    /// The moment for which the owner knows to call [`expire`](ModelQueue::expire).
+    /// The moment for which the owner knows to call [`expire`](Queue::expire).
     alarm: Option<Instant>,
     journal: Journal,
 }
@@ -77,12 +78,10 @@ impl<W: Work> ModelQueue<W> {
         let instances = Instances::new(instances);
         ModelQueue { scheduler, instances, waiter: None, alarm: None, journal: Journal::default() }
     }
+}
 
-    /// Takes a request in.
-    ///
-    /// # Errors
-    /// The request comes back if the scheduler refuses it, as after [`stop`](Self::stop) or where too many wait.
-    pub fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
+impl<W: Work> Queue<W> for ModelQueue<W> {
+    fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
         if let Err(refused) = self.scheduler.enqueue(now, work) {
             self.journal.note(now, Decision::Refused { requests: 1 });
             return Err(refused);
@@ -90,12 +89,7 @@ impl<W: Work> ModelQueue<W> {
         Ok(self.attend(now))
     }
 
-    /// Work for `instance`, which the caller has claimed through [`Effect::Start`] and drives.
-    ///
-    /// On [`Next::Take`] the batch, cleared by the caller, is filled in the order of arrival. On [`Next::WaitUntil`]
-    /// the instance stays claimed and is the timed waiter. On [`Next::Idle`] it is given back and no longer the
-    /// caller's. The effect is independent of the answer: requests left behind may need another instance.
-    pub fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect) {
+    fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect) {
         self.leave_watch(instance);
         if self.instances.is_retired(instance) {
             return (Next::Idle, self.finish(now, instance));
@@ -118,31 +112,23 @@ impl<W: Work> ModelQueue<W> {
         }
     }
 
-    /// Claims an idle instance for requests that never stood here, for a caller who runs them at once and then calls
-    /// [`finish`](Self::finish). `None` where the instance belongs to requests that wait here, and once the queue was
-    /// stopped.
-    pub fn claim(&mut self) -> Option<usize> {
+    fn claim(&mut self) -> Option<usize> {
         let is_spoken_for = self.waiter.is_some() || self.scheduler.is_stopping() || self.scheduler.waiting() > 0;
         if is_spoken_for { None } else { self.instances.acquire() }
     }
 
-    /// Takes note of what an instance runs that was [claimed](Self::claim).
-    pub fn note_fused(&mut self, now: Instant, instance: usize, requests: usize, rows: u64) {
+    fn note_fused(&mut self, now: Instant, instance: usize, requests: usize, rows: u64) {
         let left = self.scheduler.waiting();
         self.journal.note(now, Decision::Took { instance, requests, rows, left, why: Why::Fused });
     }
 
-    /// Gives `instance` back without asking for more, as a caller does that ran a lone request itself. If requests have
-    /// come meanwhile, the effect starts an instance for them.
-    pub fn finish(&mut self, now: Instant, instance: usize) -> Effect {
+    fn finish(&mut self, now: Instant, instance: usize) -> Effect {
         self.leave_watch(instance);
         self.instances.release(instance);
         self.attend(now)
     }
 
-    /// Takes requests back that were taken but not executed, for instance because the process that was to execute them
-    /// has ended. They stand at the head again, in their order.
-    pub fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) -> Effect {
+    fn put_back(&mut self, now: Instant, works: &mut dyn DoubleEndedIterator<Item = W>) -> Effect {
         let before = self.scheduler.waiting();
         self.scheduler.put_back(now, works);
         let requests = self.scheduler.waiting() - before;
@@ -152,22 +138,18 @@ impl<W: Work> ModelQueue<W> {
         self.attend(now)
     }
 
-    /// A caller has gone: what it asked for is given back at once where few wait, else within a microsecond for each that
-    /// waits, and before it could be executed.
-    pub fn caller_left(&mut self, now: Instant) -> Effect {
+    fn caller_left(&mut self, now: Instant) -> Effect {
         self.scheduler.caller_left(now);
         self.attend(now)
     }
 
-    /// The alarm has gone off: what has waited too long is given back, or stands behind the others.
-    pub fn expire(&mut self, now: Instant) -> Effect {
+    fn expire(&mut self, now: Instant) -> Effect {
         self.alarm = None;
         self.scheduler.expire(now);
         self.attend(now)
     }
 
-    /// What is left to be done after any of the transitions, once the mutex is released. To be asked after each of them.
-    pub fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>> {
+    fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>> {
         let sooner = |moment: &Instant| self.alarm.is_none_or(|alarm| *moment < alarm);
         let alarm = self.scheduler.deadline().filter(sooner);
         if alarm.is_none() && self.scheduler.refused().is_empty() {
@@ -179,8 +161,7 @@ impl<W: Work> ModelQueue<W> {
         Some(Aftermath { refused, alarm, conflicts: Vec::new() })
     }
 
-    /// Moves the waiting requests that `pick` names into `removed`. What remains may be due earlier without them.
-    pub fn cancel(&mut self, now: Instant, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
+    fn cancel(&mut self, now: Instant, pick: &mut dyn FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
         let before = removed.len();
         self.scheduler.remove_where(pick, removed);
         if removed.len() > before {
@@ -189,19 +170,13 @@ impl<W: Work> ModelQueue<W> {
         self.attend(now)
     }
 
-    /// Refuses what comes from now on; what waits is due at once.
-    pub fn stop(&mut self, now: Instant) -> Effect {
+    fn stop(&mut self, now: Instant) -> Effect {
         self.scheduler.stop();
         self.journal.note(now, Decision::Stopped);
         self.attend(now)
     }
 
-    /// Puts these instances into service, in the order in which they are to be claimed, and no others. Numbers that are
-    /// [free](Self::is_free) stand for new instances.
-    ///
-    /// An instance that is left out is given no more work: an idle one is gone at once, any other when it asks next.
-    /// What waits is left to those in service; without any it waits until some come.
-    pub fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
+    fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
         self.instances.rearrange(instances);
         self.journal.note(now, Decision::Rearranged { instances: instances.len() });
         if let Some(waiter) = self.waiter.take_if(|waiter| self.instances.is_retired(waiter.instance)) {
@@ -211,18 +186,15 @@ impl<W: Work> ModelQueue<W> {
         self.attend(now)
     }
 
-    /// Whether a number can be given to a new instance: nobody has it, or the one that had it is gone.
-    pub fn is_free(&self, instance: usize) -> bool {
+    fn is_free(&self, instance: usize) -> bool {
         self.instances.is_free(instance)
     }
 
-    /// Requests that wait; those in a running batch are not counted.
-    pub fn waiting(&self) -> usize {
+    fn waiting(&self) -> usize {
         self.scheduler.waiting()
     }
 
-    /// The queue as it is now: what goes next, what keeps it, and what was decided last.
-    pub fn explain(&mut self, now: Instant) -> Explanation {
+    fn explain(&mut self, now: Instant) -> Explanation {
         let (outlook, instances) = (self.scheduler.outlook(now), self.instances.count());
         let busy = self.instances.claimed() - usize::from(self.waiter.is_some());
         Explanation {
@@ -235,16 +207,16 @@ impl<W: Work> ModelQueue<W> {
         }
     }
 
-    /// Shows the requests that wait, in the order in which they stand, until `see` has seen enough.
-    pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
+    fn look(&self, see: &mut dyn FnMut(&W) -> ControlFlow<()>) {
         self.scheduler.look(see);
     }
 
-    /// Whether nothing waits and every instance is idle: with [`stop`](Self::stop) before it, the end of a drain.
-    pub fn is_quiet(&self) -> bool {
+    fn is_quiet(&self) -> bool {
         self.scheduler.waiting() == 0 && self.instances.claimed() == 0
     }
+}
 
+impl<W: Work> ModelQueue<W> {
     /// Sees to it that somebody comes for what waits: the waiter in time, else an idle instance, else whoever is busy.
     fn attend(&mut self, now: Instant) -> Effect {
         if self.waiter.is_none() && !self.instances.is_any_idle() {

@@ -1,169 +1,92 @@
-//! The queue of a version of a model, whichever kind it is.
+//! The trait of queues: what a version of a model needs of the one in which its requests wait.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use crate::model_queue::{Aftermath, Effect, ModelQueue};
+use crate::model_queue::{Aftermath, Effect};
 use crate::scheduler::Next;
-use crate::sequence::SequenceQueue;
 use crate::why::Explanation;
-use crate::work::{Refused, Work};
+use crate::work::Refused;
 
-/// What waits for one version of a model and which instances come for it.
+/// The requests that wait for one version of a model, and its instances, as one state machine.
 ///
-/// All methods are those of the queue in it; [`ModelQueue`] describes them.
-#[derive(Debug)]
-pub enum Queue<W> {
-    /// Any instance may run any request.
-    Shared(ModelQueue<W>),
-    /// Requests come in sequences, each of which has its instance.
-    Sequences(Box<SequenceQueue<W>>),
-}
-
-impl<W: Work> Queue<W> {
+/// The owner holds the queue under one short mutex. After each transition, which is every method that returns an
+/// [`Effect`], it asks for the [`aftermath`](Queue::aftermath), and carries out both once the mutex is released. Every
+/// request that was taken in comes out exactly once: in a batch, by [`cancel`](Queue::cancel) or [`lose`](Queue::lose),
+/// or in the [`Aftermath`].
+pub trait Queue<W> {
     /// Takes a request in.
     ///
     /// # Errors
+    ///
     /// The request comes back if it is refused.
-    pub fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
-        match self {
-            Queue::Shared(queue) => queue.submit(now, work),
-            Queue::Sequences(queue) => queue.submit(now, work),
-        }
+    fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>>;
+
+    /// Work for `instance`, which the caller has claimed through [`Effect::Start`] and drives.
+    ///
+    /// On [`Next::Take`] the batch, which the caller has cleared, is filled. On [`Next::WaitUntil`] the instance stays
+    /// claimed and asks again at that moment, or when it is woken. On [`Next::Idle`] it is given back and no longer the
+    /// caller's. The effect is independent of the answer: requests left behind may need another instance.
+    fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect);
+
+    /// Claims an idle instance for requests that never stood here, for a caller that runs them at once and then calls
+    /// [`finish`](Queue::finish). `None` where the instance belongs to requests that wait here, and once the queue was
+    /// stopped.
+    fn claim(&mut self) -> Option<usize> {
+        None
     }
 
-    /// Work for an instance that the caller has claimed.
-    pub fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect) {
-        match self {
-            Queue::Shared(queue) => queue.next(now, instance, batch),
-            Queue::Sequences(queue) => queue.next(now, instance, batch),
-        }
-    }
+    /// Records what an instance runs that was [claimed](Queue::claim).
+    fn note_fused(&mut self, _now: Instant, _instance: usize, _requests: usize, _rows: u64) {}
 
-    /// Claims an idle instance for requests that never stood here. Instances of sequences are never free for others.
-    pub fn claim(&mut self) -> Option<usize> {
-        match self {
-            Queue::Shared(queue) => queue.claim(),
-            Queue::Sequences(_) => None,
-        }
-    }
+    /// Gives `instance` back without asking for more. If requests have come meanwhile, the effect starts an instance for
+    /// them.
+    fn finish(&mut self, now: Instant, instance: usize) -> Effect;
 
-    /// Takes note of what an instance runs that was claimed for others.
-    pub fn note_fused(&mut self, now: Instant, instance: usize, requests: usize, rows: u64) {
-        if let Queue::Shared(queue) = self {
-            queue.note_fused(now, instance, requests, rows);
-        }
-    }
+    /// Takes requests back that were taken but not executed, for instance because the process that was to execute them
+    /// has ended. They are the next again, in their order.
+    fn put_back(&mut self, now: Instant, works: &mut dyn DoubleEndedIterator<Item = W>) -> Effect;
 
-    /// Gives an instance back without asking for more.
-    pub fn finish(&mut self, now: Instant, instance: usize) -> Effect {
-        match self {
-            Queue::Shared(queue) => queue.finish(now, instance),
-            Queue::Sequences(queue) => queue.finish(now, instance),
-        }
-    }
-
-    /// Takes requests back that were taken but not executed.
-    pub fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) -> Effect {
-        match self {
-            Queue::Shared(queue) => queue.put_back(now, works),
-            Queue::Sequences(queue) => queue.put_back(now, works),
-        }
-    }
-
-    /// Takes out the waiting requests that `pick` names, and those that make no sense without them.
-    pub fn cancel(&mut self, now: Instant, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
-        match self {
-            Queue::Shared(queue) => queue.cancel(now, pick, removed),
-            Queue::Sequences(queue) => queue.cancel(now, pick, removed),
-        }
-    }
+    /// Moves the waiting requests that `pick` names into `removed`, and those that make no sense without them.
+    fn cancel(&mut self, now: Instant, pick: &mut dyn FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect;
 
     /// What an instance knew of earlier requests is gone; what makes no sense without that is moved into `removed`.
-    pub fn lose(&mut self, now: Instant, instance: usize, removed: &mut Vec<W>) -> Effect {
-        match self {
-            Queue::Shared(_) => Effect::None,
-            Queue::Sequences(queue) => queue.lose(now, instance, removed),
-        }
+    fn lose(&mut self, _now: Instant, _instance: usize, _removed: &mut Vec<W>) -> Effect {
+        Effect::None
     }
 
-    /// Refuses what comes from now on.
-    pub fn stop(&mut self, now: Instant) -> Effect {
-        match self {
-            Queue::Shared(queue) => queue.stop(now),
-            Queue::Sequences(queue) => queue.stop(now),
-        }
-    }
+    /// Refuses what comes from now on; what waits is due at once.
+    fn stop(&mut self, now: Instant) -> Effect;
 
-    /// A caller has gone.
-    pub fn caller_left(&mut self, now: Instant) -> Effect {
-        match self {
-            Queue::Shared(queue) => queue.caller_left(now),
-            Queue::Sequences(queue) => queue.caller_left(now),
-        }
-    }
+    /// A caller has gone: its request is given back at once where few wait, else within a microsecond for each that
+    /// waits, and before it could be executed.
+    fn caller_left(&mut self, now: Instant) -> Effect;
 
-    /// The alarm has gone off.
-    pub fn expire(&mut self, now: Instant) -> Effect {
-        match self {
-            Queue::Shared(queue) => queue.expire(now),
-            Queue::Sequences(queue) => queue.expire(now),
-        }
-    }
+    /// The alarm has gone off: what has waited too long is given back, or stands behind the others.
+    fn expire(&mut self, now: Instant) -> Effect;
 
-    /// What is left to be done after any of the transitions, once the mutex is released. To be asked after each of them.
-    pub fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>> {
-        match self {
-            Queue::Shared(queue) => queue.aftermath(now),
-            Queue::Sequences(queue) => queue.aftermath(now),
-        }
-    }
+    /// What is left to be done after a transition, once the mutex is released; almost always nothing.
+    fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>>;
 
     /// The queue as it is now: what goes next, what keeps it, and what was decided last.
-    pub fn explain(&mut self, now: Instant) -> Explanation {
-        match self {
-            Queue::Shared(queue) => queue.explain(now),
-            Queue::Sequences(queue) => queue.explain(now),
-        }
-    }
+    fn explain(&mut self, now: Instant) -> Explanation;
 
     /// Shows the requests that wait until `see` has seen enough.
-    pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
-        match self {
-            Queue::Shared(queue) => queue.look(see),
-            Queue::Sequences(queue) => queue.look(see),
-        }
-    }
+    fn look(&self, see: &mut dyn FnMut(&W) -> ControlFlow<()>);
 
-    /// Puts these instances into service, and no others.
-    pub fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
-        match self {
-            Queue::Shared(queue) => queue.rearrange(now, instances),
-            Queue::Sequences(queue) => queue.rearrange(now, instances),
-        }
-    }
+    /// Puts these instances into service, in the order in which they are to be claimed, and no others. Numbers that are
+    /// [free](Queue::is_free) stand for new instances.
+    ///
+    /// An instance that is left out is given no more work: an idle one is gone at once, any other when it asks next.
+    /// What waits is left to those in service; without any it waits until some come.
+    fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect;
 
-    /// Whether a number can be given to a new instance.
-    pub fn is_free(&self, instance: usize) -> bool {
-        match self {
-            Queue::Shared(queue) => queue.is_free(instance),
-            Queue::Sequences(queue) => queue.is_free(instance),
-        }
-    }
+    /// Whether a number can be given to a new instance: no instance has it, or the one that had it is gone.
+    fn is_free(&self, instance: usize) -> bool;
 
     /// Requests that wait; those in a running batch are not counted.
-    pub fn waiting(&self) -> usize {
-        match self {
-            Queue::Shared(queue) => queue.waiting(),
-            Queue::Sequences(queue) => queue.waiting(),
-        }
-    }
+    fn waiting(&self) -> usize;
 
-    /// Whether nothing waits and every instance is idle.
-    pub fn is_quiet(&self) -> bool {
-        match self {
-            Queue::Shared(queue) => queue.is_quiet(),
-            Queue::Sequences(queue) => queue.is_quiet(),
-        }
-    }
+    /// Whether nothing waits and every instance is idle: with [`stop`](Queue::stop) before it, the end of a drain.
+    fn is_quiet(&self) -> bool;
 }

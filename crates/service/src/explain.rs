@@ -238,7 +238,7 @@ fn limits(dynamic: &DynamicSpec) -> Option<LimitsExplained> {
 fn queue(model: &Arc<ModelVersion>) -> QueueExplained {
     let mut oldest = Vec::with_capacity(SHOWN);
     let (now, explanation) = model.with_queue(|queue, now| {
-        queue.look(|pending| {
+        queue.look(&mut |pending| {
             oldest.push(WaitingExplained {
                 rows: pending.checked.rows,
                 waited_us: micros(now.saturating_duration_since(pending.arrived)),

@@ -165,7 +165,7 @@ fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
     match fuse(ensemble, model, batch, claimed_at) {
         Outcome::Answered => ensemble.fusing.tries.store(0, Ordering::Relaxed),
         Outcome::Busy if ensemble.fusing.tries_again(ensemble.steps.len()) => {
-            let effect = model.with_queue(|queue, now| queue.put_back(now, batch.requests.drain(..)));
+            let effect = model.with_queue(|queue, now| queue.put_back(now, &mut batch.requests.drain(..)));
             model.carry_out(effect);
         }
         Outcome::Busy | Outcome::Apart => {

@@ -12,7 +12,7 @@ use alipes_engine::{EngineError, InputView, OutputTensor};
 use alipes_link::RequestArena;
 use alipes_protocol::{CorrelationId, InferError};
 use alipes_request::responder::Responder;
-use alipes_scheduler::{Queue, Scheduler};
+use alipes_scheduler::Scheduler;
 use alipes_spec::ModelSpec;
 use alipes_stats::statistics::ExecutionTimes;
 use bytes::Bytes;
@@ -73,7 +73,7 @@ pub trait Driver: Send + Sync + 'static {
 
     /// Handles the version's alarm: a queued request or a held call has reached its deadline.
     fn expire(&self, model: &Arc<ModelVersion>) {
-        let effect = model.with_queue(Queue::expire);
+        let effect = model.with_queue(|queue, now| queue.expire(now));
         model.carry_out(effect);
     }
 

@@ -62,6 +62,9 @@ pub struct Pending {
     pub deadline: Option<Instant>,
 }
 
+/// The queue of a version, of whichever kind.
+pub type PendingQueue = dyn Queue<Pending> + Send;
+
 /// How a request arrives: from a client, or from a model or an ensemble on a client's behalf.
 pub struct Arrival {
     /// When it was taken in.
@@ -102,7 +105,7 @@ pub struct ModelVersion {
     /// How long its executions take.
     pub pace: Pace,
     /// What waits and which instances come for it; held briefly, never while anything runs.
-    queue: Mutex<Queue<Pending>>,
+    queue: Mutex<Box<PendingQueue>>,
     /// What its sequences are told, where requests come in such.
     pub sequences: Option<Sequences>,
     /// What is unusual about its batches; almost always nothing.
@@ -273,7 +276,7 @@ impl ModelVersion {
         if let Some(unqueued) = self.driver.unqueued(&pending, &self.spec) {
             return unqueued.begin(self, pending);
         }
-        let submit = |queue: &mut Queue<Pending>, now| {
+        let submit = |queue: &mut PendingQueue, now| {
             // Under the queue's mutex, so that both orders are the same.
             self.take_turn(&mut pending.responder);
             queue.submit(now, pending).map_err(Box::new)
@@ -355,10 +358,10 @@ impl ModelVersion {
     }
 }
 
-fn queue(spec: &ModelSpec, driver: &dyn Driver) -> Queue<Pending> {
+fn queue(spec: &ModelSpec, driver: &dyn Driver) -> Box<PendingQueue> {
     let instances = driver.instances();
     match spec.scheduling.sequences() {
-        Some(wanted) => Queue::Sequences(Box::new(SequenceQueue::new(sequences::policy(spec, wanted), instances))),
-        None => Queue::Shared(ModelQueue::new(driver.scheduler(spec), instances)),
+        Some(wanted) => Box::new(SequenceQueue::new(sequences::policy(spec, wanted), instances)),
+        None => Box::new(ModelQueue::new(driver.scheduler(spec), instances)),
     }
 }

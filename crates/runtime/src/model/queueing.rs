@@ -7,14 +7,14 @@ use alipes_protocol::trace::Moment;
 use alipes_protocol::{Code, CorrelationId, InferError, Origin, SequenceInfo};
 use alipes_request::check::has_id;
 use alipes_request::responder::AnswerBatch;
-use alipes_scheduler::{Aftermath, Membership, Queue, Reason, Refused, SequenceId, SlotId, Work};
+use alipes_scheduler::{Aftermath, Membership, Reason, Refused, SequenceId, SlotId, Work};
 use alipes_spec::log::WARNING;
 use alipes_stats::clock;
 use alipes_stats::events::Event;
 use alipes_stats::statistics::FailureReason;
 use parking_lot::MutexGuard;
 
-use super::{ModelVersion, Pending};
+use super::{ModelVersion, Pending, PendingQueue};
 use crate::executor::alarm;
 
 const STOPPING: &str = "Server is stopping, scheduler for model has stopped accepting new inference requests";
@@ -90,16 +90,16 @@ impl Pending {
 
 impl ModelVersion {
     /// The queue, to be looked at. What changes it goes through [`with_queue`](Self::with_queue).
-    pub fn queue(&self) -> MutexGuard<'_, Queue<Pending>> {
+    pub fn queue(&self) -> MutexGuard<'_, Box<PendingQueue>> {
         self.queue.lock()
     }
 
     /// Changes the queue under its mutex, and sees to what it leaves behind once the mutex is released: requests that will
     /// not be executed are answered, and the alarm is set. The effect is the caller's.
-    pub fn with_queue<T>(self: &Arc<Self>, change: impl FnOnce(&mut Queue<Pending>, Instant) -> T) -> T {
+    pub fn with_queue<T>(self: &Arc<Self>, change: impl FnOnce(&mut PendingQueue, Instant) -> T) -> T {
         let mut queue = self.queue.lock();
         let now = alipes_clock::now();
-        let outcome = change(&mut queue, now);
+        let outcome = change(&mut **queue, now);
         let aftermath = queue.aftermath(now);
         drop(queue);
         if let Some(aftermath) = aftermath {
@@ -115,7 +115,7 @@ impl ModelVersion {
 
     /// A caller has gone: what it asked for leaves the queue.
     pub fn caller_left(self: &Arc<Self>) {
-        let effect = self.with_queue(Queue::caller_left);
+        let effect = self.with_queue(|queue, now| queue.caller_left(now));
         self.carry_out(effect);
     }
 

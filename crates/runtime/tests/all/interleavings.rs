@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use alipes_scheduler::{
-    Aftermath, DynamicPolicy, Effect, ModelQueue, Next, Priorities, QueuePolicy, Scheduler, TimeoutAction, Work,
+    Aftermath, DynamicPolicy, Effect, ModelQueue, Next, Priorities, Queue, QueuePolicy, Scheduler, TimeoutAction, Work,
 };
 use drive_loop::{Claimed, Step};
 use exchange::Exchange;
@@ -122,7 +122,7 @@ impl Version {
     fn set_alarm(self: &Arc<Self>, moment: Instant) {
         self.spawn(move |version| {
             Parker::default().park_until(moment);
-            let effect = version.with_queue(ModelQueue::expire);
+            let effect = version.with_queue(|queue, now| queue.expire(now));
             version.carry_out(effect, false);
         });
     }
@@ -214,7 +214,7 @@ impl Version {
     }
 
     fn drain(self: &Arc<Self>) {
-        let effect = self.with_queue(ModelQueue::stop);
+        let effect = self.with_queue(|queue, now| queue.stop(now));
         self.carry_out(effect, false);
     }
 
@@ -243,7 +243,7 @@ impl Claimed for Run {
         version.carry_out(effect, false);
         match next {
             Next::Take if version.is_to_return() => {
-                let effect = version.with_queue(|queue, now| queue.put_back(now, batch.into_iter()));
+                let effect = version.with_queue(|queue, now| queue.put_back(now, &mut batch.into_iter()));
                 version.carry_out(effect, false);
                 Step::Again
             }
@@ -447,7 +447,7 @@ fn requests_that_are_withdrawn_meanwhile_end_once_too() {
         let withdraw = thread::spawn(move || {
             for _ in 0..2 {
                 let mut removed = Vec::new();
-                let effect = leaving.queue.lock().cancel(lock::now(), |job| job.number % 2 == 0, &mut removed);
+                let effect = leaving.queue.lock().cancel(lock::now(), &mut |job| job.number % 2 == 0, &mut removed);
                 leaving.carry_out(effect, false);
                 removed.into_iter().for_each(|job| leaving.end(job.number));
             }

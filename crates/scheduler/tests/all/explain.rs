@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
 use crate::common::{Request, ms, policy, request, zero};
-use alipes_scheduler::{Decision, Effect, Explanation, Hold, ModelQueue, Next, Outlook, Scheduler, Why};
+use alipes_scheduler::{Decision, Effect, Explanation, Hold, ModelQueue, Next, Outlook, Queue, Scheduler, Why};
 
 fn reasons(explanation: &Explanation) -> Vec<(usize, Why)> {
     let took = |(_, decision): &(_, Decision)| match *decision {
@@ -116,11 +116,11 @@ fn withdrawn_and_returned_requests_are_noted_and_nothing_else_is() {
     let (now, mut removed) = (zero(), Vec::new());
     let mut queue = ModelQueue::new(Scheduler::direct(), 1);
     submit(&mut queue, now, 0..4);
-    let _ = queue.cancel(now, |_| false, &mut removed);
-    let _ = queue.put_back(now, std::iter::empty());
+    let _ = queue.cancel(now, &mut |_| false, &mut removed);
+    let _ = queue.put_back(now, &mut std::iter::empty());
     assert_eq!(queue.explain(now).decisions, []);
-    let _ = queue.cancel(now, |request| request.id < 2, &mut removed);
-    let _ = queue.put_back(now, removed.drain(1..));
+    let _ = queue.cancel(now, &mut |request| request.id < 2, &mut removed);
+    let _ = queue.put_back(now, &mut removed.drain(1..));
     let noted: Vec<_> = queue.explain(now).decisions.into_iter().map(|(_, decision)| decision).collect();
     assert_eq!(noted, [Decision::Withdrew { requests: 2 }, Decision::PutBack { requests: 1 }]);
 }
@@ -132,7 +132,7 @@ fn as_many_waiting_requests_are_shown_as_wanted_in_their_order() {
         let mut queue = ModelQueue::new(scheduler, 1);
         submit(&mut queue, now, 0..9);
         let mut seen = Vec::new();
-        queue.look(|request| {
+        queue.look(&mut |request| {
             seen.push(request.id);
             if seen.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

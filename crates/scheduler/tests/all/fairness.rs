@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::common::{Request, ms, policy, request, zero};
-use alipes_scheduler::{Effect, ModelQueue, Next, Scheduler};
+use alipes_scheduler::{Effect, ModelQueue, Next, Queue, Scheduler};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

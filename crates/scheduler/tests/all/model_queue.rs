@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::stage::{ExecutedBatch, Place, Stage};
 use crate::common::{caller, ms, policy, request, zero};
-use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Next, Priorities, QueuePolicy, Reason, Scheduler};
+use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Next, Priorities, Queue, QueuePolicy, Reason, Scheduler};
 
 #[test]
 fn a_request_claims_an_idle_instance_and_a_busy_one_comes_by_itself() {
@@ -159,17 +159,17 @@ fn what_is_put_back_stands_at_the_head_in_its_order_and_another_instance_comes_f
     }
     assert_eq!(queue.next(now, 0, &mut batch).0, Next::Take);
     assert_eq!(queue.next(now, 0, &mut batch).0, Next::Take);
-    assert_eq!(queue.put_back(now, batch.drain(..)), Effect::None, "instance 1 is on its way");
+    assert_eq!(queue.put_back(now, &mut batch.drain(..)), Effect::None, "instance 1 is on its way");
     while queue.next(now, 1, &mut batch).0 == Next::Take {}
     assert_eq!(batch.iter().map(|request| request.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
-    assert_eq!(queue.put_back(now, batch.drain(..)), Effect::Start(1), "instance 0 is still claimed");
+    assert_eq!(queue.put_back(now, &mut batch.drain(..)), Effect::Start(1), "instance 0 is still claimed");
 }
 
 #[test]
 fn what_is_put_back_waits_for_no_further_company() {
     let (now, mut batch) = (zero() + ms(50), Vec::new());
     let mut queue = ModelQueue::new(Scheduler::dynamic(policy(4, &[4], ms(10))), 1);
-    let _ = queue.put_back(now, [request(0, 1)].into_iter());
+    let _ = queue.put_back(now, &mut [request(0, 1)].into_iter());
     assert_eq!(queue.next(now, 0, &mut batch).0, Next::Take);
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::common::stage::Stage;
 use crate::common::{Request, ms, policy};
-use alipes_scheduler::DynamicPolicy;
+use alipes_scheduler::{DynamicPolicy, Queue};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

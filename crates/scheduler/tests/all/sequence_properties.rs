@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::common::hall::{Hall, Step, policy};
 use crate::common::ms;
 use crate::common::stage::Place;
-use alipes_scheduler::Reason;
 use alipes_scheduler::sequence::{SequencePolicy, Strategy as Rule};
+use alipes_scheduler::{Queue, Reason};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]

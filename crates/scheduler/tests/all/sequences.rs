@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::common::hall::{Hall, Step, direct, oldest, policy};
 use crate::common::ms;
 use alipes_scheduler::sequence::{SequencePolicy, Strategy};
-use alipes_scheduler::{DynamicPolicy, Reason, SequenceId, SlotId};
+use alipes_scheduler::{DynamicPolicy, Queue, Reason, SequenceId, SlotId};
 
 const COMPUTE: Duration = Duration::from_millis(10);
 

@@ -178,7 +178,7 @@ impl Stage {
     fn assert_capacity_is_respected(&self) {
         for (puppet, calls) in self.puppets.iter().zip(&self.calls) {
             let mut live = calls.iter().filter(|(call, _)| !call.responder.is_cancelled()).count();
-            puppet.model.queue().look(|call| {
+            puppet.model.queue().look(&mut |call| {
                 live += usize::from(!call.responder.is_cancelled());
                 ControlFlow::Continue(())
             });

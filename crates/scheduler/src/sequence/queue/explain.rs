@@ -1,6 +1,5 @@
 //! What a sequence queue reports of itself.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::SequenceQueue;
@@ -10,7 +9,7 @@ use crate::work::Work;
 
 impl<W: Work> SequenceQueue<W> {
     /// The queue as it is now: what goes next, what keeps it, and what was decided last.
-    pub fn explain(&mut self, now: Instant) -> Explanation {
+    pub(super) fn explanation(&mut self, now: Instant) -> Explanation {
         let served: Vec<usize> = (0..self.instances.len()).filter(|&index| !self.instances[index].retired).collect();
         let busy = served.iter().filter(|&&index| self.instances[index].doing == Doing::Busy).count();
         let each: Vec<(usize, Option<Outlook>)> =
@@ -34,26 +33,5 @@ impl<W: Work> SequenceQueue<W> {
             hold,
             decisions: self.journal.decisions(),
         }
-    }
-
-    /// Shows the requests that wait until `see` has seen enough, sequence by sequence.
-    pub fn look(&self, see: impl FnMut(&W) -> ControlFlow<()>) {
-        let heads = self.instances.iter().flat_map(|index| index.lineup.heads());
-        let _ = heads.chain(self.table.waiting()).try_for_each(see);
-    }
-
-    /// Requests that wait, in slots and in the backlog.
-    pub fn waiting(&self) -> usize {
-        self.waiting
-    }
-
-    /// Sequences that have a slot or wait for one.
-    pub fn live(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether nothing waits and every instance is idle.
-    pub fn is_quiet(&self) -> bool {
-        self.waiting == 0 && self.instances.iter().all(|index| index.doing == Doing::Idle)
     }
 }

@@ -4,15 +4,13 @@ use std::time::Instant;
 
 use super::SequenceQueue;
 use crate::model_queue::Effect;
-use crate::sequence::instance::{Doing, Instance};
+use crate::sequence::instance::Instance;
 use crate::why::Decision;
 use crate::work::{Reason, SlotId, Work};
 
 impl<W: Work> SequenceQueue<W> {
-    /// Puts these instances into service, and no others. Numbers that are [free](Self::is_free) stand for new instances.
-    ///
-    /// The sequences of one that is left out are over, and what waits of them is given back.
-    pub fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
+    /// Puts these instances into service, and no others.
+    pub(super) fn put_into_service(&mut self, now: Instant, instances: &[usize]) -> Effect {
         self.journal.note(now, Decision::Rearranged { instances: instances.len() });
         let numbers = instances.iter().map(|number| number + 1).max().unwrap_or(0);
         for number in self.instances.len()..numbers {
@@ -31,11 +29,6 @@ impl<W: Work> SequenceQueue<W> {
             self.occupy(now, key, slot_id);
         }
         self.attend(now)
-    }
-
-    /// Whether a number can be given to a new instance: nobody has it, or the one that had it is gone.
-    pub fn is_free(&self, instance: usize) -> bool {
-        self.instances.get(instance).is_none_or(|entry| entry.retired && entry.doing == Doing::Idle)
     }
 
     pub(super) fn enlist(&mut self, instance: usize) {

@@ -9,6 +9,7 @@ mod endings;
 mod explain;
 mod instances;
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::backlog::Backlog;
@@ -20,14 +21,15 @@ use super::table::{Place, Table};
 use crate::dynamic::Dynamic;
 use crate::journal::Journal;
 use crate::model_queue::{Aftermath, Effect};
+use crate::queue::Queue;
 use crate::scheduler::{Context, GONE_SHARE, Next, sweep_at};
-use crate::why::Decision;
+use crate::why::{Decision, Explanation};
 use crate::work::{Reason, Refused, SequenceId, SlotId, Waiting, Work};
 
 /// What waits for one version of a model whose requests come in sequences, and which instances come for it.
 ///
-/// Every request that was taken in comes out exactly once: in a batch, by [`cancel`](Self::cancel) or
-/// [`lose`](Self::lose), or in the [`Aftermath`].
+/// Every request that was taken in comes out exactly once: in a batch, by [`cancel`](Queue::cancel) or
+/// [`lose`](Queue::lose), or in the [`Aftermath`].
 #[derive(Debug)]
 pub struct SequenceQueue<W> {
     policy: SequencePolicy,
@@ -39,7 +41,7 @@ pub struct SequenceQueue<W> {
     roused: Vec<usize>,
     /// Requests that will not be executed, for the owner to take out.
     refused: Vec<Refused<W>>,
-    /// The moment for which the owner knows to call [`expire`](Self::expire).
+    /// The moment for which the owner knows to call [`expire`](Queue::expire).
     alarm: Option<Instant>,
     waiting: usize,
     /// Callers that have gone since those who wait were last looked through.
@@ -84,12 +86,19 @@ impl<W: Work> SequenceQueue<W> {
         }
     }
 
+    /// Sequences that have a slot or wait for one.
+    pub fn live(&self) -> usize {
+        self.table.len()
+    }
+}
+
+impl<W: Work> Queue<W> for SequenceQueue<W> {
     /// Takes a request in, behind the others of its sequence.
     ///
     /// # Errors
     /// The request comes back if it belongs to no sequence that goes on and does not start one, and after
-    /// [`stop`](Self::stop) if it starts one.
-    pub fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
+    /// [`stop`](Queue::stop) if it starts one.
+    fn submit(&mut self, now: Instant, work: W) -> Result<Effect, Refused<W>> {
         let membership = work.membership();
         if membership.start && self.stopping {
             return Err(Refused { work, reason: Reason::Stopping });
@@ -132,9 +141,9 @@ impl<W: Work> SequenceQueue<W> {
 
     /// Work for `instance`, which the caller has claimed through [`Effect::Start`] and drives; what it ran before is done.
     ///
-    /// As [`ModelQueue::next`](crate::ModelQueue::next). Where each sequence has a row of its own, the batch is in the
+    /// As [`Queue::next`]. Where each sequence has a row of its own, the batch is in the
     /// order of the slots, which may have gaps.
-    pub fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect) {
+    fn next(&mut self, now: Instant, instance: usize, batch: &mut Vec<W>) -> (Next, Effect) {
         self.settle(now, instance);
         if self.gone > 0 {
             self.sweep(now);
@@ -157,7 +166,7 @@ impl<W: Work> SequenceQueue<W> {
     }
 
     /// Gives `instance` back without asking for more; what it ran before is done.
-    pub fn finish(&mut self, now: Instant, instance: usize) -> Effect {
+    fn finish(&mut self, now: Instant, instance: usize) -> Effect {
         self.settle(now, instance);
         self.instances[instance].doing = Doing::Idle;
         self.rouse(instance);
@@ -165,7 +174,7 @@ impl<W: Work> SequenceQueue<W> {
     }
 
     /// Takes requests back that were taken but not executed. Each is the next of its sequence again.
-    pub fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) -> Effect {
+    fn put_back(&mut self, now: Instant, works: &mut dyn DoubleEndedIterator<Item = W>) -> Effect {
         works.rev().for_each(|work| self.take_back(now, work));
         self.attend(now)
     }
@@ -173,7 +182,7 @@ impl<W: Work> SequenceQueue<W> {
     /// A caller has gone: what it asked for is given back, and with it what waits behind it in its sequence, without which
     /// the state would be wrong. That happens at once where few wait, else before the next batch, and at the latest within a
     /// microsecond for each that waits.
-    pub fn caller_left(&mut self, now: Instant) -> Effect {
+    fn caller_left(&mut self, now: Instant) -> Effect {
         self.gone += 1;
         if self.waiting <= GONE_SHARE * self.gone {
             self.sweep(now);
@@ -185,14 +194,14 @@ impl<W: Work> SequenceQueue<W> {
 
     /// Takes the waiting requests that `pick` names out, and with each those that wait behind it in its sequence. That
     /// sequence is over.
-    pub fn cancel(&mut self, now: Instant, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
+    fn cancel(&mut self, now: Instant, pick: &mut dyn FnMut(&W) -> bool, removed: &mut Vec<W>) -> Effect {
         self.remove_where(now, pick, |work| removed.push(work));
         self.attend(now)
     }
 
     /// What an instance knew of its sequences is gone, as with a process that has ended. Sequences that have yet to begin
     /// do so; the others are over, and what waits of them is moved into `removed`.
-    pub fn lose(&mut self, now: Instant, instance: usize, removed: &mut Vec<W>) -> Effect {
+    fn lose(&mut self, now: Instant, instance: usize, removed: &mut Vec<W>) -> Effect {
         for key in self.in_slots(instance) {
             if !self.is_yet_to_begin(now, key) {
                 self.cut(now, key, |work| removed.push(work));
@@ -202,7 +211,7 @@ impl<W: Work> SequenceQueue<W> {
     }
 
     /// Refuses sequences that begin from now on; what waits is due at once.
-    pub fn stop(&mut self, now: Instant) -> Effect {
+    fn stop(&mut self, now: Instant) -> Effect {
         self.stopping = true;
         self.holding = false;
         self.journal.note(now, Decision::Stopped);
@@ -212,7 +221,7 @@ impl<W: Work> SequenceQueue<W> {
 
     /// The alarm has gone off: sequences that have been silent for too long are over, and those that found no slot in time
     /// are given back.
-    pub fn expire(&mut self, now: Instant) -> Effect {
+    fn expire(&mut self, now: Instant) -> Effect {
         self.alarm = None;
         if self.sweep_at.is_some_and(|moment| moment <= now) {
             self.sweep(now);
@@ -232,8 +241,8 @@ impl<W: Work> SequenceQueue<W> {
         self.attend(now)
     }
 
-    /// What is left to be done after any of the transitions, as [`ModelQueue::aftermath`](crate::ModelQueue::aftermath).
-    pub fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>> {
+    /// What is left to be done after any of the transitions, as [`Queue::aftermath`].
+    fn aftermath(&mut self, now: Instant) -> Option<Aftermath<W>> {
         let sooner = |moment: &Instant| self.alarm.is_none_or(|alarm| *moment < alarm);
         let alarm = self.deadline().filter(sooner);
         if alarm.is_none() && self.refused.is_empty() && self.conflicts.is_empty() {
@@ -245,6 +254,34 @@ impl<W: Work> SequenceQueue<W> {
         Some(Aftermath { refused, alarm, conflicts })
     }
 
+    fn explain(&mut self, now: Instant) -> Explanation {
+        self.explanation(now)
+    }
+
+    fn look(&self, see: &mut dyn FnMut(&W) -> ControlFlow<()>) {
+        let heads = self.instances.iter().flat_map(|index| index.lineup.heads());
+        let _ = heads.chain(self.table.waiting()).try_for_each(see);
+    }
+
+    /// The sequences of an instance that is left out are over, and what waits of them is given back.
+    fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
+        self.put_into_service(now, instances)
+    }
+
+    fn is_free(&self, instance: usize) -> bool {
+        self.instances.get(instance).is_none_or(|entry| entry.retired && entry.doing == Doing::Idle)
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.waiting == 0 && self.instances.iter().all(|index| index.doing == Doing::Idle)
+    }
+}
+
+impl<W: Work> SequenceQueue<W> {
     /// The first moment at which the passing of time alone changes something.
     fn deadline(&self) -> Option<Instant> {
         let silent = self.table.longest_silent().map(|(_, since)| since + self.policy.max_idle);

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use alipes_scheduler::sequence::{SequencePolicy, SequenceQueue, Strategy};
-use alipes_scheduler::{Aftermath, DynamicPolicy, Effect, Membership, Next, Reason, Refused, SequenceId, SlotId, Work};
+use alipes_scheduler::{
+    Aftermath, DynamicPolicy, Effect, Membership, Next, Queue, Reason, Refused, SequenceId, SlotId, Work,
+};
 
 use super::stage::Place;
 use super::{ms, zero};
@@ -153,7 +155,7 @@ impl Hall {
 
     pub fn cancel(&mut self, id: usize) {
         let mut removed = Vec::new();
-        let effect = self.queue.cancel(self.now, |step| step.id == id, &mut removed);
+        let effect = self.queue.cancel(self.now, &mut |step| step.id == id, &mut removed);
         removed.into_iter().for_each(|step| self.drop(step.id, None));
         self.carry_out(effect);
     }
@@ -251,7 +253,7 @@ impl Hall {
             assert!(self.inside.insert(step.id));
             self.last.remove(&step.began);
         }
-        let effect = self.queue.put_back(self.now, steps.into_iter());
+        let effect = self.queue.put_back(self.now, &mut steps.into_iter());
         self.carry_out(effect);
         self.ask(instance);
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Next, Scheduler};
+use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Next, Queue, Scheduler};
 
 use super::model::{Answer, answer};
 use super::{Request, ids, zero};
@@ -58,7 +58,7 @@ impl Stage {
 
     pub fn cancel(&mut self, id: usize) -> Vec<Request> {
         let mut removed = Vec::new();
-        let effect = self.queue.cancel(self.now, |request| request.id == id, &mut removed);
+        let effect = self.queue.cancel(self.now, &mut |request| request.id == id, &mut removed);
         self.shadow.retain(|(_, request)| request.id != id);
         self.carry_out(effect);
         removed
