@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_is_admitted_without_a_permit_after_the_time_out_and_not_before() {
+    fn a_waiter_is_admitted_without_a_permit_only_after_the_timeout() {
         let (mut fifo, now) = (fifo(1), alipes_clock::now());
         assert_eq!(fifo.acquire(1, now), Ok(()));
         let late = fifo.acquire(2, now).unwrap_err();

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_charged_as_it_expands_and_goes_no_further_than_there_is_room() {
+    fn expansion_is_charged_and_stops_at_the_limit() {
         let budget = Budget::new(1 << 20);
         let wire = compressed(&vec![7; 500_000], Encoding::Gzip);
         let (expanded, charge) = super::expand_here(&wire, Encoding::Gzip, usize::MAX, &budget).unwrap();

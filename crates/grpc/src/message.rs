@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_charged_as_it_arrives_and_one_that_does_not_fit_is_refused_at_its_prefix() {
+    fn a_message_is_charged_as_it_arrives_or_refused_at_its_prefix() {
         let budget = Budget::new(100_000);
         let wire = framed(&[7; 60_000]);
         let mut messages = Messages::new(Plain(Arc::clone(&budget)), RECEIVING);
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_message_without_an_encoding_is_refused_and_so_is_another_mark() {
+    fn unknown_marks_and_unnamed_encodings_are_refused() {
         let error = arrive(&[1, 0, 0, 0, 0], 8, 0).unwrap_err();
         assert_eq!(error, "a compressed request message comes without grpc-encoding");
         assert_eq!(arrive(&[2, 0, 0, 0, 0], 8, 0).unwrap_err(), "a message begins with 2, expected 0 or 1");

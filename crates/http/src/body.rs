@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_charged_for_the_room_that_is_made_for_it_and_not_for_its_announcement() {
+    fn a_body_is_charged_for_its_memory_not_its_announced_length() {
         let budget = Budget::new(4 << 20);
         let expected = Expected { header_length: None, max_bytes: u64::MAX, memory: None, budget: &budget };
         let mut received = Received::new(&expected, 1 << 30);

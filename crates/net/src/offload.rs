@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_number_of_pieces_at_a_time_is_limited_also_when_callers_are_cancelled() {
+    async fn concurrent_pieces_are_limited_despite_cancelled_callers() {
         let (inside, most, done) =
             (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
         let work = || {

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_counted_until_the_last_slice_of_its_largest_output_is_gone() {
+    fn an_answer_counts_until_the_last_slice_of_its_largest_output() {
         let budget = Budget::new(LIMIT);
         let mut outputs = [tensor("a", 10), tensor("b", 2 * LIMIT as usize)];
         count_answer(&budget, &mut outputs).unwrap();

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observer_learns_that_the_caller_of_one_answer_has_gone_and_of_nothing_else() {
+    fn an_observer_of_a_unary_caller_learns_only_that_it_left() {
         let seen = Count::default();
         let (mut responder, answer) = Responder::unary();
         responder.observe(seen.clone());

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_charged_until_it_is_answered_also_where_its_caller_has_left() {
+    fn a_waiting_call_is_charged_until_its_answer() {
         let (queue, budget) = (ControlQueue::default(), Budget::new(100_000));
         let mut charge = Charge::default();
         charge.grow(&budget, 50_000).unwrap();

@@ -77,7 +77,7 @@ fn message<T>(outcome: Result<T, InferError>) -> String {
 }
 
 #[test]
-fn a_float_input_is_lent_from_where_it_lies_and_what_engines_believe_is_copied() {
+fn floats_are_lent_and_other_datatypes_are_copied() {
     let (regions, object) = registered();
     let mut finder = Finder::new(&regions);
     let lent = finder.input(slice(16, 8), FLOATS, &[1, 2]).unwrap();

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_one_message_of_any_size_and_for_small_ones_up_to_the_limit() {
+    fn one_large_message_or_small_ones_up_to_the_limit_fit() {
         let outbox = Outbox::default();
         assert_eq!(put(&outbox, CLIENT_OUTBOX_BYTES * 2), Ok(Put::Accepted));
         assert_eq!(put(&outbox, 1), Ok(Put::Full));

@@ -90,7 +90,7 @@ fn predictions_of_one_update_are_added_one_after_the_other() {
 }
 
 #[test]
-fn the_first_means_of_an_unbiased_averager_are_those_of_the_predictions_there_are() {
+fn an_unbiased_averager_starts_with_the_mean_of_what_it_has() {
     let shape = AveragerShape {
         datatype: Datatype::Fp32,
         update: 1,

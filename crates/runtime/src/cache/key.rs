@@ -142,7 +142,7 @@ pub mod tests {
     }
 
     #[test]
-    fn requests_that_differ_in_anything_that_the_model_sees_have_different_keys() {
+    fn requests_that_differ_for_the_model_have_different_keys() {
         let parameter = |value| with(|context| context.parameters.push(("p".to_owned(), value)));
         let requests = [
             checked(&[1, 2, 3, 4], &[1]),

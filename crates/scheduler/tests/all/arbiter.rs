@@ -83,7 +83,7 @@ fn one_of_priority_two_gets_half_the_turns_of_one_of_priority_one() {
 }
 
 #[test]
-fn one_that_was_idle_for_long_takes_turns_and_does_not_make_up_for_lost_ones() {
+fn a_long_idle_instance_does_not_catch_up() {
     let mut arbiter = limited(&[("R", 1)]);
     let [busy, idle] = [0, 0].map(|priority| arbiter.admit(&[takes("R", 1)], priority).unwrap());
     for _ in 0..1000 {

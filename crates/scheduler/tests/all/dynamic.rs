@@ -86,14 +86,14 @@ fn the_largest_preferred_size_within_reach_wins() {
 }
 
 #[test]
-fn stepping_over_the_largest_preferred_size_goes_with_what_was_there_before() {
+fn a_request_beyond_the_preferred_size_sends_the_earlier_ones() {
     let start = zero();
     let mut scheduler = with_rows(policy(16, &[4], ms(10)), start, &[3, 2]);
     assert_eq!(next(&mut scheduler, start), (Next::Take, vec![0]));
 }
 
 #[test]
-fn after_the_delay_everything_up_to_the_largest_size_goes_even_beyond_a_preferred_size() {
+fn after_the_delay_a_batch_may_exceed_the_preferred_size() {
     let start = zero();
     let mut scheduler = with_rows(policy(8, &[4], ms(10)), start, &[2, 2, 1, 2, 4]);
     assert_eq!(next(&mut scheduler, start + ms(10)), (Next::Take, vec![0, 1, 2, 3]));
@@ -152,7 +152,7 @@ fn removing_can_make_the_rest_a_preferred_size() {
 }
 
 #[test]
-fn a_stopped_scheduler_gives_the_request_back_and_lets_the_waiting_go_without_delay() {
+fn a_stopped_scheduler_refuses_and_sends_the_rest_at_once() {
     let start = zero();
     let mut scheduler = with_rows(policy(8, &[8], ms(10)), start, &[1, 2]);
     scheduler.stop();

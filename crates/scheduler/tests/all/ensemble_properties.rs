@@ -229,7 +229,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_needed_step_is_called_once_for_what_belongs_together_and_all_responses_come(
+    fn needed_steps_are_called_once_and_all_responses_arrive(
         inputs in 1usize..4, drafts in vec(draft(), 1..7), outputs in vec(any::<usize>(), 1..4),
         wanted in any::<usize>(), seed in any::<u64>(), turns in vec(any::<usize>(), 1..200),
     ) {

@@ -67,7 +67,7 @@ fn a_woken_waiter_is_not_counted_on_twice() {
 }
 
 #[test]
-fn a_cancelled_request_can_make_the_rest_due_and_an_empty_queue_frees_the_waiter() {
+fn cancellation_makes_the_rest_due_or_frees_the_instance() {
     let mut stage = Stage::new(Some(policy(8, &[4, 8], ms(10))), 1, ms(1));
     [1, 2, 2].into_iter().enumerate().for_each(|(id, rows)| stage.submit(request(id, rows)));
     stage.settle();
@@ -151,7 +151,7 @@ fn five_requests_on_two_instances_overlap_and_full_batches_never_wait() {
 }
 
 #[test]
-fn what_is_put_back_stands_at_the_head_in_its_order_and_another_instance_comes_for_it() {
+fn requests_put_back_go_first_to_another_instance() {
     let (now, mut batch) = (zero(), Vec::new());
     let mut queue = ModelQueue::new(Scheduler::direct(), 2);
     for id in 0..4 {

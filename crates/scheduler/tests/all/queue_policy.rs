@@ -87,7 +87,7 @@ fn a_batch_takes_nothing_from_below_where_a_whole_batch_waits_there() {
 }
 
 #[test]
-fn who_comes_at_a_higher_level_changes_the_batch_that_was_about_to_be_formed() {
+fn a_request_of_higher_priority_changes_the_next_batch() {
     let start = zero();
     let batching = DynamicPolicy { priorities: levels(2, 2), ..policy(4, &[4], ms(10)) };
     let mut scheduler = with(batching, start, &[request(0).rows(2)]);
@@ -250,7 +250,7 @@ fn whose_caller_has_gone_never_joins_a_batch() {
 }
 
 #[test]
-fn whose_caller_has_gone_leaves_a_long_queue_within_a_microsecond_for_each_that_waits() {
+fn a_cancelled_request_leaves_a_long_queue_in_bounded_time() {
     let start = zero();
     let requests: Vec<Request> = (0..1000).map(request).collect();
     for mut scheduler in [with(alone(levels(0, 0)), start, &requests), Scheduler::direct()] {

@@ -239,7 +239,7 @@ fn a_cancelled_request_in_the_backlog_takes_its_sequence_along() {
 }
 
 #[test]
-fn a_batch_waits_for_company_until_enough_slots_are_ready_or_the_delay_is_over() {
+fn a_batch_waits_for_enough_ready_slots_or_the_delay() {
     let strategy = Strategy::Direct { slots: 4, max_queue_delay: ms(100), minimum_slot_utilization: 0.5 };
     let mut hall = hall(policy(strategy));
     begin(&mut hall, &[1]);
@@ -254,7 +254,7 @@ fn a_batch_waits_for_company_until_enough_slots_are_ready_or_the_delay_is_over()
 }
 
 #[test]
-fn the_next_requests_of_the_oldest_sequences_form_batches_like_any_requests() {
+fn the_oldest_strategy_batches_next_requests_dynamically() {
     let batching = crate::common::policy(4, &[2], ms(30));
     let mut hall = hall(policy(Strategy::Oldest { max_candidate_sequences: 8, batching }));
     begin(&mut hall, &[1]);

@@ -101,7 +101,7 @@ fn a_start_in_the_midst_of_a_sequence_begins_anew() {
 }
 
 #[test]
-fn requests_that_come_during_a_turn_wait_in_their_order_for_whoever_drives_the_slot() {
+fn requests_wait_in_order_while_their_slot_is_driven() {
     let mut stage = Stage::new(2);
     let place = stage.enter(7, START, 1).unwrap().unwrap();
     assert_eq!(stage.enter(7, GO_ON, 2), Ok(None));
@@ -213,7 +213,7 @@ fn a_sequence_goes_on_from_a_state_that_was_put() {
 }
 
 #[test]
-fn a_sequence_that_ends_while_its_slot_is_driven_goes_on_where_a_state_is_put() {
+fn a_state_put_after_the_end_continues_a_driven_sequence() {
     let mut stage = Stage::new(10);
     let place = stage.enter(1, Flags { start: true, end: true }, 10).unwrap().unwrap();
     stage.step(place).unwrap();

@@ -68,7 +68,7 @@ fn ask(id: &str) -> Bytes {
 }
 
 #[tokio::test]
-async fn a_deadline_ends_a_call_that_waits_and_takes_its_request_out_of_the_queue() {
+async fn a_deadline_removes_a_waiting_request_from_the_queue() {
     let puppet = Puppet::new("puppet", false);
     let server = GrpcServer::open([puppet.model.clone()]).await;
     let mut client = connect(&server).await;

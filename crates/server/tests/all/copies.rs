@@ -78,7 +78,7 @@ async fn copied<T>(future: impl Future<Output = T>) -> u64 {
 
 /// One test, since the count is the process's.
 #[tokio::test]
-async fn a_large_tensor_is_copied_at_most_once_on_its_way_in_and_never_on_its_way_out() {
+async fn a_large_tensor_is_copied_once_on_the_way_in_and_never_out() {
     alipes_testkit::own_process!();
     let server = GrpcServer::open([model("echo", false, Echo)]).await;
     let large = request("echo", "7", ELEMENTS);

@@ -156,7 +156,7 @@ async fn a_response_carries_the_sequence_of_its_step() {
 }
 
 #[tokio::test]
-async fn steps_that_do_not_wait_for_each_other_are_called_at_once_and_what_nobody_wants_is_not_called() {
+async fn independent_steps_are_called_at_once_and_unwanted_ones_never() {
     let (left, right) = (Puppet::new("left", false), Puppet::new("right", false));
     let service = Arc::new(service([&left, &right].map(|puppet| Arc::clone(&puppet.model))));
     let fork = ensemble(&service, "fork", &["L", "R"], &[step("left", "X", "L"), step("right", "X", "R")]);
@@ -424,7 +424,7 @@ async fn a_model_whose_calls_led_to_the_ensemble_is_not_called_by_it() {
 }
 
 #[tokio::test]
-async fn a_model_that_has_become_decoupled_is_refused_until_the_ensemble_is_loaded_again() {
+async fn a_step_that_became_decoupled_is_refused_until_a_reload() {
     let service = Arc::new(service([model("echo", false, Echo)]));
     let one = ensemble(&service, "one", &["R"], &[step("echo", "X", "R")]);
     service.registry.publish("echo", "", vec![model("echo", true, Echo)]);

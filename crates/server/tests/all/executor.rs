@@ -102,7 +102,7 @@ fn settle(model: &ModelVersion) {
 }
 
 #[test]
-fn every_request_gets_its_own_answer_whatever_the_number_of_callers_and_instances() {
+fn every_request_gets_its_own_answer() {
     for (scheduling, instances) in [(DIRECT, 1), (DIRECT, 3), (DYNAMIC, 1), (DYNAMIC, 3)] {
         let engine = Echo::default();
         let model = model(&engine, scheduling, instances);

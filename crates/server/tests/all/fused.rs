@@ -369,7 +369,7 @@ fn requests_run_step_by_step_where_an_instance_stays_busy() {
 }
 
 #[test]
-fn a_request_goes_step_by_step_where_it_wants_less_than_everything_or_a_model_is_not_quick() {
+fn partial_requests_and_slow_models_go_step_by_step() {
     let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
     let before = stage.fused_batches(0).len();
     let ask = |request| assert!(wait(stage.fused.submit(request, Instant::now(), Responder::unary)).is_ok());

@@ -172,7 +172,7 @@ async fn answers_for_which_a_client_gives_no_room_are_thrown_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_answer_without_room_is_thrown_away_while_others_on_the_connection_move() {
+async fn a_stalled_answer_is_dropped_while_others_on_the_connection_move() {
     for kind in KINDS {
         let mut connection = Endpoint::impatient(kind).connect();
         connection.begin_http2(NO_WINDOW).await;

@@ -144,7 +144,7 @@ async fn clients_that_ask_receive_an_empty_final_response() {
 }
 
 #[tokio::test]
-async fn an_ordinary_model_that_ends_apart_from_its_response_has_one_response_all_the_same() {
+async fn a_coupled_model_with_a_separate_end_sends_one_response() {
     let puppet = Puppet::new("m", false);
     let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
     let mut stream = server.stream(false).await;
@@ -180,7 +180,7 @@ async fn errors_of_models_leave_the_stream_open() {
 }
 
 #[tokio::test]
-async fn an_error_of_a_model_ends_a_strict_stream_and_withdraws_its_other_requests() {
+async fn a_model_error_ends_a_strict_stream_and_cancels_its_requests() {
     let puppet = Puppet::new("m", true);
     let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
     let mut stream = server.stream(true).await;
