@@ -59,7 +59,7 @@ impl Connection {
             (Wire::Grpc, Driver::Runtime) => {
                 let (requests, connection) = connect::connect(target).await?;
                 tokio::spawn(async move {
-                    // How it ended is told to the calls that were open.
+                    // The open calls learn how it ended.
                     let _ = connection.await;
                 });
                 Ok(Connection::Grpc { requests, used: alipes_clock::now() })

@@ -84,7 +84,7 @@ async fn attempt(
     (outcome, reusable.then_some(connection))
 }
 
-/// What the caller is told whose time is up.
+/// The error of a call whose time is up.
 pub fn late(target: &Target, limit: Duration) -> ClientError {
     let text = format!("no answer from {} within {} s", target.address, limit.as_secs_f64());
     ClientError::new(Kind::Timeout, text)

@@ -18,7 +18,7 @@ use super::Ensemble;
 use super::run_driver::RunDriver;
 use super::semaphore::Permit;
 
-/// What a run is told.
+/// What happens to a run.
 pub enum Event {
     /// A step has answered.
     Response(Response),
@@ -113,7 +113,7 @@ impl Run {
             if driver.is_over() {
                 state.phase = Phase::Over;
                 drop(state);
-                // With it go the calls that are still open: their models are told that nobody waits any more.
+                // With it go the calls that are still open: their models learn that the caller has gone.
                 return drop((driver, left));
             }
             if left.is_empty() {
@@ -132,7 +132,7 @@ impl Reader for Run {
     }
 }
 
-/// The caller, as the responder tells about him.
+/// Observes the caller of the ensemble for the run.
 struct Watch(Weak<Run>);
 
 impl Observer for Watch {

@@ -132,7 +132,7 @@ impl RunDriver {
         driver
     }
 
-    /// Whether the caller has been told all.
+    /// Whether the caller has its last response.
     pub fn is_over(&self) -> bool {
         self.request.responder.is_none()
     }
@@ -349,7 +349,7 @@ impl RunDriver {
         self.outgoing.add(responder, Err(InferError { message, ..error }.at(Origin::Model)));
     }
 
-    /// Withdraws the steps that have not ended: their models are told that nobody waits for them any more.
+    /// Cancels the steps that have not ended: their models learn that the caller has gone.
     fn let_go(&mut self) {
         self.leave_line();
         self.run.stop();

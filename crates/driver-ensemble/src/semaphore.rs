@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::run::{Event, Run};
 
-/// Runs, and what each of them is told.
+/// Runs to notify, each with its event.
 type News = VecDeque<(Arc<Run>, Event)>;
 
 thread_local! {
@@ -66,7 +66,7 @@ impl Semaphore {
     /// Admits the waiters past their deadline, whatever is in flight.
     pub fn admit_overdue(self: &Arc<Self>, now: Instant) -> Overdue {
         let mut calls = 0;
-        // The lock is released before a run is told.
+        // The lock is released before a run is notified.
         let next = || self.0.lock().next_overdue(now, Waiter::alive);
         while let Some((run, call)) = next() {
             calls += 1;

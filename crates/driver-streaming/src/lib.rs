@@ -162,7 +162,7 @@ impl Streaming {
             self.changed.notify_one();
         }
         if help {
-            // The pool drives any slot that is ready; it is told which model, not which slot.
+            // The pool drives any slot that is ready: it knows the model, not the slot.
             pool::drive(Run { model: Arc::clone(model), instance: 0 });
         }
         turn.map_or(Entered::Left, |(place, turn)| Entered::NextRequest(place, turn))
@@ -258,7 +258,7 @@ impl Drop for Streaming {
 }
 
 impl Sequences {
-    /// Has a slot driven by a helper; tells whether one is to be called.
+    /// Leaves a slot to a helper; returns whether one has to be called.
     fn call_for_help(&mut self, place: usize, most: usize) -> bool {
         self.ready.push_back(place);
         let call = self.helping < most;

@@ -1,4 +1,4 @@
-//! Who waits for a request that a worker has: told to the worker when he leaves, and when he takes responses.
+//! The caller of a request that a worker holds. The worker learns when it leaves, and when it consumes responses.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -48,7 +48,7 @@ impl Caller {
     }
 }
 
-/// The caller as his responder tells about him.
+/// Observes the caller for the worker.
 pub struct Watch(pub Arc<Caller>);
 
 impl Observer for Watch {

@@ -102,7 +102,7 @@ pub fn start_last(worker: &Arc<Worker>, life: u64, call: Call) {
     }
 }
 
-/// The worker no longer wants the answer: the callee is told so.
+/// The worker no longer wants the answer, so the call is cancelled.
 pub fn cancel(worker: &Worker, id: CallId) {
     let call = worker.calls.0.lock().remove(&id);
     drop(call);
@@ -206,7 +206,7 @@ struct Known {
 impl Reader for Answers {
     fn take(&self, response: Response) {
         let Some(worker) = self.worker.upgrade() else { return };
-        // A plain call takes the one answer; the end that follows it is not told.
+        // A plain call takes the one answer; the end that follows it is not sent.
         let last = response.last || !self.decoupled;
         if self.over.load(Ordering::SeqCst) {
             return;
@@ -316,7 +316,7 @@ fn parameters(json: &str) -> Result<Vec<(String, Parameter)>, InferError> {
     object.into_iter().map(parameter).collect()
 }
 
-/// Triton's number for an error inside a call, whatever the callee said.
+/// Triton's number for an error inside a call, whatever the error of the callee.
 const INTERNAL: u8 = 1;
 
 fn number(code: Code) -> u8 {

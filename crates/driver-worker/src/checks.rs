@@ -136,8 +136,8 @@ async fn wait(worker: &Worker, answer: Answer) -> bool {
     }
 }
 
-/// Asks all processes of a model that take requests; what is given tells whether each of them says that it is ready.
-/// None where the model has no say in it.
+/// Asks all processes of a model that take requests; the future is true where all of them are ready. `None` where the
+/// model does not answer such checks.
 pub fn ask_all(workers: &Workers) -> Option<impl Future<Output = bool> + use<>> {
     let set = workers.set();
     if !set.list.iter().any(|worker| worker.checks.is_offered()) {

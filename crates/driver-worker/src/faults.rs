@@ -51,7 +51,7 @@ impl Fault {
         }
     }
 
-    /// What the requests are told that the worker was executing.
+    /// The error of the requests that the worker was executing.
     pub fn error(&self, instance: &str) -> InferError {
         let text = format!(
             "worker process of '{instance}' {} while it was executing this request; it is started again",

@@ -14,7 +14,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Keeps a frame until its lease is given back; then the callee is told that its response was taken.
+    /// Keeps a frame until its lease is given back; then the callee learns that its response was consumed.
     pub fn keep(&mut self, lease: u64, frame: Placed, receipt: Option<Receipt>) {
         self.bytes += frame.bytes();
         self.frames.insert(lease, (frame, receipt));

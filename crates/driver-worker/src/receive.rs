@@ -25,7 +25,7 @@ use super::worker::{State, Worker};
 /// What a look into the ring of answers brought; to be settled once the worker's lock is released.
 #[derive(Default)]
 pub struct Received {
-    // Which process of the worker said all this.
+    // The process of the worker that sent all this.
     life: u64,
     outgoing: AnswerBatch,
     answers: Vec<(Responder, Option<Answer>)>,
@@ -445,7 +445,7 @@ pub fn drain_final(worker: &Arc<Worker>) {
     }
 }
 
-/// A caller has gone: what the worker has not claimed is taken back, what it executes is told.
+/// A caller has gone: a request that the worker has not claimed is revoked, a claimed one is cancelled.
 pub fn withdraw(worker: &Arc<Worker>, slot: u32, ticket: u64) {
     let Some(model) = worker.model() else { return };
     let mut guard = worker.state.lock();

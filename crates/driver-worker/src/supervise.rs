@@ -32,7 +32,7 @@ const IDLE: Duration = Duration::from_secs(5);
 /// How often limits are checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Whether the first start has succeeded, told once to whoever loads the model.
+/// Whether the first start has succeeded; sent once to the load of the model.
 pub type FirstStart = Sender<Result<(), InferError>>;
 
 /// How a worker's process came to its end.
@@ -169,7 +169,7 @@ fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 /// What a worker executes before it takes requests.
 type Warming = Pin<Box<dyn Future<Output = Result<(), InferError>> + Send>>;
 
-/// How the samples went; never told where none are executed.
+/// The outcome of the samples; never sent where none are executed.
 async fn outcome(warming: &mut Option<Warming>) -> Result<(), InferError> {
     match warming {
         Some(running) => running.await,

@@ -86,7 +86,7 @@ pub struct Worker {
     pub limits: Limits,
     /// What is started.
     pub program: Program,
-    /// What the process is told to be, as JSON.
+    /// The configuration of the process, as JSON.
     pub setup: String,
     /// Numbers for its requests and for the memory that it is lent.
     pub tickets: Arc<Tickets>,

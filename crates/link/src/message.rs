@@ -123,7 +123,7 @@ pub enum Outcome {
         code: u8,
         /// What to tell the caller.
         text: String,
-        /// Raised by the model (counts as a failure), rather than said in a response (counts as a success).
+        /// Raised by the model (counts as a failure), rather than returned in a response (counts as a success).
         backend: bool,
     },
     /// A response.

@@ -81,7 +81,7 @@ pub enum OutOutcome<'a> {
         code: u8,
         /// What to tell the caller.
         text: &'a str,
-        /// Raised by the model, rather than said in a response.
+        /// Raised by the model, rather than returned in a response.
         backend: bool,
     },
     /// A response.

@@ -147,7 +147,7 @@ impl<const WORDS: usize> Consumer<WORDS> {
         Ok(tail)
     }
 
-    /// Whether there is nothing to read. A broken ring is not empty: reading it tells.
+    /// Whether there is nothing to read. A broken ring is not empty: reading it is an error.
     pub fn is_empty(&self) -> bool {
         self.head == self.tail && self.look() == Ok(self.head)
     }

@@ -236,7 +236,7 @@ impl ServerEnd {
         quiet
     }
 
-    /// For those who are told of callers that left, and of responses that were taken.
+    /// A handle for observers of callers, which report cancellation and consumed responses.
     pub fn handle(&self) -> LinkHandle {
         LinkHandle::new(Arc::clone(&self.slots))
     }

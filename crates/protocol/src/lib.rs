@@ -1,4 +1,4 @@
-//! What is said: tensors, requests, responses, errors, limits, and the codecs between them and bytes.
+//! The protocol: tensors, requests, responses, errors, limits, and the codecs between them and bytes.
 //!
 //! This crate knows no socket, no thread and no model. Bytes come in, meaning goes out, and back.
 

@@ -142,7 +142,7 @@ pub(super) fn channel(mailbox: &Arc<Mailbox>, tag: u64) -> (Sender, Caller) {
     (Sender(Some(Arc::clone(&channel))), Caller(channel))
 }
 
-/// The model's end. Dropping it before the end tells the caller that the request was lost.
+/// The model's end. Dropping it before the end fails the request as lost.
 // None once it has ended.
 pub struct Sender(Option<Arc<Channel>>);
 

@@ -50,7 +50,7 @@ pub trait Keep: Send + Sync + 'static {
     fn keep(self: Box<Self>, reply: &Reply) -> Vec<(Responder, Reply)>;
 }
 
-/// The obligation to answer one request. Dropping it before the last answer tells the caller so.
+/// The obligation to answer one request. Dropping it before the last answer fails the request.
 pub struct Responder {
     way: Way,
     home: Option<Arc<CompletionQueue>>,
@@ -135,8 +135,8 @@ impl Responder {
         }
     }
 
-    /// Has somebody told what becomes of the caller, in the place of who was told before. A caller who has gone already
-    /// is reported at once.
+    /// Sets the observer of the caller, in the place of the one before. A caller that has gone already is reported at
+    /// once.
     pub fn observe(&mut self, observer: impl Observer) {
         match &mut self.way {
             Way::One { sender, .. } => {

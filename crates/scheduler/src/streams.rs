@@ -206,7 +206,7 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
         }
     }
 
-    /// Moves the states of the sequences whose time is over into `gone`, and tells when to look again; none where no
+    /// Moves the states of the sequences whose time is over into `gone`, and returns when to look again; none where no
     /// sequence is left.
     pub fn reap(&mut self, now: Instant, gone: &mut Vec<S>) -> Option<Instant> {
         while let Some(&Reverse((moment, place, number))) = self.looks.peek() {

@@ -123,7 +123,7 @@ pub enum Decision {
         /// Why these, and why then.
         why: Why,
     },
-    /// An instance was told to wait for company.
+    /// An instance waits for further requests.
     Waits {
         /// Which one.
         instance: usize,

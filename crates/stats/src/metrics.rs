@@ -231,7 +231,7 @@ pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, choice: &Choice<'_>
     text
 }
 
-/// The part about the response cache: what Triton tells of each model that uses it, and how full it is.
+/// The part about the response cache: what Triton reports for each model that uses it, and how full it is.
 pub fn cache(text: &mut String, rows: &[ModelRow], usage: Usage, durations: bool) {
     let shown = CACHE.iter().chain(CACHE_DURATIONS.iter().filter(|_| durations));
     for (name, help, reading) in shown {

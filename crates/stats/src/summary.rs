@@ -14,7 +14,7 @@ const SLICE: Duration = Duration::from_secs(12);
 /// Digits of a value that are kept: a quantile is off by one per cent at most.
 const DIGITS: u8 = 2;
 
-/// Longest value that is told from longer ones: a day.
+/// Longest value that is distinguished from longer ones: a day.
 const MAX_MICROS: u64 = 86_400_000_000;
 
 /// Quantiles over the last minute, count and sum over all time. Values are microseconds.

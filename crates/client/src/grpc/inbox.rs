@@ -42,7 +42,7 @@ impl Inbox {
         }
     }
 
-    /// Waits while more lies here than a client should hold: the server is told to wait too.
+    /// Waits while the inbox holds more than a client should, so that the server waits too.
     pub async fn has_room(&self) {
         while self.arrived.lock().bytes > CLIENT_INBOX_BYTES {
             self.drained.notified().await;

@@ -89,7 +89,7 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Nothing is sent any more; who waits for room is told.
+    /// Ends the outbox, and wakes the senders that wait for room.
     pub fn end(&self) {
         let mut waiting = self.waiting.lock();
         waiting.ended = true;

@@ -81,7 +81,7 @@ impl From<ClientError> for CallFailure {
     }
 }
 
-/// Sends all pieces; what goes wrong is told by the response.
+/// Sends all pieces; the response carries any error.
 async fn send(mut body: SendStream<Bytes>, pieces: Vec<Bytes>) {
     let whole = pieces.len() == 1 && pieces[0].len() <= ONE_FRAME_BYTES;
     for piece in pieces {

@@ -7,7 +7,7 @@ use h2::SendStream;
 
 use super::outbox::Outbox;
 
-/// Runs until nothing follows, or the stream is broken, of which the reader tells.
+/// Runs until nothing follows or the stream is broken, which the reader reports.
 pub async fn write(mut body: SendStream<Bytes>, outbox: &Outbox) {
     while let Some(bytes) = outbox.take().await {
         if send(&mut body, bytes).await.is_err() {

@@ -8,7 +8,7 @@ use rustls::pki_types::ServerName;
 
 use crate::{ClientError, Kind, Wire};
 
-/// What a client's user has said of encryption; the files have been read.
+/// The user's settings for encryption; the files have been read.
 #[derive(Clone, Debug)]
 pub struct Security {
     config: ClientConfig,

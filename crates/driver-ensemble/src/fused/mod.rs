@@ -9,7 +9,7 @@
 //! - `plan`: whether the models allow it, and how it goes.
 //! - `claims`: the instances.
 //! - `batch`: one batch on its way.
-//! - `refusal`: what requests are told whose tensors do not fit a step.
+//! - `refusal`: the errors of requests whose tensors do not fit a step.
 
 mod batch;
 mod claims;
@@ -74,7 +74,7 @@ impl Judged {
 }
 
 impl Fusing {
-    /// Whether a request may go through all steps at once, as far as can be told before it does.
+    /// Whether a request may go through all steps at once, as far as is known in advance.
     pub fn takes(&self, pending: &Pending, spec: &ModelSpec) -> bool {
         // A trace shows when each step took the request.
         self.open.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! What requests are told whose tensors do not fit a step: what the step's model tells each of them that comes alone.
+//! The errors of requests whose tensors do not fit a step: those that the step's model gives to a single request.
 
 use alipes_engine::batch::Split;
 use alipes_engine::{InputView, OutputTensor};
@@ -18,7 +18,7 @@ pub fn fits(port: &Port, batches: bool, view: &InputView<'_>) -> bool {
         && port.dims.iter().zip(sizes).all(|(&declared, &size)| declared < 0 || declared == size)
 }
 
-/// What each request of a batch is told, whose inputs for a step do not fit.
+/// The error of each request of a batch whose inputs do not fit a step.
 #[cold]
 pub fn refusals(
     member: &ModelVersion,

@@ -25,15 +25,15 @@ pub struct Layout {
 pub struct MadeInput {
     /// Its position, behind those of all inputs that requests give.
     pub index: usize,
-    /// What it tells.
+    /// The kind of value.
     pub kind: MadeKind,
     /// `INT32` or `FP32`.
     pub datatype: Datatype,
-    /// Position of the input that it tells of.
+    /// Position of the input that it describes.
     pub source: usize,
 }
 
-/// What an input that is made of the batch tells of another input.
+/// The description of another input that a batch input carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MadeKind {
     /// Elements of each request.

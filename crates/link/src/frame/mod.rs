@@ -1,4 +1,4 @@
-//! Frames: what is said through the link, as bytes. Little-endian, compact, and of one version: see `layout::VERSION`.
+//! Frames: the messages of the link as bytes. Little-endian, compact, and of one version: see `layout::VERSION`.
 //!
 //! A frame is a length, a description of that length, and the bytes of small tensors from the next 64-byte boundary on:
 //!

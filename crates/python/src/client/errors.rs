@@ -25,7 +25,7 @@ fn build(py: Python<'_>, class: &str, error: &ClientError) -> PyResult<PyErr> {
     Ok(PyErr::from_value(raised))
 }
 
-/// What was said of a client and cannot be done.
+/// An invalid argument of a client.
 pub fn unusable(py: Python<'_>, text: &str) -> PyErr {
     let class = py.import("alipes.errors").and_then(|module| module.getattr("ConfigError"));
     class.and_then(|class| class.call1((text,))).map_or_else(|cause| cause, PyErr::from_value)

@@ -1,4 +1,4 @@
-//! The calls to one server: waited for by the thread that makes them, or told to a mailbox.
+//! The calls to one server: either the calling thread waits for them, or a mailbox receives their outcome.
 
 use std::sync::Arc;
 use std::time::Duration;

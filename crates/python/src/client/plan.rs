@@ -49,7 +49,7 @@ impl ClientPlan {
 }
 
 impl ClientPlan {
-    /// The request; `None` for what has to be converted first, is large, or does not fit and has to be told why.
+    /// The request; `None` for inputs that need conversion or an error text, or that are large.
     pub fn encode(&self, inputs: &Bound<'_, PyAny>, wire: Wire) -> PyResult<Option<Planned>> {
         let mut memories: SmallVec<[Memory; 4]> = SmallVec::new();
         let single = match inputs.cast::<PyUntypedArray>() {

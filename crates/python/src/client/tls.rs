@@ -33,7 +33,7 @@ impl ClientTls {
     }
 }
 
-/// The target, encrypted if there is something said of it.
+/// The target, encrypted where there are settings for it.
 pub fn seal(py: Python<'_>, target: Target, tls: Option<&ClientTls>) -> PyResult<Target> {
     let Some(tls) = tls else { return Ok(target) };
     target.encrypted(&tls.security).map_err(|error| exception(py, &error))

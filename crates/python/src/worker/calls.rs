@@ -17,7 +17,7 @@ use super::link::Link;
 use super::request::{InferenceRequest, Target, callable, tensor};
 use super::response::{InferenceResponse, Tensors};
 
-/// What a model is told when the server has left.
+/// The error of a call after the server has left.
 const NO_ANSWER: &str = "The server does not answer calls any more.";
 
 /// Calls the model that a request names.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// What a model is told that uses the link from such a process.
+/// The error for a model that uses the link from such a process.
 pub const NOT_OURS: &str = "Only the worker's own process reaches the server, not one that was forked from it.";
 
 /// Whether this process was forked from the one with the link. What it says there would mix with its parent's words.

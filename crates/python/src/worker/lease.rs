@@ -11,7 +11,7 @@ use super::link::Link;
 const VIEWED: u8 = 1;
 /// It is settled what the last answer says; no lease can be made any more.
 const SETTLED: u8 = 2;
-/// The last answer is on its way, so that the end of the lease has to be told by itself.
+/// The last answer is on its way, so the end of the lease needs a message of its own.
 const ENDED: u8 = 4;
 
 /// Memory on loan, whether or not it is looked at.
@@ -52,7 +52,7 @@ impl Loan {
         self.state.fetch_or(SETTLED, Ordering::AcqRel) & VIEWED == 0
     }
 
-    /// The last answer was sent and said so, or not. True: the last view went meanwhile, and that is still to be told.
+    /// The last answer was sent and said so, or not. True: the last view went meanwhile, which is still to be reported.
     pub fn end(&self, reported_released: bool) -> bool {
         let before = self.state.fetch_or(ENDED, Ordering::AcqRel);
         !reported_released && before & VIEWED == 0

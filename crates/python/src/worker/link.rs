@@ -24,7 +24,7 @@ pub fn link() -> Option<&'static Link> {
     LINK.get()
 }
 
-/// What the worker is told of its model.
+/// What the worker knows of its model.
 #[derive(Deserialize)]
 pub struct Declaration {
     pub instance: String,

@@ -20,7 +20,7 @@ pub enum Draft {
         pieces: SmallVec<[Piece; 1]>,
         parameters: Option<Arc<[(String, Parameter)]>>,
     },
-    /// `raised` by the model, rather than said in a response.
+    /// `raised` by the model, rather than returned in a response.
     Error {
         code: u8,
         text: String,

@@ -133,7 +133,7 @@ impl Reply {
         credit: Credit,
         post: impl Fn(&OutMessage<'_>) -> Result<bool, SendError>,
     ) -> Result<bool, String> {
-        // Where nobody waits any more, only the end is told.
+        // Where the caller has gone, only the end is sent.
         let draft = sending.draft.filter(|_| credit == Credit::Go);
         if draft.is_some() || sending.last {
             let outcome = draft.map_or(OutOutcome::Empty, Draft::outcome);

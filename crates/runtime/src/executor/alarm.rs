@@ -35,7 +35,7 @@ struct AlarmState {
 }
 
 impl AlarmState {
-    /// Sets the alarm of a version, unless it goes off sooner; tells whether it is now the first of all.
+    /// Sets the alarm of a version, unless it goes off sooner; returns whether it is now the first of all.
     fn set(&mut self, model: &Arc<ModelVersion>, moment: Instant) -> bool {
         let owner = Arc::as_ptr(model) as Owner;
         if let Some(before) = self.moments.get(&owner).copied() {

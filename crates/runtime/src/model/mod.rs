@@ -84,7 +84,7 @@ impl From<Instant> for Arrival {
 
 /// One version of a model. Requests pin it; when the registry and the last request have let go, it is gone.
 pub struct ModelVersion {
-    /// What the control plane said of it.
+    /// Its specification, from the control plane.
     pub spec: ModelSpec,
     /// A number that no other version has.
     pub id: VersionId,
@@ -98,7 +98,7 @@ pub struct ModelVersion {
     pub cache: Option<Cached>,
     /// Its instances as the rate limiter knows them, where any of them takes resources.
     pub limited: Option<Limited>,
-    /// Where the person who watches the log is told of what callers do to it; none in tests.
+    /// The log for what callers do to it; none in tests.
     pub events: Option<Arc<EventQueue>>,
     /// How long it took to load; set once it is loaded.
     pub load_time: OnceLock<Duration>,
@@ -106,7 +106,7 @@ pub struct ModelVersion {
     pub pace: Pace,
     /// What waits and which instances come for it; held briefly, never while anything runs.
     queue: Mutex<Box<PendingQueue>>,
-    /// What its sequences are told, where requests come in such.
+    /// The controls and states of its sequences, where it has any.
     pub sequences: Option<Sequences>,
     /// What is unusual about its batches; almost always nothing.
     pub layout: Option<Box<Layout>>,
@@ -347,7 +347,7 @@ impl ModelVersion {
         self.driver.ask_ready()
     }
 
-    /// What callers are told while no worker can be started.
+    /// The error while no worker can be started.
     pub fn failing_text(&self) -> String {
         format!("Model '{}' is not ready: its worker processes could not be started again, see the log", self.name)
     }

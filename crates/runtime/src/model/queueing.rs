@@ -161,7 +161,7 @@ impl ModelVersion {
     }
 }
 
-/// What the caller is told whose request the queue does not take in, or gives back. Source: Triton's texts.
+/// The error of a request that the queue refuses. Source: Triton's texts.
 pub(super) fn refusal(model: &str, reason: Reason, work: &Pending) -> InferError {
     match reason {
         Reason::Stopping => InferError::new(Code::Unavailable, STOPPING),

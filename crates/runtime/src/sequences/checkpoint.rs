@@ -80,7 +80,7 @@ struct Found<'a> {
 }
 
 impl StatePort {
-    /// The state, where it is one that the model can be given: an engine trusts what it is told of sizes.
+    /// The state, where it fits the model: an engine trusts the sizes that it gets.
     fn read(&self, found: Found<'_>) -> Result<StateTensor, EngineError> {
         let Found { name, datatype, sizes, data } = found;
         let expected = datatype_field(self.datatype);

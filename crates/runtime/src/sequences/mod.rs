@@ -129,7 +129,7 @@ pub struct FurtherPort {
 }
 
 impl FurtherPort {
-    /// As engines are told of ports.
+    /// The form that engines take.
     pub fn declared(&self) -> DeclaredPort<'_> {
         DeclaredPort { name: &self.name, datatype: self.datatype, dims: &self.dims, optional: false, ragged: false }
     }

@@ -1,4 +1,4 @@
-//! Header blocks of HTTP/2, read: names and values, some of which only say where they were said before.
+//! Reads header blocks of HTTP/2: names and values, some of which are indices of earlier ones.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -157,7 +157,7 @@ mod tests {
         let custom = pair("custom-key", "custom-header");
         assert_eq!(read(&mut fields, block), Some(vec![custom.clone(), pair(":status", "200")]));
         assert_eq!(read(&mut fields, &[0xbe]), Some(vec![custom.clone()]));
-        // Another takes its number, and a block may use only the name of what was said.
+        // Another header takes its index, and a block may use only the name of an earlier one.
         assert_eq!(read(&mut fields, b"\x7e\x01x\xbf"), Some(vec![pair("custom-key", "x"), custom]));
     }
 

@@ -1,4 +1,4 @@
-//! The head of a call, written as a block: what was said on the connection before is said by its number.
+//! The head of a call, written as a block: headers that the connection has sent before are sent as indices.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ impl Heads {
         }
     }
 
-    /// Both sides forget everything, and then remember as much as the server said.
+    /// Empties the table of both sides, and then sets it to the size that the server allows.
     fn announce_most(&mut self, block: &mut BytesMut) {
         if let Some((most, announced @ false)) = &mut self.most {
             *announced = true;

@@ -57,7 +57,7 @@ pub struct UnaryConnection<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
-    /// A connection that was just opened; what is said first leaves with the first call.
+    /// A connection that was just opened; its first frames leave with the first call.
     pub fn new(socket: S) -> UnaryConnection<S> {
         let mut outgoing = BytesMut::with_capacity(BUFFER_BYTES);
         outgoing.extend_from_slice(frames::PREFACE);
@@ -84,7 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         }
     }
 
-    /// Reads what the server has said since the last call; whether another can be made.
+    /// Reads the frames that came since the last call; returns whether another call can be made.
     pub async fn is_alive(&mut self) -> bool {
         loop {
             while let Some((head, content)) = self.next_frame().unwrap_or_default() {
@@ -193,7 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         self.socket.write_all(&part).await
     }
 
-    /// Takes in the next frame, once all that is to be said has left.
+    /// Handles the next frame, once everything to be sent has left.
     async fn take(&mut self, call: &mut PendingCall) -> Result<(), ClientError> {
         loop {
             if let Some((head, content)) = self.next_frame()? {

@@ -47,7 +47,7 @@ pub struct PendingCall {
     begun: bool,
     /// What the server says in the place of a message.
     refusal: Option<ClientError>,
-    /// Whether it has said that all went well.
+    /// Whether the status OK has come.
     done: bool,
 }
 
@@ -103,7 +103,7 @@ impl PendingCall {
     /// The message.
     ///
     /// # Errors
-    /// What the server said in its place, or that it said nothing.
+    /// The error in its place, or that there was none.
     pub fn outcome(self) -> Result<Bytes, ClientError> {
         match (self.refusal, self.done, self.message) {
             (Some(refusal), _, _) => Err(refusal),

@@ -33,7 +33,7 @@ pub use response::{EncodedResponse, encode_response};
 use crate::codec::binary::{self, Tail};
 use crate::{Code, InferError, InferRequest, Regions};
 
-/// What a decoder is told about the request it reads.
+/// What a decoder knows about the request it reads.
 #[derive(Clone, Copy, Debug)]
 struct DecodeContext<'a> {
     /// Named in error texts.

@@ -156,7 +156,7 @@ impl<'a> OutputParameters<'a> {
         self.place.slice()
     }
 
-    /// Whether binary form is asked for, where that was said.
+    /// Whether binary form is requested, where the parameter is present.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use super::inference::{InferParameter, ModelInferResponse, ModelStreamInferRespo
 use crate::shape::{self, element_count};
 use crate::{Datatype, InferError, Parameter, Shape, Tensor};
 
-/// The parameter that tells whether more responses follow.
+/// The parameter that says whether more responses follow.
 const FINAL_RESPONSE: &str = "triton_final_response";
 
 /// What a `ModelInferResponse` says.

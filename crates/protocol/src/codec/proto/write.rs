@@ -13,7 +13,7 @@ use crate::{InferResponse, Parameter, Tensor, copies};
 /// into one frame of HTTP/2's default size together with the rest.
 const LARGE_TENSOR_BYTES: usize = 16 * 1024;
 
-/// The parameter that tells whether more responses follow.
+/// The parameter that says whether more responses follow.
 const FINAL_RESPONSE: &str = "triton_final_response";
 
 /// Pieces of a message; most have one.
