@@ -68,6 +68,9 @@ STAGES: Sequence[Stage] = (
         TESTED,
     ),
     Stage("clippy", "Rust's lints", "tools/lint clippy", 420, ("tools",), CHECKED),
+    Stage(
+        "documentation", "Rust's documentation builds, and its links lead somewhere", "tools/lint docs", 300, ("tools",)
+    ),
     Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 900, ("wheel",), TESTED),
     Stage(
         "python",
@@ -119,7 +122,6 @@ STAGES: Sequence[Stage] = (
         ("wheel",),
         (PROOF,),
     ),
-    Stage("documentation", "Rust's documentation builds", "tools/lint docs", 300, ("tools",), (PROOF,)),
     Stage(
         "sdist",
         "the source distribution builds, and what it builds passes the units",
