@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::{ClientError, Kind};
+use crate::error::{ClientError, Kind};
 
 /// What stands in front of the path of a Unix socket.
 const UNIX: &str = "unix:";

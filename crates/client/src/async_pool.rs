@@ -10,10 +10,15 @@ use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::AbortHandle;
 
-use crate::connection::{Connection, Driver, read};
-use crate::exchange::{Incoming, Outgoing, exchange, late};
+use crate::connection::Connection;
+use crate::driver::Driver;
+use crate::error::{ClientError, Kind};
+use crate::exchange::{exchange, late};
 use crate::grpc::unary;
-use crate::{ClientError, Kind, Target, Wire, runtime};
+use crate::message::read;
+use crate::message::{Incoming, Outgoing};
+use crate::runtime;
+use crate::target::{Target, Wire};
 
 /// The connections to one server: over gRPC a single one for all calls, over HTTP one for each call at a time.
 pub struct AsyncPool {

@@ -2,32 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use alipes_protocol::codec::proto::Reply;
 use bytes::Bytes;
 use h2::client::SendRequest;
 use tokio::time::sleep;
 
-use crate::exchange::{Incoming, Outgoing};
+use crate::driver::Driver;
+use crate::error::{ClientError, Kind};
 use crate::grpc::unary_connection::UnaryConnection;
 use crate::grpc::{connect, unary};
 use crate::http::connection::HttpConnection;
+use crate::message::{Incoming, Outgoing, read};
 use crate::socket::{self, Socket};
-use crate::{ClientError, Kind, Target, Wire};
+use crate::target::{Target, Wire};
 
 /// Where nobody drove a connection for so long, the server's goodbye may lie unread.
 const REST: Duration = Duration::from_millis(500);
 
 /// Time in which what lies there is read.
 const LOOK: Duration = Duration::from_millis(1);
-
-/// Who drives a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Driver {
-    /// The thread that waits for its calls, one after the other.
-    Caller,
-    /// The runtime that it was opened on.
-    Runtime,
-}
 
 /// An open connection.
 pub enum Connection {
@@ -109,16 +101,4 @@ impl Connection {
             }
         }
     }
-}
-
-/// gRPC's message as an answer.
-///
-/// # Errors
-/// What is no response to an inference where one was asked for.
-pub fn read(message: Bytes, infer: bool) -> Result<Incoming, ClientError> {
-    if !infer {
-        return Ok(Incoming::Body(message));
-    }
-    let reply = Reply::decode(message).map_err(|error| ClientError::broken(error.message))?;
-    Ok(Incoming::Reply(Box::new(reply)))
 }

@@ -1,45 +1,12 @@
-//! A request on its way out and what comes back, for both wires.
+//! One call: a request sent and its answer received, on an open connection or a new one.
 
 use std::time::Duration;
 
-use alipes_protocol::codec::proto::Reply;
-use bytes::Bytes;
-
-use crate::connection::{Connection, Driver};
-use crate::{ClientError, Kind, Target};
-
-/// What is done with a path, over HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// Only looks.
-    Get,
-    /// Brings something.
-    Post,
-}
-
-/// A request, encoded.
-#[derive(Clone, Debug)]
-pub struct Outgoing {
-    /// gRPC: the method. HTTP: the path, behind the target's prefix.
-    pub path: String,
-    /// HTTP only.
-    pub verb: Verb,
-    /// HTTP only: bytes of the JSON in front of binary tensors.
-    pub json_length: Option<usize>,
-    /// The body, in the pieces that it is made of.
-    pub pieces: Vec<Bytes>,
-    /// Whether an inference is asked for: its answer is read as one.
-    pub infer: bool,
-}
-
-/// An answer.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Incoming {
-    /// To an inference.
-    Reply(Box<Reply>),
-    /// To anything else: gRPC's message, HTTP's body.
-    Body(Bytes),
-}
+use crate::connection::Connection;
+use crate::driver::Driver;
+use crate::error::{ClientError, Kind};
+use crate::message::{Incoming, Outgoing};
+use crate::target::Target;
 
 /// Asks over a connection, or over a new one where there is none, within the limit.
 ///

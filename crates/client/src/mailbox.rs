@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::ClientError;
-use crate::exchange::Incoming;
+use crate::error::ClientError;
+use crate::message::Incoming;
 
 /// An answer, by the number of its call.
 pub type Letter = (u64, Result<Incoming, ClientError>);

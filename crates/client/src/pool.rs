@@ -13,10 +13,13 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::connection::{Connection, Driver};
-use crate::exchange::{Incoming, Outgoing, exchange};
+use crate::connection::Connection;
+use crate::driver::Driver;
+use crate::error::{ClientError, Kind};
+use crate::exchange::exchange;
+use crate::message::{Incoming, Outgoing};
+use crate::target::Target;
 use crate::waiting::until;
-use crate::{ClientError, Kind, Target};
 
 /// The pooled connections to one server.
 pub struct Pool {

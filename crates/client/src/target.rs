@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::ClientError;
 use crate::address::Address;
+use crate::error::ClientError;
 use crate::socket::security::{Seal, Security};
 
 /// How requests travel.
@@ -52,7 +52,7 @@ impl Target {
         let known = |byte: u8| byte.is_ascii_graphic() && byte != b'?' && byte != b'#';
         if !prefix.bytes().all(known) {
             let text = format!("'{prefix}' cannot stand in front of a path");
-            return Err(ClientError::new(crate::Kind::Connect, text));
+            return Err(ClientError::new(crate::error::Kind::Connect, text));
         }
         Ok(Target { address: Address::parse(address)?, wire, prefix, headers, connect_limit, seal: None })
     }

@@ -1,6 +1,6 @@
 //! Which requests are claimed together.
 
-use crate::Entry;
+use crate::entry::Entry;
 
 /// A claim that is being made.
 #[derive(Debug)]

@@ -14,6 +14,6 @@ pub struct Entry {
     /// 0: claimed with whatever fits. Else: claimed together with all of the same group, exactly, whatever their rows
     /// and key; they are to be published together.
     pub group: u64,
-    /// Offset and length of the frame, see [`crate::Placed`].
+    /// Offset and length of the frame, see [`crate::request_arena::Placed`].
     pub frame: (u64, u32),
 }

@@ -20,17 +20,17 @@ impl LinkHandle {
         self.slots.consumed(slot, ticket, responses, bytes);
     }
 
-    /// As [`ServerEnd::cancel`](crate::ServerEnd::cancel).
+    /// As [`ServerEnd::cancel`](crate::server_end::ServerEnd::cancel).
     pub fn cancel(&self, slot: u32, ticket: u64) {
         self.slots.cancel(slot, ticket);
     }
 
-    /// As [`ServerEnd::wake`](crate::ServerEnd::wake).
+    /// As [`ServerEnd::wake`](crate::server_end::ServerEnd::wake).
     pub fn wake(&self) {
         self.slots.wake();
     }
 
-    /// As [`ServerEnd::wake_caller`](crate::ServerEnd::wake_caller).
+    /// As [`ServerEnd::wake_caller`](crate::server_end::ServerEnd::wake_caller).
     pub fn wake_caller(&self) {
         self.slots.wake_caller();
     }

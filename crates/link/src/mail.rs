@@ -1,14 +1,14 @@
 //! Answers to a worker's calls.
 
-use crate::{TensorRef, ViewedTensor};
+use crate::tensor::{TensorRef, ViewedTensor};
 
 /// One answer to a call, from the server to the worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Mail<'a> {
     /// Which call.
     pub call: u64,
-    /// Under which number the worker gives the memory back; never 0. The server keeps the [`crate::Placed`] until
-    /// [`crate::Message::Released`] names it.
+    /// Under which number the worker gives the memory back; never 0. The server keeps the [`crate::request_arena::Placed`] until
+    /// [`crate::message::Message::Released`] names it.
     pub lease: u64,
     /// No further answer follows.
     pub last: bool,
@@ -41,7 +41,7 @@ pub enum MailOutcome<'a> {
     Empty,
 }
 
-/// A [`Mail`] as the worker receives it. Whoever received it sends [`crate::OutMessage::Released`] with its lease, once
+/// A [`Mail`] as the worker receives it. Whoever received it sends [`crate::outgoing::OutMessage::Released`] with its lease, once
 /// nothing views its tensors any more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceivedMail {

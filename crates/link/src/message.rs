@@ -5,8 +5,9 @@ use bytes::Bytes;
 
 use crate::frame::Malformed;
 use crate::frame::tensor::check_elements;
+use crate::request_arena::Placed;
 use crate::rings::Broken;
-use crate::{OwnedTensorName, Placed};
+use crate::tensor::OwnedTensorName;
 
 /// The worker wrote something that no worker of ours writes. It is to be killed, like one that crashed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,8 @@
 
 use alipes_protocol::{CorrelationId, Datatype, Parameter, Shape};
 
-use crate::{LogLine, TensorName, Times};
+use crate::message::{LogLine, Times};
+use crate::tensor::TensorName;
 
 /// A message from the worker to the server.
 #[derive(Clone, Debug)]
@@ -160,7 +161,7 @@ pub enum OutCallKind<'a> {
     },
 }
 
-/// An inference of another model. The fields are those of [`crate::InferCall`].
+/// An inference of another model. The fields are those of [`crate::message::InferCall`].
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields are explained where the server sees them")]
 pub struct OutInferCall<'a> {

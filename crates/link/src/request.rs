@@ -2,7 +2,7 @@
 
 use alipes_protocol::CorrelationId;
 
-use crate::ViewedTensor;
+use crate::tensor::ViewedTensor;
 
 /// What a request says beside its inputs.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub struct Request {
     pub outputs: Vec<u16>,
     /// Inputs; their bytes stay valid until the worker says that it has released them.
     pub inputs: Vec<ViewedTensor>,
-    /// When it was claimed, on the clock of [`crate::monotonic_ns`].
+    /// When it was claimed, on the clock of [`crate::message::monotonic_ns`].
     pub claimed_ns: u64,
     /// OpenTelemetry context to hand on.
     pub trace: Option<String>,

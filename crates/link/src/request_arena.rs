@@ -12,7 +12,10 @@ use smallvec::SmallVec;
 
 use crate::arena::{Arena, Range};
 use crate::frame::{self, Writer};
-use crate::{Mail, MailOutcome, RequestHead, SharedMemory, TensorRef};
+use crate::mail::{Mail, MailOutcome};
+use crate::memory::SharedMemory;
+use crate::request::RequestHead;
+use crate::tensor::TensorRef;
 
 /// The request arena of a model version.
 #[derive(Debug)]
@@ -211,7 +214,7 @@ mod tests {
     use alipes_protocol::{CorrelationId, Datatype};
 
     use super::*;
-    use crate::TensorName;
+    use crate::tensor::TensorName;
 
     fn arena() -> Arc<RequestArena> {
         RequestArena::create(1 << 30).unwrap()

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::Entry;
+use crate::entry::Entry;
 use crate::futex::Bell;
 use crate::memory::Shared;
 

@@ -2,9 +2,10 @@
 
 use parking_lot::Mutex;
 
+use crate::entry::Entry;
 use crate::layout::Link;
+use crate::message::{Answer, Violation};
 use crate::request_slot::{RequestSlot, State};
-use crate::{Answer, Entry, Violation};
 
 /// The slots of a link.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use crate::arena::{Arena, Range, slot_bytes};
 use crate::frame::answer::Slots;
 use crate::frame::{MAX_FRAME_BYTES, MAX_PRIVATE_BYTES, Writer, message};
 use crate::layout::{ANSWER_ENTRIES, FREE_ENTRIES, Header, Link};
+use crate::outgoing::{OutMessage, SendError};
 use crate::rings::{Consumer, Producer, Ring, SOUND};
-use crate::{OutMessage, SendError};
 
 /// Most slots that the worker has with the server: fewer than the free ring holds, so that it never overflows.
 const MAX_RESPONSE_SLOTS: usize = FREE_ENTRIES as usize - 1;

@@ -9,12 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use bytes::Bytes;
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::entry::Entry;
+use crate::frame;
 use crate::frame::MAX_FRAME_BYTES;
+use crate::layout::Geometry;
 use crate::layout::{ANSWER_ENTRIES, Header, Layout, Link, MAIL_ENTRIES, Room};
 use crate::lender::Responses;
+use crate::link_handle::LinkHandle;
+use crate::message::{Message, Violation};
+use crate::request_arena::Placed;
 use crate::request_slots::RequestSlots;
 use crate::rings::{Consumer, Producer, Ring};
-use crate::{Entry, Geometry, LinkHandle, Message, Placed, Violation, frame};
 
 /// The server's end. Methods that take it by `&mut` belong to one thread at a time.
 #[derive(Debug)]

@@ -10,14 +10,19 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::batch::Batch;
+use crate::entry::Entry;
 use crate::frame::request::View;
 use crate::frame::{Malformed, Reader, mail, request};
 use crate::futex::Spin;
 use crate::layout::{Header, Layout, Link, MAIL_ENTRIES, Room};
+use crate::mail::ReceivedMail;
+use crate::memory::SharedMemory;
+use crate::message::monotonic_ns;
+use crate::outgoing::{OutAnswer, OutMessage, OutOutcome, SendError};
+use crate::request::Request;
 use crate::request_slot::State;
 use crate::rings::{Consumer, Ring, SOUND};
 use crate::sender::Sender;
-use crate::{Entry, OutAnswer, OutMessage, OutOutcome, ReceivedMail, Request, SendError, SharedMemory, monotonic_ns};
 
 /// What a claim brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

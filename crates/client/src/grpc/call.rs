@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::header::{CONTENT_TYPE, TE, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Version};
 
-use crate::{ClientError, Kind, Target};
+use crate::error::{ClientError, Kind};
+use crate::target::Target;
 
 const AGENT: &str = concat!("alipes/", env!("CARGO_PKG_VERSION"));
 
@@ -52,7 +53,7 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ClientEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Wire;
+    use crate::target::Wire;
 
     #[test]
     fn time_outs_have_eight_digits_at_most() {

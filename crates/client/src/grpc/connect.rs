@@ -5,9 +5,10 @@ use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use tokio::time::timeout;
 
-use crate::connection::Driver;
+use crate::driver::Driver;
+use crate::error::{ClientError, Kind};
 use crate::socket::{self, Socket, failed};
-use crate::{ClientError, Kind, Target};
+use crate::target::Target;
 
 /// Connects; the connection has to be driven by whoever runs it.
 ///

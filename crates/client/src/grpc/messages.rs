@@ -3,8 +3,8 @@
 use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::ClientError;
 use crate::aligned;
+use crate::error::ClientError;
 
 /// Bytes in front of a message: whether it is compressed, and its length.
 pub const PREFIX_BYTES: usize = 5;

@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
 use super::messages::PREFIX_BYTES;
-use crate::{ClientError, Kind};
+use crate::error::{ClientError, Kind};
 
 /// Messages are written straight into one buffer, so that many leave in one frame.
 #[derive(Default)]

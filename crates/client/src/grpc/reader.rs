@@ -12,7 +12,7 @@ use super::inbox::Inbox;
 use super::messages::Messages;
 use super::status::{self, UNAVAILABLE};
 use super::stream::StreamStatus;
-use crate::ClientError;
+use crate::error::ClientError;
 
 /// Most responses that are handed over together: who receives begins with them while others still arrive.
 const BATCH: usize = 256;

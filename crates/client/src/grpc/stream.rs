@@ -11,7 +11,9 @@ use tokio::task::AbortHandle;
 use super::inbox::Inbox;
 use super::outbox::{Outbox, Put};
 use super::{call, connect, reader, status, writer};
-use crate::{ClientError, Kind, Target, runtime};
+use crate::error::{ClientError, Kind};
+use crate::runtime;
+use crate::target::Target;
 
 /// Why a stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

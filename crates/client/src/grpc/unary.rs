@@ -9,8 +9,9 @@ use h2::{RecvStream, SendStream};
 
 use super::messages::{Messages, PREFIX_BYTES};
 use super::{call, status, writer};
-use crate::exchange::{Outgoing, Verb};
-use crate::{ClientError, Kind, Target};
+use crate::error::{ClientError, Kind};
+use crate::message::{Outgoing, Verb};
+use crate::target::Target;
 
 /// A message up to this size leaves in one frame together with the end of the call.
 const ONE_FRAME_BYTES: usize = 16 * 1024;

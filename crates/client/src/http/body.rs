@@ -5,8 +5,9 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::AsyncReadExt;
 
 use super::head::{Head, Length};
+use crate::aligned;
+use crate::error::ClientError;
 use crate::socket::Socket;
-use crate::{ClientError, aligned};
 
 /// The body behind a head that was just taken out of `buffer`, which holds what came with it.
 ///

@@ -11,10 +11,11 @@ use tokio::io::AsyncWriteExt;
 
 use super::head::{self, Head};
 use super::{body, reply};
-use crate::connection::Driver;
-use crate::exchange::{Incoming, Outgoing};
+use crate::driver::Driver;
+use crate::error::{ClientError, Kind};
+use crate::message::{Incoming, Outgoing};
 use crate::socket::{self, Socket};
-use crate::{ClientError, Kind, Target};
+use crate::target::Target;
 
 /// Room for an answer of a small model; it grows with what comes.
 const BUFFER_BYTES: usize = 8 * 1024;

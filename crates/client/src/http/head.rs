@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use alipes_protocol::limits::HTTP_MAX_HEADERS;
 
-use crate::exchange::{Outgoing, Verb};
-use crate::{ClientError, Kind, Target};
+use crate::error::{ClientError, Kind};
+use crate::message::{Outgoing, Verb};
+use crate::target::Target;
 
 const AGENT: &str = concat!("alipes/", env!("CARGO_PKG_VERSION"));
 

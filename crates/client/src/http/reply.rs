@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::values;
-use crate::ClientError;
+use crate::error::ClientError;
 
 #[derive(Deserialize)]
 struct Document {

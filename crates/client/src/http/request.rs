@@ -6,7 +6,7 @@ use alipes_protocol::Parameter;
 use alipes_protocol::codec::proto::{MessageInput, RequestMessage};
 use bytes::Bytes;
 
-use crate::exchange::{Outgoing, Verb};
+use crate::message::{Outgoing, Verb};
 
 /// An inference as a request; `owned` gives the elements of an input that need not be copied.
 pub fn infer(message: &RequestMessage<'_>, owned: impl Fn(usize) -> Option<Bytes>) -> Outgoing {

@@ -17,8 +17,9 @@ use encrypted::Encrypted;
 pub use stream::Socket;
 
 use crate::address::Address;
-use crate::connection::Driver;
-use crate::{ClientError, Kind, Target};
+use crate::driver::Driver;
+use crate::error::{ClientError, Kind};
+use crate::target::Target;
 
 /// Connects, and agrees on encryption where there is to be one.
 ///

@@ -6,7 +6,8 @@ use alipes_tls::{FileError, Identity, client};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
-use crate::{ClientError, Kind, Wire};
+use crate::error::{ClientError, Kind};
+use crate::target::Wire;
 
 /// The user's settings for encryption; the files have been read.
 #[derive(Clone, Debug)]

@@ -7,7 +7,8 @@ use bytes::Bytes;
 
 use super::tensor::{self, Place};
 use super::{INLINE_BYTES, Malformed, Reader, Writer, head};
-use crate::{Answer, OutAnswer, OutData, OutOutcome, OutTensor, Outcome, Output, OutputData};
+use crate::message::{Answer, Outcome, Output, OutputData};
+use crate::outgoing::{OutAnswer, OutData, OutOutcome, OutTensor};
 
 const EMPTY: u8 = 0;
 const ERROR: u8 = 1;

@@ -2,7 +2,8 @@
 
 use super::answer::{Slots, Sources, write_tensors};
 use super::{Malformed, Reader, Writer, head};
-use crate::{Call, CallKind, InferCall, OutCall, OutCallKind, OutInferCall};
+use crate::message::{Call, CallKind, InferCall};
+use crate::outgoing::{OutCall, OutCallKind, OutInferCall};
 
 const INFER: u8 = 0;
 const CONTROL: u8 = 1;

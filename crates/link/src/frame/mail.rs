@@ -2,7 +2,7 @@
 
 use super::request::{View, write_tensors};
 use super::{Malformed, Reader, Writer};
-use crate::{Mail, MailOutcome, ReceivedMail, ReceivedOutcome};
+use crate::mail::{Mail, MailOutcome, ReceivedMail, ReceivedOutcome};
 
 const ERROR: u8 = 0;
 const RESPONSE: u8 = 1;

@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use super::answer::{self, Lender, Slots, Sources};
 use super::{MAX_PRIVATE_BYTES, Malformed, Reader, Writer, call};
-use crate::{LogLine, Message, OutAnswer, OutMessage, Times};
+use crate::message::{LogLine, Message, Times};
+use crate::outgoing::{OutAnswer, OutMessage};
 
 const READY: u8 = 1;
 const FAILED: u8 = 2;

@@ -2,7 +2,8 @@
 
 use super::tensor::{self, Place};
 use super::{Malformed, Reader, Writer, head};
-use crate::{Request, RequestHead, TensorRef, ViewedTensor};
+use crate::request::{Request, RequestHead};
+use crate::tensor::{TensorRef, ViewedTensor};
 
 /// Writes a request. `place` says where an input lies in the request arena, if it does.
 pub(crate) fn write<'a>(

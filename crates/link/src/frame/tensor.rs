@@ -5,7 +5,7 @@ use alipes_protocol::limits::MAX_DIMENSIONS;
 use alipes_protocol::{Datatype, Shape, shape};
 
 use super::{Malformed, Reader, Writer};
-use crate::{OwnedTensorName, TensorName};
+use crate::tensor::{OwnedTensorName, TensorName};
 
 /// Where a tensor's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

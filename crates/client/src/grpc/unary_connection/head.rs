@@ -6,9 +6,9 @@ use bytes::{BufMut, BytesMut};
 use http::Request;
 
 use super::fields::{ENTRY_BYTES, FIRST_REMEMBERED, TABLE_BYTES};
-use crate::ClientError;
-use crate::Target;
+use crate::error::ClientError;
 use crate::grpc::call;
+use crate::target::Target;
 
 /// Numbers of what both sides know from the beginning.
 const AUTHORITY: usize = 1;
@@ -151,7 +151,7 @@ fn number(mark: u8, bits: u32, value: usize, block: &mut BytesMut) {
 mod tests {
     use super::super::fields::Fields;
     use super::*;
-    use crate::Wire;
+    use crate::target::Wire;
 
     fn target(headers: &[(&str, &str)]) -> Target {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

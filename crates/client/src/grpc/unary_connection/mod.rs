@@ -21,9 +21,10 @@ use self::fields::Fields;
 use self::frames::{FrameHead, HEAD_BYTES};
 use self::head::Heads;
 use self::pending_call::{Headers, PendingCall};
-use crate::exchange::Outgoing;
+use crate::error::ClientError;
+use crate::message::Outgoing;
+use crate::target::Target;
 use crate::waiting::at_once;
-use crate::{ClientError, Target};
 
 /// Room for an answer of a small model; it grows with what comes.
 const BUFFER_BYTES: usize = 8 * 1024;

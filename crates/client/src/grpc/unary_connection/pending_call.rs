@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::fields::Fields;
-use crate::ClientError;
+use crate::error::ClientError;
 use crate::grpc::messages::Messages;
 use crate::grpc::{status, unary};
 

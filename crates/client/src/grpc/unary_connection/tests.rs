@@ -9,8 +9,9 @@ use http::{HeaderMap, Request, Response};
 use tokio::io::{DuplexStream, duplex};
 
 use super::*;
-use crate::exchange::Verb;
-use crate::{Kind, Wire};
+use crate::error::Kind;
+use crate::message::Verb;
+use crate::target::Wire;
 
 const PIPE_BYTES: usize = 64 * 1024;
 

@@ -1,0 +1,51 @@
+//! Requests and answers as bytes, for both protocols.
+
+use alipes_protocol::codec::proto::Reply;
+use bytes::Bytes;
+
+use crate::error::ClientError;
+
+/// What is done with a path, over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Only looks.
+    Get,
+    /// Brings something.
+    Post,
+}
+
+/// A request, encoded.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// gRPC: the method. HTTP: the path, behind the target's prefix.
+    pub path: String,
+    /// HTTP only.
+    pub verb: Verb,
+    /// HTTP only: bytes of the JSON in front of binary tensors.
+    pub json_length: Option<usize>,
+    /// The body, in the pieces that it is made of.
+    pub pieces: Vec<Bytes>,
+    /// Whether an inference is asked for: its answer is read as one.
+    pub infer: bool,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Incoming {
+    /// To an inference.
+    Reply(Box<Reply>),
+    /// To anything else: gRPC's message, HTTP's body.
+    Body(Bytes),
+}
+
+/// gRPC's message as an answer.
+///
+/// # Errors
+/// What is no response to an inference where one was asked for.
+pub fn read(message: Bytes, infer: bool) -> Result<Incoming, ClientError> {
+    if !infer {
+        return Ok(Incoming::Body(message));
+    }
+    let reply = Reply::decode(message).map_err(|error| ClientError::broken(error.message))?;
+    Ok(Incoming::Reply(Box::new(reply)))
+}
