@@ -19,6 +19,7 @@ PYTHON: dict[str, int] = {
 }
 RUST: dict[str, int] = {
     "asked": 0,
+    "book": 0,
     "booked": 0,
     "books": 0,
     "bury": 0,

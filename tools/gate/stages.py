@@ -130,5 +130,15 @@ STAGES: Sequence[Stage] = (
         ("tools",),
         (PROOF,),
     ),
+    Stage(
+        "manylinux",
+        "the wheel for older systems builds, and serves",
+        f"{ENVIRONMENT} .venv-tools --group lint --group manylinux && tools/build-wheel manylinux"
+        f" && {ENVIRONMENT} .venv-manylinux --group test --wheel dist/manylinux"
+        " && tools/run-pytest .venv-manylinux/bin/python manylinux -q -p no:cacheprovider tests/e2e/test_serving.py",
+        1500,
+        ("tools",),
+        (PROOF,),
+    ),
     Stage("soak", "streams and workers for long", "tools/soak 120", 1800, ("wheel",), (PROOF,)),
 )

@@ -330,7 +330,7 @@ impl RunDriver {
         let Some(responder) = self.request.responder.take() else { return };
         self.leave_line();
         // Recorded before the answer leaves, so that statistics read after it include it.
-        self.request.book(&self.shares);
+        self.request.record(&self.shares);
         self.request.note_end(reply.as_ref());
         match reply {
             Some(reply) => self.outgoing.add(responder, Ok(reply)),
@@ -423,7 +423,7 @@ impl Request {
     }
 
     /// Source: Triton counts a request to an ensemble as one execution, and adds up what its steps have computed.
-    fn book(&self, shares: &Shares) {
+    fn record(&self, shares: &Shares) {
         let times = shares.total();
         let rows = self.rows.unwrap_or(1).max(1);
         let queued = self.started.saturating_duration_since(self.arrived);

@@ -16,9 +16,9 @@ use crate::executor::{self, Run};
 use crate::model::ModelVersion;
 
 /// The limiter of a server.
-pub struct Limiter(Mutex<Book>);
+pub struct Limiter(Mutex<LimiterState>);
 
-struct Book {
+struct LimiterState {
     arbiter: Arbiter,
     /// By the numbers that the arbiter assigned.
     members: Vec<Member>,
@@ -38,11 +38,11 @@ impl Limiter {
     /// A limiter with these limits; of what is not listed there is as much as one instance takes at most.
     pub fn new(limits: &[ResourceSpec]) -> Limiter {
         let limits = limits.iter().map(|limit| (limit.name.clone(), limit.count));
-        Limiter(Mutex::new(Book { arbiter: Arbiter::new(limits), members: Vec::new() }))
+        Limiter(Mutex::new(LimiterState { arbiter: Arbiter::new(limits), members: Vec::new() }))
     }
 }
 
-impl Book {
+impl LimiterState {
     /// Admits all instances that can be admitted.
     fn let_in(&mut self) -> Vec<usize> {
         std::iter::from_fn(|| self.arbiter.let_in()).collect()
@@ -62,9 +62,9 @@ impl Book {
 }
 
 /// Has those driven on who were let in, once the lock is released.
-fn start(mut book: MutexGuard<'_, Book>, granted: &[usize]) {
-    let runs: Vec<Run> = granted.iter().filter_map(|&member| book.run(member)).collect();
-    drop(book);
+fn start(mut state: MutexGuard<'_, LimiterState>, granted: &[usize]) {
+    let runs: Vec<Run> = granted.iter().filter_map(|&member| state.run(member)).collect();
+    drop(state);
     runs.into_iter().for_each(executor::start);
 }
 
@@ -96,22 +96,22 @@ impl Limited {
     /// has used is given back.
     pub fn ask(&self, model: &Arc<ModelVersion>, instance: usize) -> bool {
         let Some(member) = self.member(instance) else { return true };
-        let mut book = self.limiter.0.lock();
-        if mem::take(&mut book.members[member].ready) {
+        let mut state = self.limiter.0.lock();
+        if mem::take(&mut state.members[member].ready) {
             return true;
         }
-        if mem::take(&mut book.members[member].used) {
-            book.arbiter.release(member, true);
+        if mem::take(&mut state.members[member].used) {
+            state.arbiter.release(member, true);
         }
-        book.wait(member, model, instance);
-        let mut granted = book.let_in();
+        state.wait(member, model, instance);
+        let mut granted = state.let_in();
         let at = granted.iter().position(|&other| other == member);
         if let Some(at) = at {
             granted.swap_remove(at);
             // Not the last that keeps the version, so that nothing ends here.
-            book.members[member].run = None;
+            state.members[member].run = None;
         }
-        start(book, &granted);
+        start(state, &granted);
         at.is_some()
     }
 
@@ -125,20 +125,20 @@ impl Limited {
     /// A claimed instance gives back what it was granted, used or not.
     pub fn end_use(&self, instance: usize, executed: bool) {
         let Some(member) = self.member(instance) else { return };
-        let mut book = self.limiter.0.lock();
-        (book.members[member].used, book.members[member].ready) = (false, false);
-        book.arbiter.release(member, executed);
-        let granted = book.let_in();
-        start(book, &granted);
+        let mut state = self.limiter.0.lock();
+        (state.members[member].used, state.members[member].ready) = (false, false);
+        state.arbiter.release(member, executed);
+        let granted = state.let_in();
+        start(state, &granted);
     }
 
     /// What was granted was not needed. The instance may have been claimed anew meanwhile, and ask for itself.
     pub fn give_back(&self, instance: usize) {
         let Some(member) = self.member(instance) else { return };
-        let mut book = self.limiter.0.lock();
-        book.arbiter.release(member, false);
-        let granted = book.let_in();
-        start(book, &granted);
+        let mut state = self.limiter.0.lock();
+        state.arbiter.release(member, false);
+        let granted = state.let_in();
+        start(state, &granted);
     }
 
     /// A claimed instance has executed and would do so again: it is driven on when it may.
@@ -146,11 +146,11 @@ impl Limited {
         let Some(member) = self.member(instance) else {
             return executor::start(Run { model: Arc::clone(model), instance });
         };
-        let mut book = self.limiter.0.lock();
-        book.arbiter.release(member, true);
-        book.wait(member, model, instance);
-        let granted = book.let_in();
-        start(book, &granted);
+        let mut state = self.limiter.0.lock();
+        state.arbiter.release(member, true);
+        state.wait(member, model, instance);
+        let granted = state.let_in();
+        start(state, &granted);
     }
 
     fn member(&self, instance: usize) -> Option<usize> {
@@ -160,14 +160,14 @@ impl Limited {
 
 impl Drop for Limited {
     fn drop(&mut self) {
-        let mut book = self.limiter.0.lock();
+        let mut state = self.limiter.0.lock();
         for &member in self.members.iter().flatten() {
             // Whoever held something is gone with the version.
-            book.arbiter.dismiss(member);
-            while book.arbiter.release(member, false) {}
+            state.arbiter.dismiss(member);
+            while state.arbiter.release(member, false) {}
         }
-        let granted = book.let_in();
-        start(book, &granted);
+        let granted = state.let_in();
+        start(state, &granted);
     }
 }
 
@@ -182,12 +182,13 @@ impl Limiter {
             count: resource.count,
         };
         let demands: Vec<Demand> = limit.resources.iter().map(demand).collect();
-        let mut book = self.0.lock();
-        let member = book.arbiter.admit(&demands, limit.priority).map_err(|error| InferError::invalid(text(&error)))?;
-        if book.members.len() <= member {
-            book.members.resize_with(member + 1, Member::default);
+        let mut state = self.0.lock();
+        let member =
+            state.arbiter.admit(&demands, limit.priority).map_err(|error| InferError::invalid(text(&error)))?;
+        if state.members.len() <= member {
+            state.members.resize_with(member + 1, Member::default);
         }
-        book.members[member] = Member::default();
+        state.members[member] = Member::default();
         Ok(Some(member))
     }
 }

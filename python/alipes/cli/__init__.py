@@ -1,4 +1,4 @@
-"""The command `alipes`: `serve`, `explain`, `config explain`, `version`, and `quickstart`."""
+"""The command `alipes` and its subcommands, one module for each; `cli.app` lists them."""
 
 from __future__ import annotations
 

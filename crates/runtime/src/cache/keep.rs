@@ -9,7 +9,7 @@ use alipes_stats::statistics::FailureReason;
 
 use super::coalescing::{Coalescing, InFlight};
 use super::key::{Key, StoredRequest};
-use super::{ResponseCache, book_hit, copy};
+use super::{ResponseCache, copy, record_hit};
 use crate::model::{ModelVersion, Pending};
 
 /// Keeps the answer to a request once it is there. Dropped without one, it has those computed who waited for it.
@@ -70,7 +70,7 @@ fn arrive(model: &ModelVersion, pending: Pending, reply: &Reply) -> Option<(Resp
         pending.responder.dismiss();
         return None;
     }
-    Some((book_hit(model, pending, reply, alipes_clock::now()), reply.clone()))
+    Some((record_hit(model, pending, reply, alipes_clock::now()), reply.clone()))
 }
 
 /// Held for a leader; its followers are computed when it is dropped without an answer.

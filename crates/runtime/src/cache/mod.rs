@@ -113,7 +113,7 @@ impl Cached {
     /// Gives a request its answer, where that is known; else gives the request back.
     fn give(&self, key: &Key, model: &Arc<ModelVersion>, pending: Pending, began: Instant) -> Option<Pending> {
         let Some(reply) = self.find(key.clone(), model, &pending.checked) else { return Some(pending) };
-        let mut responder = book_hit(model, pending, &reply, began);
+        let mut responder = record_hit(model, pending, &reply, began);
         model.take_turn(&mut responder);
         let mut outgoing = AnswerBatch::default();
         outgoing.add(responder, Ok(reply));
@@ -151,7 +151,7 @@ impl Drop for Cached {
 
 /// Records a request that is answered without the model, and returns its responder. It records first, so that statistics
 /// that a client reads after its response include the request.
-fn book_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Instant) -> Responder {
+fn record_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Instant) -> Responder {
     let Pending { responder, arrived, trace, .. } = pending;
     let now = alipes_clock::now();
     model.statistics.cache_hit(began.duration_since(arrived), now.duration_since(began), now.duration_since(arrived));

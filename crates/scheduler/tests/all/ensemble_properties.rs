@@ -156,7 +156,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn book(&mut self, drawn: &Drawn, seed: u64, actions: &mut Vec<Action<Value>>) {
+    fn record(&mut self, drawn: &Drawn, seed: u64, actions: &mut Vec<Action<Value>>) {
         for action in actions.drain(..) {
             assert!(self.ends == 0, "nothing follows the end");
             match action {
@@ -187,7 +187,7 @@ fn play(drawn: &Drawn, wanted: &[usize], seed: u64, turns: &[usize], rounds: usi
     let (mut seen, mut actions) = (Seen::default(), Vec::new());
     let inputs = (0..drawn.inputs).map(|input| (input != 1).then(|| format!("in{input}")));
     let mut run = EnsembleRun::start(&drawn.graph, &positions, inputs, &mut actions);
-    seen.book(drawn, seed, &mut actions);
+    seen.record(drawn, seed, &mut actions);
     let mut choices = turns.iter().copied().cycle();
     for _ in 0..rounds {
         let choice = choices.next().unwrap_or(0);
@@ -207,7 +207,7 @@ fn play(drawn: &Drawn, wanted: &[usize], seed: u64, turns: &[usize], rounds: usi
                 run.end(ended.number, &mut actions);
             }
         }
-        seen.book(drawn, seed, &mut actions);
+        seen.record(drawn, seed, &mut actions);
     }
     (run, seen)
 }
