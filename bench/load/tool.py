@@ -1,9 +1,10 @@
 """What the load tools have in common: how a run is stopped and what it yields."""
 
+import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 #: Whatever happens, a tool ends this long after it should have.
@@ -39,7 +40,9 @@ def missing() -> list[str]:
     return [tool for tool in PACKAGES if shutil.which(tool) is None]
 
 
-def run(command: Sequence[str], duration_s: float, *, interrupt: bool) -> str:
+def run(
+    command: Sequence[str], duration_s: float, *, interrupt: bool, environment: Mapping[str, str] | None = None
+) -> str:
     """Runs a tool for ``duration_s``.
 
     Args:
@@ -47,6 +50,7 @@ def run(command: Sequence[str], duration_s: float, *, interrupt: bool) -> str:
         duration_s: How long it is to run, in seconds.
         interrupt: Whether the tool is to be interrupted after this time (`wrk` counts whole seconds otherwise and
             prints its figures when interrupted), or ends by itself.
+        environment: Further environment variables.
 
     Returns:
         What it printed.
@@ -55,7 +59,12 @@ def run(command: Sequence[str], duration_s: float, *, interrupt: bool) -> str:
         LoadFailed: If it ends with an error or does not end.
     """
     tool = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **(environment or {})},
     )
     try:
         if interrupt:

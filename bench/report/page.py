@@ -74,6 +74,10 @@ make bench WRITE_DOCS=1                           # this page
 
 Raw data of each run is left in `bench/results`. `bench/profile.sh ROW` records where alipes and its
 workers spend their time.
+
+What a single piece of alipes brings is taken by ablation: two builds, with and without the piece, measured in one run.
+`python -m bench.ablation` does it in the bench's environment, from folders with unpacked wheels. The figure stands
+beside the piece, in the first comment of its module.
 """
 
 

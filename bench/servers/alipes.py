@@ -2,7 +2,7 @@
 
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.servers import probe
@@ -19,6 +19,7 @@ def start(
     pause_s: float = POLL_S,
     flags: Sequence[str] = (),
     tls: ssl.SSLContext | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Endpoint:
     """Starts `alipes serve` on a repository, with further flags, and waits until it is ready.
 
@@ -28,6 +29,7 @@ def start(
         pause_s: How often readiness is asked for.
         flags: Further flags.
         tls: What knows its certificate, where the flags encrypt its HTTP endpoint.
+        environment: Further environment variables.
 
     Raises:
         StartFailed: If it is not installed beside this interpreter, or does not become ready.
@@ -38,7 +40,8 @@ def start(
     http_port, grpc_port, metrics_port = free_ports(3)
     ports = [f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}"]
     # Rows that share memory need the flag, and the others do not notice it.
-    process = Process(name, [command, "serve", repository, *ports, "--allow-client-shm=true", *flags])
+    line: list[str | Path] = [command, "serve", repository, *ports, "--allow-client-shm=true", *flags]
+    process = Process(name, line, environment)
     try:
         process.wait_until(lambda: probe.is_ready(http_port, tls=tls), pause_s=pause_s)
     except BaseException:

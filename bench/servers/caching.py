@@ -1,5 +1,6 @@
 """alipes that keeps answers: the same models, each asking for the response cache."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.servers import alipes
@@ -9,7 +10,7 @@ from bench.servers.endpoint import Endpoint
 CACHE_BYTES = 1 << 30
 
 
-def start(repository: Path, name: str) -> Endpoint:
+def start(repository: Path, name: str, environment: Mapping[str, str] | None = None) -> Endpoint:
     """Starts `alipes serve` with a response cache on a copy of a repository whose models want it.
 
     Raises:
@@ -23,4 +24,4 @@ def start(repository: Path, name: str) -> Endpoint:
         (folder / "config.pbtxt").write_text(config + "response_cache { enable: true }\n")
         if not (folder / "1").exists():
             (folder / "1").symlink_to((model / "1").resolve(), target_is_directory=True)
-    return alipes.start(copy, name, flags=[f"--cache-config=local,size={CACHE_BYTES}"])
+    return alipes.start(copy, name, flags=[f"--cache-config=local,size={CACHE_BYTES}"], environment=environment)
