@@ -1,5 +1,10 @@
 //! HTTP/2 for one call at a time, whose caller waits for it: nothing goes on beside it, so that there are no tasks to wake
 //! and no streams to look after, and a small call leaves in one write and comes back in one read.
+//!
+//! Over `h2` and tokio's sockets instead, as streams go (15 rounds, two shared cores, November 2026), a small call
+//! takes 1.44 times the processor time of the calling process (quartiles 1.30 to 1.65, all 1.18 to 3.22), one with an
+//! image of 3x224x224 1.24 times (1.18 to 1.37, all 0.93 to 1.49). This HTTP/2 over tokio's sockets takes 1.07 and 1.00
+//! times, so that the sockets of [`waiting`](crate::waiting) are the smaller part of it.
 
 mod fields;
 mod frames;
