@@ -98,10 +98,15 @@ def command(server: ServerProcess, *arguments: str) -> subprocess.CompletedProce
     return subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
 
 
+def is_held_back(queue: dict[str, Any]) -> bool:
+    """Whether two requests wait, and the instance that was started for them has found that they wait for company."""
+    return bool(queue["waiting"] == 2 and queue["decisions"] and queue["decisions"][0]["decision"] == "waits")
+
+
 def test_waiting_requests_are_shown_with_their_reason(server: ServerProcess) -> None:
     with ThreadPoolExecutor() as pool:
         waiting = [pool.submit(infer, server, "patient", 1) for _ in range(2)]
-        until(lambda: explanation(server, "patient")["queue"]["waiting"] == 2)
+        until(lambda: is_held_back(explanation(server, "patient")["queue"]))
         model = explanation(server, "patient")
         printed = command(server, "patient").stdout
         waiting.append(pool.submit(infer, server, "patient", 1))

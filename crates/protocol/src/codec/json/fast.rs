@@ -7,9 +7,9 @@ use bytes::Bytes;
 use compact_str::CompactString;
 
 use super::DecodeContext;
-use super::decimal;
 use super::exact::read_outputs;
 use super::fill;
+use super::number::{self, Number};
 use super::parameters::{self, InputParameters};
 use super::parse::{ENVELOPE_DEPTH, peek, skip_space, skip_value};
 use super::text;
@@ -216,9 +216,9 @@ impl<'a> Cursor<'a> {
             if shape.len() == MAX_DIMENSIONS {
                 return None;
             }
-            let size = decimal::read(self.text, self.at).filter(|size| size.integer && !size.negative)?;
-            self.at = size.end;
-            shape.push(i64::try_from(size.mantissa).ok()?);
+            let (Number::Unsigned(size), end) = number::lex(self.text, self.at).ok()? else { return None };
+            self.at = end;
+            shape.push(i64::try_from(size).ok()?);
         }
         Some(shape)
     }

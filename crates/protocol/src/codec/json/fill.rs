@@ -1,6 +1,5 @@
 //! `data` of an input in one pass: from the text straight into the tensor's bytes.
 
-use super::decimal;
 use super::digits::{self, Window};
 use super::number::{self, Number};
 use super::parse::{peek, skip_space};
@@ -232,11 +231,6 @@ impl Wide for f64 {
     }
 
     fn any(text: &[u8], at: usize) -> Option<(f64, usize)> {
-        if let Some(decimal) = decimal::read(text, at)
-            && let Some(value) = decimal.to_f64()
-        {
-            return Some((value, decimal.end));
-        }
         match number::lex(text, at).ok()? {
             (Number::Unsigned(value), end) => Some((value as f64, end)),
             (Number::Negative(value), end) => Some((value as f64, end)),

@@ -5,7 +5,6 @@
 //! document field by field in Triton's order, and so finds the answer or the very error that Triton gives.
 
 mod data;
-mod decimal;
 mod digits;
 mod error;
 mod exact;
