@@ -13,6 +13,7 @@ use alipes_runtime::model::ModelVersion;
 use compact_str::CompactString;
 
 use super::Service;
+use super::caller_end::CallerEnd;
 use super::log::RequestRecord;
 
 impl Service {
@@ -31,7 +32,7 @@ impl Service {
             self.log_request(model, &id, alipes_clock::elapsed(arrived), Some(error));
         }
         let record = self.log.is_verbose().then(|| RequestRecord::new(&self.events, model, &id, arrived));
-        let caller = CallerEnd { model: Arc::clone(model), is_answered: false };
+        let caller = CallerEnd::of(Arc::clone(model));
         Ok(Generation { id, responses: submitted?, caller, record, _inside: inside })
     }
 }
@@ -48,7 +49,7 @@ pub struct Generation {
     id: CompactString,
     responses: Responses,
     // After the responses, whose end marks the request as cancelled.
-    caller: CallerEnd,
+    caller: CallerEnd<Arc<ModelVersion>>,
     /// Its record for a verbose log.
     record: Option<RequestRecord>,
     _inside: OwnedAdmission,
@@ -83,20 +84,6 @@ impl Generation {
             model_version: self.caller.model.spec.version,
             parameters,
             outputs,
-        }
-    }
-}
-
-/// Has a request that is dropped before its last response leave the model's queue at once.
-struct CallerEnd {
-    model: Arc<ModelVersion>,
-    is_answered: bool,
-}
-
-impl Drop for CallerEnd {
-    fn drop(&mut self) {
-        if !self.is_answered {
-            self.model.caller_left();
         }
     }
 }

@@ -14,6 +14,7 @@ use alipes_spec::ModelSpec;
 use bytes::Bytes;
 
 use super::Service;
+use super::caller_end::CallerEnd;
 use super::classification::best_classes;
 
 impl Service {
@@ -34,12 +35,12 @@ impl Service {
         let arrived = alipes_clock::now();
         let _inflight = self.inflight.enter()?;
         let (id, classified) = (request.id.clone(), classified(&request));
-        let mut waiting = Waiting { model, answered: false };
+        let mut caller = CallerEnd::of(model);
         let outcome = match model.submit(request, arrived, Responder::unary) {
             Ok(answer) => answer.await.unwrap_or_else(|_| Err(no_answer(model))),
             Err(error) => Err(error),
         };
-        waiting.answered = true;
+        caller.is_answered = true;
         if self.log.is_verbose() {
             self.log_request(model, &id, alipes_clock::elapsed(arrived), outcome.as_ref().err());
         }
@@ -89,21 +90,6 @@ fn counted(budget: &Arc<Budget>, mut answer: Encoded) -> Option<Encoded> {
 
 fn no_answer(model: &ModelVersion) -> InferError {
     InferError::internal(format!("model '{}' dropped the request without an answer", model.name))
-}
-
-/// A caller that waits for a model. Dropped without a response, it removes the request from the queue; it is dropped
-/// after the caller's end of the request, which marks the caller as gone.
-struct Waiting<'a> {
-    model: &'a Arc<ModelVersion>,
-    answered: bool,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        if !self.answered {
-            self.model.caller_left();
-        }
-    }
 }
 
 /// The outputs with a classification; almost always none.

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod caller_end;
 mod classification;
 mod explain;
 pub mod generate;
