@@ -1,9 +1,9 @@
 //! Asking servers: gRPC and HTTP from a client's side.
 //!
-//! A *call* is one request and its answer. A blocking call drives the socket itself, on a connection that no other call uses
-//! meanwhile ([`pool`]); an awaited call runs on the runtime of the process ([`async_pool`]). So does a *stream*: it never
-//! blocks its sender, and wakes its receiver once for all responses that are there. This crate knows no interpreter: arrays and exceptions are made by
-//! the binding.
+//! A *call* is one request and its answer. A blocking call drives the socket itself, on a connection that no other call
+//! uses meanwhile ([`pool`]); an awaited call runs on the runtime of the process ([`async_pool`]). So does a *stream*:
+//! it never blocks its sender, and wakes its receiver once for all responses that are there. This crate knows no
+//! interpreter: arrays and exceptions are made by the binding.
 
 pub mod address;
 mod aligned;

@@ -1,7 +1,8 @@
 //! The one runtime of a process for what waits on sockets beside the caller: streams, and calls that are awaited.
 //!
-//! It begins with its first user, on a thread of its own. A forked process has none of its parent's threads, so it begins
-//! one afresh: what it inherits is recognised by the process id and left alone, for locks in it may be held for ever.
+//! It begins with its first user, on a thread of its own. A forked process has none of its parent's threads, so it
+//! begins one afresh: what it inherits is recognised by the process id and left alone, for locks in it may be held for
+//! ever.
 
 use std::io;
 use std::mem;

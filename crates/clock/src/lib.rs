@@ -2,8 +2,8 @@
 //!
 //! In a release build `now` is `Instant::now`. With debug assertions each thread may read another clock instead: one
 //! that the test moves ([`Held`]), or one that follows a source such as a paused Tokio runtime ([`follow`]), which
-//! jumps to the next timer only when no task is ready. Threads that the test did not enter keep the system's time, so tests
-//! can run beside each other in one process.
+//! jumps to the next timer only when no task is ready. Threads that the test did not enter keep the system's time, so
+//! tests can run beside each other in one process.
 //!
 //! `debug_assertions` decides rather than a Cargo feature: features unify over a workspace build, so that one crate's
 //! tests would put the check into everybody's request path, and a second set of features would build every crate twice.

@@ -3,8 +3,8 @@
 //! What may be called when is decided by [`alipes_scheduler::ensemble`]; here the steps are called and the caller is
 //! answered. A run has no thread and no task: whoever brings an answer of a step takes the run on from there.
 //!
-//! Where all steps are quick models of this process, whose instances are free, no run is needed: a batch of requests goes
-//! through all of them at once.
+//! Where all steps are quick models of this process, whose instances are free, no run is needed: a batch of requests
+//! goes through all of them at once.
 //!
 //! - `fused`: such batches.
 //! - `run`: the mailbox of one request's run, which lets one thread at a time drive it.

@@ -60,8 +60,8 @@ pub fn begin(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, mut pending: P
     run.take_on(Box::new(driver));
 }
 
-/// Tells runs that it is their turn. One that is woken may wake the next, and a stream may have a thousand that wait: they
-/// are woken one after the other, and not one within the other.
+/// Tells runs that it is their turn. One that is woken may wake the next, and a stream may have a thousand that wait:
+/// they are woken one after the other, and not one within the other.
 pub fn wake(runs: impl IntoIterator<Item = Arc<Run>>) {
     let mut runs = runs.into_iter().peekable();
     if runs.peek().is_none() {

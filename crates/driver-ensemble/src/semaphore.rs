@@ -1,8 +1,8 @@
 //! Limits the calls of a step that are in flight at a time, over all requests of an ensemble.
 //!
-//! No thread blocks here: a call without a permit leaves a weak reference to its run, which is resumed when another call
-//! ends. First come, first served. Calls that never end would block all others for ever, so a call that has waited too
-//! long is admitted without a free permit.
+//! No thread blocks here: a call without a permit leaves a weak reference to its run, which is resumed when another
+//! call ends. First come, first served. Calls that never end would block all others for ever, so a call that has waited
+//! too long is admitted without a free permit.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -56,8 +56,8 @@ impl Semaphore {
         Arc::new(Semaphore(Mutex::new(Fifo { most, under_way: 0, waiting: VecDeque::new() })))
     }
 
-    /// Room for a call, if there is some. Else its run is told of it later: by `admit_overdue` at the moment that is given, if
-    /// not before.
+    /// Room for a call, if there is some. Else its run is told of it later: by `admit_overdue` at the moment that is
+    /// given, if not before.
     pub fn acquire(self: &Arc<Self>, run: &Weak<Run>, call: usize, now: Instant) -> Result<Permit, Instant> {
         let waiter = Waiter { run: Weak::clone(run), call };
         self.0.lock().acquire(waiter, now).map(|()| Permit(Arc::clone(self)))
@@ -140,8 +140,8 @@ impl Drop for Permit {
     }
 }
 
-/// Tells a run, once this thread has told those before it. A run that is told may end at once and hand its room on in turn: a
-/// thousand runs in a row would be a thousand calls deep.
+/// Tells a run, once this thread has told those before it. A run that is told may end at once and hand its room on in
+/// turn: a thousand runs in a row would be a thousand calls deep.
 fn hand_on(run: Arc<Run>, event: Event) {
     let mut next = Some((run, event));
     HANDING_ON.with_borrow_mut(|waiting| match waiting {

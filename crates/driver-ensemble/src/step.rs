@@ -52,8 +52,8 @@ pub struct Prepared {
     pub sequence: SequenceInfo,
 }
 
-/// The request for a step. All that the caller said of his request is said of this one too, and where the steps before it
-/// say which sequence their responses belong to, that counts.
+/// The request for a step. All that the caller said of his request is said of this one too, and where the steps before
+/// it say which sequence their responses belong to, that counts.
 pub fn prepare(
     step: &Step,
     member: &ModelVersion,
@@ -135,8 +135,8 @@ fn sequence_of(parameters: &[(String, Parameter)], request: &SequenceInfo) -> Re
     Ok(if any { sequence } else { request.clone() })
 }
 
-/// The parameters that a response of an ensemble carries. Source: recorded; Triton tells of every output of a step which
-/// sequence it belongs to, even where there is none.
+/// The parameters that a response of an ensemble carries. Source: recorded; Triton tells of every output of a step
+/// which sequence it belongs to, even where there is none.
 pub fn parameters(sequence: Option<SequenceInfo>) -> Vec<(String, Parameter)> {
     let Some(SequenceInfo { correlation_id, start, end }) = sequence else { return Vec::new() };
     let id = match correlation_id {

@@ -1,8 +1,8 @@
 //! Models whose state lives here: each live sequence has a slot, and a request costs little more than its bytes.
 //!
-//! Nothing is queued where it can be answered at once: whoever brings a request carries it out, unless another request of
-//! the same sequence has its turn. That one is then followed by it. Only where an update writes so much that a network
-//! thread would be held up does a helper of the pool drive the slot.
+//! Nothing is queued where it can be answered at once: whoever brings a request carries it out, unless another request
+//! of the same sequence has its turn. That one is then followed by it. Only where an update writes so much that a
+//! network thread would be held up does a helper of the pool drive the slot.
 
 #![forbid(unsafe_code)]
 

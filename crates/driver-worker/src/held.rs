@@ -1,4 +1,5 @@
-//! Memory of the request arena that a worker still looks at: inputs of requests that were answered, answers to its calls.
+//! Memory of the request arena that a worker still looks at: inputs of requests that were answered, answers to its
+//! calls.
 
 use std::collections::HashMap;
 

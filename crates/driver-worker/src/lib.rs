@@ -174,8 +174,9 @@ impl Drop for Workers {
 /// How the queue of a model with workers orders its requests.
 ///
 /// Without a delay the worker itself takes what is there when it becomes free, so that no batch is closed early; the
-/// queue only keeps the order. With a delay, with preferred sizes below the largest batch, or where who waits is not simply who came first, the
-/// queue forms the batches, and a worker is brought the next one when it is done with the last.
+/// queue only keeps the order. With a delay, with preferred sizes below the largest batch, or where who waits is not
+/// simply who came first, the queue forms the batches, and a worker is brought the next one when it is done with the
+/// last.
 fn scheduler(spec: &ModelSpec) -> Scheduler<Pending> {
     match &spec.scheduling {
         Scheduling::Dynamic(dynamic) if forms_batches(spec) => {

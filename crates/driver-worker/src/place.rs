@@ -167,8 +167,8 @@ impl InRing {
     }
 }
 
-/// Puts requests into a worker's ring, all of them or none; to be woken for once the lock is released. Without a turn, and its level, they are samples, which come
-/// before the worker is open to others.
+/// Puts requests into a worker's ring, all of them or none; to be woken for once the lock is released. Without a turn,
+/// and its level, they are samples, which come before the worker is open to others.
 pub(super) fn enter(
     state: &mut State,
     worker: &Arc<Worker>,

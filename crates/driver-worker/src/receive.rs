@@ -342,8 +342,8 @@ impl Received {
         if let Some(link) = &self.mailed {
             link.wake_caller();
         }
-        // Before the answers leave: a client that has its answer may change the log's settings, which then hold for later
-        // lines only.
+        // Before the answers leave: a client that has its answer may change the log's settings, which then hold for
+        // later lines only.
         for line in self.logs {
             log(worker, line);
         }

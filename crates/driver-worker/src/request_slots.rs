@@ -12,8 +12,8 @@ use alipes_stats::statistics::Shares;
 
 /// A request that was placed in a worker's ring.
 pub struct InFlight {
-    /// The request, until its last answer. Its inputs are kept, so that it can still be placed elsewhere while the worker
-    /// has not claimed it.
+    /// The request, until its last answer. Its inputs are kept, so that it can still be placed elsewhere while the
+    /// worker has not claimed it.
     pub pending: Option<Pending>,
     /// When it was taken in.
     pub arrived: Instant,

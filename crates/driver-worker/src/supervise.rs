@@ -314,8 +314,8 @@ impl Life<'_> {
     }
 }
 
-/// Handles the end of a process: fails the requests that it was executing, requeues those that it had not claimed, and frees
-/// its memory.
+/// Handles the end of a process: fails the requests that it was executing, requeues those that it had not claimed, and
+/// frees its memory.
 fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
     worker.up.store(false, Ordering::Release);
     let mut guard = worker.state.lock();
@@ -376,8 +376,8 @@ fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
     outgoing.send();
 }
 
-/// Reports the end of a process to the log. Where a start has failed and no other worker is up, the waiting requests fail:
-/// nothing says when there will be a worker.
+/// Reports the end of a process to the log. Where a start has failed and no other worker is up, the waiting requests
+/// fail: nothing says when there will be a worker.
 fn report_exit(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
     let state = if lived == Lived::Never { WorkerState::Failed } else { WorkerState::Died };
     let next = if pause.is_zero() { String::new() } else { format!("; next start in {} s", pause.as_secs_f64()) };

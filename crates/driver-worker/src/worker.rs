@@ -187,8 +187,8 @@ impl Worker {
         self.leaving.load(Ordering::Acquire)
     }
 
-    /// Lets one that is out of service go, if it holds nothing. What it is given in the same moment it does not claim, and
-    /// goes back into the queue.
+    /// Lets one that is out of service go, if it holds nothing. What it is given in the same moment it does not claim,
+    /// and goes back into the queue.
     pub fn leave_if_done(&self) {
         if self.is_leaving() && self.state.lock().slots.is_empty() {
             self.stopping.ask();

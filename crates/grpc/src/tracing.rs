@@ -30,7 +30,8 @@ impl Entry {
         service.traces.is_on().then(made)
     }
 
-    /// The trace of the request whose message has arrived, where it is sampled. The wait for the next message begins now.
+    /// The trace of the request whose message has arrived, where it is sampled. The wait for the next message begins
+    /// now.
     pub(super) fn draw(&mut self, service: &Service, model: &str) -> Option<Arc<Trace>> {
         let now = now_ns();
         let since = std::mem::replace(&mut self.waiting_since_ns, now);

@@ -5,7 +5,8 @@
 pub struct Entry {
     /// A slot that no request is in.
     pub slot: u32,
-    /// Below 2^48, not 0, and new with each publication: a request that was revoked gets another when it is placed again.
+    /// Below 2^48, not 0, and new with each publication: a request that was revoked gets another when it is placed
+    /// again.
     pub ticket: u64,
     /// Its batch size.
     pub rows: u32,

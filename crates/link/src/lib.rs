@@ -1,7 +1,7 @@
 //! Shared memory between the server and a worker process: both ends of it.
 //!
-//! Per model version there is one *request arena* ([`RequestArena`]), written by the server and mapped by all workers of
-//! the version. Per worker there is one *link*: a header, rings, a slot table and the response arena, with a
+//! Per model version there is one *request arena* ([`RequestArena`]), written by the server and mapped by all workers
+//! of the version. Per worker there is one *link*: a header, rings, a slot table and the response arena, with a
 //! [`ServerEnd`] on one side and a [`WorkerEnd`] on the other. No tensor ever crosses a socket or a pipe.
 //!
 //! ```text

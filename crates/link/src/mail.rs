@@ -7,8 +7,8 @@ use crate::tensor::{TensorRef, ViewedTensor};
 pub struct Mail<'a> {
     /// Which call.
     pub call: u64,
-    /// Under which number the worker gives the memory back; never 0. The server keeps the [`crate::request_arena::Placed`] until
-    /// [`crate::message::Message::Released`] names it.
+    /// Under which number the worker gives the memory back; never 0. The server keeps the
+    /// [`crate::request_arena::Placed`] until [`crate::message::Message::Released`] names it.
     pub lease: u64,
     /// No further answer follows.
     pub last: bool,
@@ -41,8 +41,8 @@ pub enum MailOutcome<'a> {
     Empty,
 }
 
-/// A [`Mail`] as the worker receives it. Whoever received it sends [`crate::outgoing::OutMessage::Released`] with its lease, once
-/// nothing views its tensors any more.
+/// A [`Mail`] as the worker receives it. Whoever received it sends [`crate::outgoing::OutMessage::Released`] with its
+/// lease, once nothing views its tensors any more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceivedMail {
     /// Which call.

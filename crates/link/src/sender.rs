@@ -1,4 +1,5 @@
-//! The response arena as the worker fills it: slots taken, written, sent, and collected when the server gives them back.
+//! The response arena as the worker fills it: slots taken, written, sent, and collected when the server gives them
+//! back.
 
 use std::collections::HashMap;
 use std::mem::offset_of;

@@ -59,8 +59,9 @@ impl ServerEnd {
         self.link().memory.fd()
     }
 
-    /// The eventfd, written to when the worker rings after [`ServerEnd::arm`]. Not blocking. Nobody reads it, which would
-    /// be a system call more for each ring: it is for those who watch for the event (`EPOLLET`) rather than the level.
+    /// The eventfd, written to when the worker rings after [`ServerEnd::arm`]. Not blocking. Nobody reads it, which
+    /// would be a system call more for each ring: it is for those who watch for the event (`EPOLLET`) rather than the
+    /// level.
     pub fn doorbell_fd(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
     }
@@ -219,9 +220,9 @@ impl ServerEnd {
         }
     }
 
-    /// Asks the worker to ring the doorbell with its next message. False: a message came meanwhile, or room after a refused
-    /// [`ServerEnd::publish`]: receive, and publish, again. After a violation there is nothing to receive any more,
-    /// whatever lies in the ring.
+    /// Asks the worker to ring the doorbell with its next message. False: a message came meanwhile, or room after a
+    /// refused [`ServerEnd::publish`]: receive, and publish, again. After a violation there is nothing to receive any
+    /// more, whatever lies in the ring.
     pub fn arm(&self) -> bool {
         if self.violation.is_some() {
             return true;

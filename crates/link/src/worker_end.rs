@@ -96,7 +96,8 @@ impl WorkerEnd {
         })
     }
 
-    /// The longest spin before a sleep; zero turns spinning off. Where there are at most two cores it is off from the start.
+    /// The longest spin before a sleep; zero turns spinning off. Where there are at most two cores it is off from the
+    /// start.
     pub fn set_spin(&self, longest: Duration) {
         self.request_spin.set(longest);
         self.mail_spin.set(longest);
@@ -193,7 +194,8 @@ impl WorkerEnd {
         let outside = Malformed("a frame within the request arena");
         let len = usize::try_from(len).map_err(|_| outside)?;
         let address = self.memory.at(offset, len).ok_or(outside)?;
-        // SAFETY: in the mapping. Whatever a model writes there meanwhile, the copy is read as one that may hold anything.
+        // SAFETY: in the mapping. Whatever a model writes there meanwhile, the copy is read as one that may hold
+        // anything.
         let shared = unsafe { std::slice::from_raw_parts(address.as_ptr(), len) };
         let copy: SmallVec<[u8; 512]> = SmallVec::from_slice(shared);
         let (mut reader, data) = Reader::new(&copy)?;
@@ -252,8 +254,8 @@ impl WorkerEnd {
         Ok(sent)
     }
 
-    /// The same for a message that nobody waits for. While requests are executed it does not ring the doorbell: the server
-    /// finds it together with what follows, their answers at the latest, and is woken once.
+    /// The same for a message that nobody waits for. While requests are executed it does not ring the doorbell: the
+    /// server finds it together with what follows, their answers at the latest, and is woken once.
     ///
     /// # Errors
     ///
@@ -299,7 +301,8 @@ impl WorkerEnd {
     }
 
     /// Blocks until a further response may be sent for a request of which so many responses and bytes were sent: until
-    /// fewer than [`WorkerEnd::MAX_WAITING_RESPONSES`] and [`WorkerEnd::MAX_WAITING_BYTES`] of them wait for the caller.
+    /// fewer than [`WorkerEnd::MAX_WAITING_RESPONSES`] and [`WorkerEnd::MAX_WAITING_BYTES`] of them wait for the
+    /// caller.
     pub fn wait_credit(&self, slot: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Credit {
         let ready = || self.credit(slot, ticket, sent_responses, sent_bytes);
         ready().unwrap_or_else(|| self.link.slot(slot).credit().wait(None, ready).expect("without a deadline"))

@@ -1,7 +1,7 @@
 //! How many bytes of tensors are copied in this process.
 //!
-//! Each line that copies a tensor's bytes on purpose says so here. Debug builds count, and a test compares the count with
-//! what the explanation of memory and copies promises; release builds know nothing of it.
+//! Each line that copies a tensor's bytes on purpose says so here. Debug builds count, and a test compares the count
+//! with what the explanation of memory and copies promises; release builds know nothing of it.
 
 /// Takes note that so many bytes are copied.
 #[inline(always)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Largest HTTP body in bytes that is read as JSON, or as one raw input. Source: Triton's `--http-max-input-size`, 64 MiB.
+/// Largest HTTP body in bytes that is read as JSON, or as one raw input. Source: Triton's `--http-max-input-size`, 64
+/// MiB.
 pub const HTTP_MAX_INPUT_BYTES: usize = 1 << 26;
 
 /// Largest HTTP body in bytes, binary tensors included: 2 GiB - 1, where 32-bit lengths of peers end.
@@ -11,8 +12,8 @@ pub const HTTP_MAX_BODY_BYTES: u64 = i32::MAX as u64;
 /// Largest gRPC message in bytes, either way. Source: Triton sets INT32_MAX.
 pub const GRPC_MAX_MESSAGE_BYTES: usize = i32::MAX as usize;
 
-/// Largest gRPC request in bytes once it is expanded, where it came compressed: a few bytes of a hostile client would else
-/// become two gigabytes. As much as HTTP takes; a server of large compressed tensors raises it.
+/// Largest gRPC request in bytes once it is expanded, where it came compressed: a few bytes of a hostile client would
+/// else become two gigabytes. As much as HTTP takes; a server of large compressed tensors raises it.
 pub const GRPC_MAX_EXPANDED_BYTES: usize = 1 << 26;
 
 /// Largest gRPC request in bytes that is neither an inference nor a load: names and settings.
@@ -70,8 +71,8 @@ pub const HTTP_DISCARD_BYTES: usize = 1 << 26;
 /// Longest time that is spent on it.
 pub const HTTP_DISCARD_TIME: Duration = Duration::from_secs(10);
 
-/// Most chunks of a chunked body that are small, that is smaller than the next limit on average: each costs the server more
-/// than it brings. Source: Triton, which refuses more chunks of any size.
+/// Most chunks of a chunked body that are small, that is smaller than the next limit on average: each costs the server
+/// more than it brings. Source: Triton, which refuses more chunks of any size.
 pub const HTTP_MAX_SMALL_CHUNKS: usize = 65_536;
 
 /// Mean size in bytes from which the chunks of a body are not small: so many of them are the largest JSON body.
@@ -81,8 +82,8 @@ pub const HTTP_SMALL_CHUNK_BYTES: usize = 1024;
 /// their turn: clients that send nothing else take neither all cores nor all memory.
 pub const COMPRESSIONS_AT_A_TIME: usize = 4;
 
-/// Longest compressed body that a network thread expands itself: at most a thousand times as much comes out of it, which
-/// takes two milliseconds.
+/// Longest compressed body that a network thread expands itself: at most a thousand times as much comes out of it,
+/// which takes two milliseconds.
 pub const HTTP_EXPAND_AT_ONCE_BYTES: usize = 1 << 10;
 
 /// Longest answer that a network thread compresses itself: that takes a fraction of a millisecond.
@@ -107,8 +108,8 @@ pub const STALL_TIME: Duration = Duration::from_secs(60);
 pub const STALL_BYTES: usize = 4096;
 
 /// Frames of HTTP/2 that carry nothing (pings, settings, resets, empty data), a second, that one connection may send on
-/// average (`--http2-max-control-frames`): callers that withdraw calls as a habit stay far below, and a flood is cut off
-/// before it costs a core.
+/// average (`--http2-max-control-frames`): callers that withdraw calls as a habit stay far below, and a flood is cut
+/// off before it costs a core.
 pub const HTTP2_CONTROL_FRAMES_PER_SECOND: u32 = 1000;
 
 /// Frames of data with fewer bytes count among them, the last one of a call excepted, unless larger frames make up for
@@ -121,12 +122,12 @@ pub const HTTP2_DATA_CREDIT_BYTES: usize = 64 * 1024;
 /// Seconds of that budget that may be spent at once: ten thousand withdrawn calls are somebody's Ctrl-C.
 pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 20;
 
-/// Frames of HTTP/2 that one connection may bring before others on its thread have their turn: some hundred calls, about a
-/// millisecond's work.
+/// Frames of HTTP/2 that one connection may bring before others on its thread have their turn: some hundred calls,
+/// about a millisecond's work.
 pub const HTTP2_FRAMES_PER_QUANTUM: u32 = 512;
 
-/// Largest piece of an answer that the HTTP/2 library is given at once: this much has to be taken in the stall time, four
-/// kibibytes a second by default.
+/// Largest piece of an answer that the HTTP/2 library is given at once: this much has to be taken in the stall time,
+/// four kibibytes a second by default.
 pub const HTTP2_PIECE_BYTES: usize = 256 * 1024;
 
 /// Largest last piece of an answer: what a client may leave with the HTTP/2 library once the call is over.
@@ -136,7 +137,8 @@ pub const HTTP2_LAST_PIECE_BYTES: usize = 4096;
 /// Source: gRPC, after RFC 1122.
 pub const GRPC_IDLE_PING_TIME: Duration = Duration::from_secs(7200);
 
-/// Most connections to the metrics endpoint: scrapers are few, and they must connect while the other endpoints are full.
+/// Most connections to the metrics endpoint: scrapers are few, and they must connect while the other endpoints are
+/// full.
 pub const METRICS_MAX_CONNECTIONS: usize = 128;
 
 /// Most connections at a time that wait for their clients to read that there are too many.
@@ -145,27 +147,28 @@ pub const REFUSALS_AT_A_TIME: usize = 256;
 /// Longest time that is spent on it.
 pub const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
-/// Most calls that were withdrawn before anybody looked at them, at a time: a server whose cores are busy elsewhere finds
-/// all the resets of such a Ctrl-C at once. Floods are cut off by the budget above.
+/// Most calls that were withdrawn before anybody looked at them, at a time: a server whose cores are busy elsewhere
+/// finds all the resets of such a Ctrl-C at once. Floods are cut off by the budget above.
 pub const HTTP2_MAX_RESETS_AT_ONCE: usize = 1 << 14;
 
-/// Most regions of shared memory that clients may have registered at a time: some hundred clients with a region for each
-/// input and output, while what a client that forgets its regions can pile up stays bounded
+/// Most regions of shared memory that clients may have registered at a time: some hundred clients with a region for
+/// each input and output, while what a client that forgets its regions can pile up stays bounded
 /// (`--shared-memory-max-regions`).
 pub const REGIONS_MAX: usize = 4096;
 
-/// Most regions of all servers of a process together, and so the largest value of that flag: a table of fixed size, since
-/// the handler that looks into it can wait for nobody.
+/// Most regions of all servers of a process together, and so the largest value of that flag: a table of fixed size,
+/// since the handler that looks into it can wait for nobody.
 pub const REGION_MAX_WATCHED: usize = 65_536;
 
 /// Longest name of a region in bytes: names come back in status answers.
 pub const REGION_MAX_NAME_BYTES: usize = 1024;
 
-/// Largest input in a region in bytes, as in a message: a region costs its client nothing until somebody reads it, so it
-/// may claim to be as large as the address space.
+/// Largest input in a region in bytes, as in a message: a region costs its client nothing until somebody reads it, so
+/// it may claim to be as large as the address space.
 pub const REGION_MAX_TENSOR_BYTES: usize = i32::MAX as usize;
 
-/// Largest input of a warm-up sample in bytes, as in a message: a few words of a configuration would else fill the memory.
+/// Largest input of a warm-up sample in bytes, as in a message: a few words of a configuration would else fill the
+/// memory.
 pub const WARMUP_MAX_TENSOR_BYTES: usize = i32::MAX as usize;
 
 /// Most requests of a sample that are executed together: as many as a worker process may hold.
@@ -174,12 +177,12 @@ pub const WARMUP_MAX_BATCH: u32 = 4096;
 /// Most executions of a sample: a load that takes for ever keeps others waiting, and a model is warm long before.
 pub const WARMUP_MAX_COUNT: u32 = 100_000;
 
-/// Most live sequences of a model whose state the server keeps (`--streaming-max-sequences`): each holds that state until
-/// it ends or goes silent, and whoever can start a sequence can start many.
+/// Most live sequences of a model whose state the server keeps (`--streaming-max-sequences`): each holds that state
+/// until it ends or goes silent, and whoever can start a sequence can start many.
 pub const STREAMING_MAX_SEQUENCES: usize = 10_000;
 
-/// Longest `tracestate` header in bytes that is kept with a traced request; of a longer one nothing is. Source: what W3C
-/// Trace Context asks to be passed on at least.
+/// Longest `tracestate` header in bytes that is kept with a traced request; of a longer one nothing is. Source: what
+/// W3C Trace Context asks to be passed on at least.
 pub const TRACESTATE_MAX_BYTES: usize = 512;
 
 /// Most bytes of a collector's answer to spans that are read: it says hardly anything.
@@ -212,15 +215,15 @@ pub const CLIENT_FRAME_BYTES: u32 = 1 << 20;
 /// Most bytes that a client hands to the HTTP/2 library before they have left.
 pub const CLIENT_SEND_BUFFER_BYTES: usize = 1 << 20;
 
-/// How long a call of an ensemble's step waits for room where `max_inflight_requests` bounds them; then it goes on without, so
-/// that calls that never end do not hold up all others. Source: Triton waits as long.
+/// How long a call of an ensemble's step waits for room where `max_inflight_requests` bounds them; then it goes on
+/// without, so that calls that never end do not hold up all others. Source: Triton waits as long.
 pub const ENSEMBLE_STEP_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Longest body of an answer that a client takes over HTTP.
 pub const CLIENT_MAX_BODY_BYTES: usize = i32::MAX as usize;
 
-/// Longest body that a client receives together with its head; a longer one gets memory of its own, with its first tensor
-/// aligned.
+/// Longest body that a client receives together with its head; a longer one gets memory of its own, with its first
+/// tensor aligned.
 pub const CLIENT_SMALL_BODY_BYTES: usize = 16 * 1024;
 
 /// Most connections that a client keeps for threads that may call again.

@@ -3,8 +3,9 @@
 //! A body is charged as room is made for it, so a length that is only announced holds nothing, and is looked at before
 //! the first byte is read: what cannot fit is refused at once. The charge goes with the largest tensor of the request
 //! and ends when that is let go of, however the request ends and whoever has left. Answers are counted in the same way
-//! until the connection has sent them. Their memory is taken already, so one may overrun the limit; while it is overrun,
-//! further answers and all requests are refused, the smallest included, since nobody knows how much comes of them.
+//! until the connection has sent them. Their memory is taken already, so one may overrun the limit; while it is
+//! overrun, further answers and all requests are refused, the smallest included, since nobody knows how much comes of
+//! them.
 
 use std::mem;
 use std::sync::Arc;
@@ -124,8 +125,8 @@ impl Charge {
 
     /// Hands the charge of a body to the request that it has become: it ends with the request's largest tensor.
     ///
-    /// Numbers that came as text may take more now, and are charged for it; what lies in its caller's regions takes none
-    /// of the server's memory.
+    /// Numbers that came as text may take more now, and are charged for it; what lies in its caller's regions takes
+    /// none of the server's memory.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The completion queue of a network thread: finished answers for the connections that the thread serves.
 //!
-//! Answers from another thread arrive one batch at a time, so a batch costs one wake-up rather than one per request. The
-//! same wake-up serves the thread's run-to-completion queue, which the executor keeps beside this one.
+//! Answers from another thread arrive one batch at a time, so a batch costs one wake-up rather than one per request.
+//! The same wake-up serves the thread's run-to-completion queue, which the executor keeps beside this one.
 
 use std::cell::RefCell;
 use std::mem;

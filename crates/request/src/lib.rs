@@ -1,5 +1,5 @@
-//! One request on its way through the server: its checks, its responder, the memory that it takes. It knows neither models
-//! that are loaded nor what executes them.
+//! One request on its way through the server: its checks, its responder, the memory that it takes. It knows neither
+//! models that are loaded nor what executes them.
 //!
 //! - `check`: whether a request fits a model's declaration.
 //! - `responder`: the obligation to answer, and batches of answers by network thread.

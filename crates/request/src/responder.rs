@@ -99,8 +99,8 @@ impl Responder {
     /// A responder whose answers arrive, marked with the tag, in a mailbox that several requests of a caller share.
     pub fn into_mailbox(mailbox: &Arc<Mailbox>, tag: u64) -> (Responder, mailbox::Caller) {
         let (sender, caller) = mailbox::channel(mailbox, tag);
-        // Straight into the mailbox, whichever thread brings it: an answer in a completion queue would be overtaken by the
-        // next one of that queue's own thread.
+        // Straight into the mailbox, whichever thread brings it: an answer in a completion queue would be overtaken by
+        // the next one of that queue's own thread.
         (Responder { way: Way::Many(sender), home: None, keep: None, place: None }, caller)
     }
 
@@ -141,8 +141,8 @@ impl Responder {
         match &mut self.way {
             Way::One { sender, .. } => {
                 let waker = Waker::from(Arc::new(Farewell(observer)));
-                // Unconstrained, since a task that has used up its budget is woken at once to go on with a new one; here
-                // that would be taken for the caller's farewell.
+                // Unconstrained, since a task that has used up its budget is woken at once to go on with a new one;
+                // here that would be taken for the caller's farewell.
                 let closed = pin!(task::unconstrained(poll_fn(|context| sender.poll_closed(context))));
                 if let Poll::Ready(()) = closed.poll(&mut Context::from_waker(&waker)) {
                     waker.wake();
@@ -154,7 +154,8 @@ impl Responder {
     }
 }
 
-/// What is woken when the caller of a unary request drops its end: the observer, who learns so that the caller has gone.
+/// What is woken when the caller of a unary request drops its end: the observer, who learns so that the caller has
+/// gone.
 struct Farewell<O>(O);
 
 impl<O: Observer> Wake for Farewell<O> {

@@ -1,8 +1,8 @@
 //! The rate limiter: admits executions that take counted resources one by one, over all models of the server.
 //!
-//! [`alipes_scheduler::Arbiter`] decides which instance is next; this module remembers waiting instances and resumes them. A
-//! claimed instance asks before it takes a batch, so that batches grow while it waits, and releases its resources after each
-//! execution. It stays claimed meanwhile: for the queue it is one that is on its way.
+//! [`alipes_scheduler::Arbiter`] decides which instance is next; this module remembers waiting instances and resumes
+//! them. A claimed instance asks before it takes a batch, so that batches grow while it waits, and releases its
+//! resources after each execution. It stays claimed meanwhile: for the queue it is one that is on its way.
 
 use std::mem;
 use std::sync::Arc;
@@ -92,8 +92,8 @@ impl Limited {
         Ok(Some(limited))
     }
 
-    /// Whether a claimed instance may execute now. If not, it is driven again when it may. What it was granted before and
-    /// has used is given back.
+    /// Whether a claimed instance may execute now. If not, it is driven again when it may. What it was granted before
+    /// and has used is given back.
     pub fn ask(&self, model: &Arc<ModelVersion>, instance: usize) -> bool {
         let Some(member) = self.member(instance) else { return true };
         let mut state = self.limiter.0.lock();

@@ -27,8 +27,8 @@ impl Reactors {
 
     /// One of those event loops that watch worker processes: half of them, each in turn.
     ///
-    /// Models that call each other are handed from one worker to the next by whoever watches them. Where that is one thread
-    /// rather than two, no other has to be woken, and nobody waits for a worker's locks.
+    /// Models that call each other are handed from one worker to the next by whoever watches them. Where that is one
+    /// thread rather than two, no other has to be woken, and nobody waits for a worker's locks.
     pub fn pick_watch(&self) -> Option<&Handle> {
         let handles = self.handles.get()?;
         let watching = handles.len().div_ceil(2).max(1);

@@ -148,8 +148,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number, and for a name that
-    /// several namespaces serve.
+    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number, and for a name
+    /// that several namespaces serve.
     pub fn find(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
         let number = if version.is_empty() { None } else { Some(version_number(version)?) };
         let models = self.models.load();

@@ -1,8 +1,8 @@
 //! What a request of a sequence costs the queue, by the number of sequences that live: `cargo run --release -p
 //! alipes-scheduler --example sequence_cost`.
 //!
-//! All sequences live throughout, and each pass sends a request to sixteen of them, as a server does that hears from few of
-//! many at a time.
+//! All sequences live throughout, and each pass sends a request to sixteen of them, as a server does that hears from
+//! few of many at a time.
 
 #![allow(clippy::disallowed_methods, reason = "figures are taken on the clock of the system")]
 

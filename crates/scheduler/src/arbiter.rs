@@ -1,12 +1,13 @@
 //! Which instance of which model may execute next, where executions take resources that are counted.
 //!
 //! An instance asks before an execution, is let in when all that it takes is there, and gives it back afterwards. Those
-//! that wait are let in by turns: each execution moves its instance back by its priority, so that one of priority 2 gets
-//! half the turns of one of priority 1. Whoever lacks something keeps it from all behind: nobody is overtaken for good.
-//! Those behind who take none of it go ahead.
+//! that wait are let in by turns: each execution moves its instance back by its priority, so that one of priority 2
+//! gets half the turns of one of priority 1. Whoever lacks something keeps it from all behind: nobody is overtaken for
+//! good. Those behind who take none of it go ahead.
 //!
-//! Source: the rules are those of Triton's rate limiter, but for two. There one that lacks something holds up everybody;
-//! and one that has long been idle, or is new, has all the turns until it has executed as often as the others.
+//! Source: the rules are those of Triton's rate limiter, but for two. There one that lacks something holds up
+//! everybody; and one that has long been idle, or is new, has all the turns until it has executed as often as the
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -129,8 +130,8 @@ impl Arbiter {
         }
     }
 
-    /// An instance would execute, and waits from now on. To be followed by [`let_in`](Self::let_in) until nobody more is
-    /// let in. One that waits already is not asked for twice.
+    /// An instance would execute, and waits from now on. To be followed by [`let_in`](Self::let_in) until nobody more
+    /// is let in. One that waits already is not asked for twice.
     pub fn ask(&mut self, number: usize) {
         let Some(member) = self.members[number].as_mut().filter(|member| !member.leaving) else { return };
         if member.waiting.is_none() {
@@ -141,8 +142,8 @@ impl Arbiter {
         }
     }
 
-    /// An instance gives back what it was granted; false if that was nothing. To be followed by [`ask`](Self::ask) where it
-    /// would execute again, so that it stands among the others when the next is chosen, and then by
+    /// An instance gives back what it was granted; false if that was nothing. To be followed by [`ask`](Self::ask)
+    /// where it would execute again, so that it stands among the others when the next is chosen, and then by
     /// [`let_in`](Self::let_in) until nobody more is let in. What was granted and not used is no turn.
     pub fn release(&mut self, number: usize, executed: bool) -> bool {
         let Some(member) = self.members[number].as_mut().filter(|member| member.granted > 0) else { return false };

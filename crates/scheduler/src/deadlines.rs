@@ -1,8 +1,9 @@
 //! The moments at which requests will have waited too long, earliest first.
 //!
-//! Almost every request is taken before its moment, so leaving has to be cheap, wherever in the order it stands: its entry
-//! in the heap stays behind and is known as stale when it comes to the top, or when stale ones are the most. A search tree
-//! would look both entry and neighbours up, which costs a microsecond each time where a hundred thousand wait.
+//! Almost every request is taken before its moment, so leaving has to be cheap, wherever in the order it stands: its
+//! entry in the heap stays behind and is known as stale when it comes to the top, or when stale ones are the most. A
+//! search tree would look both entry and neighbours up, which costs a microsecond each time where a hundred thousand
+//! wait.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

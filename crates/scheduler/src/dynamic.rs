@@ -1,7 +1,7 @@
 //! Dynamic batching: requests that wait at the same time run together.
 //!
-//! Source: the rules are those of Triton's dynamic batcher. The queue is walked from its head, the highest priority first,
-//! and a request is never skipped, so that within a level the order of arrival is the order of execution.
+//! Source: the rules are those of Triton's dynamic batcher. The queue is walked from its head, the highest priority
+//! first, and a request is never skipped, so that within a level the order of arrival is the order of execution.
 
 use std::time::Instant;
 
@@ -36,7 +36,8 @@ struct Pending {
     oldest: Option<Instant>,
     /// The last one of them.
     last: Option<Spot>,
-    /// How many of them go without waiting: those that make the best preferred size, or all that stay below the largest.
+    /// How many of them go without waiting: those that make the best preferred size, or all that stay below the
+    /// largest.
     best: Option<(usize, Why)>,
     /// Why the request behind them cannot join, where it cannot: waiting would gain nothing.
     closed: Option<Why>,
@@ -187,9 +188,9 @@ impl<W: Work> Dynamic<W> {
 
     /// Whether more waits below the level of the first request than a batch has room for.
     ///
-    /// Rows take time: urgent requests that take as many of the less urgent ones along as fit are answered when all of these
-    /// are. Where few wait below, that saves a batch and soon costs nothing; where a flood does, every urgent request would
-    /// wait for two full batches, the one that runs and its own.
+    /// Rows take time: urgent requests that take as many of the less urgent ones along as fit are answered when all of
+    /// these are. Where few wait below, that saves a batch and soon costs nothing; where a flood does, every urgent
+    /// request would wait for two full batches, the one that runs and its own.
     fn is_flooded(&self) -> bool {
         self.queue.below_first() >= self.policy.max_batch_size as usize
     }

@@ -106,8 +106,8 @@ impl Instances {
     }
 
     /// Puts these instances into service, in the order in which they are to be claimed, and no others. Numbers that are
-    /// free stand for new instances, which are idle. One that is left out goes at once where it is idle, else when it is
-    /// given back.
+    /// free stand for new instances, which are idle. One that is left out goes at once where it is idle, else when it
+    /// is given back.
     ///
     /// # Panics
     /// If an instance is named twice.

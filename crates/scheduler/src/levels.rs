@@ -1,4 +1,5 @@
-//! Who waits, by priority: a line per level, behind it those that have waited too long, and the deadlines of all of them.
+//! Who waits, by priority: a line per level, behind it those that have waited too long, and the deadlines of all of
+//! them.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -7,8 +7,8 @@ use crate::work::Waiting;
 /// Stands for "nobody" among the neighbours in a line: no slab is that long.
 const NOBODY: usize = usize::MAX;
 
-/// Requests in a line. A key names one of them until it leaves. Nothing is allocated once the line has been as long as it
-/// gets.
+/// Requests in a line. A key names one of them until it leaves. Nothing is allocated once the line has been as long as
+/// it gets.
 #[derive(Debug)]
 pub(crate) struct Line<W> {
     places: Slab<Node<W>>,

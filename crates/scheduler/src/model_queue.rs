@@ -10,8 +10,8 @@
 //! An instance becomes idle in the same step that finds nothing to do, so no request slips in between. With a delay
 //! one waiter is enough: when it takes a batch and leaves requests behind, it passes the watch on to an idle instance.
 //!
-//! What time alone changes, as for a request that waits too long, is not the instances' business, which may all be busy:
-//! the owner keeps one alarm for it, which [`Aftermath`] sets, and calls [`Queue::expire`] when it goes off.
+//! What time alone changes, as for a request that waits too long, is not the instances' business, which may all be
+//! busy: the owner keeps one alarm for it, which [`Aftermath`] sets, and calls [`Queue::expire`] when it goes off.
 
 use std::ops::ControlFlow;
 use std::time::Instant;

@@ -39,8 +39,8 @@ pub trait Queue<W> {
     /// Records what an instance runs that was [claimed](Queue::claim).
     fn note_fused(&mut self, _now: Instant, _instance: usize, _requests: usize, _rows: u64) {}
 
-    /// Gives `instance` back without asking for more. If requests have come meanwhile, the effect starts an instance for
-    /// them.
+    /// Gives `instance` back without asking for more. If requests have come meanwhile, the effect starts an instance
+    /// for them.
     fn finish(&mut self, now: Instant, instance: usize) -> Effect;
 
     /// Takes requests back that were taken but not executed, for instance because the process that was to execute them

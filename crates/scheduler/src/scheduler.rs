@@ -13,8 +13,8 @@ use crate::work::{Reason, Refused, Work};
 /// each of them would cost the square of their number.
 pub(crate) const GONE_SHARE: usize = 4;
 
-/// How long a request whose caller has gone may stay for each request that waits. To look at one takes a tenth of that at
-/// most, so that callers who go one after the other cost the queue a tenth of its time.
+/// How long a request whose caller has gone may stay for each request that waits. To look at one takes a tenth of that
+/// at most, so that callers who go one after the other cost the queue a tenth of its time.
 const LINGER: Duration = Duration::from_micros(1);
 
 /// When those whose callers have gone are looked for at the latest.
@@ -48,7 +48,8 @@ pub(crate) struct Context<'a, W> {
 ///
 /// Every request that was taken in comes out exactly once: in a batch, by [`remove_where`](Self::remove_where) or
 /// [`drain_all`](Self::drain_all), or among those that the rule itself gives back, which stand in
-/// [`refused`](Self::refused) until the owner takes them. Nothing is allocated once the queue has been as long as it gets.
+/// [`refused`](Self::refused) until the owner takes them. Nothing is allocated once the queue has been as long as it
+/// gets.
 #[derive(Debug)]
 pub struct Scheduler<W> {
     rule: Rule<W>,
@@ -83,8 +84,8 @@ impl<W: Work> Scheduler<W> {
     /// Takes a request in at the tail.
     ///
     /// # Errors
-    /// [`Reason::Stopping`] after [`stop`](Self::stop), and [`Reason::QueueFull`] where the policy allows no more to wait;
-    /// the request comes back with it.
+    /// [`Reason::Stopping`] after [`stop`](Self::stop), and [`Reason::QueueFull`] where the policy allows no more to
+    /// wait; the request comes back with it.
     pub fn enqueue(&mut self, now: Instant, work: W) -> Result<(), Refused<W>> {
         if self.stopping {
             return Err(Refused { work, reason: Reason::Stopping });
@@ -99,8 +100,8 @@ impl<W: Work> Scheduler<W> {
         Ok(())
     }
 
-    /// Puts requests that were taken, but not executed, at the head again, in their order. Never refused: they were taken
-    /// in before.
+    /// Puts requests that were taken, but not executed, at the head again, in their order. Never refused: they were
+    /// taken in before.
     pub fn put_back(&mut self, now: Instant, works: impl DoubleEndedIterator<Item = W>) {
         match &mut self.rule {
             Rule::Direct(direct) => direct.put_back(works),
@@ -131,9 +132,9 @@ impl<W: Work> Scheduler<W> {
         }
     }
 
-    /// The first moment at which the passing of time alone changes something, so that [`expire`](Self::expire) has to be
-    /// called: somebody has waited too long, or those whose callers have gone are to be looked for. `None` where there is no
-    /// such moment.
+    /// The first moment at which the passing of time alone changes something, so that [`expire`](Self::expire) has to
+    /// be called: somebody has waited too long, or those whose callers have gone are to be looked for. `None` where
+    /// there is no such moment.
     pub fn deadline(&self) -> Option<Instant> {
         let deadline = match &self.rule {
             Rule::Direct(_) => None,
@@ -142,8 +143,8 @@ impl<W: Work> Scheduler<W> {
         [deadline, self.sweep_at].into_iter().flatten().min()
     }
 
-    /// Does what the passing of time asks for: those who have waited too long are given back, or stand behind the others,
-    /// and those whose callers have gone are looked for.
+    /// Does what the passing of time asks for: those who have waited too long are given back, or stand behind the
+    /// others, and those whose callers have gone are looked for.
     pub fn expire(&mut self, now: Instant) {
         if self.sweep_at.is_some_and(|moment| moment <= now) {
             self.sweep();
@@ -185,9 +186,9 @@ impl<W: Work> Scheduler<W> {
         self.remove_where(|_| true, removed);
     }
 
-    /// A caller has gone. What it asked for is given back: at once where few wait, else when a quarter of all that waits is
-    /// of such callers, when a batch would have it, when it stands in the way of another, and at the latest at the
-    /// [deadline](Self::deadline), a microsecond for each that waits.
+    /// A caller has gone. What it asked for is given back: at once where few wait, else when a quarter of all that
+    /// waits is of such callers, when a batch would have it, when it stands in the way of another, and at the latest at
+    /// the [deadline](Self::deadline), a microsecond for each that waits.
     pub fn caller_left(&mut self, now: Instant) {
         self.gone += 1;
         if self.waiting() <= GONE_SHARE * self.gone {

@@ -273,8 +273,8 @@ impl<K: Clone + Eq + Hash, S: Default, W> Streams<K, S, W> {
         place
     }
 
-    /// Sequences that have ended leave their looks behind. When these are the most, they are cleared away, so that short
-    /// sequences and a long idle time do not pile them up.
+    /// Sequences that have ended leave their looks behind. When these are the most, they are cleared away, so that
+    /// short sequences and a long idle time do not pile them up.
     fn forget_looks(&mut self) {
         if self.looks.len() > 2 * self.slots.len() + 16 {
             let slots = &self.slots;

@@ -31,12 +31,12 @@ pub trait Work {
     /// When it has waited too long, as the scheduler noted it when it took the request in.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Keeps the deadline with the request, so that it is known again where the request is put back. Only policies with a
-    /// time-out set one.
+    /// Keeps the deadline with the request, so that it is known again where the request is put back. Only policies with
+    /// a time-out set one.
     fn set_deadline(&mut self, deadline: Option<Instant>);
 
-    /// The sequence that it belongs to. None is a sequence of its own, of which no other request can be part. Asked where
-    /// requests come in sequences, like all that follows.
+    /// The sequence that it belongs to. None is a sequence of its own, of which no other request can be part. Asked
+    /// where requests come in sequences, like all that follows.
     fn sequence_id(&self) -> Option<SequenceId> {
         None
     }

@@ -1,7 +1,7 @@
 //! Tests that hold state of the whole process: counters, limits, a library that is opened once.
 //!
-//! `cargo nextest` gives each test a process; `cargo test` runs the tests of a crate as threads of one. Such a test begins
-//! with `alipes_testkit::own_process!()`, which under `cargo test` runs it again in a child process.
+//! `cargo nextest` gives each test a process; `cargo test` runs the tests of a crate as threads of one. Such a test
+//! begins with `alipes_testkit::own_process!()`, which under `cargo test` runs it again in a child process.
 
 use std::env;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! What the tests of several crates share: files of the repository, damaged inputs, and tests that need a process of their
-//! own. A development dependency only, and it knows none of the product's crates.
+//! What the tests of several crates share: files of the repository, damaged inputs, and tests that need a process of
+//! their own. A development dependency only, and it knows none of the product's crates.
 
 #![allow(clippy::disallowed_methods, reason = "tests read the environment that the runner sets")]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! What encrypted connections are made of, for both ends: certificates and keys out of files, roots to trust, and what a
-//! client is configured with.
+//! What encrypted connections are made of, for both ends: certificates and keys out of files, roots to trust, and what
+//! a client is configured with.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! A server's certificate that is itself what the client trusts.
 //!
-//! `openssl req -x509` makes a certificate that names itself an authority, and people give such a one to a server and to
-//! its clients. The library takes no authority's certificate for a server's; OpenSSL does where it is the very one that is
-//! trusted, and so does this.
+//! `openssl req -x509` makes a certificate that names itself an authority, and people give such a one to a server and
+//! to its clients. The library takes no authority's certificate for a server's; OpenSSL does where it is the very one
+//! that is trusted, and so does this.
 
 use std::sync::Arc;
 

@@ -12,8 +12,8 @@ pub const PREFIX_BYTES: usize = 5;
 /// Finds the first tensor in the beginning of a message.
 type Locate = fn(&[u8]) -> Option<usize>;
 
-/// The messages of a call. One that arrived in one piece stays a slice of it; another is put together in a buffer of its
-/// own, which is copied once.
+/// The messages of a call. One that arrived in one piece stays a slice of it; another is put together in a buffer of
+/// its own, which is copied once.
 #[derive(Default)]
 pub struct Messages {
     /// What came last.

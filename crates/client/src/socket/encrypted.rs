@@ -1,8 +1,9 @@
 //! An encrypted stream that does not lose a server's last word.
 //!
-//! A server that refuses a client's certificate says so when the client has begun to write, and closes the connection. The
-//! client's next write fails, while the reason lies there unread; and of a write that failed HTTP/2 tells its calls nothing.
-//! So a write that fails counts as done, and whoever reads next is told the reason, or of the write if there is none.
+//! A server that refuses a client's certificate says so when the client has begun to write, and closes the connection.
+//! The client's next write fails, while the reason lies there unread; and of a write that failed HTTP/2 tells its calls
+//! nothing. So a write that fails counts as done, and whoever reads next is told the reason, or of the write if there
+//! is none.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -25,7 +25,8 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// The same for the thread that waits for it. What is encrypted stays as it is: a turn of it may take several reads.
+    /// The same for the thread that waits for it. What is encrypted stays as it is: a turn of it may take several
+    /// reads.
     ///
     /// # Errors
     /// What the system says.

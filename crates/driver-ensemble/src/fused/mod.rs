@@ -1,10 +1,10 @@
 //! Batches that go through all steps of an ensemble at once.
 //!
-//! Step by step, each request waits in each model's queue, and each model gathers and splits its batches. Where models take a
-//! few microseconds, that costs more than they do. So where nothing forbids it, requests wait in a queue of the ensemble's
-//! own; whoever takes a batch from there claims an instance of each model, gathers once, runs the steps one right after the
-//! other on the whole batch, and splits once. What waits in front of a model goes first: where an instance is not free, the
-//! requests go step by step.
+//! Step by step, each request waits in each model's queue, and each model gathers and splits its batches. Where models
+//! take a few microseconds, that costs more than they do. So where nothing forbids it, requests wait in a queue of the
+//! ensemble's own; whoever takes a batch from there claims an instance of each model, gathers once, runs the steps one
+//! right after the other on the whole batch, and splits once. What waits in front of a model goes first: where an
+//! instance is not free, the requests go step by step.
 //!
 //! - `plan`: whether the models allow it, and how it goes.
 //! - `claims`: the instances.
@@ -35,8 +35,8 @@ use smallvec::SmallVec;
 
 use super::{Ensemble, run};
 
-/// Turns of a network thread that requests wait for models to be free, for each step: one to run what waits there, and one
-/// for what came to it meanwhile.
+/// Turns of a network thread that requests wait for models to be free, for each step: one to run what waits there, and
+/// one for what came to it meanwhile.
 const TRIES_PER_STEP: usize = 2;
 
 /// Whether an ensemble's requests go through all steps at once.
@@ -104,9 +104,10 @@ impl Fusing {
         judged
     }
 
-    /// Whether requests that find an instance busy wait a moment. Else one that goes step by step would have all behind it do
-    /// so too for as long as requests come: what is a step before them always keeps some instance. A network thread comes
-    /// back once it has driven everything else, by when these are a step further; there is no use in it elsewhere.
+    /// Whether requests that find an instance busy wait a moment. Else one that goes step by step would have all behind
+    /// it do so too for as long as requests come: what is a step before them always keeps some instance. A network
+    /// thread comes back once it has driven everything else, by when these are a step further; there is no use in it
+    /// elsewhere.
     fn tries_again(&self, steps: usize) -> bool {
         let again =
             completion::is_network_thread() && self.tries.fetch_add(1, Ordering::Relaxed) < TRIES_PER_STEP * steps;

@@ -42,8 +42,8 @@ impl Gather {
     ///
     /// # Errors
     ///
-    /// `Internal` where the requests of a batch carry different inputs, or inputs of different datatypes or of different
-    /// shapes after axis 0: whoever forms batches must keep such requests apart.
+    /// `Internal` where the requests of a batch carry different inputs, or inputs of different datatypes or of
+    /// different shapes after axis 0: whoever forms batches must keep such requests apart.
     pub fn gather<'a, R>(&'a mut self, requests: R) -> Result<Views<'a>, EngineError>
     where
         R: IntoIterator<Item: IntoIterator<Item = Member<'a>>>,
@@ -56,8 +56,8 @@ impl Gather {
         }
     }
 
-    /// As [`gather`](Self::gather), for a model whose requests may differ in shape: ragged inputs become one long row, and
-    /// what is made of the batch stands behind what requests give.
+    /// As [`gather`](Self::gather), for a model whose requests may differ in shape: ragged inputs become one long row,
+    /// and what is made of the batch stands behind what requests give.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Batches of requests whose shapes differ: what is put behind one another, and what the batch tells the model of it.
 //!
-//! Source: Triton's ragged batching. A ragged input becomes one long row of all elements; tensors that are made of the batch
-//! say where each request begins, or how large it is; an output may be cut up the way an input was put together.
+//! Source: Triton's ragged batching. A ragged input becomes one long row of all elements; tensors that are made of the
+//! batch say where each request begins, or how large it is; an output may be cut up the way an input was put together.
 
 use alipes_protocol::{Datatype, Shape, shape};
 

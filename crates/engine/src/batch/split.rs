@@ -46,8 +46,8 @@ impl<'a> Split<'a> {
         Ok(Split { outputs, cuts, rows, consumed: 0, requests: 0 })
     }
 
-    /// As [`new`](Self::new), where some outputs are one long row that is cut up like an input was put together. `shapes`
-    /// tells for such an output the shape that each request gets, in their order; `None` for any other output.
+    /// As [`new`](Self::new), where some outputs are one long row that is cut up like an input was put together.
+    /// `shapes` tells for such an output the shape that each request gets, in their order; `None` for any other output.
     ///
     /// # Errors
     ///

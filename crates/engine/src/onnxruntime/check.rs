@@ -18,8 +18,8 @@ pub struct DeclaredPort<'a> {
     pub dims: &'a [i64],
     /// A request may leave it out (inputs only).
     pub optional: bool,
-    /// Requests of different shapes are put behind one another in one dimension. An output that is cut up by requests may
-    /// have any shape.
+    /// Requests of different shapes are put behind one another in one dimension. An output that is cut up by requests
+    /// may have any shape.
     pub ragged: bool,
 }
 

@@ -40,8 +40,8 @@ impl OnnxModel {
     ///
     /// # Errors
     ///
-    /// `Internal` with the library's text where it refuses the model, `InvalidArgument` where the model does not fit its
-    /// declaration.
+    /// `Internal` with the library's text where it refuses the model, `InvalidArgument` where the model does not fit
+    /// its declaration.
     pub fn session(&self, declared: &Declared<'_>) -> Result<OnnxSession, EngineError> {
         let session = self.options.build(self.library, &self.path)?;
         let signature = signature::read(&session)?;

@@ -116,8 +116,8 @@ impl Value {
         ortsys![unsafe GetTensorTypeAndShape(self.0.as_ptr(), &mut info)?];
         let info = Info(info);
         let mut element_type = MaybeUninit::<i32>::zeroed();
-        // SAFETY: the info is valid. The library's enumeration is an `i32`; it is read as one, since a newer library may
-        // give a number that ours does not name.
+        // SAFETY: the info is valid. The library's enumeration is an `i32`; it is read as one, since a newer library
+        // may give a number that ours does not name.
         ortsys![unsafe GetTensorElementType(info.0, element_type.as_mut_ptr().cast())?];
         // SAFETY: zeroed at first, written by the library since.
         let element_type = unsafe { element_type.assume_init() };

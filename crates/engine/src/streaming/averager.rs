@@ -145,8 +145,9 @@ impl Averager {
 
 /// A floating-point number as it stands in tensors: little-endian, aligned to nothing.
 ///
-/// Bytes are met many numbers at a time, in loops that the compiler makes vector instructions of. One by one, as they were met
-/// before, they took a seventh of what a stream between snapshotter and averager took in all (2 x 512 samples; 11/2026).
+/// Bytes are met many numbers at a time, in loops that the compiler makes vector instructions of. One by one, as they
+/// were met before, they took a seventh of what a stream between snapshotter and averager took in all (2 x 512 samples;
+/// 11/2026).
 trait Float: Copy {
     const SIZE: usize;
     const ZERO: Self;

@@ -113,8 +113,8 @@ impl Snapshotter {
             copies::note(next.len());
         }
         let made = Bytes::from(made);
-        // The last windows are what the next ones begin with. Of a batch of one they are all that was made, in the order
-        // of the channels: they are kept as they are and nothing is copied for the state.
+        // The last windows are what the next ones begin with. Of a batch of one they are all that was made, in the
+        // order of the channels: they are kept as they are and nothing is copied for the state.
         *stored = Stored::Window(if batch > 1 { next.into() } else { made.clone() });
         let mut begin = 0;
         for (index, output) in self.outputs.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Libraries that cannot be used: each an error that says what to install. None of them is ever opened for good, so that
-//! they can be tested in one process.
+//! Libraries that cannot be used: each an error that says what to install. None of them is ever opened for good, so
+//! that they can be tested in one process.
 
 use std::path::{Path, PathBuf};
 

@@ -38,8 +38,8 @@ enum InputElements {
 /// Elements of so many bytes are sent from where they lie; fewer are quicker copied.
 const LENT_BYTES: usize = 64 * 1024;
 
-/// All inputs: tuples of name, datatype, shape and elements; behind them, where the elements are `None`, parameters that
-/// tell their place.
+/// All inputs: tuples of name, datatype, shape and elements; behind them, where the elements are `None`, parameters
+/// that tell their place.
 pub fn read(described: &Bound<'_, PySequence>) -> PyResult<Vec<Input>> {
     described.try_iter()?.map(|one| Input::of(&one?)).collect()
 }
@@ -144,7 +144,8 @@ impl Buffer {
     fn of(object: &Bound<'_, PyAny>) -> PyResult<Buffer> {
         const CONTIGUOUS: c_int = ffi::PyBUF_SIMPLE;
         let mut buffer = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
-        // SAFETY: the interpreter is held; the buffer is filled in where the call succeeds, and stays where it is, boxed.
+        // SAFETY: the interpreter is held; the buffer is filled in where the call succeeds, and stays where it is,
+        // boxed.
         let failed = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), CONTIGUOUS) } != 0;
         if failed {
             return Err(PyErr::fetch(object.py()));

@@ -13,12 +13,12 @@ use super::errors::exception;
 use crate::worker::arrays::{self, Memory};
 use crate::worker::strings;
 
-/// Outputs with fewer bytes are copied: that is quicker than an object for their memory, and lets go of all that arrived
-/// together with them.
+/// Outputs with fewer bytes are copied: that is quicker than an object for their memory, and lets go of all that
+/// arrived together with them.
 const VIEWED_BYTES: usize = 16 * 1024;
 
-/// A response to a call: outputs by name, the version that answered, the request's id, and parameters. An output that lies
-/// in shared memory is its datatype and its shape.
+/// A response to a call: outputs by name, the version that answered, the request's id, and parameters. An output that
+/// lies in shared memory is its datatype and its shape.
 pub fn reply<'py>(py: Python<'py>, reply: &Reply) -> PyResult<Bound<'py, PyTuple>> {
     let outputs = PyDict::new(py);
     for (index, output) in reply.outputs.iter().enumerate() {

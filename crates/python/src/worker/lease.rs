@@ -29,8 +29,8 @@ impl Loan {
         Arc::new(Loan { link, number: ticket, unhurried: false, state: AtomicU8::new(0) })
     }
 
-    /// Memory of an answer to a call; it comes back when the last view is gone. `unhurried`: it is little, and nobody waits
-    /// for it.
+    /// Memory of an answer to a call; it comes back when the last view is gone. `unhurried`: it is little, and nobody
+    /// waits for it.
     pub fn of_mail(link: &'static Link, number: u64, unhurried: bool) -> Arc<Loan> {
         Arc::new(Loan { link, number, unhurried, state: AtomicU8::new(SETTLED | ENDED | VIEWED) })
     }

@@ -1,7 +1,8 @@
 //! What a Python worker process uses: Triton's classes over shared memory, and the link to the server.
 //!
-//! [`worker_link::WorkerLink`] claims requests and answers them; [`reply::Reply`] is what a request is owed, held by its
-//! object and its response senders; [`lease::Loan`] is the memory of its inputs, held by every tensor and array over it.
+//! [`worker_link::WorkerLink`] claims requests and answers them; [`reply::Reply`] is what a request is owed, held by
+//! its object and its response senders; [`lease::Loan`] is the memory of its inputs, held by every tensor and array
+//! over it.
 
 mod answers;
 pub mod arrays;

@@ -29,7 +29,8 @@ impl InferenceResponseSender {
 
 #[pymethods]
 impl InferenceResponseSender {
-    /// Sends a response, the end, or both at once. Waits, without the interpreter, while too much lies before the caller.
+    /// Sends a response, the end, or both at once. Waits, without the interpreter, while too much lies before the
+    /// caller.
     #[pyo3(signature = (response = None, flags = 0))]
     fn send(&self, py: Python<'_>, response: Option<&Bound<'_, PyAny>>, flags: u32) -> PyResult<()> {
         let response = match response {

@@ -80,7 +80,8 @@ impl Tensor {
                 "Tensor dtype is BF16 and cannot be converted to NumPy. Use to_dlpack() and from_dlpack() instead.",
             )),
             Datatype::Bytes => {
-                // SAFETY: the owner keeps the memory; other processes of the server write only before they hand it over.
+                // SAFETY: the owner keeps the memory; other processes of the server write only before they hand it
+                // over.
                 let bytes = unsafe { std::slice::from_raw_parts(memory.data.as_ptr(), memory.bytes) };
                 strings::array(py, &memory.shape, bytes)
             }

@@ -364,7 +364,8 @@ impl RequestCheck<'_> {
     }
 }
 
-/// Requests of a batch must agree in every input that has a wildcard, unless it may be ragged, and carry the same optional inputs.
+/// Requests of a batch must agree in every input that has a wildcard, unless it may be ragged, and carry the same
+/// optional inputs.
 fn batching_key(model: &ModelSpec, inputs: &[CheckedInput]) -> u64 {
     let varies = |port: &Port| !port.allow_ragged_batch && port.dims.iter().any(|&size| size < 0);
     if !model.inputs.iter().any(|port| port.optional || varies(port)) {

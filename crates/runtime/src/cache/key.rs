@@ -16,8 +16,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of a request to the version that was loaded under this number. Nobody outside knows the seed, so nobody can
-    /// look for requests that share a key.
+    /// The key of a request to the version that was loaded under this number. Nobody outside knows the seed, so nobody
+    /// can look for requests that share a key.
     pub fn new(seed: u64, load: u64, checked: &Checked) -> Key {
         let mut hasher = Hasher(Xxh3::with_seed(seed));
         hasher.number(load);

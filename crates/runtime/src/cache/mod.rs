@@ -7,9 +7,9 @@
 //! - `keep`: puts a response into the store, and gives it to the followers.
 //! - here: looks a request up in the store.
 //!
-//! What is kept is a copy, of the request as of the answer: their bytes lie in buffers that others share, in memory that
-//! clients may write to, or in that of a worker. A model executes the very copy that its answer is kept under, so that
-//! nobody who changes shared memory meanwhile can have a wrong answer kept for others.
+//! What is kept is a copy, of the request as of the answer: their bytes lie in buffers that others share, in memory
+//! that clients may write to, or in that of a worker. A model executes the very copy that its answer is kept under, so
+//! that nobody who changes shared memory meanwhile can have a wrong answer kept for others.
 
 mod body_key;
 mod coalescing;
@@ -58,8 +58,8 @@ impl Cached {
         self.coalescing.as_ref().map_or(0, |coalescing| coalescing.waiting())
     }
 
-    /// Answers a request whose answer is known, or has it wait for one like it that is computed now. Any other comes back,
-    /// its answer to be kept.
+    /// Answers a request whose answer is known, or has it wait for one like it that is computed now. Any other comes
+    /// back, its answer to be kept.
     pub fn answer(&self, model: &Arc<ModelVersion>, pending: Pending) -> Option<Pending> {
         let began = alipes_clock::now();
         let key = self.cache.key(self.load, &pending.checked);
@@ -149,8 +149,8 @@ impl Drop for Cached {
     }
 }
 
-/// Records a request that is answered without the model, and returns its responder. It records first, so that statistics
-/// that a client reads after its response include the request.
+/// Records a request that is answered without the model, and returns its responder. It records first, so that
+/// statistics that a client reads after its response include the request.
 fn record_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Instant) -> Responder {
     let Pending { responder, arrived, trace, .. } = pending;
     let now = alipes_clock::now();

@@ -67,7 +67,8 @@ impl Contents {
 }
 
 impl ResponseCache {
-    /// An empty one that holds so many bytes at most. What is copied for a request counts in the budget until its answer.
+    /// An empty one that holds so many bytes at most. What is copied for a request counts in the budget until its
+    /// answer.
     pub fn new(limit_bytes: usize, budget: &Arc<Budget>) -> ResponseCache {
         let entries = Entries { by_key: LruCache::unbounded(), bytes: 0, evictions: 0 };
         // Whatever the standard library finds random.
@@ -120,8 +121,8 @@ impl ResponseCache {
         self.seen.again(body_key)
     }
 
-    /// What is kept under a key. Whether it answers the same is for the caller to compare, without the lock: a picture takes
-    /// as long as a hundred look-ups.
+    /// What is kept under a key. Whether it answers the same is for the caller to compare, without the lock: a picture
+    /// takes as long as a hundred look-ups.
     fn get(&self, key: &Key) -> Option<Arc<Entry>> {
         self.entries.lock().by_key.get(key).map(Arc::clone)
     }

@@ -1,7 +1,8 @@
 //! One clock for the queues of all versions: it goes off where the passing of time alone changes something.
 //!
-//! A version has at most one alarm, and only where its queue policy has a time-out or callers have left a long queue, so that
-//! what has waited too long, or in vain, leaves in time although every instance is busy. One thread waits for all of them; without any it ends.
+//! A version has at most one alarm, and only where its queue policy has a time-out or callers have left a long queue,
+//! so that what has waited too long, or in vain, leaves in time although every instance is busy. One thread waits for
+//! all of them; without any it ends.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Weak};

@@ -1,8 +1,8 @@
 //! The run-to-completion queue of a network thread: runs of quick models, driven on the thread itself.
 //!
-//! The queue's task stands behind the connections that are readable in this iteration of the event loop, so the requests
-//! that arrived in it form one batch without any thread being woken. The same task hands out the answers of the thread's
-//! completion queue. Only the thread itself adds runs, so they need no lock.
+//! The queue's task stands behind the connections that are readable in this iteration of the event loop, so the
+//! requests that arrived in it form one batch without any thread being woken. The same task hands out the answers of
+//! the thread's completion queue. Only the thread itself adds runs, so they need no lock.
 
 use std::cell::RefCell;
 use std::sync::Arc;

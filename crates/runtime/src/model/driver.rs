@@ -1,8 +1,8 @@
 //! What executes a model version's requests, behind one object-safe trait.
 //!
-//! The model version owns the queue, the limits and the statistics; its driver owns instances, worker processes, the steps
-//! of an ensemble or the states of sequences. A request costs one or two virtual calls, a batch a few more; nothing is
-//! dispatched per row or per tensor.
+//! The model version owns the queue, the limits and the statistics; its driver owns instances, worker processes, the
+//! steps of an ensemble or the states of sequences. A request costs one or two virtual calls, a batch a few more;
+//! nothing is dispatched per row or per tensor.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -300,14 +300,14 @@ impl ModelVersion {
         }
     }
 
-    /// The cache, where an answer that it has can be given at once: whoever asks does not wait for those who came before, and
-    /// the model has not failed.
+    /// The cache, where an answer that it has can be given at once: whoever asks does not wait for those who came
+    /// before, and the model has not failed.
     pub fn ready_answers(&self) -> Option<&Cached> {
         self.cache().filter(|_| self.order.is_none() && !self.failing.load(Ordering::Acquire))
     }
 
-    /// The cache, where an answer depends on its request alone: what an ensemble answers depends on the state of its models,
-    /// which may come and go. A model that keeps a state itself has no cache.
+    /// The cache, where an answer depends on its request alone: what an ensemble answers depends on the state of its
+    /// models, which may come and go. A model that keeps a state itself has no cache.
     fn cache(&self) -> Option<&Cached> {
         self.cache.as_ref().filter(|_| self.driver.is_cacheable())
     }

@@ -10,8 +10,8 @@ use alipes_spec::ExecutionThreads;
 /// would begin to notice.
 const QUICK: Duration = Duration::from_micros(300);
 
-/// A longer execution than the estimate raises it by this much, in 1/64; a shorter one lowers it by `STEP_DOWN`. Nine to
-/// one makes the estimate settle where one execution in ten is longer. A mean would not do: times are those of the
+/// A longer execution than the estimate raises it by this much, in 1/64; a shorter one lowers it by `STEP_DOWN`. Nine
+/// to one makes the estimate settle where one execution in ten is longer. A mean would not do: times are those of the
 /// clock, and on a busy machine a single execution that the system interrupts lasts as long as hundreds of others.
 const STEP_UP: u64 = 9;
 const STEP_DOWN: u64 = 1;

@@ -38,8 +38,8 @@ pub fn keeps_order(scheduling: &Scheduling) -> bool {
     matches!(scheduling, Scheduling::Dynamic(dynamic) if dynamic.preserve_ordering)
 }
 
-/// Whether a request may wait elsewhere than in the queue: nothing counts how many wait or for how long, and no answer waits
-/// for those before it.
+/// Whether a request may wait elsewhere than in the queue: nothing counts how many wait or for how long, and no answer
+/// waits for those before it.
 pub fn waits_freely(scheduling: &Scheduling) -> bool {
     match scheduling {
         Scheduling::Direct {} => true,

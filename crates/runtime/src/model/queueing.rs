@@ -94,8 +94,8 @@ impl ModelVersion {
         self.queue.lock()
     }
 
-    /// Changes the queue under its mutex, and sees to what it leaves behind once the mutex is released: requests that will
-    /// not be executed are answered, and the alarm is set. The effect is the caller's.
+    /// Changes the queue under its mutex, and sees to what it leaves behind once the mutex is released: requests that
+    /// will not be executed are answered, and the alarm is set. The effect is the caller's.
     pub fn with_queue<T>(self: &Arc<Self>, change: impl FnOnce(&mut PendingQueue, Instant) -> T) -> T {
         let mut queue = self.queue.lock();
         let now = alipes_clock::now();

@@ -14,8 +14,8 @@ use crate::sequences::{Sequences, Visit};
 /// No request has it: visits share batches with visits alone.
 const KEY: u64 = u64::MAX;
 
-/// Longest wait for a slot, in microseconds. One whose sequence has just been answered for the last time is free a moment
-/// later; for one that others hold, whoever puts a state had better ask elsewhere.
+/// Longest wait for a slot, in microseconds. One whose sequence has just been answered for the last time is free a
+/// moment later; for one that others hold, whoever puts a state had better ask elsewhere.
 const SLOT_WAIT_US: u64 = 5_000_000;
 
 impl Pending {
@@ -37,8 +37,8 @@ impl ModelVersion {
         self.driver.local_instances().map(|_| sequences)
     }
 
-    /// Has a visit take its turn in a live sequence, behind the requests that came before; a state that is put begins the
-    /// sequence, where it is not live. Gives what was taken.
+    /// Has a visit take its turn in a live sequence, behind the requests that came before; a state that is put begins
+    /// the sequence, where it is not live. Gives what was taken.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! What an instance executes before it serves: samples that the configuration describes.
 //!
-//! The first executions of a model are often its slowest: memory is set up, kernels are chosen, files are read. A sample
-//! takes that time before the first caller comes. It is executed like any batch and counted like one.
+//! The first executions of a model are often its slowest: memory is set up, kernels are chosen, files are read. A
+//! sample takes that time before the first caller comes. It is executed like any batch and counted like one.
 
 #![allow(clippy::disallowed_methods, reason = "files of samples are read while a model loads")]
 
@@ -99,8 +99,8 @@ fn tensor(spec: &ModelSpec, input: &SampleInput) -> Result<Tensor, InferError> {
     Ok(Tensor { name: input.name.as_str().into(), datatype: input.datatype, shape, data: data.into() })
 }
 
-/// Numbers that look like data and are the same at each load: from 1 to 2 where they have a fraction, from 0 to 127 where
-/// they have none, so that few models take offence at an index or at what is no number.
+/// Numbers that look like data and are the same at each load: from 1 to 2 where they have a fraction, from 0 to 127
+/// where they have none, so that few models take offence at an index or at what is no number.
 fn random(datatype: Datatype, bytes: usize) -> Vec<u8> {
     let Some(size) = datatype.size() else { return vec![0; bytes] };
     let mut state = 0_u64;

@@ -1,5 +1,5 @@
-//! What a model gets with a request of a sequence besides its tensors: control inputs, and the state that the server keeps
-//! for the sequence.
+//! What a model gets with a request of a sequence besides its tensors: control inputs, and the state that the server
+//! keeps for the sequence.
 //!
 //! - `controls`: inputs that say that a sequence begins, ends, is there, and which it is.
 //! - `states`: tensors that the model gave with one request and gets back with the next.
@@ -61,8 +61,8 @@ impl Sequences {
         })
     }
 
-    /// Puts a filler into each row of a batch, up to the last that has a request, whose sequence has none now: a copy of
-    /// the first request with nothing in it.
+    /// Puts a filler into each row of a batch, up to the last that has a request, whose sequence has none now: a copy
+    /// of the first request with nothing in it.
     pub fn fill_rows(&self, model: &ModelSpec, batch: &mut Vec<Pending>) {
         let rows = batch.last().map_or(0, |last| slot(last.slot_id()) + 1);
         if !self.has_rows || rows == batch.len() {
@@ -196,8 +196,8 @@ pub fn policy(model: &ModelSpec, spec: &SequenceSpec) -> SequencePolicy {
             }
         }
     };
-    // As in Triton, the backlog matters only where something is held at all, and with `oldest` it does not: there the line
-    // of those that are next is held.
+    // As in Triton, the backlog matters only where something is held at all, and with `oldest` it does not: there the
+    // line of those that are next is held.
     let hold = match &spec.strategy {
         StrategySpec::Direct { .. } if spec.held_until > 0 => {
             StartThreshold { in_slots: spec.held_until, backlog: spec.held_until_backlog }

@@ -1,5 +1,5 @@
-//! The batch of a model that runs in this process: the requests with what their sequences add, and rows without a request
-//! where a sequence with a row of its own has none now.
+//! The batch of a model that runs in this process: the requests with what their sequences add, and rows without a
+//! request where a sequence with a row of its own has none now.
 
 use alipes_engine::batch::{Member, Split};
 use alipes_engine::{EngineError, OutputTensor};
@@ -89,8 +89,8 @@ impl Rows {
         })
     }
 
-    /// Why the rows of the batch could not be joined, where that is because of what is kept: sequences whose states have
-    /// grown apart.
+    /// Why the rows of the batch could not be joined, where that is because of what is kept: sequences whose states
+    /// have grown apart.
     pub fn differing_states(&self, sequences: &Sequences, batch: &[Pending]) -> Option<EngineError> {
         sequences.states.list.iter().enumerate().find_map(|(state, port)| {
             let tensors = batch.iter().map(|pending| self.states.get(&sequences.states, slot(pending.slot_id()), state));

@@ -1,8 +1,8 @@
 //! Requests between network threads, the queue, instances and a drain, in every interleaving of the threads.
 //!
-//! A model checker chooses the order, many times over. What it plays is the server's own: the queue, how instances are driven
-//! (`drive_loop`), where they sleep (`park`), and how threads of the pool find runs (`exchange`). Only the lines that join these
-//! are written again here, since the server's also execute models.
+//! A model checker chooses the order, many times over. What it plays is the server's own: the queue, how instances are
+//! driven (`drive_loop`), where they sleep (`park`), and how threads of the pool find runs (`exchange`). Only the lines
+//! that join these are written again here, since the server's also execute models.
 
 #[path = "../../src/executor/drive_loop.rs"]
 mod drive_loop;

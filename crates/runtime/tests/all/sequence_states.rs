@@ -1,4 +1,5 @@
-//! The states of a sequence as bytes, which anybody may send: they are read or refused, and never take more than they are.
+//! The states of a sequence as bytes, which anybody may send: they are read or refused, and never take more than they
+//! are.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

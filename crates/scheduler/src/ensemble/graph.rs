@@ -131,8 +131,8 @@ impl Graph {
         (inputs, outputs)
     }
 
-    /// The steps that a request for all outputs needs, each behind those whose tensors it takes. Only of a graph that is not
-    /// [decoupled](Self::is_decoupled), whose steps may be called any number of times.
+    /// The steps that a request for all outputs needs, each behind those whose tensors it takes. Only of a graph that
+    /// is not [decoupled](Self::is_decoupled), whose steps may be called any number of times.
     pub fn order(&self) -> impl Iterator<Item = usize> + '_ {
         self.scopes[0].steps.iter().copied().filter(|&step| self.whole.called[step])
     }

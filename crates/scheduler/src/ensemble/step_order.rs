@@ -1,7 +1,8 @@
 //! The order of a sequence's requests at steps that keep a state.
 //!
-//! Requests of one sequence overtake each other where an earlier step answers out of order. A step that keeps a state must
-//! see them in order of arrival. So a request calls such a step only after all earlier ones have called it or never will.
+//! Requests of one sequence overtake each other where an earlier step answers out of order. A step that keeps a state
+//! must see them in order of arrival. So a request calls such a step only after all earlier ones have called it or
+//! never will.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -50,7 +51,8 @@ impl<K: Clone + Eq + Hash, W> StepOrder<K, W> {
         StepOrder { sequences: Slab::new(), by_key: HashMap::new(), steps }
     }
 
-    /// Appends a request to its sequence. The caller must [leave](Self::leave) with the ticket, however the request ends.
+    /// Appends a request to its sequence. The caller must [leave](Self::leave) with the ticket, however the request
+    /// ends.
     pub fn join(&mut self, key: K) -> Ticket {
         let StepOrder { sequences, by_key, steps } = self;
         let new = || {

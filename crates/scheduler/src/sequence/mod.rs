@@ -1,8 +1,8 @@
 //! Sequences: requests that share state, and therefore an instance, a slot and an order.
 //!
-//! A sequence begins with a request that says so, keeps a *slot* of one instance until it ends, falls silent for too long
-//! or is given up, and has one request at a time executed. What begins while no slot is free waits in the *backlog*,
-//! whole, until one is.
+//! A sequence begins with a request that says so, keeps a *slot* of one instance until it ends, falls silent for too
+//! long or is given up, and has one request at a time executed. What begins while no slot is free waits in the
+//! *backlog*, whole, until one is.
 //!
 //! - [`SequencePolicy`] is how a model wants it.
 //! - [`SequenceQueue`] joins slots, backlog and instances for one version of a model, in the place of a

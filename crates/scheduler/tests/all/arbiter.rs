@@ -159,8 +159,8 @@ fn one_that_goes_while_it_waits_is_never_let_in() {
 }
 
 proptest! {
-    /// Whatever is asked for and given back: no more is in use than there is, nobody is let in who did not ask, and in the
-    /// end everybody who asked was let in.
+    /// Whatever is asked for and given back: no more is in use than there is, nobody is let in who did not ask, and in
+    /// the end everybody who asked was let in.
     #[test]
     fn nothing_is_granted_twice_and_nobody_is_forgotten(
         demands in prop::collection::vec(prop::collection::btree_map(0_usize..3, 1_u32..4, 0..3), 1..8),

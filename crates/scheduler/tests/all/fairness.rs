@@ -1,7 +1,7 @@
 //! Models that share one thread: whatever waits for one of them, each of the others has a batch in between.
 //!
-//! The thread is driven as a network thread of the server is: it takes one batch of an instance, gives the instance back,
-//! and puts whatever was started behind those that wait for the thread already.
+//! The thread is driven as a network thread of the server is: it takes one batch of an instance, gives the instance
+//! back, and puts whatever was started behind those that wait for the thread already.
 
 use std::collections::VecDeque;
 

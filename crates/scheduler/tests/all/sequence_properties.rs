@@ -1,7 +1,7 @@
 //! Random sequences, cancellations, time-outs, crashes and changes of instances against a slow model.
 //!
-//! The hall watches the promises at each step: nothing comes out twice, a sequence keeps its order and its slot, has one
-//! request running at a time and shares its slot with nobody.
+//! The hall watches the promises at each step: nothing comes out twice, a sequence keeps its order and its slot, has
+//! one request running at a time and shares its slot with nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

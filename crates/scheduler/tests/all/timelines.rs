@@ -15,8 +15,8 @@ const COMPUTE: Duration = Duration::from_millis(60);
 /// One character of a drawing.
 const STEP: Duration = Duration::from_millis(5);
 
-/// Requests by name: when they come, and their rows. Source: the example of Triton's tutorial on concurrent execution, where
-/// A and C come at 0, B a third of a turn later, D and E two thirds of a turn later.
+/// Requests by name: when they come, and their rows. Source: the example of Triton's tutorial on concurrent execution,
+/// where A and C come at 0, B a third of a turn later, D and E two thirds of a turn later.
 const FIVE: [(char, u64, u32); 5] = [('A', 0, 4), ('C', 0, 2), ('B', 20, 2), ('D', 40, 6), ('E', 40, 2)];
 
 /// Lets the requests come as they do, and tells what ran and when all was done.

@@ -1,5 +1,5 @@
-//! Random ensembles, requests, answers, failures and farewells: every request ends once, with what belongs to it, and nothing
-//! of it is left.
+//! Random ensembles, requests, answers, failures and farewells: every request ends once, with what belongs to it, and
+//! nothing of it is left.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -81,8 +81,8 @@ fn source(step: usize, choice: usize) -> String {
 }
 
 impl Stage {
-    /// Steps that take what earlier ones make; the last one gives the output. Where the first is decoupled, the others come
-    /// one after the other behind it, since tensors from before it may not be joined to those behind it.
+    /// Steps that take what earlier ones make; the last one gives the output. Where the first is decoupled, the others
+    /// come one after the other behind it, since tensors from before it may not be joined to those behind it.
     fn new(choices: &[usize], decoupled: bool, most: usize) -> Stage {
         let name = |step: usize| if step + 1 == choices.len() { "R".to_owned() } else { format!("t{step}") };
         let steps: Vec<_> = choices

@@ -168,7 +168,8 @@ fn a_request_withdrawn_while_it_waits_never_reaches_the_model() {
 fn requests_of_one_turn_of_a_network_thread_form_one_batch() {
     let engine = Echo::default();
     let model = model(&engine, DYNAMIC, 1);
-    // Only a model whose executions are known to be short runs on a network thread; one that is held up changes nothing.
+    // Only a model whose executions are known to be short runs on a network thread; one that is held up changes
+    // nothing.
     model.pace.note(Duration::from_micros(1));
     wait(submit(&model, 1)).unwrap();
     settle(&model);

@@ -126,8 +126,8 @@ fn adder(name: &str, inputs: &[&str], makes: Makes, most: u32, instances: usize)
     Arc::new(model)
 }
 
-/// Models that take the ensemble's input, or what a model before them makes, and each other's; the last gives the output. The
-/// second has two inputs.
+/// Models that take the ensemble's input, or what a model before them makes, and each other's; the last gives the
+/// output. The second has two inputs.
 struct Stage {
     service: Arc<Service>,
     models: Vec<Arc<ModelVersion>>,

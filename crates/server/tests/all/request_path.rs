@@ -1,7 +1,8 @@
 //! The files that a small JSON inference crosses: those of our frames on the stack whenever it reads or writes the
 //! connection, allocates or frees memory, asks for the time, or runs the model.
 //!
-//! The connection and the model have served requests before, and the model runs on the network thread, as quick ones do.
+//! The connection and the model have served requests before, and the model runs on the network thread, as quick ones
+//! do.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;

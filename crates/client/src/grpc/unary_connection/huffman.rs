@@ -1,7 +1,8 @@
-//! Strings in the code that HTTP/2 shortens headers with. Only what servers send is read; what is sent is written plainly.
+//! Strings in the code that HTTP/2 shortens headers with. Only what servers send is read; what is sent is written
+//! plainly.
 
-/// Bits of each byte's code. Source: RFC 7541, appendix B; codes of one length follow each other in the order of the bytes,
-/// which is all that has to be known to tell them.
+/// Bits of each byte's code. Source: RFC 7541, appendix B; codes of one length follow each other in the order of the
+/// bytes, which is all that has to be known to tell them.
 #[rustfmt::skip]
 const LENGTHS: [u8; 256] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
@@ -16,7 +17,8 @@ const LENGTHS: [u8; 256] = [
 
 const LONGEST: usize = 30;
 
-/// The bytes in the order of their codes, and for each length its first code, where its bytes begin, and how many there are.
+/// The bytes in the order of their codes, and for each length its first code, where its bytes begin, and how many there
+/// are.
 struct Codes {
     bytes: [u8; 256],
     first: [u32; LONGEST + 1],

@@ -76,8 +76,8 @@ pub(super) fn real<R: Real>(window: &Window, negative: bool) -> Option<(R, usize
 
 /// A number with one digit in front of the point and up to 23 behind it: all offsets are constant.
 ///
-/// Whether a word of eight digits is full decides a branch, so that the next word is loaded, and the number behind looked
-/// for, before the digits of this one are counted.
+/// Whether a word of eight digits is full decides a branch, so that the next word is loaded, and the number behind
+/// looked for, before the digits of this one are counted.
 #[inline(always)]
 fn one_digit<R: Real>(window: &Window) -> Option<(R, usize)> {
     let integer = window[0].wrapping_sub(b'0');
@@ -157,9 +157,9 @@ impl Real for f64 {
 
 /// FP32 is what the nearest double rounds to.
 ///
-/// A double that is off by a few units rounds to the same FP32, unless it lies so near to the middle between two FP32 that
-/// it may be on the wrong side. What is read here is zero or lies between 1e-23 and 1e7, so the bits that FP32 does not
-/// have are the lowest 29 of the double's.
+/// A double that is off by a few units rounds to the same FP32, unless it lies so near to the middle between two FP32
+/// that it may be on the wrong side. What is read here is zero or lies between 1e-23 and 1e7, so the bits that FP32
+/// does not have are the lowest 29 of the double's.
 impl Real for f32 {
     #[inline(always)]
     fn exact(mantissa: u64, places: usize) -> f32 {
@@ -174,7 +174,8 @@ impl Real for f32 {
 
     #[inline(always)]
     fn cut(mantissa: u64, _: &[u8]) -> Option<f32> {
-        // What was cut off changes a mantissa of 2^40 or more by less than 2^-40 of it, which is 2^13 units of a double.
+        // What was cut off changes a mantissa of 2^40 or more by less than 2^-40 of it, which is 2^13 units of a
+        // double.
         if mantissa < 1 << 40 {
             return None;
         }

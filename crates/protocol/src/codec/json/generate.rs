@@ -1,4 +1,5 @@
-//! Requests to `generate`: a flat object whose keys are inputs, or else parameters. Source: Triton's generate extension.
+//! Requests to `generate`: a flat object whose keys are inputs, or else parameters. Source: Triton's generate
+//! extension.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -43,8 +43,9 @@ struct DecodeContext<'a> {
 
 /// The request that a body carries: all of it is JSON, or `header_length` bytes of JSON are followed by tensors.
 ///
-/// Tensors behind the JSON stay slices of `body`; those in shared memory come from `regions`. What can only be judged against the model is left to the one who
-/// knows it. A raw body, whose header length is 0, is no JSON and not for this function.
+/// Tensors behind the JSON stay slices of `body`; those in shared memory come from `regions`. What can only be judged
+/// against the model is left to the one who knows it. A raw body, whose header length is 0, is no JSON and not for this
+/// function.
 ///
 /// `max_input_bytes` bounds the JSON text and each tensor that is read from it.
 ///

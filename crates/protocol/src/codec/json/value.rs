@@ -268,7 +268,8 @@ impl<'a> Leaves<'a> {
     ///
     /// `list` is no list.
     pub(super) fn of(list: Value<'a>) -> Result<Leaves<'a>, InferError> {
-        // One pass over the brackets, however deep: walking lists within lists would read the inner ones again and again.
+        // One pass over the brackets, however deep: walking lists within lists would read the inner ones again and
+        // again.
         list.elements().map(|elements| Leaves { text: elements.text, at: 0 })
     }
 

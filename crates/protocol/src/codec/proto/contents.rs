@@ -10,8 +10,8 @@ use crate::{Datatype, InferError};
 /// The protocol has no list for 8- and 16-bit integers: they travel in the 32-bit lists and keep their low bytes.
 ///
 /// # Errors
-/// A list that does not fit the datatype, or a second list beside the first. `datatype` is `None` for a name that is no datatype:
-/// then every list is the wrong one.
+/// A list that does not fit the datatype, or a second list beside the first. `datatype` is `None` for a name that is no
+/// datatype: then every list is the wrong one.
 pub(super) fn bytes_of(
     contents: &InferTensorContents,
     datatype: Option<Datatype>,

@@ -17,8 +17,8 @@ use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape,
 /// What can only be judged against the model (names, shapes, sizes) is left to the one who knows it.
 ///
 /// # Errors
-/// Parameters of the wrong type, inputs without data or with two kinds of it, unknown datatypes, absurd shapes, and what `regions`
-/// does not have.
+/// Parameters of the wrong type, inputs without data or with two kinds of it, unknown datatypes, absurd shapes, and
+/// what `regions` does not have.
 pub fn decode_request(message: ModelInferRequest, regions: &mut impl Regions) -> Result<InferRequest, InferError> {
     let mut request = InferRequest { id: CompactString::from(message.id), ..InferRequest::default() };
     parameters::read_request(message.parameters, &mut request)?;

@@ -10,20 +10,20 @@ const FP32_CONTENTS: u64 = 6;
 const FP64_CONTENTS: u64 = 7;
 const BYTES_CONTENTS: u64 = 8;
 
-/// Bytes that an entry of a list takes at most, whatever it holds: the largest is an input, and a list has room for as many
-/// entries again while it grows.
+/// Bytes that an entry of a list takes at most, whatever it holds: the largest is an input, and a list has room for as
+/// many entries again while it grows.
 const ENTRY_BYTES: u64 = 1024;
 
 /// The same for an entry that is a slice of the message.
 const SLICE_BYTES: u64 = 64;
 
-/// Bytes that one byte of packed integers may become: a number of eight bytes, in a list that has as much room again, and
-/// the same number in its tensor. Those of other numbers become as many, in these three places.
+/// Bytes that one byte of packed integers may become: a number of eight bytes, in a list that has as much room again,
+/// and the same number in its tensor. Those of other numbers become as many, in these three places.
 const INTEGER_BYTES: u64 = 24;
 const OTHER_BYTES: u64 = 3;
 
-/// Bytes that a serialized `ModelInferRequest` takes beside itself while it is parsed, at most: two bytes of it may be an
-/// input, and one may be a number of eight bytes.
+/// Bytes that a serialized `ModelInferRequest` takes beside itself while it is parsed, at most: two bytes of it may be
+/// an input, and one may be a number of eight bytes.
 ///
 /// A message that is broken is looked at as far as it can be read.
 pub fn parsed_bytes(message: &[u8]) -> u64 {

@@ -11,7 +11,8 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync;
 use shuttle::thread::{self, Thread};
 
-// The checker's threads take turns on one thread, and only where they meet its own locks. So what is kept here needs none.
+// The checker's threads take turns on one thread, and only where they meet its own locks. So what is kept here needs
+// none.
 thread_local! {
     static CLOCK: Cell<Option<Instant>> = const { Cell::new(None) };
     static RESTLESS: Cell<bool> = const { Cell::new(false) };

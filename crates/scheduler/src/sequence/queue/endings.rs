@@ -34,7 +34,8 @@ impl<W: Work> SequenceQueue<W> {
         }
     }
 
-    /// Hands out what waits of a sequence from a position on; what comes before it is still right and is the last of it.
+    /// Hands out what waits of a sequence from a position on; what comes before it is still right and is the last of
+    /// it.
     pub(super) fn cut_behind(&mut self, key: usize, position: usize, hand_out: &mut impl FnMut(W)) {
         self.table.close(key);
         let sequence = self.table.get(key);
@@ -62,8 +63,8 @@ impl<W: Work> SequenceQueue<W> {
         self.refused = refused;
     }
 
-    /// Ends a sequence before its time: what waits of it is handed out, and it leaves its place at once, or when what runs
-    /// of it is done.
+    /// Ends a sequence before its time: what waits of it is handed out, and it leaves its place at once, or when what
+    /// runs of it is done.
     pub(super) fn cut(&mut self, now: Instant, key: usize, mut hand_out: impl FnMut(W)) {
         self.table.close(key);
         self.table.wake(key);

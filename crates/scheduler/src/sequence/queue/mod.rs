@@ -1,8 +1,8 @@
 //! The sequences, the backlog and the instances of one version of a model, as one state machine.
 //!
 //! What keeps a wake-up from being lost: whenever an instance that idles or sleeps may have something to do, it is
-//! *roused*, and every transition starts or wakes one of those who are. The one that was started asks for work, which is
-//! such a transition, so that the next is started then, until none is left. A busy instance is not roused: it asks.
+//! *roused*, and every transition starts or wakes one of those who are. The one that was started asks for work, which
+//! is such a transition, so that the next is started then, until none is left. A busy instance is not roused: it asks.
 
 mod batches;
 mod endings;
@@ -139,7 +139,8 @@ impl<W: Work> Queue<W> for SequenceQueue<W> {
         Ok(self.attend(now))
     }
 
-    /// Work for `instance`, which the caller has claimed through [`Effect::Start`] and drives; what it ran before is done.
+    /// Work for `instance`, which the caller has claimed through [`Effect::Start`] and drives; what it ran before is
+    /// done.
     ///
     /// As [`Queue::next`]. Where each sequence has a row of its own, the batch is in the
     /// order of the slots, which may have gaps.
@@ -179,9 +180,9 @@ impl<W: Work> Queue<W> for SequenceQueue<W> {
         self.attend(now)
     }
 
-    /// A caller has gone: what it asked for is given back, and with it what waits behind it in its sequence, without which
-    /// the state would be wrong. That happens at once where few wait, else before the next batch, and at the latest within a
-    /// microsecond for each that waits.
+    /// A caller has gone: what it asked for is given back, and with it what waits behind it in its sequence, without
+    /// which the state would be wrong. That happens at once where few wait, else before the next batch, and at the
+    /// latest within a microsecond for each that waits.
     fn caller_left(&mut self, now: Instant) -> Effect {
         self.gone += 1;
         if self.waiting <= GONE_SHARE * self.gone {
@@ -199,8 +200,8 @@ impl<W: Work> Queue<W> for SequenceQueue<W> {
         self.attend(now)
     }
 
-    /// What an instance knew of its sequences is gone, as with a process that has ended. Sequences that have yet to begin
-    /// do so; the others are over, and what waits of them is moved into `removed`.
+    /// What an instance knew of its sequences is gone, as with a process that has ended. Sequences that have yet to
+    /// begin do so; the others are over, and what waits of them is moved into `removed`.
     fn lose(&mut self, now: Instant, instance: usize, removed: &mut Vec<W>) -> Effect {
         for key in self.in_slots(instance) {
             if !self.is_yet_to_begin(now, key) {
@@ -219,8 +220,8 @@ impl<W: Work> Queue<W> for SequenceQueue<W> {
         self.attend(now)
     }
 
-    /// The alarm has gone off: sequences that have been silent for too long are over, and those that found no slot in time
-    /// are given back.
+    /// The alarm has gone off: sequences that have been silent for too long are over, and those that found no slot in
+    /// time are given back.
     fn expire(&mut self, now: Instant) -> Effect {
         self.alarm = None;
         if self.sweep_at.is_some_and(|moment| moment <= now) {

@@ -1,7 +1,7 @@
 //! Connections in memory on a clock that jumps: no socket, no thread, and no second that anybody waits for.
 //!
-//! Server and client are tasks of one paused event loop. Its clock stands still while either has something to do, and jumps
-//! to the next timer when both wait.
+//! Server and client are tasks of one paused event loop. Its clock stands still while either has something to do, and
+//! jumps to the next timer when both wait.
 
 pub mod http2;
 
@@ -70,7 +70,8 @@ impl Endpoint {
         Endpoint { protocol, _clock: clock }
     }
 
-    /// An endpoint that waits four seconds for a head, five for a stalled body or answer, and a minute between requests.
+    /// An endpoint that waits four seconds for a head, five for a stalled body or answer, and a minute between
+    /// requests.
     pub fn impatient(kind: ListenerKind) -> Endpoint {
         let limits = ConnectionSpec {
             header_timeout_s: 4.0,
