@@ -1,4 +1,4 @@
-"""Runs the gate: `python tools/gate COMMAND [--only STAGE]...`, where COMMAND is lint, test, gate or proof.
+"""Runs the gate: `python tools/gate COMMAND [--only STAGE]... [--shuffle [SEED]]`, for lint, test, gate or proof.
 
 A failed stage keeps only those that need it from running. The table at the end says what each stage took; a stage over
 its budget fails. Reports in JUnit's format are in build/reports.
@@ -10,7 +10,7 @@ import argparse
 import subprocess
 import sys
 
-from runner import ROOT, Outcome, run
+from runner import ROOT, Outcome, new_seed, run
 from stages import ALL, STAGES
 from table import PAGE, page, printed
 
@@ -20,6 +20,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/gate", description=__doc__)
     parser.add_argument("command", choices=[*ALL, "table"])
     parser.add_argument("--only", action="append", choices=[stage.name for stage in STAGES], help="these stages alone")
+    parser.add_argument(
+        "--shuffle", nargs="?", type=int, const=new_seed(), metavar="SEED", help="Python's tests in another order"
+    )
     options = parser.parse_args()
     if options.command == "table":
         PAGE.write_text(page(), encoding="utf-8")
@@ -29,9 +32,11 @@ def main() -> int:
     if options.only:
         stages = [stage for stage in stages if stage.name in options.only]
     outcomes: list[Outcome] = []
-    for outcome in run(stages, options.command):
+    for outcome in run(stages, options.command, options.shuffle):
         outcomes.append(outcome)
     print(f"\n{printed(outcomes)}\n")
+    if options.shuffle is not None:
+        print(f"shuffled with --shuffle {options.shuffle}")
     failed = [outcome.stage.name for outcome in outcomes if outcome.fails]
     if failed:
         print(f"failed: {', '.join(failed)}; run one again with `python tools/gate {options.command} --only NAME`")

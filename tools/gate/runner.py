@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import time
@@ -39,9 +40,19 @@ class Outcome:
         return self.verdict in {"failed", "over budget"}
 
 
-def run(stages: Sequence[Stage], command: str) -> Iterator[Outcome]:
-    """Runs the stages in order; a stage runs where none of those that it needs has failed."""
+def new_seed() -> int:
+    """The seed of an order that no run had before."""
+    return random.randrange(2**32)
+
+
+def run(stages: Sequence[Stage], command: str, shuffle: int | None = None) -> Iterator[Outcome]:
+    """Runs the stages in order; a stage runs where none of those that it needs has failed.
+
+    `shuffle` is the seed of the order of Python's tests within a stage; without it they run as they are written.
+    """
     environment = os.environ | variables(command)
+    if shuffle is not None:
+        environment |= {"PYTEST_ADDOPTS": f"-p randomly --randomly-seed={shuffle}"}
     missed: set[str] = set()
     for stage in stages:
         needs_missed = missed.intersection(stage.needs)
