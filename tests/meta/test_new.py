@@ -160,6 +160,7 @@ def test_what_is_written_in_python_passes_its_tests(full: Full) -> None:
 
 
 @pytest.mark.slow("four crates and those beneath them are compiled")
+@pytest.mark.timeout(600)  # with their dependencies, where none was compiled before
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not on the PATH")
 def test_what_is_written_in_rust_compiles_without_a_warning(full: Full) -> None:
     if not (ROOT / ".cargo" / "config.toml").exists():
