@@ -28,6 +28,25 @@ pub struct AsyncPool {
     connections: Semaphore,
 }
 
+/// What receives the outcome of a call: also where its work panics, so that nobody awaits it for ever.
+struct Done<F: FnOnce(Result<Incoming, ClientError>)>(Option<F>);
+
+impl<F: FnOnce(Result<Incoming, ClientError>)> Done<F> {
+    fn receive(&mut self, outcome: Result<Incoming, ClientError>) {
+        if let Some(done) = self.0.take() {
+            done(outcome);
+        }
+    }
+}
+
+impl<F: FnOnce(Result<Incoming, ClientError>)> Drop for Done<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.receive(Err(ClientError::broken("the client's work on the call has panicked")));
+        }
+    }
+}
+
 impl AsyncPool {
     /// No connections yet.
     pub fn new(target: Arc<Target>) -> Arc<AsyncPool> {
@@ -51,12 +70,13 @@ impl AsyncPool {
     ) -> Result<AbortHandle, ClientError> {
         let runtime = runtime::handle().map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
         let pool = self.clone();
+        let mut done = Done(Some(done));
         let task = runtime.spawn(async move {
             let outcome = match pool.target.wire {
                 Wire::Grpc => pool.over_grpc(request, limit).await,
                 Wire::Http => pool.over_http(request, limit).await,
             };
-            done(outcome);
+            done.receive(outcome);
         });
         Ok(task.abort_handle())
     }
@@ -109,5 +129,24 @@ impl AsyncPool {
             None => work.await,
             Some(limit) => tokio::time::timeout(limit, work).await.map_err(|_| late(&self.target, limit))?,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_panics_is_an_error_and_a_call_that_is_withdrawn_is_none() {
+        let outcomes = Mutex::new(Vec::new());
+        let done = || Done(Some(|outcome: Result<Incoming, ClientError>| outcomes.lock().push(outcome.is_err())));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _done = done();
+            panic!("in the middle of a call");
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(*outcomes.lock(), [true]);
+        drop(done());
+        assert_eq!(outcomes.lock().len(), 1);
     }
 }

@@ -226,6 +226,10 @@ pub const CLIENT_MAX_BODY_BYTES: usize = i32::MAX as usize;
 /// tensor aligned.
 pub const CLIENT_SMALL_BODY_BYTES: usize = 16 * 1024;
 
+/// How long a client's connection lives on when the other machine acknowledges nothing: a network may fail for some
+/// seconds.
+pub const CLIENT_SILENCE: Duration = Duration::from_secs(80);
+
 /// Most connections that a client keeps for threads that may call again.
 pub const CLIENT_MAX_IDLE_CONNECTIONS: usize = 64;
 

@@ -24,6 +24,18 @@ pub async fn connect(target: &Target) -> Result<(SendRequest<Bytes>, Connection<
 
 async fn open(target: &Target) -> Result<(SendRequest<Bytes>, Connection<Socket>), ClientError> {
     let socket = socket::open(target, Driver::Runtime).await?;
+    let connected = handshake(socket).await;
+    connected.map_err(|error| match ClientError::of_http2(format!("cannot connect to {}", target.address), &error) {
+        ClientError { kind: Kind::Tls, message } => ClientError::new(Kind::Tls, message),
+        other => ClientError::new(Kind::Connect, other.message),
+    })
+}
+
+/// Begins HTTP/2 on a socket.
+///
+/// # Errors
+/// If the server does not speak it.
+pub async fn handshake(socket: Socket) -> Result<(SendRequest<Bytes>, Connection<Socket>), h2::Error> {
     let mut builder = Builder::new();
     builder
         .initial_window_size(CLIENT_WINDOW_BYTES)
@@ -31,9 +43,5 @@ async fn open(target: &Target) -> Result<(SendRequest<Bytes>, Connection<Socket>
         .max_frame_size(CLIENT_FRAME_BYTES)
         .max_send_buffer_size(CLIENT_SEND_BUFFER_BYTES)
         .enable_push(false);
-    let connected = builder.handshake(socket).await;
-    connected.map_err(|error| match ClientError::of_http2(format!("cannot connect to {}", target.address), &error) {
-        ClientError { kind: Kind::Tls, message } => ClientError::new(Kind::Tls, message),
-        other => ClientError::new(Kind::Connect, other.message),
-    })
+    builder.handshake(socket).await
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use alipes_protocol::codec::proto::{RequestMessage, StreamReply};
 use bytes::Bytes;
+use h2::SendStream;
+use h2::client::{Connection, ResponseFuture};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -13,6 +15,7 @@ use super::outbox::{Outbox, Put};
 use super::{call, connect, reader, status, writer};
 use crate::error::{ClientError, Kind};
 use crate::runtime;
+use crate::socket::Socket;
 use crate::target::Target;
 
 /// Why a stream ended.
@@ -120,6 +123,16 @@ impl Boxes {
     }
 }
 
+/// Ends the boxes together with the work: nobody waits for a task that panicked, or that its runtime gave up.
+struct EndOfWork(Arc<Boxes>);
+
+impl Drop for EndOfWork {
+    fn drop(&mut self) {
+        let message = "the client's work on the stream has ended".to_owned();
+        self.0.end(StreamStatus { code: status::UNAVAILABLE, message });
+    }
+}
+
 async fn run(
     target: Target,
     head: http::Request<()>,
@@ -136,17 +149,116 @@ async fn run(
     };
     drop::<h2::client::SendRequest<Bytes>>(requests);
     let _ = opened.send(Ok(()));
+    work(connection, response, body, boxes).await;
+}
+
+/// Moves messages between the boxes and the call until it ends.
+async fn work(
+    connection: Connection<Socket, Bytes>,
+    response: ResponseFuture,
+    body: SendStream<Bytes>,
+    boxes: Arc<Boxes>,
+) {
+    let EndOfWork(boxes) = &EndOfWork(boxes);
     // All in one task: bytes that were put leave without a turn of another, and its end is the end of everything.
-    let (mut connection, mut writing) = (Box::pin(connection), Box::pin(writer::write(body, &boxes.outbox)));
-    let (mut written, mut closed) = (false, false);
+    let mut driving = Box::pin(drive(connection));
+    let mut writing = Box::pin(writer::write(body, &boxes.outbox));
     let mut reading = Box::pin(reader::read(response, &boxes.inbox));
+    let (mut written, mut closed) = (false, false);
     let status = loop {
         tokio::select! {
             biased;
             () = &mut writing, if !written => written = true,
-            _ = &mut connection, if !closed => closed = true,
+            () = &mut driving, if !closed => closed = true,
             status = &mut reading => break status,
         }
     };
     boxes.end(status);
+}
+
+/// Moves the bytes of a connection until it ends. It is dropped then: where a write has failed, that alone tells the
+/// call that waits to be read.
+async fn drive(connection: Connection<Socket, Bytes>) {
+    let _ = connection.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::task::Poll;
+
+    use rustix::net::{Shutdown, shutdown};
+    use tokio::net::UnixStream;
+    use tokio::task::{JoinHandle, yield_now};
+
+    use super::*;
+    use crate::target::Wire;
+
+    /// A stream whose server has answered its head and says nothing more.
+    struct Opened {
+        boxes: Arc<Boxes>,
+        work: JoinHandle<()>,
+        /// The server's socket, beside the task that serves.
+        server: OwnedFd,
+    }
+
+    async fn open() -> Opened {
+        let (own, other) = UnixStream::pair().unwrap();
+        let (answered, is_answered) = oneshot::channel();
+        let server = other.as_fd().try_clone_to_owned().unwrap();
+        tokio::spawn(serve(other, answered));
+        let (mut requests, connection) = connect::handshake(Socket::Unix(own)).await.unwrap();
+        let target = Target::new("localhost:1", Wire::Grpc, Vec::new(), Duration::ZERO).unwrap();
+        let head = call::head(&target, "ModelStreamInfer", None).unwrap();
+        let (response, body) = requests.send_request(head, false).unwrap();
+        drop(requests);
+        let boxes = Arc::new(Boxes::default());
+        let work = tokio::spawn(work(connection, response, body, boxes.clone()));
+        put(&boxes);
+        is_answered.await.unwrap();
+        for _ in 0..1000 {
+            yield_now().await; // until everybody waits for somebody else
+        }
+        Opened { boxes, work, server }
+    }
+
+    async fn serve(socket: UnixStream, answered: oneshot::Sender<()>) {
+        let mut connection = h2::server::handshake(socket).await.unwrap();
+        let (mut request, mut respond) = connection.accept().await.unwrap().unwrap();
+        let _body = respond.send_response(http::Response::new(()), false).unwrap();
+        let mut answered = Some(answered);
+        std::future::poll_fn(|context| {
+            while let Poll::Ready(Some(piece)) = request.body_mut().poll_data(context) {
+                assert!(!piece.unwrap().is_empty());
+                answered.take().into_iter().for_each(|answered| answered.send(()).unwrap());
+            }
+            connection.poll_closed(context).map(drop)
+        })
+        .await;
+    }
+
+    fn put(boxes: &Boxes) {
+        assert_eq!(boxes.outbox.put(&RequestMessage::default()), Ok(Put::Accepted));
+    }
+
+    #[tokio::test]
+    async fn a_write_that_fails_before_the_end_is_read_ends_the_stream() {
+        let Opened { boxes, work, server } = open().await;
+        // Both before the runtime looks at its sockets again, so that the stream writes before it can know of the end.
+        shutdown(server, Shutdown::Both).unwrap();
+        put(&boxes);
+        tokio::time::timeout(Duration::from_secs(30), work).await.expect("the stream waits for ever").unwrap();
+        let status = boxes.inbox.status().unwrap();
+        assert_eq!((status.code, status.message.contains("broke")), (status::UNAVAILABLE, true), "{status:?}");
+        assert_eq!(boxes.inbox.take(1, Duration::ZERO), None);
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_work_ends_the_wait_for_answers() {
+        let Opened { boxes, work, .. } = open().await;
+        work.abort();
+        assert!(work.await.unwrap_err().is_cancelled());
+        let status = boxes.inbox.status().unwrap();
+        assert_eq!((status.code, status.message.contains("has ended")), (status::UNAVAILABLE, true), "{status:?}");
+    }
 }

@@ -8,6 +8,8 @@ mod stream;
 use std::io;
 use std::path::Path;
 
+use alipes_protocol::limits::CLIENT_SILENCE;
+use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
@@ -63,7 +65,19 @@ async fn tcp(host: &str, port: u16) -> io::Result<Socket> {
     let socket = TcpStream::connect((host, port)).await?;
     // What is sent is complete: waiting for more would only add time.
     socket.set_nodelay(true)?;
+    notice_silence(&socket)?;
     Ok(Socket::Tcp(socket))
+}
+
+/// Has the system end a connection whose other machine has gone without a word, so that nobody waits for it for ever.
+/// A server that is merely slow still acknowledges bytes. The system asks, not HTTP/2: other servers count the pings of
+/// a client and end its connection.
+fn notice_silence(socket: &TcpStream) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, CLIENT_SILENCE / 2)?;
+    sockopt::set_tcp_keepintvl(socket, CLIENT_SILENCE / 8)?;
+    sockopt::set_tcp_keepcnt(socket, 4)?;
+    sockopt::set_tcp_user_timeout(socket, CLIENT_SILENCE.as_millis() as u32)
 }
 
 async fn unix(path: &Path) -> io::Result<Socket> {
