@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder
@@ -20,6 +20,7 @@ from alipes.server.failures import LoadFailed
 from alipes.server.index import Index, Status
 from alipes.server.log import log
 from alipes.server.memory import give_back
+from alipes.server.model_locks import ModelLocks
 from alipes.server.override import Override, OverrideFolders
 from alipes.server.planner import Planner
 from alipes.server.published import Published, Served
@@ -28,9 +29,6 @@ from alipes.types import ModelKey, ModelState
 
 if TYPE_CHECKING:
     from alipes import _core
-
-# Locks for models, by the hash of their names. No thread holds two of them, so models may share one.
-LOCKS: Final = 64
 
 
 class Lifecycle:
@@ -56,7 +54,7 @@ class Lifecycle:
         self._overrides = OverrideFolders()
         self._published = Published(core, index, self._clear)
         self._composition = Composition()
-        self._locks = tuple(threading.Lock() for _ in range(LOCKS))
+        self._locks = ModelLocks()
         # Those that were asked for by name, rather than as a part of an ensemble.
         self._requested: set[ModelKey] = set()
         # Models that failed, with their files then: no further attempt until they change, or a request names them.
@@ -175,7 +173,7 @@ class Lifecycle:
                 self.unload_key(member, dependents=True)
 
     def _withdraw(self, key: ModelKey) -> None:
-        with self._lock_of(key):
+        with self._locks.of(key):
             self._published.withdraw(key)
 
     def _load_files(self, model: str, override: Override) -> None:
@@ -324,11 +322,8 @@ class Lifecycle:
             if key in self._published:
                 self._withdraw(key)
 
-    def _lock_of(self, key: ModelKey) -> threading.Lock:
-        return self._locks[hash(key) % LOCKS]
-
     def _take_up(self, request: Request) -> None:
-        with self._lock_of(request.folder.key):
+        with self._locks.of(request.folder.key):
             self._load_request(request)
 
     def _load_request(self, request: Request) -> None:
