@@ -90,9 +90,10 @@ impl Stream {
     /// Ends the stream at once.
     pub fn cancel(&self) {
         if self.check_process().is_ok() {
-            self.work.abort();
             let message = "Locally cancelled by application!".to_owned();
             self.boxes.end(StreamStatus { code: status::CANCELLED, message });
+            // Behind it: the end of the work ends the boxes too, and the first reason counts.
+            self.work.abort();
         }
     }
 
