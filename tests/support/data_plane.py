@@ -64,7 +64,7 @@ class DataPlane:
         read = json.loads(spec)
         self.before_build(read["name"], read["version"])
         if error := self.refused.get((read["name"], read["version"])):
-            raise error
+            raise error.with_traceback(None)  # raised before, perhaps
         self.history.append(f"build {read['name']} {read['version']}")
         return Version(read["name"], read["version"], read)
 
@@ -72,7 +72,7 @@ class DataPlane:
         read = json.loads(spec)
         self.before_build(read["name"], read["version"])
         if error := self.refused.get((read["name"], read["version"])):
-            raise error
+            raise error.with_traceback(None)  # raised before, perhaps
         self.history.append(f"adapt {version.name} {version.version} to {len(read['instances'])}")
         version.spec = read
 
@@ -83,7 +83,7 @@ class DataPlane:
 
     def forget(self, name: str, namespace: str = "") -> None:
         self.history.append(f"forget {name}")
-        del self.published[name]
+        self.published.pop(name, None)
 
     def set_index(self, index: str, ready: bool) -> None:
         self.index = json.loads(index)

@@ -28,6 +28,8 @@ def failure_of(call: Callable[[], object]) -> tuple[str, str]:
     return failure.value.code, str(failure.value)
 
 
-def refuse(data_plane: DataPlane, version: int, text: str = "it broke", code: str = "INVALID_ARG") -> None:
-    """Makes each build of a version of model `m` fail."""
-    data_plane.refused["m", version] = ModelLoadError(text, code=code)
+def refuse(
+    data_plane: DataPlane, version: int, text: str = "it broke", code: str = "INVALID_ARG", model: str = "m"
+) -> None:
+    """Makes each build of a version of a model fail."""
+    data_plane.refused[model, version] = ModelLoadError(text, code=code)

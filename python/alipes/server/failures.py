@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from alipes.errors import AlipesError
 
 __all__ = ["LoadFailed", "poll_failed"]
@@ -20,6 +22,13 @@ class LoadFailed(AlipesError):
         super().__init__(message)
         self.code = code
         self.reason = reason if reason is not None else message
+
+    def bare(self) -> Self:
+        """The same failure without its traceback, whose frames hold what they used: other failures, and the request.
+
+        What is kept is never raised itself: raise a bare one of it.
+        """
+        return type(self)(self.code, str(self), reason=self.reason)
 
 
 def poll_failed(model: str, reason: str) -> LoadFailed:

@@ -145,7 +145,7 @@ class Lifecycle:
             failure for folder in self._reader.find(model) if (failure := self._ask(folder, override, retry=True))
         ]
         if failures:
-            raise failures[0]
+            raise failures[0].bare()
 
     def unload(self, model: str, *, dependents: bool = False) -> None:
         """Takes a model out of service; returns once nothing new reaches it. One that is not loaded is left alone.
@@ -181,7 +181,7 @@ class Lifecycle:
         try:
             failure = self._ask(folder, override, retry=True)
             if failure is not None:
-                raise failure
+                raise failure.bare()
         except BaseException:
             self._failed.pop(folder.key, None)
             if folder.key not in self._published:  # clients choose such names, and choose new ones without end
@@ -220,8 +220,9 @@ class Lifecycle:
             elif request is not None:
                 self._load_read(request, retry=retry)
         except LoadFailed as failure:
-            self._failed[folder.key] = (origin, failure)
-            return failure
+            bare = failure.bare()
+            self._failed[folder.key] = (origin, bare)
+            return bare
         self._failed.pop(folder.key, None)
         return None
 
@@ -293,7 +294,7 @@ class Lifecycle:
             return served.versions
         if failure is None or failure.code == "INTERNAL":  # its configuration cannot be read
             raise Absent
-        raise failure
+        raise failure.bare()
 
     def _present_member(self, name: str, namespace: str) -> Mapping[int, Loaded]:
         """A model of an ensemble, as it serves."""

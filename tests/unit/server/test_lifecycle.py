@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
+import types
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from alipes.errors import ModelLoadError
 from alipes.repository.repository import Repository
 from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
+from alipes.server.log import log
+from alipes.server.override import Override
 from alipes.server.planner import Planner
 from support.data_plane import DataPlane
 from support.folders import CONFIG, make_model
@@ -245,3 +249,36 @@ def test_with_namespaces_one_name_is_loaded_from_every_repository(
     assert [(entry.name, entry.state) for entry in index.entries()] == [("m", "READY"), ("m", "READY")]
     both.unload("m")
     assert {tuple(versions) for versions in data_plane.spaces.values()} == {()}
+
+
+UNREADABLE = "max_batch_size: nonsense"
+
+
+def things_of_failures() -> int:
+    """Exceptions, tracebacks and frames that the process holds."""
+    gc.collect()
+    kinds = (BaseException, types.TracebackType, types.FrameType)
+    return sum(isinstance(thing, kinds) for thing in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    "cause", ["a version", "its configuration", "a name", "a configuration of the request", "files"]
+)
+def test_failed_loads_leave_nothing_behind(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel, monkeypatch: pytest.MonkeyPatch, cause: str
+) -> None:
+    monkeypatch.setattr(log, "disabled", True)  # the test runner keeps what is logged, and errors with it
+    model("m", config=UNREADABLE if cause == "its configuration" else CONFIG)
+    refuse(data_plane, 1)
+    refuse(data_plane, 1, model="new")
+    files = {"1/model.onnx": b"x"} if cause == "files" else {}
+    override = Override(UNREADABLE, files) if cause in {"files", "a configuration of the request"} else None
+    name = {"a name": "absent", "files": "new"}.get(cause, "m")
+
+    def fail() -> int:
+        failure_of(lambda: lifecycle.load(name, override))
+        return things_of_failures()
+
+    before = [fail() for _ in range(3)][-1]
+    after = [fail() for _ in range(20)][-1]
+    assert after <= before, f"{before} became {after}"
