@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alipes.config.nearest import nearest
+from alipes.config.paths import read_regular
 from alipes.config.schema import ModelConfig, new_config, pool
 from alipes.errors import ConfigError
 
@@ -36,7 +37,7 @@ def read_config(folder: Path, config_name: str = "") -> ModelConfig | None:
     if config_name and (named := folder / "configs" / f"{config_name}.pbtxt").is_file():
         path = named
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

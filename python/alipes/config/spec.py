@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from alipes.config.datatypes import v2_name
-from alipes.config.paths import confined
+from alipes.config.paths import confined, read_regular
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig, enum_word
 from alipes.config.sequences import sequence_scheduling
@@ -121,13 +121,15 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
     """The model file of a version; where its name is a folder, the file of that name inside it.
 
     Raises:
-        ConfigError: If there is no such file, or the name leads out of the folder.
+        ConfigError: If there is no such file, it is no regular one, or the name leads out of the folder.
     """
     path = confined(folder.absolute() / str(version), config.default_model_filename, "default_model_filename")
     if path.is_dir():
         path = path / path.name
     if not path.exists():
         raise ConfigError(f"failed to stat file {path}", path=path, key="default_model_filename", code="INTERNAL")
+    if not path.is_file():  # to open a pipe would wait for whoever writes to it
+        raise ConfigError(f"{path} is no regular file", path=path, key="default_model_filename", code="INTERNAL")
     return path
 
 
@@ -206,7 +208,7 @@ def _labels(folder: Path, name: str) -> list[str]:
     """The lines of a label file, by index."""
     path = confined(folder, name, "output.label_filename")
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return read_regular(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"unable to read label file {path}: {error}", path=path, key="output.label_filename", code="INTERNAL"

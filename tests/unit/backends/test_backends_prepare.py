@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -131,3 +133,35 @@ def test_the_model_file_is_described_once(folder: Path, options: ServerOptions) 
     backend = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=describe)
     prepare_version(poll_model(folder, "m", options), folder, 1, options, backend_of=lambda name: backend)
     assert calls == [(str(LIBRARY), str(folder / "1" / "model.onnx"))]
+
+
+@pytest.mark.parametrize("place", ["1/model.onnx", "config.pbtxt", "labels.txt"])
+def test_a_pipe_is_refused_rather_than_waited_for(prepare: Prepare, folder: Path, place: str) -> None:
+    labels = COMPLETE.replace('name: "Y"', 'name: "Y" label_filename: "labels.txt"')
+    (folder / "config.pbtxt").write_text(labels)
+    (folder / "labels.txt").write_text("a\nb\n")
+    (folder / place).unlink()
+    os.mkfifo(folder / place)
+    with pytest.raises(ConfigError, match="no regular file"):
+        prepare(None)
+
+
+def test_a_slow_model_file_holds_up_no_other_model(folder: Path, options: ServerOptions) -> None:
+    others, prepared = threading.Event(), []
+
+    def describe(library: str, path: str) -> str:
+        if threading.current_thread() is slow:
+            assert others.wait(30), "the other model is held up"
+        return json.dumps(SIGNATURE)
+
+    def load() -> None:
+        made = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=describe)
+        polled = poll_model(folder, "m", options)
+        prepared.append(prepare_version(polled, folder, 1, options, backend_of=lambda name: made))
+
+    slow = threading.Thread(target=load)
+    slow.start()
+    load()
+    others.set()
+    slow.join()
+    assert len(prepared) == 2

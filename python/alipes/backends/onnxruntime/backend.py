@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,17 +46,18 @@ class OnnxruntimeBackend(Backend):
         super().__init__(draft)
         self._library = find_library()
         self._describe = describe
+        self._described: Signature | None = None
 
     def complete(self) -> None:
         """Complete inputs, outputs, largest batch and dynamic batching, where inputs or outputs are not listed."""
         config = self.draft.config
         if not is_complete(config):
-            complete_from_signature(config, self._signature, _default_max_batch_size(self.draft.options.model))
+            complete_from_signature(config, self._signature(), _default_max_batch_size(self.draft.options.model))
 
     def engine(self) -> Engine:
         """Hold the configuration against the file, and say how ONNX Runtime runs it."""
         config = self.draft.config
-        check_signature(config, self._signature)
+        check_signature(config, self._signature())
         parameters = _parameters(config)
         files = {"library": str(self._library), "model_path": str(self.draft.model_file())}
         return Engine({**files, **engine_spec(config, parameters, available_cores())}, parameters.notices)
@@ -67,10 +67,12 @@ class OnnxruntimeBackend(Backend):
         config = self.draft.config
         return {**engine, **engine_spec(config, _parameters(config), available_cores())}
 
-    @cached_property
     def _signature(self) -> Signature:
-        # Once for completion and comparison together: to describe a file is to load it.
-        return Signature.from_json(self._describe(str(self._library), str(self.draft.model_file())))
+        # Once for completion and comparison together: to describe a file is to load it. No `cached_property`: on Python
+        # 3.11 one slow file would hold up the loads of all models.
+        if self._described is None:
+            self._described = Signature.from_json(self._describe(str(self._library), str(self.draft.model_file())))
+        return self._described
 
 
 def engine_spec(config: ModelConfig, parameters: EngineParameters, cores: int) -> dict[str, Any]:

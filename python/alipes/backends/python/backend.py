@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from alipes.backends.base import Backend, Engine
+from alipes.backends.base import Backend, Draft, Engine
 from alipes.backends.python.completion import ask_model
 from alipes.backends.python.environment import Environment, find_environment
 from alipes.backends.python.merge import merge_completed
@@ -22,12 +21,18 @@ _BOOTSTRAP: Final = Path(__file__).parents[2] / "worker" / "bootstrap.py"
 class PythonBackend(Backend):
     """Prepares one version of a Python model."""
 
+    def __init__(self, draft: Draft) -> None:
+        """Reads nothing yet."""
+        super().__init__(draft)
+        # No `cached_property`: on Python 3.11 one environment that is unpacked would hold up the loads of all models.
+        self._found: Environment | None = None
+
     def complete(self) -> None:
         """Let the model complete its configuration, listed inputs and outputs or not: it may have more to say."""
         draft = self.draft
         completed = ask_model(
             self._command,
-            self._environment.variables,
+            self._environment().variables,
             worker_setup(draft),
             draft.options.worker.complete_timeout_s,
         )
@@ -35,11 +40,11 @@ class PythonBackend(Backend):
 
     def engine(self) -> Engine:
         """Say which command runs the model, in which environment, within which limits."""
-        parameters = self._parameters
+        parameters = self._parameters()
         spec: dict[str, Any] = {
             "kind": "worker",
             "command": self._command,
-            "environment": dict(self._environment.variables),
+            "environment": dict(self._environment().variables),
             "setup": worker_setup(self.draft),
             "start_timeout_s": parameters.start_timeout_s,
             "execute_timeout_s": parameters.execute_timeout_s,
@@ -49,16 +54,17 @@ class PythonBackend(Backend):
         }
         return Engine(spec, parameters.notices)
 
-    @cached_property
     def _parameters(self) -> WorkerParameters:
         config, options = self.draft.config, self.draft.options
         texts = {key: value.string_value for key, value in config.parameters.items()}
         return read_worker_parameters(texts, config.name, options.worker)
 
-    @cached_property
     def _environment(self) -> Environment:
-        return find_environment(self._parameters.environment, self.draft.folder, self.draft.config.name)
+        if self._found is None:
+            draft = self.draft
+            self._found = find_environment(self._parameters().environment, draft.folder, draft.config.name)
+        return self._found
 
     @property
     def _command(self) -> list[str]:
-        return [str(self._environment.python), str(_BOOTSTRAP)]
+        return [str(self._environment().python), str(_BOOTSTRAP)]
