@@ -19,6 +19,10 @@ _LONGEST, _MOST_SEGMENTS = 24, 2
 _OF = ("impl<'a> Route<'a> {", "pub fn of(method: &Method, path: &'a str) -> Route<'a> {", "match path {")
 _OF_MODEL = ("impl<'a> Route<'a> {", "fn of_model(method: &Method, rest: &'a str) -> Route<'a> {", "match action {")
 _GROUP = ("impl<'a> Route<'a> {", "pub fn group(&self, path: &'a str) -> Option<Group> {", "Some(match self {")
+_ANSWER = (
+    "async fn answer_head(service: &Service, route: Route<'_>) -> Response<ResponseBody> {",
+    "match route {",
+)
 _UNKNOWN = ("fn unknown_group(path: &str) -> Option<Group> {", "Some(match segments[..] {")
 _UNKNOWN_MODEL = '["models", _, "versions", _, ref action @ ..] | ["models", _, ref action @ ..] => match action {'
 _NAMED_GROUP = r'Group::(\w+) => "([^"]+)"'
@@ -176,9 +180,8 @@ def _insert_answer(plan: Plan, route: Route, variant: str) -> None:
     plan.insert_sorted("crates/service/src/lib.rs", f"pub use {name}::{camel(name)};", like=exported)
     arguments = "service, model, version" if route.of_model else "service"
     answer = arm(variant, f"{name}::{name}({arguments})", 8)
-    block = "match Route::of(request.method(), request.uri().path()) {"
     plan.insert(
-        DISPATCH, answer, inside=[block], before="Route::WrongMethod { plain } => response::wrong_method(plain),"
+        DISPATCH, answer, inside=_ANSWER, before="Route::WrongMethod { plain } => response::wrong_method(plain),"
     )
     found = re.findall(r"^use super::\{[^}]*\};$", plan.text(DISPATCH), re.MULTILINE)
     old = found[0] if found else "use super::{"

@@ -1,16 +1,14 @@
 //! `ModelInfer`: one inference request over gRPC.
 
 use alipes_net::connection::RequestBody;
-use alipes_protocol::codec::proto::decode_request;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use alipes_protocol::{InferError, InferRequest, Parameter};
+use alipes_protocol::{InferError, Parameter};
 use alipes_service::Service;
-use alipes_shared_memory::{Finder, Held};
 use http::HeaderMap;
 
 use super::head::Head;
 use super::layout::Inference;
-use super::message::{Parsed, parse_inference, read_message};
+use super::message::{parse_inference, read_message};
 use super::response::ResponseBody;
 use super::tracing::Entry;
 
@@ -29,18 +27,6 @@ pub(super) fn forwarded(service: &Service, metadata: &HeaderMap) -> Result<Forwa
     forwarding.parameters(all, |name, _| name.to_owned())
 }
 
-/// The request of a message, and what it uses of its caller's regions.
-///
-/// # Errors
-///
-/// What the codec refuses, and `Overloaded` where there is no room for what the message has become.
-pub(super) fn decode(service: &Service, message: Parsed) -> Result<(InferRequest, Held), InferError> {
-    let mut finder = Finder::new(&service.regions);
-    let mut request = decode_request(message.request, &mut finder)?;
-    message.charge.ride(&service.budget, &mut request, &finder.held)?;
-    Ok((request, finder.held))
-}
-
 pub(super) async fn model_infer(
     service: &Service,
     head: Head,
@@ -49,13 +35,16 @@ pub(super) async fn model_infer(
     body: RequestBody,
 ) -> Result<ResponseBody, InferError> {
     let read = read_message(body, Inference(service), head.receiving).await;
-    let read = read.and_then(|message| parse_inference(message, &service.budget));
+    let read = match read {
+        Ok(message) => parse_inference(message, service).await,
+        Err(error) => Err(error),
+    };
     let message = read.inspect_err(|error| service.log_refusal("", "", "", error))?;
     let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message.request;
     let trace = entry.and_then(|mut entry| entry.draw(service, name));
     let model = service.lookup_unary(name, version, ENDPOINT);
     let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;
-    let decoded = decode(service, message);
+    let decoded = message.decode(&service.regions, &service.budget);
     let (mut request, held) = decoded.inspect_err(|error| service.log_refusal(&model.name, "", "", error))?;
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);

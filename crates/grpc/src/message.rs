@@ -8,11 +8,14 @@ use std::mem;
 use std::sync::Arc;
 
 use alipes_net::aligned::AlignedBytes;
+use alipes_net::offload::offload;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use alipes_protocol::codec::proto::parsed_bytes;
-use alipes_protocol::limits::GRPC_WEIGHED_BYTES;
-use alipes_protocol::{Code, InferError};
+use alipes_protocol::codec::proto::{decode_request, parsed_bytes, read_bytes};
+use alipes_protocol::limits::{GRPC_WEIGHED_BYTES, READ_AT_ONCE_BYTES};
+use alipes_protocol::{Code, InferError, InferRequest};
 use alipes_request::budget::{Budget, Charge};
+use alipes_service::Service;
+use alipes_shared_memory::{Finder, Held, Regions};
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -120,27 +123,83 @@ pub(super) fn parse<M: prost::Message + Default>(message: Bytes) -> Result<M, In
 
 /// An inference request, with its tensors back in it.
 pub(super) struct Parsed {
+    /// Its names alone, where it was decoded together with the message.
     pub(super) request: ModelInferRequest,
+    decoded: Option<Decoded>,
     /// What the message is charged.
-    pub(super) charge: Charge,
+    charge: Charge,
     /// What it takes beside that until it is decoded.
     _parsing: Charge,
 }
 
+/// The request, and what it uses of its caller's regions.
+type Decoded = Result<(InferRequest, Held), InferError>;
+
+impl Parsed {
+    /// # Errors
+    ///
+    /// What the codec refuses, and `Overloaded` where there is no room for what the message has become.
+    pub(super) fn decode(self, regions: &Arc<Regions>, budget: &Arc<Budget>) -> Decoded {
+        if let Some(decoded) = self.decoded {
+            return decoded;
+        }
+        let mut finder = Finder::new(regions);
+        let mut request = decode_request(self.request, &mut finder)?;
+        self.charge.ride(budget, &mut request, &finder.held)?;
+        Ok((request, finder.held))
+    }
+}
+
+/// Parses a message: on this thread, or beside it where that takes long.
+///
 /// # Errors
 ///
 /// Bytes that are no such message, and `Overloaded` for one that would take more than there is room for now.
-pub(super) fn parse_inference(message: Message, budget: &Arc<Budget>) -> Result<Parsed, InferError> {
+#[inline]
+pub(super) async fn parse_inference(message: Message, service: &Service) -> Result<Parsed, InferError> {
+    if is_read_at_once(&message) {
+        return parse_now(message, &service.budget);
+    }
+    Box::pin(parse_beside(message, Arc::clone(&service.regions), Arc::clone(&service.budget))).await
+}
+
+/// Whether a network thread may parse and decode a message.
+pub(super) fn is_read_at_once(message: &Message) -> bool {
+    message.bytes.len() <= READ_AT_ONCE_BYTES || read_bytes(&message.bytes) <= READ_AT_ONCE_BYTES
+}
+
+/// Parses and decodes on another thread.
+///
+/// # Errors
+///
+/// As `parse_inference`.
+pub(super) async fn parse_beside(
+    message: Message,
+    regions: Arc<Regions>,
+    budget: Arc<Budget>,
+) -> Result<Parsed, InferError> {
+    let parsed = offload(move || {
+        let parsed = parse_now(message, &budget)?;
+        let ModelInferRequest { model_name, model_version, id, .. } = &parsed.request;
+        let (model_name, model_version, id) = (model_name.clone(), model_version.clone(), id.clone());
+        let request = ModelInferRequest { model_name, model_version, id, ..ModelInferRequest::default() };
+        let (charge, parsing) = (Charge::default(), Charge::default());
+        Ok(Parsed { request, decoded: Some(parsed.decode(&regions, &budget)), charge, _parsing: parsing })
+    });
+    parsed.await.unwrap_or_else(|| Err(InferError::internal("the request message could not be read")))
+}
+
+pub(super) fn parse_now(message: Message, budget: &Arc<Budget>) -> Result<Parsed, InferError> {
     let Message { bytes, separated, charge, .. } = message;
     let mut parsing = Charge::default();
     if bytes.len() > GRPC_WEIGHED_BYTES {
-        parsing.grow(budget, usize::try_from(parsed_bytes(&bytes)).unwrap_or(usize::MAX))?;
+        parsing.grow(budget, usize::try_from(parsed_bytes(&bytes)?).unwrap_or(usize::MAX))?;
     }
     let mut request = parse(bytes)?;
     if let Some(separated) = separated {
         separated.fill(&mut request);
     }
-    Ok(Parsed { request, charge, _parsing: parsing })
+    Ok(Parsed { request, decoded: None, charge, _parsing: parsing })
 }
 
 /// Insists on exactly one message.
@@ -274,7 +333,7 @@ impl<L: Layout> Messages<L> {
                     }
                 }
                 Begun::Part(mut part) => {
-                    part.extend(&self.rest.split_to(part.left().min(self.rest.len())));
+                    part.push(self.rest.split_to(part.left().min(self.rest.len())));
                     self.charge(part.room())?;
                     if part.left() == 0 {
                         let charge = mem::take(&mut self.charge);
@@ -303,7 +362,7 @@ impl<L: Layout> Messages<L> {
         } else {
             // Nothing can be found in a compressed message before it is complete.
             let place = if self.compressed { Place::Heap { aligned_at: 0 } } else { self.layout.of(&first) };
-            Begun::Part(Part::begin(&first, length, place))
+            Begun::Part(Part::begin(first, length, place))
         };
         Ok(None)
     }
@@ -332,23 +391,19 @@ impl<L: Layout> Messages<L> {
 }
 
 impl Part {
-    fn begin(first: &[u8], length: usize, place: Place) -> Part {
-        match place {
-            Place::Heap { aligned_at } => {
-                Part::Heap { received: AlignedBytes::begin(first, length, aligned_at), length }
-            }
-            Place::Workers(arena) => {
-                let mut sorting = Sorting::begin(arena, length);
-                sorting.extend(first);
-                Part::Workers(Box::new(sorting))
-            }
-        }
+    fn begin(first: Bytes, length: usize, place: Place) -> Part {
+        let mut part = match place {
+            Place::Heap { aligned_at } => Part::Heap { received: AlignedBytes::new(length, aligned_at), length },
+            Place::Workers(arena) => Part::Workers(Box::new(Sorting::begin(arena, length))),
+        };
+        part.push(first);
+        part
     }
 
-    fn extend(&mut self, piece: &[u8]) {
+    fn push(&mut self, piece: Bytes) {
         match self {
-            Part::Heap { received, .. } => received.extend(piece),
-            Part::Workers(sorting) => sorting.extend(piece),
+            Part::Heap { received, .. } => received.push(piece),
+            Part::Workers(sorting) => sorting.extend(&piece),
         }
     }
 

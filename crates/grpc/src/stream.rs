@@ -27,9 +27,11 @@ use tokio::time::{self, Sleep};
 
 use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
 use super::head::Head;
-use super::infer::{Forwarded, decode, forwarded};
+use super::infer::{Forwarded, forwarded};
 use super::layout::Inference;
-use super::message::{Message, Messages, PREFIX_BYTES, Parsed, Receiving, parse_inference, within_message};
+use super::message::{
+    Message, Messages, PREFIX_BYTES, Parsed, Receiving, is_read_at_once, parse_beside, parse_now, within_message,
+};
 use super::response::{check_length, compressed_prefix, prefix};
 use super::tracing::Entry;
 use super::{deadline, status};
@@ -53,15 +55,15 @@ pub(super) struct StreamBody {
     entry: Option<Box<Entry>>,
     reading: Reading,
     receiving: Receiving,
-    /// A compressed request that is being expanded; those behind it wait.
-    expanding: Option<Expanding>,
+    /// A compressed or long request that is being read on other threads; those behind it wait.
+    preparing: Option<Preparing>,
     /// Wakes at the client's deadline.
     deadline: Option<Pin<Box<Sleep>>>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: StreamPhase,
 }
 
-type Expanding = Pin<Box<dyn Future<Output = Result<Message, InferError>> + Send>>;
+type Preparing = Pin<Box<dyn Future<Output = Result<Parsed, InferError>> + Send>>;
 
 /// Whether requests may still arrive.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,7 +103,7 @@ impl StreamBody {
             strict_errors: headers.get(STRICT_ERRORS).is_some_and(|value| value == "true"),
             reading: Reading::Open,
             receiving: head.receiving,
-            expanding: None,
+            preparing: None,
             deadline: head.deadline.map(|deadline| Box::pin(time::sleep_until(deadline.into()))),
             draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
             phase: StreamPhase::Open,
@@ -167,17 +169,17 @@ impl StreamBody {
             if !self.has_room() {
                 return false;
             }
-            if let Some(expanding) = &mut self.expanding {
-                let Poll::Ready(message) = expanding.as_mut().poll(context) else { return true };
-                self.expanding = None;
+            if let Some(preparing) = &mut self.preparing {
+                let Poll::Ready(message) = preparing.as_mut().poll(context) else { return true };
+                self.preparing = None;
                 self.accept(message);
                 continue;
             }
             match self.messages.next() {
-                Ok(Some(message)) if message.is_compressed() => {
-                    self.expanding = Some(Box::pin(message.expanded(self.receiving, self.messages.budget())));
+                Ok(Some(message)) if !message.is_compressed() && is_read_at_once(&message) => {
+                    self.accept(parse_now(message, &self.service.budget));
                 }
-                Ok(Some(message)) => self.accept(Ok(message)),
+                Ok(Some(message)) => self.preparing = Some(Box::pin(self.prepare(message))),
                 Ok(None) => match Pin::new(&mut self.incoming).poll_frame(context) {
                     Poll::Pending => return true,
                     Poll::Ready(Some(Ok(frame))) => {
@@ -193,9 +195,19 @@ impl StreamBody {
         true
     }
 
+    /// Expands and parses a message beside this thread.
+    fn prepare(&self, message: Message) -> impl Future<Output = Result<Parsed, InferError>> + Send + use<> {
+        let (receiving, budget, regions) =
+            (self.receiving, Arc::clone(&self.service.budget), Arc::clone(&self.service.regions));
+        async move {
+            let message = message.expanded(receiving, Arc::clone(&budget)).await?;
+            parse_beside(message, regions, budget).await
+        }
+    }
+
     /// Accepts a request; one that cannot be parsed ends the stream.
-    fn accept(&mut self, message: Result<Message, InferError>) {
-        match message.and_then(|message| parse_inference(message, &self.service.budget)) {
+    fn accept(&mut self, message: Result<Parsed, InferError>) {
+        match message {
             Ok(message) => self.submit(message),
             Err(error) => self.end(status::failure(&error)),
         }
@@ -210,7 +222,7 @@ impl StreamBody {
                 self.service.log_refusal(&request.model_name, &request.model_version, &id, &error);
                 self.session.refuse(id, true, error);
             }
-            Ok(model) => match decode(&self.service, message) {
+            Ok(model) => match message.decode(&self.service.regions, &self.service.budget) {
                 Err(error) => {
                     self.service.log_refusal(&model.name, "", &id, &error);
                     self.session.refuse(id, !model.is_decoupled(), error);
@@ -242,7 +254,7 @@ impl StreamBody {
     /// Ends the stream: requests in flight are cancelled.
     fn end(&mut self, trailers: HeaderMap) {
         self.session = Session::new(Arc::clone(&self.service));
-        self.expanding = None;
+        self.preparing = None;
         self.reading = Reading::HalfClosed;
         self.phase = StreamPhase::Ending(trailers);
     }

@@ -11,14 +11,20 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 
-/// Reads and drops the rest of a refused request's body while the refusal is already being sent.
+/// Reads and drops the rest of a body that its request was answered without, while the answer is already being sent.
 ///
 /// A client that is still sending would otherwise find the connection closed before it has read why, and the
 /// connection could not serve on. Past `HTTP_DISCARD_BYTES` or `HTTP_DISCARD_TIME` the connection is given up.
-pub fn discard(mut body: RequestBody) {
+///
+/// # Returns
+///
+/// False for a body whose announced length says already that the connection will be given up, which the answer has to
+/// tell.
+pub fn discard(mut body: RequestBody) -> bool {
     if body.is_end_stream() {
-        return;
+        return true;
     }
+    let fits = body.size_hint().lower() <= limits::HTTP_DISCARD_BYTES as u64;
     tokio::spawn(tokio::time::timeout(limits::HTTP_DISCARD_TIME, async move {
         let mut discarded = 0;
         while let Ok(Some(piece)) = next(&mut body).await {
@@ -28,6 +34,7 @@ pub fn discard(mut body: RequestBody) {
             }
         }
     }));
+    fits
 }
 
 /// A whole body.
@@ -79,14 +86,13 @@ pub async fn read(body: &mut RequestBody, expected: Expected<'_>) -> Result<(Bod
         return Ok((Body::Whole(first), charge));
     }
     let mut received = Received::new(&expected, usize::try_from(lower).unwrap_or(usize::MAX));
-    received.extend(&first)?;
-    drop(first);
+    received.push(first)?;
     while let Some(piece) = next(body).await? {
         let length = (received.len() + piece.len()) as u64;
         if length > max_bytes {
             return Err(too_large(length, max_bytes));
         }
-        received.extend(&piece)?;
+        received.push(piece)?;
     }
     Ok(received.freeze())
 }
@@ -124,12 +130,25 @@ impl Received {
         let parts = match (expected.memory, expected.header_length) {
             (Some(memory), Some(header_length)) => Parts::Split {
                 header_length,
-                json: AlignedBytes::begin(&[], header_length, 0),
+                json: AlignedBytes::new(header_length, 0),
                 tensors: AlignedBytes::for_workers(Arc::clone(memory), announced.saturating_sub(header_length)),
             },
-            (_, header_length) => Parts::Whole(AlignedBytes::begin(&[], announced, header_length.unwrap_or(0))),
+            (_, header_length) => Parts::Whole(AlignedBytes::new(announced, header_length.unwrap_or(0))),
         };
         Received { parts, budget: Arc::clone(expected.budget), charge: Charge::default() }
+    }
+
+    /// Appends a piece of the network's.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where there is no room for it now.
+    fn push(&mut self, piece: Bytes) -> Result<(), InferError> {
+        match &mut self.parts {
+            Parts::Whole(bytes) => bytes.push(piece),
+            Parts::Split { .. } => return self.extend(&piece),
+        }
+        self.charge.grow(&self.budget, self.capacity())
     }
 
     /// Appends a piece.
@@ -233,7 +252,7 @@ mod tests {
         let mut received = Received::new(&expected, 1 << 30);
         assert_eq!(budget.used(), 0);
         received.extend(b"{").unwrap();
-        assert!(budget.used() < 2 * limits::BODY_RESERVE_BYTES as u64);
+        assert_eq!(budget.used(), 0, "one byte is free");
         let refused = (0..100).find_map(|_| received.extend(&[0; 100_000]).err());
         assert_eq!(refused.map(|error| error.code), Some(Code::Overloaded));
         drop(received);

@@ -91,7 +91,9 @@ pub async fn unload(service: &Service, model: &str, body: RequestBody) -> Respon
 ///
 /// A body that is too large, for which there is no room, or that breaks off.
 pub async fn read(service: &Service, mut body: RequestBody) -> Result<(Bytes, Charge), InferError> {
-    body::read_text(&mut body, service.config.http_max_input_bytes as u64, &service.budget).await
+    let text = body::read_text(&mut body, service.config.http_max_input_bytes as u64, &service.budget).await;
+    body::discard(body);
+    text
 }
 
 /// Whether the body of an index request asks for ready models alone. No body asks for all.

@@ -7,7 +7,7 @@ use hyper::{Request, Response};
 
 use super::connection::HttpProtocol;
 use super::response::{self, ResponseBody};
-use super::route::{Region, Route};
+use super::route::{Region, RegionAction, Route};
 use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
 
 /// Answers a request, unless it lacks the header that its group needs.
@@ -17,9 +17,7 @@ pub async fn handle(
     spelling: Option<&Spelling>,
 ) -> Response<ResponseBody> {
     if let Some(header) = missing_header(&http.policy.restrictions, &request) {
-        let refused = response::restricted(header);
-        body::discard(request.into_body());
-        return refused;
+        return without_body(response::restricted(header), request.into_body());
     }
     answer(&http.service, request, spelling).await
 }
@@ -48,25 +46,6 @@ async fn answer(
             let (model, version) = (model.to_owned(), version.to_owned());
             generate::generate(service, &model, &version, events, request).await
         }
-        Route::Live => response::health(service.server_live()),
-        Route::Ready => response::health(service.server_ready().await),
-        Route::Server => response::json(&service.server_metadata()),
-        Route::ModelReady { model, version } => {
-            let (model, version) = (model.to_owned(), version.to_owned());
-            control::model_ready(service, &model, &version).await
-        }
-        Route::ModelMetadata { model, version } => response::json_or(service.model_metadata(model, version)),
-        Route::ModelConfig { model, version } => control::model_config(service, model, version),
-        Route::Statistics { model, version } => statistics::statistics(service, model, version),
-        Route::Explain { model, version } => response::json_or(service.explain(model, version)),
-        Route::SequenceState { model, version, id } => {
-            let [model, version, id] = [model, version, id].map(str::to_owned);
-            sequences::state(service, &model, &version, &id).await
-        }
-        Route::EndSequence { model, version, id } => {
-            let [model, version, id] = [model, version, id].map(str::to_owned);
-            sequences::end(service, &model, &version, &id).await
-        }
         Route::RestoreSequence { model, version, id } => {
             let [model, version, id] = [model, version, id].map(str::to_owned);
             sequences::restore(service, &model, &version, &id, request.into_body()).await
@@ -80,19 +59,57 @@ async fn answer(
             let model = model.to_owned();
             control::unload(service, &model, request.into_body()).await
         }
-        Route::LogSettings => logging::settings(service),
         Route::ChangeLog => logging::change(service, request.into_body()).await,
-        Route::TraceSettings { model } => tracing::settings(service, model),
         Route::ChangeTracing { model } => {
             let model = model.to_owned();
             tracing::change(service, &model, request.into_body()).await
         }
-        Route::Region(region) => {
-            let name = region.name.to_owned();
-            shared_memory::region(service, Region { name: &name, ..region }, request.into_body()).await
+        Route::Region(Region { cuda: false, action: RegionAction::Register, name }) => {
+            let name = name.to_owned();
+            shared_memory::register(service, &name, request.into_body()).await
         }
+        _ => {
+            let (head, body) = request.into_parts();
+            let response = answer_head(service, Route::of(&head.method, head.uri.path())).await;
+            without_body(response, body)
+        }
+    }
+}
+
+/// Answers a request of a route for which its body says nothing.
+async fn answer_head(service: &Service, route: Route<'_>) -> Response<ResponseBody> {
+    match route {
+        Route::Live => response::health(service.server_live()),
+        Route::Ready => response::health(service.server_ready().await),
+        Route::Server => response::json(&service.server_metadata()),
+        Route::ModelReady { model, version } => control::model_ready(service, model, version).await,
+        Route::ModelMetadata { model, version } => response::json_or(service.model_metadata(model, version)),
+        Route::ModelConfig { model, version } => control::model_config(service, model, version),
+        Route::Statistics { model, version } => statistics::statistics(service, model, version),
+        Route::Explain { model, version } => response::json_or(service.explain(model, version)),
+        Route::SequenceState { model, version, id } => sequences::state(service, model, version, id).await,
+        Route::EndSequence { model, version, id } => sequences::end(service, model, version, id).await,
+        Route::LogSettings => logging::settings(service),
+        Route::TraceSettings { model } => tracing::settings(service, model),
+        Route::Region(region) => shared_memory::region(service, region),
         Route::NamedRepository => control::named_repository(),
         Route::WrongMethod { plain } => response::wrong_method(plain),
-        Route::Unknown => response::not_found(),
+        Route::Infer { .. }
+        | Route::Generate { .. }
+        | Route::RestoreSequence { .. }
+        | Route::Index
+        | Route::Load { .. }
+        | Route::Unload { .. }
+        | Route::ChangeLog
+        | Route::ChangeTracing { .. }
+        | Route::Unknown => response::not_found(),
     }
+}
+
+/// The answer to a request whose body is dropped.
+fn without_body(mut response: Response<ResponseBody>, body: RequestBody) -> Response<ResponseBody> {
+    if !body::discard(body) {
+        response::announce_close(&mut response);
+    }
+    response
 }

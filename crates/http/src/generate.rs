@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
+use alipes_net::offload::offload;
 use alipes_protocol::codec::json;
 use alipes_protocol::trace::Moment;
-use alipes_protocol::{InferError, InferRequest};
+use alipes_protocol::{InferError, InferRequest, limits};
 use alipes_service::generate::{Generation, declared_input};
 use alipes_service::{ModelVersion, Service};
 use alipes_shared_memory::Held;
@@ -32,7 +33,7 @@ pub async fn generate(
     let (head, mut body) = request.into_parts();
     let trace = service.trace(model, &head.headers);
     let read = read(service, model, version, &head.headers, &mut body).await;
-    body::discard(body);
+    let stays = body::discard(body);
     if let Some(trace) = &trace {
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
@@ -48,6 +49,9 @@ pub async fn generate(
         Ok(generation) => answer(generation).await,
         Err(error) => response::error(&error),
     };
+    if !stays {
+        response::announce_close(&mut response);
+    }
     if let Some(trace) = trace {
         response.body_mut().traced(trace);
     }
@@ -68,7 +72,13 @@ async fn read(
     }
     let max_input_bytes = service.config.http_max_input_bytes;
     let (text, charge) = body::read_text(body, max_input_bytes as u64, &service.budget).await?;
-    let mut request = json::decode_generate(&text, name, max_input_bytes, |input| declared_input(&model, input))?;
+    let is_long = text.len() > limits::READ_AT_ONCE_BYTES;
+    let read = {
+        let (model, name) = (Arc::clone(&model), name.to_owned());
+        move || json::decode_generate(&text, &name, max_input_bytes, |input| declared_input(&model, input))
+    };
+    let read = if is_long { offload(read).await } else { Some(read()) };
+    let mut request = read.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
     charge.ride(&service.budget, &mut request, &Held::default())?;
     Ok((model, request))
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use alipes_net::connection::{RequestBody, Spelling};
+use alipes_net::offload::offload;
 use alipes_protocol::codec::{binary, json};
 use alipes_protocol::trace::{Moment, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, Tensor, limits};
 use alipes_request::budget::{Budget, Charge};
 use alipes_service::{Encoded, Service};
-use alipes_shared_memory::Finder;
+use alipes_shared_memory::{Finder, Held, Regions};
 use alipes_stats::clock::now_ns;
 use bytes::Bytes;
 use hyper::body::Body as _;
@@ -40,11 +41,14 @@ pub async fn infer(
     let mut context =
         RequestContext { model, version, headers: &head.headers, trace: trace.as_ref(), submitted: false };
     let outcome = answer(service, &mut context, &mut body, forwarded).await;
-    body::discard(body);
+    let stays = body::discard(body);
     if let (Err(error), false) = (&outcome, context.submitted) {
         service.log_refusal(model, version, "", error);
     }
     let mut response = outcome.unwrap_or_else(|error| response::infer_error(&error));
+    if !stays {
+        response::announce_close(&mut response);
+    }
     if let Some(trace) = trace {
         response.body_mut().traced(trace);
     }
@@ -97,17 +101,15 @@ async fn answer(
         context.submitted = true;
         return Ok(respond(answer, Coding::of_answer(headers), &service.budget).await);
     }
-    let mut finder = Finder::new(&service.regions);
-    let mut request = decode(body, header_length, name, max_input_bytes, &mut finder)?;
-    charge.ride(&service.budget, &mut request, &finder.held)?;
+    let (mut request, held) = read_request(service, body, header_length, name).await?;
+    charge.ride(&service.budget, &mut request, &held)?;
     request.parameters.extend(forwarded?);
     request.trace = trace.cloned();
-    let repeated =
-        repeated.and_then(|repeated| repeated.worth_keeping(&request, !finder.held.is_empty(), &service.budget));
+    let repeated = repeated.and_then(|repeated| repeated.worth_keeping(&request, !held.is_empty(), &service.budget));
     // The request chooses the form of its response; the rest of it moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
     context.submitted = true;
-    let response = service.infer(&model, request, finder.held).await?;
+    let response = service.infer(&model, request, held).await?;
     let encoded =
         json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
     drop(response);
@@ -134,6 +136,36 @@ fn header_length(headers: &HeaderMap, announced: Option<u64>) -> Result<Option<u
         None => Ok(None),
         Some(value) => binary::header_length(value.as_bytes(), announced).map(Some),
     }
+}
+
+/// The request of a body, and what it uses of its caller's regions: read on this thread, or beside it where that takes
+/// long.
+///
+/// # Errors
+///
+/// What the codec refuses.
+async fn read_request(
+    service: &Service,
+    body: Body,
+    header_length: Option<usize>,
+    model: &str,
+) -> Result<(InferRequest, Held), InferError> {
+    let max_input_bytes = service.config.http_max_input_bytes;
+    let text_length = match &body {
+        Body::Whole(body) => header_length.unwrap_or(body.len()),
+        Body::Parts { json, .. } => json.len(),
+    };
+    let read = move |body: Body, model: &str, regions: &Arc<Regions>| {
+        let mut finder = Finder::new(regions);
+        let request = decode(body, header_length, model, max_input_bytes, &mut finder)?;
+        Ok((request, finder.held))
+    };
+    if text_length <= limits::READ_AT_ONCE_BYTES {
+        return read(body, model, &service.regions);
+    }
+    let (model, regions) = (model.to_owned(), Arc::clone(&service.regions));
+    let read = Box::pin(offload(move || read(body, &model, &regions)));
+    read.await.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))
 }
 
 fn decode(

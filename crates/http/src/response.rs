@@ -11,7 +11,7 @@ use alipes_protocol::{InferError, Origin};
 use alipes_stats::trace::sent::Sent;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
@@ -53,6 +53,11 @@ impl ResponseBody {
     pub fn traced(&mut self, trace: Arc<Trace>) {
         self.sent = Some(Sent::http(trace));
     }
+}
+
+/// Tells the client that its connection ends with this answer.
+pub fn announce_close(response: &mut Response<ResponseBody>) {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
 impl From<Bytes> for ResponseBody {

@@ -27,12 +27,17 @@ impl<'a> From<&'a RegionStatus> for RegionDocument<'a> {
     }
 }
 
-/// Answers what is asked of a region, or of all where it has no name.
-pub async fn region(service: &Service, region: Region<'_>, body: RequestBody) -> Response<ResponseBody> {
+/// Registers a region in the memory that the body names.
+pub async fn register(service: &Service, name: &str, body: RequestBody) -> Response<ResponseBody> {
+    response::empty_or(register_named(service, name, body).await)
+}
+
+/// Answers what is asked of a region, or of all where it has no name, without a body.
+pub fn region(service: &Service, region: Region<'_>) -> Response<ResponseBody> {
     let Region { cuda, name, action } = region;
     match (cuda, action) {
         (false, RegionAction::Status) => status(service, name),
-        (false, RegionAction::Register) => response::empty_or(register(service, name, body).await),
+        (false, RegionAction::Register) => response::not_found(),
         (false, RegionAction::Unregister) => response::empty_or(service.unregister_region(name)),
         (true, RegionAction::Status) => response::json_or(service.cuda_region_status(name).map(|()| [(); 0])),
         (true, RegionAction::Register) => response::empty_or(service.register_cuda_region(name)),
@@ -50,7 +55,7 @@ fn status(service: &Service, name: &str) -> Response<ResponseBody> {
     )
 }
 
-async fn register(service: &Service, name: &str, body: RequestBody) -> Result<(), InferError> {
+async fn register_named(service: &Service, name: &str, body: RequestBody) -> Result<(), InferError> {
     let (text, _charge) = read(service, body).await?;
     let (key, offset, byte_size) = part(&text)?;
     service.register_region(name, &key, offset, byte_size)

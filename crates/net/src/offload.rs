@@ -1,10 +1,10 @@
 //! Work that would block a network thread, run on other threads, a few pieces at a time.
 
-use alipes_protocol::limits::COMPRESSIONS_AT_A_TIME;
+use alipes_protocol::limits::OFFLOADED_AT_A_TIME;
 use tokio::sync::Semaphore;
 use tokio::task;
 
-static PERMITS: Semaphore = Semaphore::const_new(COMPRESSIONS_AT_A_TIME);
+static PERMITS: Semaphore = Semaphore::const_new(OFFLOADED_AT_A_TIME);
 
 /// Runs work off the network threads once there is a permit; none where it panics.
 pub async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
@@ -48,13 +48,13 @@ mod tests {
         for _ in 0..50 {
             assert_eq!(work().await, Some(()));
         }
-        assert!(most.load(Ordering::SeqCst) <= COMPRESSIONS_AT_A_TIME);
+        assert!(most.load(Ordering::SeqCst) <= OFFLOADED_AT_A_TIME);
         assert!(done.load(Ordering::SeqCst) >= 50);
     }
 
     #[tokio::test]
     async fn a_panic_releases_the_permit() {
-        for _ in 0..2 * COMPRESSIONS_AT_A_TIME {
+        for _ in 0..2 * OFFLOADED_AT_A_TIME {
             assert_eq!(offload(|| panic!("broken")).await, None::<()>);
         }
         assert_eq!(offload(|| 7).await, Some(7));

@@ -19,6 +19,18 @@ pub const GRPC_MAX_EXPANDED_BYTES: usize = 1 << 26;
 /// Largest gRPC request in bytes that is neither an inference nor a load: names and settings.
 pub const GRPC_MAX_CONTROL_BYTES: usize = 1 << 20;
 
+/// Most entries of a request of each kind: inputs, outputs, parameters. Models have some, and a request with millions
+/// would cost the server seconds and gigabytes before its model could refuse it.
+pub const REQUEST_MAX_ENTRIES: usize = 16 * 1024;
+
+/// Most fields of an inference message over gRPC outside of its tensors' contents: entries, their names and parameters,
+/// sizes of shapes.
+pub const GRPC_MAX_FIELDS: usize = 8 * REQUEST_MAX_ENTRIES;
+
+/// Largest request in bytes, tensors that stay as they are apart, that a network thread reads itself: it takes less
+/// than a millisecond. Larger ones are read on other threads, so that nobody else waits for them.
+pub const READ_AT_ONCE_BYTES: usize = 128 << 10;
+
 /// Largest inference message in bytes, large tensors for workers apart, that is parsed without a look at what it may
 /// become: two bytes of it may become three hundred, one message at a time on each network thread.
 pub const GRPC_WEIGHED_BYTES: usize = 64 * 1024;
@@ -37,12 +49,13 @@ pub const MAX_DIMENSIONS: usize = 64;
 /// connection, whose buffer grows only with what it receives, stays small.
 pub const HTTP_READ_BUFFER_BYTES: usize = 1 << 20;
 
-/// Most bytes that are set aside for a body of which little has come: a length is only a claim until then. What nobody
-/// writes to costs addresses and no memory, and a picture of 3x224x224 FP32 never moves to a larger room.
-pub const BODY_RESERVE_BYTES: usize = 1 << 20;
+/// Bytes of a body that have to come before its announced length is believed; until then twice what has come is
+/// reserved, so that three hundred bodies of one byte each take no memory worth naming.
+pub const BODY_PROVEN_BYTES: usize = 64 << 10;
 
-/// The same for a tensor that is received into the memory of a model's workers, where what is set aside is addresses:
-/// a picture of 3x224x224 FP32 needs no second step, and sixteen thousand that never come leave room for one that does.
+/// Most bytes that are reserved for a tensor that is received into the memory of a model's workers, where what is
+/// reserved is addresses: a picture of 3x224x224 FP32 needs no second step, and sixteen thousand that never come leave
+/// room for one that does.
 pub const ARENA_RESERVE_BYTES: usize = 1 << 20;
 
 /// How many times what has arrived of a body is set aside for the rest of its announced length.
@@ -78,9 +91,9 @@ pub const HTTP_MAX_SMALL_CHUNKS: usize = 65_536;
 /// Mean size in bytes from which the chunks of a body are not small: so many of them are the largest JSON body.
 pub const HTTP_SMALL_CHUNK_BYTES: usize = 1024;
 
-/// Most bodies and messages that are expanded or compressed beside the network threads at a time. The others wait for
-/// their turn: clients that send nothing else take neither all cores nor all memory.
-pub const COMPRESSIONS_AT_A_TIME: usize = 4;
+/// Most bodies and messages that are expanded, read or compressed beside the network threads at a time. The others wait
+/// for their turn: clients that send nothing else take neither all cores nor all memory.
+pub const OFFLOADED_AT_A_TIME: usize = 4;
 
 /// Longest compressed body that a network thread expands itself: at most a thousand times as much comes out of it,
 /// which takes two milliseconds.

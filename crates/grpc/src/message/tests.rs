@@ -1,6 +1,6 @@
 //! Messages that come in pieces, compressed, damaged or too large.
 
-use alipes_protocol::limits::{BODY_RESERVE_BYTES, GRPC_MAX_MESSAGE_BYTES};
+use alipes_protocol::limits::{BODY_PROVEN_BYTES, GRPC_MAX_MESSAGE_BYTES};
 
 use super::super::layout::Plain;
 use super::*;
@@ -72,10 +72,10 @@ fn a_message_that_would_become_too_much_is_not_even_parsed() {
     let budget = Budget::new(1 << 20);
     // Inputs without anything: two bytes each.
     let many = Message::from(Bytes::from([0x2a, 0].repeat(GRPC_WEIGHED_BYTES)));
-    assert_eq!(parse_inference(many, &budget).err().map(|error| error.code), Some(Code::Overloaded));
+    assert_eq!(parse_now(many, &budget).err().map(|error| error.code), Some(Code::Overloaded));
     let raw = ModelInferRequest { raw_input_contents: vec![vec![7; 100_000].into()], ..Default::default() };
     let raw = Message::from(Bytes::from(prost::Message::encode_to_vec(&raw)));
-    assert!(parse_inference(raw, &budget).is_ok());
+    assert!(parse_now(raw, &budget).is_ok());
     assert_eq!(budget.used(), 0);
 }
 
@@ -136,7 +136,7 @@ fn a_huge_length_is_refused_and_a_large_one_reserves_little() {
     messages.push(Bytes::from_static(&[0, 0x7f, 0xff, 0xff, 0xff, 1]));
     assert!(matches!(messages.next(), Ok(None)));
     match messages.begun {
-        Begun::Part(Part::Heap { received, .. }) => assert!(received.capacity() <= 2 * BODY_RESERVE_BYTES),
+        Begun::Part(Part::Heap { received, .. }) => assert!(received.capacity() <= 2 * BODY_PROVEN_BYTES),
         _ => panic!("a message that has only begun"),
     }
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with a JSON text, in the words that clients of Triton match on.
 
-use crate::limits::JSON_MAX_DEPTH;
+use crate::limits::{JSON_MAX_DEPTH, REQUEST_MAX_ENTRIES};
 use crate::{Code, InferError};
 
 /// A broken rule of JSON.
@@ -67,6 +67,18 @@ impl From<SyntaxError> for InferError {
             _ => InferError::internal(format!("failed to parse the request JSON buffer: {} at {offset}", fault.text())),
         }
     }
+}
+
+/// Refuses one more entry of a request than it may have of a kind: `inputs`, say.
+///
+/// # Errors
+///
+/// `TooLarge`.
+pub(super) fn check_entries(before: usize, kind: &str) -> Result<(), InferError> {
+    if before < REQUEST_MAX_ENTRIES {
+        return Ok(());
+    }
+    Err(InferError::new(Code::TooLarge, format!("the request has more than {REQUEST_MAX_ENTRIES} {kind}")))
 }
 
 /// Says in front of an error what was being read.

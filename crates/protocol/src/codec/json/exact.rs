@@ -4,7 +4,7 @@ use compact_str::CompactString;
 
 use super::DecodeContext;
 use super::data;
-use super::error::Within;
+use super::error::{Within, check_entries};
 use super::parameters::{self, InputParameters, OutputParameters};
 use super::value::{Value, existing};
 use crate::codec::binary::Tail;
@@ -31,6 +31,7 @@ pub(super) fn decode(
         parameters::read_request(parameters, &mut request)?;
     }
     for input in existing(inputs, "inputs").and_then(Value::elements).within("Unable to parse 'inputs'")? {
+        check_entries(request.inputs.len(), "inputs")?;
         request.inputs.push(read_input(input, &mut tail, context, regions)?);
     }
     tail.finish(context.model)?;
@@ -113,8 +114,12 @@ fn read_shape(shape: Option<Value<'_>>, input: &str, context: DecodeContext<'_>)
 ///
 /// The first thing that is wrong, in Triton's order.
 pub(super) fn read_outputs(outputs: Value<'_>, regions: &mut impl Regions) -> Result<Vec<RequestedOutput>, InferError> {
-    let outputs = outputs.elements().within("Unable to parse 'outputs'")?;
-    outputs.map(|output| read_output(output, regions)).collect()
+    let mut read = Vec::new();
+    for output in outputs.elements().within("Unable to parse 'outputs'")? {
+        check_entries(read.len(), "outputs")?;
+        read.push(read_output(output, regions)?);
+    }
+    Ok(read)
 }
 
 fn read_output(output: Value<'_>, regions: &mut impl Regions) -> Result<RequestedOutput, InferError> {

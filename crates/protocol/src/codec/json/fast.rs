@@ -15,7 +15,7 @@ use super::parse::{ENVELOPE_DEPTH, peek, skip_space, skip_value};
 use super::text;
 use super::value::Value;
 use crate::codec::binary::Tail;
-use crate::limits::MAX_DIMENSIONS;
+use crate::limits::{MAX_DIMENSIONS, REQUEST_MAX_ENTRIES};
 use crate::shape::element_count;
 use crate::{Datatype, InferRequest, NoRegions, Shape, Tensor};
 
@@ -80,6 +80,9 @@ impl<'a> FastReader<'a> {
         let mut inputs = Vec::with_capacity(1);
         let mut elements = self.cursor.open(b'[')?;
         while self.cursor.next_element(&mut elements)? {
+            if inputs.len() == REQUEST_MAX_ENTRIES {
+                return None;
+            }
             inputs.push(self.input()?);
         }
         Some(inputs)

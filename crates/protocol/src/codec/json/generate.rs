@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::error::Within;
+use super::error::{Within, check_entries};
 use super::value::{Leaves, Value, lossy};
 use super::{DecodeContext, check_text_size, data, parameters};
 use crate::{Datatype, InferError, InferRequest, Shape, Tensor};
@@ -73,9 +73,11 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
     fn member(&mut self, key: Cow<'_, [u8]>, value: Value<'_>) -> Result<(), InferError> {
         let key = lossy(key.into_owned());
         if let Some(input) = (self.declared)(&key) {
+            check_entries(self.request.inputs.len(), "inputs")?;
             let tensor = self.tensor(&key, input, value)?;
             self.request.inputs.push(tensor);
         } else if self.seen.insert(key.clone()) {
+            check_entries(self.seen.len() - 1, "parameters")?;
             let value = parameters::model_value(&key, value)?;
             self.request.parameters.push((key, value));
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::error::Within;
+use super::error::{Within, check_entries};
 use super::value::{Value, lossy};
 use crate::{CorrelationId, InferError, InferRequest, Parameter, RegionSlice};
 
@@ -19,6 +19,7 @@ pub(super) fn read_request(parameters: Value<'_>, request: &mut InferRequest) ->
     let mut seen = std::collections::HashSet::new();
     for (key, value) in members {
         if seen.insert(key.clone()) {
+            check_entries(seen.len() - 1, "parameters")?;
             read_one(key, value, request)?;
         }
     }

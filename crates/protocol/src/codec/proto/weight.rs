@@ -2,13 +2,20 @@
 
 use prost::encoding::decode_varint;
 
+use crate::limits::GRPC_MAX_FIELDS;
+use crate::{Code, InferError};
+
 /// Field numbers of `ModelInferRequest`, `InferInputTensor` and `InferTensorContents`.
 const INPUTS: u64 = 5;
+const RAW_CONTENTS: u64 = 7;
 const CONTENTS: u64 = 5;
 const BOOL_CONTENTS: u64 = 1;
 const FP32_CONTENTS: u64 = 6;
 const FP64_CONTENTS: u64 = 7;
 const BYTES_CONTENTS: u64 = 8;
+
+/// Fields of a message that `read_bytes` looks at: more than a model has inputs.
+const LOOKED_AT: usize = 256;
 
 /// Bytes that an entry of a list takes at most, whatever it holds: the largest is an input, and a list has room for as
 /// many entries again while it grows.
@@ -26,18 +33,48 @@ const OTHER_BYTES: u64 = 3;
 /// an input, and one may be a number of eight bytes.
 ///
 /// A message that is broken is looked at as far as it can be read.
-pub fn parsed_bytes(message: &[u8]) -> u64 {
-    records(message).map(|(field, record)| ENTRY_BYTES + if field == INPUTS { of_input(record) } else { 0 }).sum()
+///
+/// # Errors
+///
+/// `TooLarge` for more than `GRPC_MAX_FIELDS` fields outside of the contents of tensors, whose number its shape bounds.
+pub fn parsed_bytes(message: &[u8]) -> Result<u64, InferError> {
+    let mut left = GRPC_MAX_FIELDS;
+    let mut bytes = 0;
+    for (field, record) in records(message) {
+        count(&mut left)?;
+        bytes += ENTRY_BYTES + if field == INPUTS { of_input(record, &mut left)? } else { 0 };
+    }
+    Ok(bytes)
 }
 
-fn of_input(input: &[u8]) -> u64 {
-    records(input)
-        .map(|(field, record)| match field {
+fn of_input(input: &[u8], left: &mut usize) -> Result<u64, InferError> {
+    let mut bytes = 0;
+    for (field, record) in records(input) {
+        count(left)?;
+        bytes += match field {
             CONTENTS => of_contents(record),
             // Names, parameters and the shape.
             _ => SLICE_BYTES + INTEGER_BYTES * record.len() as u64,
-        })
-        .sum()
+        };
+    }
+    Ok(bytes)
+}
+
+fn count(left: &mut usize) -> Result<(), InferError> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        let text = format!("request message has more than {GRPC_MAX_FIELDS} fields beside the contents of its tensors");
+        InferError::new(Code::TooLarge, text)
+    })?;
+    Ok(())
+}
+
+/// Bytes of a serialized `ModelInferRequest` that are read one by one: all but raw tensors, which stay slices of it.
+///
+/// Only so many fields are looked at that the answer costs next to nothing; what stands behind them counts as a whole.
+pub fn read_bytes(message: &[u8]) -> usize {
+    let raw: usize =
+        records(message).take(LOOKED_AT).filter(|(field, _)| *field == RAW_CONTENTS).map(|(_, raw)| raw.len()).sum();
+    message.len() - raw
 }
 
 fn of_contents(contents: &[u8]) -> u64 {
@@ -80,14 +117,14 @@ mod tests {
 
     fn of(contents: InferTensorContents) -> u64 {
         let input = InferInputTensor { name: "X".to_owned(), contents: Some(contents), ..Default::default() };
-        parsed_bytes(&ModelInferRequest { inputs: vec![input], ..Default::default() }.encode_to_vec())
+        parsed_bytes(&ModelInferRequest { inputs: vec![input], ..Default::default() }.encode_to_vec()).unwrap()
     }
 
     #[test]
     fn what_stays_a_slice_weighs_next_to_nothing() {
         let raw_input_contents = vec![vec![7; 1 << 20].into()];
         let message = ModelInferRequest { model_name: "m".to_owned(), raw_input_contents, ..Default::default() };
-        assert!(parsed_bytes(&message.encode_to_vec()) < 1 << 12);
+        assert!(parsed_bytes(&message.encode_to_vec()).unwrap() < 1 << 12);
     }
 
     #[test]
@@ -101,15 +138,42 @@ mod tests {
         let inputs = vec![InferInputTensor::default(); count];
         let message = ModelInferRequest { inputs, ..Default::default() }.encode_to_vec();
         assert_eq!(message.len(), 2 * count);
-        assert!(parsed_bytes(&message) >= (count * size_of::<InferInputTensor>()) as u64);
+        assert!(parsed_bytes(&message).unwrap() >= (count * size_of::<InferInputTensor>()) as u64);
         assert!(2 * size_of::<InferInputTensor>() as u64 <= ENTRY_BYTES);
     }
 
     #[test]
     fn a_broken_message_is_looked_at_as_far_as_it_can_be_read() {
-        assert_eq!(parsed_bytes(&[]), 0);
-        assert_eq!(parsed_bytes(&[0x2a, 0xff]), 0);
-        assert_eq!(parsed_bytes(&[0x2a, 0, 0x2a, 9, 1]), ENTRY_BYTES);
-        assert_eq!(parsed_bytes(&[0xff; 32]), 0);
+        assert_eq!(parsed_bytes(&[]), Ok(0));
+        assert_eq!(parsed_bytes(&[0x2a, 0xff]), Ok(0));
+        assert_eq!(parsed_bytes(&[0x2a, 0, 0x2a, 9, 1]), Ok(ENTRY_BYTES));
+        assert_eq!(parsed_bytes(&[0xff; 32]), Ok(0));
+    }
+
+    #[test]
+    fn more_fields_than_any_request_has_are_refused() {
+        let input = |shape: usize| {
+            let input = InferInputTensor { name: "X".to_owned(), shape: vec![1; shape], ..Default::default() };
+            ModelInferRequest { inputs: vec![input], ..Default::default() }.encode_to_vec()
+        };
+        assert!(parsed_bytes(&input(1000)).is_ok());
+        for message in [[0x2a, 0].repeat(GRPC_MAX_FIELDS + 1), [0x78, 0].repeat(GRPC_MAX_FIELDS + 1)] {
+            let refused = parsed_bytes(&message).unwrap_err();
+            assert_eq!(refused.code, Code::TooLarge, "{refused:?}");
+        }
+        assert!(parsed_bytes(&[0x2a, 0].repeat(GRPC_MAX_FIELDS)).is_ok());
+    }
+
+    #[test]
+    fn raw_tensors_are_not_read_and_everything_else_is() {
+        let raw_input_contents = vec![vec![7; 1 << 20].into(), vec![8; 1 << 20].into()];
+        let message = ModelInferRequest { model_name: "m".to_owned(), raw_input_contents, ..Default::default() };
+        assert!(read_bytes(&message.encode_to_vec()) < 32);
+        let contents = InferTensorContents { fp32_contents: vec![1.0; 1000], ..Default::default() };
+        let input = InferInputTensor { contents: Some(contents), ..Default::default() };
+        let message = ModelInferRequest { inputs: vec![input], ..Default::default() }.encode_to_vec();
+        assert_eq!(read_bytes(&message), message.len());
+        let empty = [0x3a, 0].repeat(1 << 20);
+        assert_eq!(read_bytes(&empty), empty.len());
     }
 }
