@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 from support.models import add_model, busy
+from support.python_models import ECHO, add_python_model
 from support.server import TIMEOUT_S, ServerProcess
 from support.waiting import until
 
@@ -175,21 +176,26 @@ def test_an_idle_connection_does_not_hold_the_exit(start: Callable[..., ServerPr
     idle.close()
 
 
-def test_a_signal_while_models_load_ends_the_start(repository: Path) -> None:
-    folder = add_model(repository, "slow")
-    os.mkfifo(folder / "config.pbtxt")  # a reader waits for a writer
+@pytest.fixture
+def held_load(repository: Path) -> Path:
+    """A pipe; a model of the repository loads until whoever opens it for writing closes it."""
+    pipe = repository.parent / "pipe"
+    os.mkfifo(pipe)
+    add_python_model(repository, "slow", f"{ECHO}    def initialize(self, args):\n        open({str(pipe)!r}).read()\n")
+    return pipe
+
+
+def test_a_signal_while_models_load_ends_the_start(repository: Path, held_load: Path) -> None:
     with ServerProcess(repository) as server:
-        with (folder / "config.pbtxt").open("w"):  # opens once the server reads
+        with held_load.open("w"):  # opens once the model reads
             server.signal()
             server.wait_for_output(r"Signal \(15\) Received")
         assert server.wait() == 0
         assert "Started HTTPService" not in server.output
 
 
-def test_a_load_that_hangs_does_not_outlast_the_exit_time_out(repository: Path) -> None:
-    folder = add_model(repository, "stuck")
-    os.mkfifo(folder / "config.pbtxt")
-    with ServerProcess(repository, "--exit-timeout-secs=1") as server, (folder / "config.pbtxt").open("w"):
+def test_a_load_that_hangs_does_not_outlast_the_exit_time_out(repository: Path, held_load: Path) -> None:
+    with ServerProcess(repository, "--exit-timeout-secs=1") as server, held_load.open("w"):
         server.signal()
         assert server.wait() == 1
         assert "Exit timeout expired. Exiting immediately." in server.output
