@@ -10,11 +10,13 @@ import asyncio
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final
 
 from alipes.errors import TransportError
+from alipes.quickstart.signals import held_back
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,7 +104,20 @@ def run(
     Raises:
         TransportError: If a connection cannot be opened, or breaks.
     """
-    return asyncio.run(_run(address, requests, seconds, connections, tick))
+    with _event_loop() as runner:
+        return runner.run(_run(address, requests, seconds, connections, tick))
+
+
+@contextmanager
+def _event_loop() -> Iterator[asyncio.Runner]:
+    """An event loop that a signal finds whole or not at all."""
+    with held_back():
+        runner = asyncio.Runner().__enter__()
+    try:
+        yield runner
+    finally:
+        with held_back():
+            runner.close()
 
 
 class _Record:
