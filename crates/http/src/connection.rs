@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::dispatch::handle;
 use super::prior_knowledge::has_prior_knowledge;
-use super::response;
+use super::{head, response};
 
 /// The HTTP listener's protocol: its policy, and the service behind it.
 pub struct HttpProtocol {
@@ -85,7 +85,10 @@ async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, draini
         let (http, call, spelling) = (Arc::clone(&http), activity.begin(), spelling.clone());
         async move {
             let request = request.map(|body| RequestBody::new(body, http.policy.timeouts.stall).with_counted_chunks());
-            let response = handle(&http, request, spelling.as_ref()).await;
+            let response = match head::check(request.version(), request.headers()) {
+                Ok(()) => handle(&http, request, spelling.as_ref()).await,
+                Err(fault) => response::bad_head(fault),
+            };
             Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call)))
         }
     });

@@ -9,6 +9,7 @@ mod control;
 mod dispatch;
 mod events;
 mod generate;
+mod head;
 mod infer;
 mod logging;
 mod metrics;

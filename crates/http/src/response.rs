@@ -16,6 +16,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use super::events::Events;
+use super::head::HeadFault;
 
 /// Content type of JSON responses.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -162,6 +163,13 @@ pub fn restricted(header: &str) -> Response<ResponseBody> {
 /// 431 where there are too many headers.
 pub fn too_many_headers() -> Response<ResponseBody> {
     new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, PLAIN, ResponseBody::default())
+}
+
+/// Refuses a request whose head is against the rules, and ends the connection: what follows may belong to it.
+pub fn bad_head(fault: HeadFault) -> Response<ResponseBody> {
+    let mut response = new(fault.status(), JSON, error_body(fault.text()));
+    announce_close(&mut response);
+    response
 }
 
 fn status(error: &InferError) -> StatusCode {

@@ -1,23 +1,29 @@
 //! Accepts the connections of one listener: admits them while there is capacity, and rejects the others.
 
 use std::cell::Cell;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alipes_protocol::limits;
 use alipes_stats::events::{Event, EventQueue};
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::{sleep, timeout};
 
-use super::capacity::{Capacity, ConnectionPermit, reject};
+use super::capacity::{Capacity, ConnectionPermit, reject, reject_at_once};
 use super::connection::Accepted;
-use super::listener::ListeningSocket;
+use super::listener::{AcceptingSocket, ListeningSocket};
 use super::network::Phase;
 use super::policy::ListenerPolicy;
 use super::protocol::Protocol;
+use super::spare::{SpareDescriptor, is_exhausted};
 use super::tls::Tls;
 
-/// Pause after a failed accept, which mostly means that descriptors have run out: the loop must not spin on it.
+/// Pause after a failed accept: the loop must not spin on it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// What a client is answered that comes when no descriptor is left.
+const EXHAUSTED: &str = "the server has no file descriptor left and takes no connection now, try again later";
 
 /// Interval between two log lines about rejected connections.
 const NOTICE_INTERVAL: Duration = Duration::from_secs(60);
@@ -72,6 +78,7 @@ impl Acceptor {
         mut phase: watch::Receiver<Phase>,
     ) {
         let Ok(socket) = socket.adopt() else { return };
+        let mut spare = SpareDescriptor::of(socket.as_fd());
         let last = self.policy().kind.closes_in();
         for thread in threads.iter().cycle() {
             let accepted = tokio::select! {
@@ -80,7 +87,13 @@ impl Acceptor {
             };
             match accepted {
                 Ok(stream) => self.admit(stream, thread),
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                Err(error) if is_exhausted(&error) => {
+                    self.log_rejection("the process has no descriptor left, see `ulimit -n`");
+                    spare.give_up();
+                    refuse_one(&socket, self.tls.is_some()).await;
+                    spare = SpareDescriptor::of(socket.as_fd());
+                }
+                Err(_) => sleep(ACCEPT_PAUSE).await,
             }
         }
     }
@@ -92,20 +105,19 @@ impl Acceptor {
                 let _ = thread.send(Connection { stream, protocol, tls, permit });
             }
             None => {
-                self.log_rejection();
+                self.log_rejection(&format!("{} are open, see --max-connections", self.capacity.most()));
                 self.reject(stream);
             }
         }
     }
 
     /// Logs that connections are rejected, at most once in an interval.
-    fn log_rejection(&self) {
+    fn log_rejection(&self, why: &str) {
         if self.last_notice.get().is_some_and(|last| alipes_clock::elapsed(last) < NOTICE_INTERVAL) {
             return;
         }
         self.last_notice.set(Some(alipes_clock::now()));
-        let (listener, most) = (self.policy().kind.name(), self.capacity.most());
-        let text = format!("{listener} connections are refused: {most} are open, see --max-connections");
+        let text = format!("{} connections are refused: {why}", self.policy().kind.name());
         self.events.push(Event::Notice { level: 1, text });
     }
 
@@ -119,5 +131,15 @@ impl Acceptor {
                 drop(permit);
             });
         }
+    }
+}
+
+/// Takes one waiting client in, says why it is not served, and lets it go. Where others were quicker to take the
+/// descriptor, it pauses.
+async fn refuse_one(socket: &AcceptingSocket, encrypted: bool) {
+    match timeout(ACCEPT_PAUSE, socket.accept()).await {
+        Ok(Ok(stream)) if !encrypted => reject_at_once(&stream, EXHAUSTED),
+        Ok(Ok(_)) | Err(_) => {}
+        Ok(Err(_)) => sleep(ACCEPT_PAUSE).await,
     }
 }

@@ -1,5 +1,7 @@
 //! The most connections at a time, and the answer to one too many.
 
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +9,7 @@ use alipes_protocol::limits;
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::connection::Carrier;
+use super::connection::{Accepted, Carrier};
 
 /// One descriptor in so many is left to everything else: models, workers, logs.
 const RESERVED_SHARE: usize = 4;
@@ -22,9 +24,10 @@ pub struct Capacity {
 pub struct ConnectionPermit(Arc<Capacity>);
 
 impl Capacity {
-    /// Capacity for `most` connections; 0 takes as many as the process may have descriptors, less a share for the rest.
+    /// Capacity for `most` connections; 0 takes as many as the process may have further descriptors, less a share for
+    /// the rest.
     pub fn new(most: usize) -> Arc<Capacity> {
-        let most = if most == 0 { descriptors() / RESERVED_SHARE * (RESERVED_SHARE - 1) } else { most };
+        let most = if most == 0 { free_descriptors() / RESERVED_SHARE * (RESERVED_SHARE - 1) } else { most };
         Arc::new(Capacity { most, open: AtomicUsize::new(0) })
     }
 
@@ -47,8 +50,12 @@ impl Drop for ConnectionPermit {
     }
 }
 
-fn descriptors() -> usize {
-    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
+/// How many descriptors the process may have beside those that are open.
+#[allow(clippy::disallowed_methods, reason = "once for each listener, before it accepts anything")]
+fn free_descriptors() -> usize {
+    let most = getrlimit(Resource::Nofile).current.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    most.saturating_sub(open)
 }
 
 /// Answers a client that there is no capacity, and waits a moment for it to read that: to close at once would withdraw
@@ -57,21 +64,43 @@ pub async fn reject(encrypted: bool, most: usize, mut stream: Carrier) {
     if encrypted {
         return;
     }
-    let response = rejection(most);
+    let response = rejection(&format!("the server has {most} connections and takes no more, try again later"));
     let _ = tokio::time::timeout(limits::REFUSAL_TIME, async {
         stream.write_all(response.as_bytes()).await?;
         stream.shutdown().await?;
         let mut unread = [0; 4096];
         while stream.read(&mut unread).await? > 0 {}
-        std::io::Result::Ok(())
+        io::Result::Ok(())
     })
     .await;
 }
 
+/// The same without a task, and so without another descriptor: writes what fits into the socket's buffer, which the
+/// answer does, and lets the connection be closed.
+pub fn reject_at_once(stream: &Accepted, why: &str) {
+    let response = rejection(why);
+    // What cannot be written to a client that has left is no loss.
+    let _ = match stream {
+        Accepted::Tcp(stream) => answer(stream, response.as_bytes(), || stream.shutdown(Shutdown::Write)),
+        Accepted::Unix(stream) => answer(stream, response.as_bytes(), || stream.shutdown(Shutdown::Write)),
+    };
+}
+
+fn answer<S>(mut stream: &S, response: &[u8], end: impl FnOnce() -> io::Result<()>) -> io::Result<()>
+where
+    for<'s> &'s S: Read + Write,
+{
+    stream.write_all(response)?;
+    end()?;
+    // A close with unread bytes would withdraw the answer. The socket never blocks: no byte is an error here.
+    while stream.read(&mut [0; 4096])? > 0 {}
+    Ok(())
+}
+
 /// The same on every listener: a gRPC client that is rejected in HTTP/2 connects again at once, and one that reads
 /// HTTP/1 backs off and reports the server as unavailable.
-fn rejection(most: usize) -> String {
-    let body = format!(r#"{{"error":"the server has {most} connections and takes no more, try again later"}}"#);
+fn rejection(why: &str) -> String {
+    let body = format!(r#"{{"error":"{why}"}}"#);
     format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n{body}",
@@ -96,6 +125,6 @@ mod tests {
     #[test]
     fn without_a_number_descriptors_are_left_for_everything_else() {
         let most = Capacity::new(0).most();
-        assert!(most > 0 && most < descriptors());
+        assert!(most > 0 && most < free_descriptors());
     }
 }

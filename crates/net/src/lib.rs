@@ -15,4 +15,5 @@ pub mod offload;
 pub mod policy;
 pub mod protocol;
 pub mod restricted;
+mod spare;
 pub mod tls;

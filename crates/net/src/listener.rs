@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
@@ -56,6 +57,15 @@ impl ListeningSocket {
             ListeningSocket::Unix(listener, file) => {
                 tokio::net::UnixListener::from_std(listener).map(|listener| AcceptingSocket::Unix(listener, file))
             }
+        }
+    }
+}
+
+impl AsFd for AcceptingSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            AcceptingSocket::Tcp(listener) => listener.as_fd(),
+            AcceptingSocket::Unix(listener, _) => listener.as_fd(),
         }
     }
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import grpc
+import psutil
 import pytest
 from support.attack import connect, links, rest
 from support.models import add_model
@@ -105,3 +106,19 @@ def test_refusals_reach_clients_that_have_sent_a_request(server: ServerProcess) 
             with connect(server.http) as link:
                 link.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
                 assert rest(link).startswith(b"HTTP/1.1 503 ")
+
+
+def test_without_descriptors_clients_are_answered_at_once(tmp_path: Path, serve: Callable[..., ServerProcess]) -> None:
+    add_model(tmp_path / "models", "double")
+    server = serve(tmp_path / "models")
+    process = psutil.Process(server.process.pid)
+    before = process.rlimit(psutil.RLIMIT_NOFILE)
+    # Five further connections: what the server itself opens meanwhile is no part of it.
+    process.rlimit(psutil.RLIMIT_NOFILE, (process.num_fds() + 5, before[1]))
+    with links(server.http, 40, b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n") as opened:
+        answers = [link.recv(1 << 16) for link in opened]
+    assert {answer[:12] for answer in answers} == {b"HTTP/1.1 200", b"HTTP/1.1 503"}
+    assert all(b"no file descriptor left" in answer for answer in answers if b" 503 " in answer)
+    server.wait_for_output("connections are refused: the process has no descriptor left")
+    until(lambda: serves(server), "a client is still refused")
+    process.rlimit(psutil.RLIMIT_NOFILE, before)

@@ -11,6 +11,7 @@ import grpc
 import numpy as np
 import psutil
 import pytest
+from support.attack import connect, rest
 from support.double import INFER, assert_serves, document, post
 from support.server import ServerProcess
 
@@ -171,3 +172,25 @@ def test_absurd_numbers_are_numbers(connection: http.client.HTTPConnection) -> N
     status, text = post(connection, document(data=values.tolist()))
     assert status == 200, text
     assert "Infinity" in text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "text"),
+    [
+        ([], 400, "exactly one Host header"),
+        (["Host: a", "Host: b"], 400, "exactly one Host header"),
+        (["Host: a", "Transfer-Encoding: gzip, chunked"], 501, "the only transfer coding is 'chunked'"),
+        (["Host: a", "Transfer-Encoding: gzip", "Transfer-Encoding: chunked"], 501, "the only transfer coding"),
+    ],
+)
+def test_a_head_that_others_read_otherwise_ends_its_connection(
+    server: ServerProcess, connection: http.client.HTTPConnection, headers: list[str], status: int, text: str
+) -> None:
+    body = "5\r\nhello\r\n0\r\n\r\n" if "Transfer-Encoding" in str(headers) else ""
+    with connect(server.http) as link:
+        link.sendall("\r\n".join(["GET /v2/health/live HTTP/1.1", *headers, "", body]).encode())
+        answer = rest(link).decode()
+    assert answer.startswith(f"HTTP/1.1 {status} "), answer
+    assert text in answer
+    assert "\r\nconnection: close\r\n" in answer
+    assert_serves(connection)

@@ -195,7 +195,7 @@ def test_a_client_that_never_agrees_is_not_waited_for(
     host, _, port = server.http.rpartition(":")
     silent = [socket.create_connection((host, int(port)), timeout=30) for _ in range(20)]
     noisy = socket.create_connection((host, int(port)), timeout=30)
-    noisy.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
+    noisy.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
     for link in [*silent, noisy]:
         _read_to_the_end(link)
         link.close()

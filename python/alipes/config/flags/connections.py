@@ -14,7 +14,7 @@ CONNECTIONS: Final[tuple[Flag, ...]] = (
         "int",
         0,
         "Connections of all clients together; further ones are told to come later. 0 takes three quarters of the "
-        "descriptors that the process may open. Connections to the metrics endpoint do not count. "
+        "descriptors that the process may open further. Connections to the metrics endpoint do not count. "
         "Not a flag of Triton.",
         option="connections.max_connections",
     ),
