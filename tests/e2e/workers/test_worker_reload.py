@@ -142,7 +142,7 @@ def test_a_reload_loses_no_request_and_keeps_the_one_that_runs(repository: Path,
 
 def test_a_model_that_does_not_finish_is_ended(repository: Path, start: Start, notes: Notes) -> None:
     source = ECHO + "    def finalize(self):\n        note('begun')\n        await_note('never')\n"
-    add_python_model(repository, "stays", source, config=parameter("STOP_TIMEOUT_SECONDS", "5"))
+    add_python_model(repository, "stays", source, config=parameter("STOP_TIMEOUT_SECONDS", "2"))
     server = start("--model-control-mode=explicit", "--load-model=stays")
     (worker,) = workers_of(server)
     with HttpEndpoint(server) as endpoint:
