@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from alipes.errors import RepositoryError
-from alipes.repository.stamp import FolderStamp, stamp_folder
+from alipes.repository.stamp import FolderStamp, is_folder, stamp_folder
 from alipes.types import ModelKey
 
 # Folders beside the versions that belong to the model but are no version.
 RESERVED = frozenset({"warmup", "initial_state", "configs"})
+
+# File systems take no longer name of a folder; a request may bring a name of megabytes.
+MAX_MODEL_NAME_BYTES = 255
 
 # Versions are signed 64-bit on the wire; 18 digits always fit.
 MAX_VERSION_DIGITS = 18
@@ -84,11 +87,16 @@ def check_model_name(name: str) -> None:
     """Refuses a name that could leave the repository or that no folder can have.
 
     Raises:
-        RepositoryError: If the name is blank, holds a separator or a NUL, or is or climbs to a parent folder.
+        RepositoryError: If the name is blank or too long, holds a separator or a NUL, or is or climbs to a parent
+            folder.
     """
     unsafe = not name.strip() or name.startswith(".") or ".." in name or any(mark in name for mark in ("/", "\\", "\0"))
     if unsafe:
         raise RepositoryError(f"invalid model name {name!r}: expected the name of a folder in a model repository")
+    if len(os.fsencode(name)) > MAX_MODEL_NAME_BYTES:
+        raise RepositoryError(
+            f"invalid model name '{name[:40]}...': expected at most {MAX_MODEL_NAME_BYTES} bytes, as for a folder"
+        )
 
 
 def subdirectories(path: Path) -> list[str]:
@@ -99,7 +107,7 @@ def subdirectories(path: Path) -> list[str]:
     """
     try:
         with os.scandir(path) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+            return sorted(entry.name for entry in entries if not entry.name.startswith(".") and is_folder(entry))
     except OSError as error:
         raise RepositoryError(f"failed to open directory {path}: {error.strerror}") from error
 

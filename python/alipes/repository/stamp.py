@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["ABSENT", "FolderStamp", "stamp_folder"]
+__all__ = ["ABSENT", "FolderStamp", "is_folder", "stamp_folder"]
 
 # What a model is configured by: read and compared by content when it is loaded.
 _CONFIGURATION: Final = ("config.pbtxt", "configs")
@@ -64,7 +64,7 @@ def stamp_folder(path: str | os.PathLike[str]) -> FolderStamp:
     parts: dict[str, list[str]] = {"configuration": [], "shared": []}
     versions: dict[str, bytes] = {}
     for entry in entries:
-        if entry.name.isdecimal() and entry.is_dir():
+        if entry.name.isdecimal() and is_folder(entry):
             versions[entry.name] = _digest(_tree(entry.path))
         elif entry.name not in _CACHES:
             kind = "configuration" if entry.name in _CONFIGURATION else "shared"
@@ -75,6 +75,14 @@ def stamp_folder(path: str | os.PathLike[str]) -> FolderStamp:
         versions=MappingProxyType(versions),
         shared=_digest(parts["shared"]),
     )
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder, or a link to one; a link that leads in a circle is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _tree(place: str) -> Iterator[str]:

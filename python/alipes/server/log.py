@@ -28,6 +28,9 @@ _WORDS = {logging.DEBUG: "verbose", logging.INFO: "info", logging.WARNING: "warn
 # What a record may carry besides its message: fields of their own in JSON, part of the message elsewhere.
 SUBJECTS: Final = ("model", "version", "instance", "request_id")
 
+# Most characters of a message: what a client sends may stand in it, and a long traceback has a tenth of that.
+LONGEST_MESSAGE: Final = 64 * 1024
+
 log = logging.getLogger(LOGGER_NAME)
 
 
@@ -128,7 +131,8 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
 def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     message = record.getMessage()
-    return f"{message}\n{formatter.formatException(record.exc_info)}" if record.exc_info else message
+    text = f"{message}\n{formatter.formatException(record.exc_info)}" if record.exc_info else message
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}... ({len(text)} characters in all)"
 
 
 def _default_time(created: float, letter: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from alipes.errors import RepositoryError
 from alipes.repository.repository import Repository
+from alipes.repository.stamp import ABSENT
 from alipes.types import ModelKey
 
 
@@ -86,3 +87,28 @@ def test_with_namespaces_a_name_may_stand_in_several_repositories(tmp_path: Path
     )
     assert listing.names == ("a", "b")
     assert [folder.path for folder in repository.find("b")] == [one / "b", two / "b"]
+
+
+def test_links_in_a_circle_hide_nothing_else(tmp_path: Path) -> None:
+    (path,) = make(tmp_path, one=("a",))
+    for place in (path, path / "a"):
+        (place / "7").symlink_to("8")
+        (place / "8").symlink_to("7")
+    (path / "a" / "1").mkdir()
+    repository = Repository([path])
+    assert repository.read().names == ("a",)
+    (folder,) = repository.find("a")
+    before = folder.stamp()
+    assert before != ABSENT
+    assert folder.scan_versions().versions == (1,)
+    (folder.path / "1" / "more").write_text("x")
+    assert folder.stamp() != before
+    with pytest.raises(RepositoryError, match="failed to poll model '7': not found"):
+        repository.find("7")
+
+
+@pytest.mark.parametrize("name", ["m" * 256, "m" * 5_000_000, "\u00fc" * 128])
+def test_a_name_that_no_folder_can_have_is_refused_in_few_words(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RepositoryError, match="expected at most 255 bytes") as refused:
+        Repository(make(tmp_path, one=("a",))).find(name)
+    assert len(str(refused.value)) < 200

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from alipes.config.options import LogOptions
-from alipes.server.log import change, configure, log, log_table
+from alipes.server.log import LONGEST_MESSAGE, change, configure, log, log_table
 
 
 @pytest.fixture
@@ -143,3 +143,12 @@ def test_a_traceback_stays_on_the_line(file: Path) -> None:
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="nowhere"):
         configure(options(tmp_path / "nowhere" / "log"))
+
+
+@pytest.mark.parametrize("format", ["default", "JSON"])
+def test_a_message_of_megabytes_is_cut(file: Path, format: str) -> None:
+    configure(options(file, format=format))
+    log.error("failed to load '%s'", "x" * 5_000_000)
+    (line,) = file.read_text().splitlines()
+    assert len(line) < LONGEST_MESSAGE + 300
+    assert "... (5000017 characters in all)" in line
