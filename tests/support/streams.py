@@ -25,8 +25,8 @@ _FINAL = "triton_final_response"
 class Stream:
     """One `ModelStreamInfer`. A context manager: leaving it cancels the call."""
 
-    def __init__(self, server: ServerProcess) -> None:
-        self._channel = grpc.insecure_channel(server.grpc, [("grpc.max_receive_message_length", -1)])
+    def __init__(self, server: ServerProcess, *options: tuple[str, int]) -> None:
+        self._channel = grpc.insecure_channel(server.grpc, [("grpc.max_receive_message_length", -1), *options])
         self._requests: Queue[Any] = Queue()
         method = self._channel.stream_stream(
             _METHOD,
