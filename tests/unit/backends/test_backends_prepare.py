@@ -147,11 +147,12 @@ def test_a_pipe_is_refused_rather_than_waited_for(prepare: Prepare, folder: Path
 
 
 def test_a_slow_model_file_holds_up_no_other_model(folder: Path, options: ServerOptions) -> None:
-    others, prepared = threading.Event(), []
+    begun, others, prepared = threading.Event(), threading.Event(), []
 
     def describe(library: str, path: str) -> str:
         if threading.current_thread() is slow:
-            assert others.wait(30), "the other model is held up"
+            begun.set()
+            others.wait(10)
         return json.dumps(SIGNATURE)
 
     def load() -> None:
@@ -161,7 +162,9 @@ def test_a_slow_model_file_holds_up_no_other_model(folder: Path, options: Server
 
     slow = threading.Thread(target=load)
     slow.start()
+    assert begun.wait(30)
     load()
+    assert len(prepared) == 1, "the other model was held up"
     others.set()
     slow.join()
     assert len(prepared) == 2
