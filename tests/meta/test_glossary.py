@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from support.syntax import syntax_tree
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "glossary.md"
@@ -88,7 +89,7 @@ def python_definitions() -> Iterator[str]:
     for folder in (ROOT / "python" / "alipes", ROOT / "tests" / "support"):
         for file in sorted(folder.rglob("*.py")):
             yield file.stem
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for node in ast.walk(syntax_tree(file)):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                     yield node.name
                 elif isinstance(node, ast.arg):
@@ -102,7 +103,7 @@ def python_definitions() -> Iterator[str]:
 def python_tests() -> Iterator[str]:
     """Names of the functions that pytest runs, wherever their file is."""
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(syntax_tree(file)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
                 yield node.name
 

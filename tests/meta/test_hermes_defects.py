@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.syntax import syntax_tree
 
 TESTS = Path(__file__).parents[1]
 
@@ -177,7 +178,7 @@ TABLE: dict[str, list[tuple[str, str]]] = {
 
 @cache
 def defined_in(file: str) -> frozenset[str]:
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    tree = syntax_tree(TESTS / file)
     return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 

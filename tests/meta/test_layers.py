@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.syntax import syntax_tree
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "alipes"
@@ -98,7 +99,7 @@ def python_files() -> list[Path]:
 
 def imported_rooms(file: Path) -> Iterator[tuple[int, str]]:
     """The rooms that a file imports, wherever in it, with the line."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(syntax_tree(file)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -11,9 +11,10 @@ from pathlib import Path
 import alipes
 import pytest
 from alipes import _core
+from support.syntax import syntax_tree
 
 STUB = Path(alipes.__file__).with_name("_core.pyi")
-TREE = ast.parse(STUB.read_text())
+TREE = syntax_tree(STUB)
 
 
 def functions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:

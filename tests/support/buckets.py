@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.checkout import ROOT
 from support.ports import free_ports
 
 _TIMEOUT_S = 60.0
-_FETCHED = Path(__file__).parents[1] / ".envs/azurite"
+_FETCHED = ROOT / ".venv-clients" / "azurite"
 _AZURE_ACCOUNT = "devstoreaccount1"
 # The key that the emulator's documentation gives everybody.
 _AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

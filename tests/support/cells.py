@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from support.syntax import syntax_tree
+
 _HEAD = re.compile(r"^# In \[(\d+)\]:$\n", re.MULTILINE)
 
 
@@ -22,7 +24,7 @@ class Cell:
 
     def run(self, space: dict[str, Any]) -> object:
         """What the cell shows: the value of its last line, where that is an expression."""
-        tree = ast.parse(self.code)
+        tree = syntax_tree(self.code)
         last = tree.body[-1] if tree.body else None
         if not isinstance(last, ast.Expr):
             exec(self._compiled(tree), space)

@@ -17,7 +17,7 @@ from support.ports import free_ports
 _ROOT = Path(__file__).parents[2]
 _SERVER = "lib/python3.*/site-packages/pytriton/tritonserver/bin/tritonserver"
 # The bench has one too, and the environment may name a path.
-_PLACES = [_ROOT / "tests" / ".envs" / "triton", _ROOT / "bench" / ".envs" / "triton"]
+_PLACES = [_ROOT / ".venv-clients" / "triton", _ROOT / "bench" / ".envs" / "triton"]
 ENVIRONMENT = Path(
     os.environ.get("ALIPES_TRITON_ENV") or next((one for one in _PLACES if [*one.glob(_SERVER)]), _PLACES[0])
 )

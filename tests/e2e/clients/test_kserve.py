@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.checkout import ROOT
 from support.models import add_model
 from support.server import ServerProcess
 
-PYTHON = Path(__file__).parents[2] / ".envs" / "kserve" / "bin" / "python"
+PYTHON = ROOT / ".venv-clients" / "kserve" / "bin" / "python"
 
 pytestmark = [
     pytest.mark.proof,

@@ -12,12 +12,13 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from support.checkout import ROOT
 from support.models import add_model
 from support.python_models import DECOUPLED, REPORTS, add_python_model
 from support.regions import ALLOWED
 from support.server import ServerProcess
 
-FOLDER = Path(__file__).parents[2] / ".envs" / "perf_analyzer"
+FOLDER = ROOT / ".venv-clients" / "perf_analyzer"
 BINARY = FOLDER / "bin" / "perf_analyzer"
 
 pytestmark = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -99,15 +100,23 @@ def test_a_started_coroutine_tells_what_it_raised(coroutines: Coroutines) -> Non
     assert outcome_of(coroutines, thread())[1] is None
 
 
-def test_stray_tasks_that_end_programs_do_not_end_the_loop(coroutines: Coroutines) -> None:
+def test_stray_tasks_that_end_programs_do_not_end_the_loop(
+    coroutines: Coroutines, caplog: pytest.LogCaptureFixture
+) -> None:
     async def stray() -> None:
         raise SystemExit(1)
 
+    tasks = []
+
     async def execute() -> None:
-        execute.task = asyncio.create_task(stray())  # type: ignore[attr-defined]
+        tasks.append(asyncio.create_task(stray()))
 
     assert outcome_of(coroutines, execute())[1] is None
     assert outcome_of(coroutines, thread())[1] is None
+    # Here rather than in the middle of another test.
+    tasks.clear()
+    gc.collect()
+    assert "Task exception was never retrieved" in caplog.text
 
 
 def test_stopping_cancels_what_still_runs() -> None:
