@@ -47,6 +47,10 @@ def _shares_a_module_fixture(item: pytest.Item) -> bool:
     return any(found[-1].scope in {"module", "package"} for found in definitions)
 
 
+# A long form takes as long as it takes.
+MAY_TAKE_LONG = {"slow", "proof"}
+
+
 class SlowTests:
     """Notes tests that took longer than a limit without being marked. Registered where reports come together."""
 
@@ -57,7 +61,7 @@ class SlowTests:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Looks at the time of each call."""
-        if report.when == "call" and report.duration > self._limit_s and "slow" not in report.keywords:
+        if report.when == "call" and report.duration > self._limit_s and not MAY_TAKE_LONG & report.keywords.keys():
             # xdist adds the group to the id.
             self._ids.append(re.sub(r"@[^\]]*$", "", report.nodeid))
 
