@@ -25,6 +25,8 @@ pub enum Fault {
     Ended(ExitStatus),
     /// One execution took longer than allowed.
     Stalled(Duration),
+    /// It executed nothing and took no request for this long, while some waited.
+    Silent(Duration),
     /// It kept more memory than allowed: bytes found, bytes allowed.
     Memory(u64, u64),
     /// What it wrote into the link makes no sense.
@@ -42,6 +44,9 @@ impl Fault {
             Fault::Ended(status) => ended(*status),
             Fault::Stalled(limit) => {
                 format!("was ended because one execution took longer than {} s", limit.as_secs_f64())
+            }
+            Fault::Silent(time) => {
+                format!("was ended because it took no request for {} s while it executed none", time.as_secs_f64())
             }
             Fault::Memory(found, allowed) => {
                 format!("was ended because it used {found} bytes of memory, more than the {allowed} that are allowed")

@@ -8,6 +8,7 @@
 //! - `place`: from the queue into a worker's ring, on the network thread that took the request in.
 //! - `receive`: from the ring of answers to the callers, on a network thread, when the doorbell rings or on the way.
 //! - `supervise`: one task per worker, from its start to its end, over every restart.
+//! - `claims`: whether a worker claims what it is given.
 //! - `warmup`: what a worker executes before it takes requests.
 //! - `change`: more workers, or fewer, while the others go on.
 
@@ -15,6 +16,7 @@ mod caller;
 mod calls;
 mod change;
 pub mod checks;
+mod claims;
 mod control;
 mod driver;
 pub mod faults;
@@ -45,6 +47,7 @@ use alipes_spec::{ModelSpec, Scheduling, WorkerMemory, WorkerSpec};
 use alipes_stats::events::Source;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use calls::Calls;
 use checks::Checks;
@@ -252,6 +255,7 @@ fn new_worker(
             life: 0,
             link: None,
             open: false,
+            watched: false,
             slots: RequestSlots::new(*slots),
             held: Held::default(),
             turns: vec![0; *levels],
@@ -266,6 +270,7 @@ fn new_worker(
         parker: Parker::default(),
         stopping: Stopping::default(),
         damage: Damage::default(),
+        placed: Notify::default(),
         model: Default::default(),
         context: Weak::clone(context),
         supervisor: Arc::downgrade(supervisor),

@@ -1,5 +1,6 @@
 //! From the queue into a worker's ring.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
@@ -195,6 +196,9 @@ pub(super) fn enter(
     if let Some((_, level)) = turn {
         state.turns[level] = slots.len() as u32;
     }
+    if !std::mem::replace(&mut state.watched, true) {
+        worker.placed.notify_one();
+    }
     let mut callers = SmallVec::new();
     for (Written { pending, placed, ticket, caller }, slot) in written.into_iter().zip(slots) {
         caller.placed(&handle, slot);
@@ -298,22 +302,50 @@ fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mu
         return;
     }
     for worker in set.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
-        let Some((pending, freed)) = take_back(worker) else { continue };
+        let Some((pending, freed)) = take_back(&mut worker.state.lock(), worker) else { continue };
         follow(workers, model.with_queue(|queue, now| queue.put_back(now, &mut std::iter::once(pending))), turns);
         // Driven first: the idle worker's turn was pushed last. The relieved one's asks for more after it.
-        turns.insert(0, freed);
+        turns.insert_many(0, freed);
         return;
     }
 }
 
-/// Takes the oldest unclaimed request back from a worker that has claimed others; gives the turn that is free with it.
-fn take_back(worker: &Worker) -> Option<(Pending, usize)> {
-    let mut guard = worker.state.lock();
-    let state = &mut *guard;
+/// Gives what a worker has not claimed back to the queue, where another worker has nothing to do, and brings it nothing
+/// more until it is opened again. False: nobody could take over.
+pub(super) fn take_over(model: &Arc<ModelVersion>, silent: &Worker) -> bool {
+    let driver: &dyn Any = &*model.driver;
+    let Some(workers) = driver.downcast_ref::<Workers>().filter(|workers| !workers.forms_batches) else { return false };
+    let set = workers.set();
+    let others = set.list.iter().filter(|worker| worker.owner() != silent.owner());
+    if !others.filter(|worker| worker.is_up()).any(|worker| is_idle(&worker.state.lock())) {
+        return false;
+    }
+    let mut pending = Vec::new();
+    {
+        let mut guard = silent.state.lock();
+        let state = &mut *guard;
+        state.open = false;
+        while let Some((request, turn)) = take_back(state, silent) {
+            pending.push(request);
+            state.parked.extend(turn);
+        }
+    }
+    let effect = model.with_queue(|queue, now| queue.put_back(now, &mut pending.into_iter()));
+    model.carry_out(effect);
+    silent.leave_if_done();
+    true
+}
+
+fn is_idle(state: &State) -> bool {
+    state.open && state.slots.is_empty()
+}
+
+/// Takes the oldest unclaimed request back from a worker; gives the turn that is free with it.
+fn take_back(state: &mut State, worker: &Worker) -> Option<(Pending, Option<usize>)> {
     let link = state.link.as_ref()?;
     let (slot, ticket) = state.slots.oldest().find(|&(slot, ticket)| link.revoke(slot, ticket))?;
     let request = state.slots.take(slot, ticket)?;
-    let turn = receive::end_of_turn(state, worker, request.turn)?;
+    let turn = receive::end_of_turn(state, worker, request.turn);
     Some((request.pending?, turn))
 }
 

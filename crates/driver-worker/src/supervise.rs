@@ -19,11 +19,12 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time;
 
+use super::claims::{ClaimWatch, LONGEST_SILENCE, LOOK_INTERVAL, Look, Verdict};
 use super::faults::{Backoff, Fault, HEALTHY_AFTER, Lived};
 use super::process::{Inherited, WorkerProcess};
 use super::warmup::warm_up;
-use super::worker::Worker;
-use super::{calls, new_link, receive};
+use super::worker::{State, Worker};
+use super::{calls, new_link, place, receive};
 
 /// How long after its last request a model gives unused memory back: long enough that a pause between two bursts costs
 /// nothing, since memory that was given back is zeroed by the system when it is used again.
@@ -120,10 +121,10 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
     worker.state.lock().link = Some(link);
     // The log's wish may have changed while nobody could reach the link.
     worker.pass_on_verbosity();
-    let mut life =
-        Life { worker, process, first, warming: None, fault: None, started: alipes_clock::now(), leaving: None };
-    let mut ticks = time::interval(TICK);
-    ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    let (warming, fault, claims, leaving) = Default::default();
+    let started = alipes_clock::now();
+    let mut life = Life { worker, process, first, warming, fault, claims, started, leaving };
+    let (mut ticks, mut looks) = (ticks_of(TICK), ticks_of(LOOK_INTERVAL));
     let mut tidy = true;
     let idle = time::sleep(IDLE);
     // Made once: each message of the worker would have them queue for their events, and leave the queue, again.
@@ -156,9 +157,20 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
                 damaged.set(worker.damage.wait());
             }
             _ = ticks.tick(), if life.is_limited() => life.check_limits(),
+            () = worker.placed.notified(), if life.claims.is_none() => {
+                life.claims = Some(ClaimWatch::new(alipes_clock::now()));
+                looks.reset();
+            }
+            _ = looks.tick(), if life.claims.is_some() => life.watch_claims(),
             () = &mut stopped, if life.leaving.is_none() => life.ask_to_leave(),
         }
     }
+}
+
+fn ticks_of(interval: Duration) -> time::Interval {
+    let mut ticks = time::interval(interval);
+    ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    ticks
 }
 
 fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
@@ -185,6 +197,8 @@ struct Life<'a> {
     // While it executes its samples.
     warming: Option<Warming>,
     fault: Option<Fault>,
+    // While it is looked whether the worker claims what it is given.
+    claims: Option<ClaimWatch>,
     started: Instant,
     // Since when it was asked to leave.
     leaving: Option<Instant>,
@@ -229,20 +243,25 @@ impl Life<'_> {
         }
     }
 
-    /// The worker is ready: requests may come.
-    fn open(&mut self, model: &Arc<ModelVersion>) {
+    /// Has requests placed, those first that wait for this worker.
+    fn take_requests(&self, model: &Arc<ModelVersion>) {
         let parked = {
             let mut state = self.worker.state.lock();
             state.open = self.leaving.is_none();
             std::mem::take(&mut state.parked)
         };
+        parked.into_iter().for_each(|turn| model.driver.start(model, turn));
+    }
+
+    /// The worker is ready: requests may come.
+    fn open(&mut self, model: &Arc<ModelVersion>) {
         self.worker.up.store(true, Ordering::Release);
         model.failing.store(false, Ordering::Release);
         match self.first.take() {
             Some(first) => drop(first.send(Ok(()))),
             None => self.worker.log(WorkerState::Ready, "takes requests again".into()),
         }
-        parked.into_iter().for_each(|turn| model.driver.start(model, turn));
+        self.take_requests(model);
     }
 
     fn is_limited(&self) -> bool {
@@ -288,6 +307,28 @@ impl Life<'_> {
         since.min().map_or(Duration::ZERO, alipes_clock::elapsed)
     }
 
+    /// Sees to it that requests do not stay with a worker that does not claim them.
+    fn watch_claims(&mut self) {
+        let mut state = self.worker.state.lock();
+        let look = look(&mut state);
+        let Some(verdict) = self.claims.as_mut().map(|claims| claims.judge(alipes_clock::now(), look)) else { return };
+        if verdict == Verdict::Rest {
+            // Under the lock: whoever places the next request wakes this task again.
+            state.watched = false;
+            self.claims = None;
+        }
+        drop(state);
+        match (verdict, self.worker.model()) {
+            (Verdict::TakeOver, Some(model)) => {
+                let suspended = place::take_over(&model, self.worker);
+                self.claims.iter_mut().for_each(|claims| claims.suspended = suspended);
+            }
+            (Verdict::Resume, Some(model)) => self.take_requests(&model),
+            (Verdict::Silent, _) => self.fail(Fault::Silent(LONGEST_SILENCE)),
+            _ => {}
+        }
+    }
+
     /// Ends the process; its end is seen like any other.
     fn fail(&mut self, fault: Fault) {
         self.fault.get_or_insert(fault);
@@ -314,6 +355,21 @@ impl Life<'_> {
     }
 }
 
+/// What a worker does with what it holds.
+fn look(state: &mut State) -> Look {
+    let Some(link) = state.link.as_mut() else { return Look::default() };
+    let caught_up = link.is_caught_up();
+    let (mut executes, mut unclaimed) = (false, None);
+    for (slot, request) in state.slots.all().filter(|(_, request)| !request.executed) {
+        if link.is_claimed(slot, request.ticket) {
+            executes = true;
+        } else {
+            unclaimed = Some(unclaimed.map_or(request.ticket, |oldest: u64| oldest.min(request.ticket)));
+        }
+    }
+    Look { holds: !state.slots.is_empty(), executes, caught_up, unclaimed }
+}
+
 /// Handles the end of a process: fails the requests that it was executing, requeues those that it had not claimed, and
 /// frees its memory.
 fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
@@ -321,6 +377,7 @@ fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
     let mut guard = worker.state.lock();
     let state = &mut *guard;
     state.open = false;
+    state.watched = false;
     state.life += 1;
     let link = state.link.take();
     let (mut lost, mut unclaimed): (Vec<Pending>, Vec<Pending>) = Default::default();

@@ -56,6 +56,8 @@ pub struct State {
     pub link: Option<ServerEnd>,
     /// Requests are placed: the process is ready and was not asked to leave.
     pub open: bool,
+    /// Its supervisor looks whether it claims what it is given.
+    pub watched: bool,
     /// What it holds.
     pub slots: RequestSlots,
     /// Input memory that it holds beyond its requests.
@@ -113,6 +115,8 @@ pub struct Worker {
     pub stopping: Stopping,
     /// Wakes its supervisor to end it.
     pub damage: Damage,
+    /// Wakes its supervisor to look whether it claims what it was given.
+    pub placed: Notify,
     /// What it serves.
     pub model: OnceLock<Weak<ModelVersion>>,
     /// Where its calls go.

@@ -17,6 +17,7 @@
 mod arena;
 mod batch;
 mod descriptors;
+mod doorbell;
 mod entry;
 mod frame;
 mod futex;

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{NonNull, null_mut};
 
-use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 /// Smallest unit of memory that the system takes back.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -19,7 +19,9 @@ const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 pub struct SharedMemory {
     base: NonNull<u8>,
     len: usize,
-    fd: OwnedFd,
+    /// The file, on the side that made it. The other side is a model's process, where code of others may close
+    /// descriptors and get their numbers for files of its own, so that none is kept there.
+    fd: Option<OwnedFd>,
 }
 
 // SAFETY: the mapping belongs to no thread; who may read and write where is settled by those who hand out its parts.
@@ -41,10 +43,12 @@ impl SharedMemory {
         let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&fd, len)?;
         fcntl_add_seals(&fd, SEALS | SealFlags::SEAL)?;
-        SharedMemory::map(fd, len)
+        let mut memory = SharedMemory::map(&fd, len)?;
+        memory.fd = Some(fd);
+        Ok(memory)
     }
 
-    /// A file that another process made.
+    /// A file that another process made. The descriptor is closed.
     pub(crate) fn open(fd: OwnedFd) -> io::Result<SharedMemory> {
         let seals = fcntl_get_seals(&fd)?;
         if !seals.contains(SEALS) {
@@ -52,16 +56,16 @@ impl SharedMemory {
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         let len = rustix::fs::fstat(&fd)?.st_size as u64;
-        SharedMemory::map(fd, len)
+        SharedMemory::map(&fd, len)
     }
 
-    fn map(fd: OwnedFd, len: u64) -> io::Result<SharedMemory> {
+    fn map(fd: &OwnedFd, len: u64) -> io::Result<SharedMemory> {
         let len = usize::try_from(len).map_err(io::Error::other)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the system's choice touches nobody else's memory.
-        let base = unsafe { mmap(null_mut(), len, protection, MapFlags::SHARED | MapFlags::NORESERVE, &fd, 0) }?;
+        let base = unsafe { mmap(null_mut(), len, protection, MapFlags::SHARED | MapFlags::NORESERVE, fd, 0) }?;
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-        Ok(SharedMemory { base, len, fd })
+        Ok(SharedMemory { base, len, fd: None })
     }
 
     /// Where the mapping begins.
@@ -96,8 +100,12 @@ impl SharedMemory {
     }
 
     /// The file.
+    ///
+    /// # Panics
+    ///
+    /// On the side that did not make it.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.fd.as_ref().expect("asked of the side that made the file").as_fd()
     }
 
     /// A structure at an offset that the layout of the link knows.
@@ -117,16 +125,18 @@ impl SharedMemory {
         let begin = offset.next_multiple_of(PAGE_BYTES);
         let end = (offset + len) / PAGE_BYTES * PAGE_BYTES;
         if begin < end {
-            let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // A system that refuses keeps the pages, which is no worse than not to have asked.
-            let _ = fallocate(&self.fd, mode, begin, end - begin);
+            let Some(address) = self.at(begin, (end - begin) as usize) else { return };
+            // By address rather than by descriptor, which this side may not have. A system that refuses keeps the
+            // pages, which is no worse than not to have asked.
+            // SAFETY: whole pages of this mapping, which the allocator of the file has taken back.
+            let _ = unsafe { madvise(address.as_ptr().cast(), (end - begin) as usize, Advice::LinuxRemove) };
         }
     }
 
     /// Bytes of memory that the file occupies now.
     #[cfg(test)]
     pub(crate) fn resident_bytes(&self) -> u64 {
-        rustix::fs::fstat(&self.fd).unwrap().st_blocks as u64 * 512
+        rustix::fs::fstat(self.fd()).unwrap().st_blocks as u64 * 512
     }
 }
 

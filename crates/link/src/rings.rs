@@ -95,6 +95,11 @@ impl<const WORDS: usize> Producer<WORDS> {
         Ok(self.ring.capacity - (self.tail - self.head))
     }
 
+    /// Whether the other end has read all that was written.
+    pub fn is_consumed(&mut self) -> Result<bool, Broken> {
+        Ok(self.room(self.ring.capacity)? == self.ring.capacity)
+    }
+
     /// Writes entries, visible all at once; false where they do not fit.
     pub fn push_all(&mut self, entries: impl ExactSizeIterator<Item = [u64; WORDS]>) -> Result<bool, Broken> {
         let count = entries.len() as u64;

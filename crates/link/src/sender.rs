@@ -283,10 +283,10 @@ mod tests {
         let (mut server, worker) = pair(1 << 30);
         send(&worker, &vec![1; 200_000_000]).unwrap();
         let message = server.receive().unwrap().unwrap();
-        assert!(worker.resident_bytes() >= 200_000_000);
+        assert!(server.resident_bytes() >= 200_000_000);
         drop(message);
         worker.sender().trim();
-        let left = worker.resident_bytes();
+        let left = server.resident_bytes();
         assert!(left < 1 << 20, "{left} bytes are left");
     }
 

@@ -142,6 +142,17 @@ impl ServerEnd {
         })
     }
 
+    /// Whether the worker has taken everything off its ring, what was revoked included.
+    pub fn is_caught_up(&mut self) -> bool {
+        match self.requests.is_consumed() {
+            Ok(consumed) => consumed,
+            Err(broken) => {
+                self.violation = Some(broken.into());
+                false
+            }
+        }
+    }
+
     /// Wakes whoever waits for the answer to a call; to be called after [`ServerEnd::post`], outside of locks.
     pub fn wake_caller(&self) {
         self.slots.wake_caller();
@@ -240,6 +251,11 @@ impl ServerEnd {
             armed.store(0, Ordering::Relaxed);
         }
         quiet
+    }
+
+    #[cfg(test)]
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.link().memory.resident_bytes()
     }
 
     /// A handle for observers of callers, which report cancellation and consumed responses.

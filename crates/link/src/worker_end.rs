@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::batch::Batch;
+use crate::doorbell::Doorbell;
 use crate::entry::Entry;
 use crate::frame::request::View;
 use crate::frame::{Malformed, Reader, mail, request};
@@ -47,7 +48,7 @@ pub enum Credit {
 pub struct WorkerEnd {
     link: Link,
     memory: SharedMemory,
-    doorbell: OwnedFd,
+    doorbell: Doorbell,
     requests: Mutex<Consumer<1>>,
     request_spin: Spin,
     mail: Mutex<Consumer<2>>,
@@ -84,7 +85,7 @@ impl WorkerEnd {
         let mail = Ring::new(&link.memory, offset_of!(Header, mail) as u64, link.layout.mail, MAIL_ENTRIES);
         Ok(WorkerEnd {
             memory,
-            doorbell,
+            doorbell: Doorbell::new(doorbell),
             requests: Mutex::new(requests.consumer()),
             request_spin: Spin::new(),
             mail: Mutex::new(mail.consumer()),
@@ -295,8 +296,7 @@ impl WorkerEnd {
         // With the fence of the server: either we see that it wants to be rung for, or it sees the message.
         fence(Ordering::SeqCst);
         if armed.load(Ordering::Relaxed) != 0 && armed.swap(0, Ordering::Relaxed) != 0 {
-            // Full only where the server has not heard the last 2^64 rings.
-            let _ = rustix::io::write(&self.doorbell, &1u64.to_ne_bytes());
+            self.doorbell.ring();
         }
     }
 
@@ -339,11 +339,6 @@ impl WorkerEnd {
     #[cfg(test)]
     pub(crate) fn sender(&self) -> &Sender {
         &self.sender
-    }
-
-    #[cfg(test)]
-    pub(crate) fn resident_bytes(&self) -> u64 {
-        self.link.memory.resident_bytes()
     }
 
     /// The request arena, to make views of it and to see whether an address lies in it.

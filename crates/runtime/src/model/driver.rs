@@ -4,6 +4,7 @@
 //! steps of an ensemble or the states of sequences. A request costs one or two virtual calls, a batch a few more;
 //! nothing is dispatched per row or per tensor.
 
+use std::any::Any;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +29,7 @@ pub type Readiness = Pin<Box<dyn Future<Output = bool> + Send>>;
 pub type Rejection = (InferError, Responder);
 
 /// Executes the requests of one model version.
-pub trait Driver: Send + Sync + 'static {
+pub trait Driver: Any + Send + Sync {
     /// Number of instances that the model's queue starts with.
     fn instances(&self) -> usize;
 
