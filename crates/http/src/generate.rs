@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
 use alipes_net::offload::offload;
-use alipes_protocol::codec::json;
+use alipes_protocol::codec::json::{self, DecodeLimits, Memory};
 use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, InferRequest, limits};
+use alipes_request::budget::GrowingCharge;
 use alipes_service::generate::{Generation, declared_input};
 use alipes_service::{ModelVersion, Service};
 use alipes_shared_memory::Held;
@@ -75,10 +76,17 @@ async fn read(
     let is_long = text.len() > limits::READ_AT_ONCE_BYTES;
     let read = {
         let (model, name) = (Arc::clone(&model), name.to_owned());
-        move || json::decode_generate(&text, &name, max_input_bytes, |input| declared_input(&model, input))
+        let growing = GrowingCharge::new(charge, &service.budget);
+        move || {
+            let memory = |bytes| growing.take(bytes);
+            let memory = is_long.then_some(&memory as &Memory<'_>);
+            let limits = DecodeLimits { max_input_bytes, memory };
+            let request = json::decode_generate(&text, &name, limits, |input| declared_input(&model, input))?;
+            Ok((request, growing.read()))
+        }
     };
     let read = if is_long { offload(read).await } else { Some(read()) };
-    let mut request = read.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
+    let (mut request, charge) = read.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
     charge.ride(&service.budget, &mut request, &Held::default())?;
     Ok((model, request))
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use alipes_net::connection::{RequestBody, Spelling};
 use alipes_net::offload::offload;
+use alipes_protocol::codec::json::DecodeLimits;
 use alipes_protocol::codec::{binary, json};
 use alipes_protocol::trace::{Moment, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, Tensor, limits};
-use alipes_request::budget::{Budget, Charge};
+use alipes_request::budget::{Budget, Charge, GrowingCharge};
 use alipes_service::{Encoded, Service};
-use alipes_shared_memory::{Finder, Held, Regions};
+use alipes_shared_memory::{Finder, Held};
 use alipes_stats::clock::now_ns;
 use bytes::Bytes;
 use hyper::body::Body as _;
@@ -101,7 +102,7 @@ async fn answer(
         context.submitted = true;
         return Ok(respond(answer, Coding::of_answer(headers), &service.budget).await);
     }
-    let (mut request, held) = read_request(service, body, header_length, name).await?;
+    let (mut request, held, charge) = read_request(service, body, header_length, name, charge).await?;
     charge.ride(&service.budget, &mut request, &held)?;
     request.parameters.extend(forwarded?);
     request.trace = trace.cloned();
@@ -138,33 +139,37 @@ fn header_length(headers: &HeaderMap, announced: Option<u64>) -> Result<Option<u
     }
 }
 
-/// The request of a body, and what it uses of its caller's regions: read on this thread, or beside it where that takes
-/// long.
+/// The request of a body, what it uses of its caller's regions, and its charge: read on this thread, or beside it where
+/// that takes long. What becomes of a long text is charged before there is memory for it.
 ///
 /// # Errors
 ///
-/// What the codec refuses.
+/// What the codec refuses; `Overloaded` where there is no room for what the text becomes.
 async fn read_request(
     service: &Service,
     body: Body,
     header_length: Option<usize>,
     model: &str,
-) -> Result<(InferRequest, Held), InferError> {
+    charge: Charge,
+) -> Result<(InferRequest, Held, Charge), InferError> {
     let max_input_bytes = service.config.http_max_input_bytes;
     let text_length = match &body {
         Body::Whole(body) => header_length.unwrap_or(body.len()),
         Body::Parts { json, .. } => json.len(),
     };
-    let read = move |body: Body, model: &str, regions: &Arc<Regions>| {
-        let mut finder = Finder::new(regions);
-        let request = decode(body, header_length, model, max_input_bytes, &mut finder)?;
-        Ok((request, finder.held))
-    };
     if text_length <= limits::READ_AT_ONCE_BYTES {
-        return read(body, model, &service.regions);
+        let mut finder = Finder::new(&service.regions);
+        let request = decode(body, header_length, model, max_input_bytes.into(), &mut finder)?;
+        return Ok((request, finder.held, charge));
     }
-    let (model, regions) = (model.to_owned(), Arc::clone(&service.regions));
-    let read = Box::pin(offload(move || read(body, &model, &regions)));
+    let (model, regions, budget) = (model.to_owned(), Arc::clone(&service.regions), Arc::clone(&service.budget));
+    let read = Box::pin(offload(move || {
+        let mut finder = Finder::new(&regions);
+        let growing = GrowingCharge::new(charge, &budget);
+        let limits = DecodeLimits { max_input_bytes, memory: Some(&|bytes| growing.take(bytes)) };
+        let request = decode(body, header_length, &model, limits, &mut finder)?;
+        Ok((request, finder.held, growing.read()))
+    }));
     read.await.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))
 }
 
@@ -172,14 +177,14 @@ fn decode(
     body: Body,
     header_length: Option<usize>,
     model: &str,
-    max_input_bytes: usize,
+    limits: DecodeLimits<'_>,
     finder: &mut Finder<'_>,
 ) -> Result<InferRequest, InferError> {
     match body {
         Body::Whole(body) if header_length == Some(0) || body.is_empty() => Ok(raw(body)),
-        Body::Whole(body) => json::decode_request(&body, header_length, model, max_input_bytes, finder),
+        Body::Whole(body) => json::decode_request(&body, header_length, model, limits, finder),
         Body::Parts { json, tensors } if json.is_empty() => Ok(raw(tensors)),
-        Body::Parts { json, tensors } => json::decode_parts(&json, tensors, model, max_input_bytes, finder),
+        Body::Parts { json, tensors } => json::decode_parts(&json, tensors, model, limits, finder),
     }
 }
 

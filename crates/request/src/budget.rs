@@ -7,6 +7,7 @@
 //! overrun, further answers and all requests are refused, the smallest included, since nobody knows how much comes of
 //! them.
 
+use std::cell::RefCell;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,6 +103,14 @@ impl Charge {
         Ok(())
     }
 
+    /// Gives back what is over so many bytes.
+    fn shrink(&mut self, bytes: u64) {
+        if let Some(budget) = self.budget.as_ref().filter(|_| bytes < self.bytes) {
+            budget.used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.bytes = bytes;
+        }
+    }
+
     /// Counts an answer of so many bytes.
     ///
     /// # Errors
@@ -157,6 +166,36 @@ impl Charge {
             return data;
         }
         Bytes::from_owner(Charged { data, _charge: self })
+    }
+}
+
+/// The charge of a text while it is read: besides the text it counts what the text becomes.
+pub struct GrowingCharge {
+    charge: RefCell<Charge>,
+    budget: Arc<Budget>,
+    text_bytes: u64,
+}
+
+impl GrowingCharge {
+    /// The charge of a text that was received.
+    pub fn new(charge: Charge, budget: &Arc<Budget>) -> GrowingCharge {
+        GrowingCharge { text_bytes: charge.bytes, charge: RefCell::new(charge), budget: Arc::clone(budget) }
+    }
+
+    /// Takes as much as the text and so many bytes need together.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where it cannot be had.
+    pub fn take(&self, bytes: usize) -> Result<(), InferError> {
+        self.charge.borrow_mut().grow(&self.budget, self.text_bytes as usize + bytes)
+    }
+
+    /// The charge once the text has been read and is let go of.
+    pub fn read(self) -> Charge {
+        let mut charge = self.charge.into_inner();
+        charge.shrink(self.text_bytes);
+        charge
     }
 }
 
@@ -290,6 +329,21 @@ mod tests {
         assert_eq!(budget.used(), 80_000);
         let refused = Charge::default().ride(&budget, &mut request(20_001), &Held::default()).unwrap_err();
         assert_eq!((refused.code, budget.used()), (Code::Overloaded, 80_000));
+    }
+
+    #[test]
+    fn what_a_text_becomes_is_charged_while_it_is_read() {
+        let budget = Budget::new(100_000);
+        let growing = GrowingCharge::new(grown(&budget, 20_000).unwrap(), &budget);
+        growing.take(30_000).unwrap();
+        assert_eq!(budget.used(), 50_000);
+        growing.take(80_000).unwrap();
+        let refused = growing.take(80_001).unwrap_err();
+        assert_eq!((refused.code, budget.used()), (Code::Overloaded, 100_000));
+        let charge = growing.read();
+        assert_eq!(budget.used(), 20_000);
+        drop(charge);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Elements of `BYTES` tensors: a 32-bit little-endian length, then that many bytes. Source: binary tensor extension.
 
+/// Bytes of the length in front of an element.
+pub const PREFIX_BYTES: usize = 4;
+
 /// A tensor whose last element is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {

@@ -40,11 +40,12 @@ pub(super) fn read_leaves(
     context: DecodeContext<'_>,
 ) -> Result<Vec<u8>, InferError> {
     let bytes = match datatype {
-        Datatype::Bytes => read_strings(leaves)?,
+        Datatype::Bytes => read_strings(leaves, context)?,
         _ => {
             let size = element_size(count, datatype, input)?;
             let read = reader(datatype).ok_or_else(|| unsupported(datatype, input))?;
             check_limit(count * size, input, context)?;
+            context.reserve(count.min(leaves.most()) * size)?;
             read_values(leaves, count, size, read).within("Unable to parse 'data'")?
         }
     };
@@ -53,8 +54,14 @@ pub(super) fn read_leaves(
 }
 
 /// Elements of `BYTES` tensors; their number is checked against the shape later, together with those of binary tensors.
-fn read_strings(leaves: Leaves<'_>) -> Result<Vec<u8>, InferError> {
+fn read_strings(leaves: Leaves<'_>, context: DecodeContext<'_>) -> Result<Vec<u8>, InferError> {
     let mut bytes = Vec::new();
+    if context.asks_for_memory() {
+        // Undoing escapes makes an element shorter. The quotation marks are not part of it.
+        let most = leaves.clone().map(|leaf| elements::PREFIX_BYTES + leaf.len().saturating_sub(2)).sum();
+        context.reserve(most)?;
+        bytes.reserve_exact(most);
+    }
     for leaf in leaves {
         elements::push(&mut bytes, &leaf.as_bytes().within("Unable to parse JSON bytes array")?);
     }
@@ -116,7 +123,7 @@ fn unsupported(datatype: Datatype, input: &str) -> InferError {
 }
 
 fn check_limit(bytes: usize, input: &str, context: DecodeContext<'_>) -> Result<(), InferError> {
-    if bytes <= context.max_input_bytes {
+    if bytes <= context.limits.max_input_bytes {
         return Ok(());
     }
     Err(InferError::new(
@@ -124,7 +131,7 @@ fn check_limit(bytes: usize, input: &str, context: DecodeContext<'_>) -> Result<
         format!(
             "JSON input '{input}' has a byte_size ({bytes} bytes) that exceeds the maximum allowed input size of {} \
              bytes. Use --http-max-input-size to increase the limit.",
-            context.max_input_bytes
+            context.limits.max_input_bytes
         ),
     ))
 }

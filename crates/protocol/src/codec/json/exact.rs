@@ -25,10 +25,11 @@ pub(super) fn decode(
     let [id, parameters, inputs, outputs] = Value::parse(text)?.pick(["id", "parameters", "inputs", "outputs"]);
     let mut request = InferRequest::default();
     if let Some(id) = id {
+        context.reserve(id.len())?;
         request.id = id.as_text().within("Unable to parse 'id'")?.into();
     }
     if let Some(parameters) = parameters {
-        parameters::read_request(parameters, &mut request)?;
+        parameters::read_request(parameters, context, &mut request)?;
     }
     for input in existing(inputs, "inputs").and_then(Value::elements).within("Unable to parse 'inputs'")? {
         check_entries(request.inputs.len(), "inputs")?;

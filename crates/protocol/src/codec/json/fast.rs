@@ -67,7 +67,7 @@ impl<'a> FastReader<'a> {
             }
             match index {
                 Some(0) => request.id = self.cursor.string()?,
-                Some(1) => parameters::read_request(self.cursor.value(1)?, &mut request).ok()?,
+                Some(1) => parameters::read_request(self.cursor.value(1)?, self.context, &mut request).ok()?,
                 Some(2) => request.inputs = self.inputs()?,
                 Some(_) => request.outputs = read_outputs(self.cursor.value(1)?, &mut NoRegions).ok()?,
                 None => drop(self.cursor.value(1)?),
@@ -124,7 +124,7 @@ impl<'a> FastReader<'a> {
 
     fn read_data(&self, start: usize, datatype: Datatype, shape: &[i64]) -> Option<(Vec<u8>, usize)> {
         let count = element_count(shape).filter(|&count| count > 0)?;
-        fill::read(self.cursor.text, start, datatype, count, self.context.max_input_bytes)
+        fill::read(self.cursor.text, start, datatype, count, self.context)
     }
 
     fn tensor(&mut self, input: Input<'a>) -> Option<Tensor> {

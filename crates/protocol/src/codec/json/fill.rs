@@ -1,5 +1,6 @@
 //! `data` of an input in one pass: from the text straight into the tensor's bytes.
 
+use super::DecodeContext;
 use super::digits::{self, Window};
 use super::number::{self, Number};
 use super::parse::{peek, skip_space};
@@ -10,19 +11,24 @@ use crate::limits::JSON_MAX_DEPTH;
 
 /// The bytes of a tensor whose `data` begins at `start`, and the offset behind it; `None` where anything is unusual.
 ///
-/// `count` is the number of elements that the shape asks for, `most_bytes` the largest tensor that is wanted.
+/// `count` is the number of elements that the shape asks for.
 pub(super) fn read(
     text: &[u8],
     start: usize,
     datatype: Datatype,
     count: usize,
-    most_bytes: usize,
+    context: DecodeContext<'_>,
 ) -> Option<(Vec<u8>, usize)> {
+    let most_bytes = context.limits.max_input_bytes;
     let fixed = |element: ReadElement| {
         let size = datatype.size()?;
         // A shape that lies is found out here: each element takes a byte and a comma.
         let fits = count <= (text.len() - start) / 2 && count.checked_mul(size)? <= most_bytes;
-        if fits { element(text, start, count) } else { None }
+        if !fits {
+            return None;
+        }
+        context.reserve(count * size).ok()?;
+        element(text, start, count)
     };
     match datatype {
         Datatype::Bool => fixed(fill::<bool>),
@@ -36,7 +42,7 @@ pub(super) fn read(
         Datatype::Int64 => fixed(fill::<i64>),
         Datatype::Fp32 => fixed(fill::<f32>),
         Datatype::Fp64 => fixed(fill::<f64>),
-        Datatype::Bytes => strings(text, start, most_bytes),
+        Datatype::Bytes => strings(text, start, context),
         Datatype::Fp16 | Datatype::Bf16 => None,
     }
 }
@@ -84,17 +90,28 @@ fn quick<E: Element>(text: &[u8], at: usize) -> Option<(E, usize)> {
     (window.get(length) == Some(&b',')).then_some((element, at + usize::from(negative) + length + 1))
 }
 
-fn strings(text: &[u8], start: usize, most_bytes: usize) -> Option<(Vec<u8>, usize)> {
+fn strings(text: &[u8], start: usize, context: DecodeContext<'_>) -> Option<(Vec<u8>, usize)> {
     let mut bytes = Vec::new();
-    let end = walk(text, start, |at| {
+    if context.asks_for_memory() {
+        let mut most = 0;
+        walk_strings(text, start, |quoted| most += elements::PREFIX_BYTES + quoted.raw.len())?;
+        context.reserve(most).ok()?;
+        bytes.reserve_exact(most);
+    }
+    let end = walk_strings(text, start, |quoted| elements::push(&mut bytes, &quoted.bytes()))?;
+    (bytes.len() <= context.limits.max_input_bytes).then_some((bytes, end))
+}
+
+/// Walks over a list of strings and the lists within it.
+fn walk_strings<'a>(text: &'a [u8], start: usize, mut each: impl FnMut(text::Quoted<'a>)) -> Option<usize> {
+    walk(text, start, |at| {
         if peek(text, at) != b'"' {
             return None;
         }
         let (quoted, end) = text::lex(text, at).ok()?;
-        elements::push(&mut bytes, &quoted.bytes());
+        each(quoted);
         Some(end)
-    })?;
-    (bytes.len() <= most_bytes).then_some((bytes, end))
+    })
 }
 
 /// Walks over a list and the lists within it; `leaf` reads the value at an offset and gives the offset behind it.

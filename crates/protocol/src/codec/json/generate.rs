@@ -2,11 +2,12 @@
 //! extension.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::error::{Within, check_entries};
 use super::value::{Leaves, Value, lossy};
-use super::{DecodeContext, check_text_size, data, parameters};
+use super::{DecodeContext, DecodeLimits, check_text_size, data, parameters};
 use crate::{Datatype, InferError, InferRequest, Shape, Tensor};
 
 /// What a model declares of an input.
@@ -29,13 +30,14 @@ pub struct DeclaredInput {
 pub fn decode_generate(
     text: &[u8],
     model_name: &str,
-    max_input_bytes: usize,
+    limits: DecodeLimits<'_>,
     declared: impl Fn(&str) -> Option<DeclaredInput>,
 ) -> Result<InferRequest, InferError> {
-    check_text_size(text.len(), max_input_bytes)?;
+    check_text_size(text.len(), limits.max_input_bytes)?;
     let document = Value::parse(text)?;
     let members = document.members()?;
-    let context = DecodeContext { model: model_name, max_input_bytes };
+    let taken = Cell::new(0);
+    let context = DecodeContext { model: model_name, limits, taken: &taken };
     let mut reader = GenerateReader { declared, context, request: InferRequest::default(), seen: HashSet::new() };
     if let Some(id) = document.find("id") {
         reader.request.id = id.as_text().within("Unable to parse 'id'")?.into();
@@ -78,6 +80,7 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
             self.request.inputs.push(tensor);
         } else if self.seen.insert(key.clone()) {
             check_entries(self.seen.len() - 1, "parameters")?;
+            self.context.reserve(2 * key.len() + value.len())?;
             let value = parameters::model_value(&key, value)?;
             self.request.parameters.push((key, value));
         }
@@ -137,7 +140,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<InferRequest, InferError> {
-        decode_generate(text.as_bytes(), "m", 1 << 20, declared)
+        decode_generate(text.as_bytes(), "m", DecodeLimits::from(1 << 20), declared)
     }
 
     fn refused(text: &str) -> String {
@@ -205,13 +208,13 @@ mod tests {
     #[test]
     fn an_input_named_parameters_reads_as_the_keyword() {
         let any = |_: &str| Some(DeclaredInput { datatype: Datatype::Int32, shape: Shape::from_slice(&[1]) });
-        let refused = decode_generate(br#"{"parameters":{}}"#, "m", 1 << 20, any).unwrap_err();
+        let refused = decode_generate(br#"{"parameters":{}}"#, "m", DecodeLimits::from(1 << 20), any).unwrap_err();
         assert_eq!(refused.message, "Keyword 'parameters' for nested schema also given as input tensor name");
     }
 
     #[test]
     fn a_text_beyond_the_limit_is_refused() {
-        let refused = decode_generate(b"{      }", "m", 7, declared).unwrap_err();
+        let refused = decode_generate(b"{      }", "m", DecodeLimits::from(7), declared).unwrap_err();
         assert!(
             refused.message.starts_with("request JSON size of 8 bytes exceeds the maximum allowed input size of 7")
         );

@@ -12,6 +12,7 @@ mod fast;
 mod fill;
 mod generate;
 mod generated;
+mod limits;
 mod number;
 mod parameters;
 mod parse;
@@ -23,23 +24,18 @@ mod write;
 #[cfg(test)]
 mod agreement;
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 
 pub use generate::{DeclaredInput, decode_generate};
 pub use generated::encode_generated;
+use limits::DecodeContext;
+pub use limits::{DecodeLimits, Memory};
 pub use response::{EncodedResponse, encode_response};
 
 use crate::codec::binary::{self, Tail};
 use crate::{Code, InferError, InferRequest, Regions};
-
-/// What a decoder knows about the request it reads.
-#[derive(Clone, Copy, Debug)]
-struct DecodeContext<'a> {
-    /// Named in error texts.
-    model: &'a str,
-    /// Largest JSON text, and largest tensor from it, in bytes.
-    max_input_bytes: usize,
-}
 
 /// The request that a body carries: all of it is JSON, or `header_length` bytes of JSON are followed by tensors.
 ///
@@ -47,23 +43,21 @@ struct DecodeContext<'a> {
 /// against the model is left to the one who knows it. A raw body, whose header length is 0, is no JSON and not for this
 /// function.
 ///
-/// `max_input_bytes` bounds the JSON text and each tensor that is read from it.
-///
 /// # Errors
 ///
 /// Triton's code and text for the first thing that is wrong, in Triton's order; most of them are `Internal`.
-pub fn decode_request(
+pub fn decode_request<'a>(
     body: &Bytes,
     header_length: Option<usize>,
-    model_name: &str,
-    max_input_bytes: usize,
+    model_name: &'a str,
+    limits: impl Into<DecodeLimits<'a>>,
     regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
     let length = header_length.unwrap_or(body.len());
     let Some(text) = body.get(..length) else {
         return Err(binary::out_of_range(length.to_string().as_bytes(), body.len() as u64));
     };
-    decode_parts(text, body.slice(length..), model_name, max_input_bytes, regions)
+    decode_parts(text, body.slice(length..), model_name, limits, regions)
 }
 
 /// The same for a body whose JSON and tensors were received apart.
@@ -71,19 +65,23 @@ pub fn decode_request(
 /// # Errors
 ///
 /// As for [`decode_request`].
-pub fn decode_parts(
+pub fn decode_parts<'a>(
     text: &[u8],
     tensors: Bytes,
-    model_name: &str,
-    max_input_bytes: usize,
+    model_name: &'a str,
+    limits: impl Into<DecodeLimits<'a>>,
     regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
-    check_text_size(text.len(), max_input_bytes)?;
-    let context = DecodeContext { model: model_name, max_input_bytes };
-    match fast::decode(text, Tail::new(tensors.clone()), context) {
-        Some(request) => Ok(request),
-        None => exact::decode(text, Tail::new(tensors), context, regions),
+    let limits = limits.into();
+    check_text_size(text.len(), limits.max_input_bytes)?;
+    let taken = Cell::new(0);
+    let context = DecodeContext { model: model_name, limits, taken: &taken };
+    if let Some(request) = fast::decode(text, Tail::new(tensors.clone()), context) {
+        return Ok(request);
     }
+    // What the first way took is free again.
+    taken.set(0);
+    exact::decode(text, Tail::new(tensors), context, regions)
 }
 
 fn check_text_size(length: usize, max_input_bytes: usize) -> Result<(), InferError> {

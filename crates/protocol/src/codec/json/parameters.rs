@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::DecodeContext;
 use super::error::{Within, check_entries};
 use super::value::{Value, lossy};
 use crate::{CorrelationId, InferError, InferRequest, Parameter, RegionSlice};
@@ -14,7 +15,12 @@ const RESERVED_PREFIX: &[u8] = b"triton_";
 /// # Errors
 ///
 /// No object; a known key with a value of another type, a reserved key, a value of a type that models do not take.
-pub(super) fn read_request(parameters: Value<'_>, request: &mut InferRequest) -> Result<(), InferError> {
+pub(super) fn read_request(
+    parameters: Value<'_>,
+    context: DecodeContext<'_>,
+    request: &mut InferRequest,
+) -> Result<(), InferError> {
+    context.reserve(parameters.len())?;
     let members = parameters.members().within("failed to get request params.")?;
     let mut seen = std::collections::HashSet::new();
     for (key, value) in members {

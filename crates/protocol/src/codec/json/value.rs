@@ -38,6 +38,11 @@ impl<'a> Value<'a> {
         Value { text: &text[start..end] }
     }
 
+    /// Length of its text in bytes.
+    pub(super) fn len(self) -> usize {
+        self.text.len()
+    }
+
     fn starts_with(self, byte: u8) -> bool {
         parse::peek(self.text, 0) == byte
     }

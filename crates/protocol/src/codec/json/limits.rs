@@ -1,0 +1,53 @@
+//! What reading a document may take: bytes of text and of a tensor, and memory, which is asked for before it is used.
+
+use std::cell::Cell;
+
+use crate::InferError;
+
+/// Says whether all the memory that is taken then, in bytes, may be; an error says why not.
+pub type Memory<'a> = dyn Fn(usize) -> Result<(), InferError> + 'a;
+
+/// Bounds on reading one request.
+#[derive(Clone, Copy)]
+pub struct DecodeLimits<'a> {
+    /// Largest JSON text, and largest tensor from it, in bytes.
+    pub max_input_bytes: usize,
+    /// Asked before memory is taken, where it has to be. The text itself does not count.
+    pub memory: Option<&'a Memory<'a>>,
+}
+
+impl From<usize> for DecodeLimits<'static> {
+    /// So many bytes of text and of each tensor, and any memory.
+    fn from(max_input_bytes: usize) -> DecodeLimits<'static> {
+        DecodeLimits { max_input_bytes, memory: None }
+    }
+}
+
+/// What a decoder knows about the request it reads.
+#[derive(Clone, Copy)]
+pub(super) struct DecodeContext<'a> {
+    /// Named in error texts.
+    pub model: &'a str,
+    /// What it may take.
+    pub limits: DecodeLimits<'a>,
+    /// Bytes that were asked for so far.
+    pub taken: &'a Cell<usize>,
+}
+
+impl DecodeContext<'_> {
+    /// Whether memory is to be asked for, and so to be measured first.
+    pub fn asks_for_memory(&self) -> bool {
+        self.limits.memory.is_some()
+    }
+
+    /// Asks for memory.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be had.
+    pub fn reserve(&self, bytes: usize) -> Result<(), InferError> {
+        let Some(memory) = self.limits.memory else { return Ok(()) };
+        self.taken.set(self.taken.get().saturating_add(bytes));
+        memory(self.taken.get())
+    }
+}
