@@ -5,14 +5,13 @@
 
 use std::time::{Duration, Instant};
 
+use alipes_protocol::limits::WORKER_SILENCE;
+
 /// How often a worker that holds requests is looked at.
 pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a request waits unclaimed in a worker that executes nothing, before an idle worker takes it over.
 const TAKE_OVER_AFTER: Duration = Duration::from_millis(40);
-
-/// How long a worker that executes nothing may claim nothing. Long enough that no load of the machine gets there.
-pub const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
 /// Looks without a request before the worker is left alone: requests that come one after the other are one watch.
 const LAST_LOOKS: u32 = 50;
@@ -79,7 +78,7 @@ impl ClaimWatch {
             return Verdict::Resume;
         }
         match self.silent {
-            silent if silent >= LONGEST_SILENCE => Verdict::Silent,
+            silent if silent >= WORKER_SILENCE => Verdict::Silent,
             silent if silent >= TAKE_OVER_AFTER && !self.suspended => Verdict::TakeOver,
             _ if claims && self.looks_without >= LAST_LOOKS => {
                 self.looks_without = 0;
@@ -127,7 +126,7 @@ mod tests {
         assert_eq!(watched.see(WAITS, 3), [Verdict::Watch, Verdict::Watch, Verdict::TakeOver]);
         watched.0.suspended = true;
         let revoked = Look { unclaimed: None, holds: false, ..WAITS };
-        let verdicts = watched.see(revoked, looks(LONGEST_SILENCE) - 2);
+        let verdicts = watched.see(revoked, looks(WORKER_SILENCE) - 2);
         assert_eq!(verdicts.last(), Some(&Verdict::Silent));
         assert!(verdicts[..verdicts.len() - 1].iter().all(|verdict| *verdict == Verdict::Watch));
     }
@@ -144,14 +143,14 @@ mod tests {
     #[test]
     fn an_execution_is_never_silence_however_long() {
         let mut watched = Watched::new();
-        let verdicts = watched.see(EXECUTES, 3 * looks(LONGEST_SILENCE));
+        let verdicts = watched.see(EXECUTES, 3 * looks(WORKER_SILENCE));
         assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Watch));
     }
 
     #[test]
     fn a_worker_that_always_claims_the_oldest_is_not_silent() {
         let mut watched = Watched::new();
-        for ticket in 1..3 * u64::from(looks(LONGEST_SILENCE)) {
+        for ticket in 1..3 * u64::from(looks(WORKER_SILENCE)) {
             assert_eq!(watched.after(LOOK_INTERVAL, Look { unclaimed: Some(ticket), ..WAITS }), Verdict::Watch);
         }
     }
@@ -161,7 +160,7 @@ mod tests {
         let mut watched = Watched::new();
         assert_eq!(watched.after(LOOK_INTERVAL, WAITS), Verdict::Watch);
         watched.0.suspended = true;
-        assert_eq!(watched.after(10 * LONGEST_SILENCE, WAITS), Verdict::Watch);
+        assert_eq!(watched.after(10 * WORKER_SILENCE, WAITS), Verdict::Watch);
         assert_eq!(watched.0.silent, 2 * LOOK_INTERVAL);
     }
 

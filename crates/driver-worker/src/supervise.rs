@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use alipes_protocol::limits::WORKER_SILENCE;
 use alipes_protocol::{Code, InferError, Origin};
 use alipes_request::responder::AnswerBatch;
 use alipes_runtime::model::{Gone, ModelVersion, Pending};
@@ -19,7 +20,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time;
 
-use super::claims::{ClaimWatch, LONGEST_SILENCE, LOOK_INTERVAL, Look, Verdict};
+use super::claims::{ClaimWatch, LOOK_INTERVAL, Look, Verdict};
 use super::faults::{Backoff, Fault, HEALTHY_AFTER, Lived};
 use super::process::{Inherited, WorkerProcess};
 use super::warmup::warm_up;
@@ -324,7 +325,7 @@ impl Life<'_> {
                 self.claims.iter_mut().for_each(|claims| claims.suspended = suspended);
             }
             (Verdict::Resume, Some(model)) => self.take_requests(&model),
-            (Verdict::Silent, _) => self.fail(Fault::Silent(LONGEST_SILENCE)),
+            (Verdict::Silent, _) => self.fail(Fault::Silent(WORKER_SILENCE)),
             _ => {}
         }
     }

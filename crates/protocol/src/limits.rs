@@ -232,6 +232,10 @@ pub const CLIENT_SEND_BUFFER_BYTES: usize = 1 << 20;
 /// without, so that calls that never end do not hold up all others. Source: Triton waits as long.
 pub const ENSEMBLE_STEP_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// How long a worker that executes nothing may leave a request unclaimed; then its process is ended and another one
+/// started. Long enough that no load of the machine gets there. An execution may take as long as it takes.
+pub const WORKER_SILENCE: Duration = Duration::from_secs(30);
+
 /// Longest body of an answer that a client takes over HTTP.
 pub const CLIENT_MAX_BODY_BYTES: usize = i32::MAX as usize;
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from support.endpoints import Endpoint
+from support.endpoints import Endpoint, Reply
 from support.processes import is_gone, workers_of
 from support.python_models import add_python_model, instances
 from support.server import ServerProcess
 from support.waiting import until
 
 Start = Callable[..., ServerProcess]
+AskLater = Callable[..., Future[Reply]]
 
 SIGNATURE = "HOW: BYTES[1] -> PID: INT64[1]"
 
@@ -51,6 +53,13 @@ def pid_of(endpoint: Endpoint, model: str) -> int:
 
 
 @contextmanager
+def clients(server: ServerProcess, endpoint: Endpoint, count: int) -> Iterator[list[Endpoint]]:
+    """Further clients like this one, which each wait for one answer at a time."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(type(endpoint)(server)) for _ in range(count)]
+
+
+@contextmanager
 def stopped(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -70,15 +79,16 @@ def test_an_idle_worker_answers_for_one_that_is_stopped(server: ServerProcess, e
 
 
 def test_requests_of_a_single_worker_wait_until_it_goes_on(
-    server: ServerProcess, endpoint: Endpoint, ask_later: Callable[..., object]
+    server: ServerProcess, endpoint: Endpoint, ask_later: AskLater
 ) -> None:
     pid = pid_of(endpoint, "single")
-    with stopped(pid):
-        later = [ask_later(endpoint, "single", {"HOW": ["live"]}) for _ in range(3)]
-        # The worker of another model is not concerned.
-        assert pid_of(endpoint, "pair") != pid
-        assert not any(future.done() for future in later)
-    assert [int(future.result()["PID"][0]) for future in later] == [pid] * 3
+    with clients(server, endpoint, 3) as others:
+        with stopped(pid):
+            later = [ask_later(other, "single", {"HOW": ["live"]}) for other in others]
+            # The worker of another model is not concerned.
+            assert pid_of(endpoint, "pair") != pid
+            assert not any(future.done() for future in later)
+        assert [int(future.result()["PID"][0]) for future in later] == [pid] * 3
 
 
 def test_a_model_that_closes_what_it_did_not_open_is_started_again(
@@ -96,12 +106,13 @@ def test_a_model_that_closes_what_it_did_not_open_is_started_again(
 
 @pytest.mark.proof
 def test_a_silent_worker_is_started_again_and_what_it_held_is_answered(
-    server: ServerProcess, endpoint: Endpoint, ask_later: Callable[..., object]
+    server: ServerProcess, endpoint: Endpoint, ask_later: AskLater
 ) -> None:
     first = pid_of(endpoint, "single")
     os.kill(first, signal.SIGSTOP)
-    later = [ask_later(endpoint, "single", {"HOW": ["live"]}) for _ in range(3)]
-    second = {int(future.result()["PID"][0]) for future in later}
+    with clients(server, endpoint, 3) as others:
+        later = [ask_later(other, "single", {"HOW": ["live"]}) for other in others]
+        second = {int(future.result()["PID"][0]) for future in later}
     assert len(second) == 1 and first not in second
     assert is_gone(first) and first not in {worker.pid for worker in workers_of(server)}
     until(lambda: "took no request for 30 s while it executed none" in server.output)
