@@ -18,8 +18,13 @@ fn every_request_vector_is_read_as_it_says() {
         let header_length = vector.get("tail").map(|_| json.len());
         let tail = vector.get("tail").map(crate::support::hex).unwrap_or_default();
         let body = Bytes::from([json, tail].concat());
-        let model = crate::support::text(&vector["model"]);
-        let mut read = decode_request(&body, header_length, &model, MAX_INPUT_BYTES, &mut NoRegions);
+        let mut read = decode_request(
+            &body,
+            header_length,
+            &crate::support::text(&vector["model"]),
+            MAX_INPUT_BYTES,
+            &mut NoRegions,
+        );
         if let Ok(request) = &mut read {
             // The vectors' objects have no order.
             request.parameters.sort_by(|(a, _), (b, _)| a.cmp(b));

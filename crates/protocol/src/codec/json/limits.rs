@@ -16,9 +16,9 @@ pub struct DecodeLimits<'a> {
     pub memory: Option<&'a Memory<'a>>,
 }
 
-impl From<usize> for DecodeLimits<'static> {
+impl From<usize> for DecodeLimits<'_> {
     /// So many bytes of text and of each tensor, and any memory.
-    fn from(max_input_bytes: usize) -> DecodeLimits<'static> {
+    fn from(max_input_bytes: usize) -> Self {
         DecodeLimits { max_input_bytes, memory: None }
     }
 }
