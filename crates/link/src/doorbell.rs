@@ -1,6 +1,6 @@
 //! How a worker rings for its server.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::abort;
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec, write};
@@ -19,6 +19,11 @@ impl Doorbell {
         Doorbell(fcntl_dupfd_cloexec(&eventfd, LOWEST).unwrap_or(eventfd))
     }
 
+    /// Its number.
+    pub fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
     /// Rings. Without its doorbell a worker would seem to be at work for ever, so that it ends at once: its server sees
     /// that, and starts another one.
     pub fn ring(&self) {
@@ -33,7 +38,6 @@ impl Doorbell {
 #[cfg(test)]
 mod tests {
     use rustix::event::{EventfdFlags, eventfd};
-    use std::os::fd::AsRawFd;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::Duration;
 
@@ -339,6 +339,11 @@ impl WorkerEnd {
     #[cfg(test)]
     pub(crate) fn sender(&self) -> &Sender {
         &self.sender
+    }
+
+    /// The descriptor that rings for the server: the only one that the worker's end keeps.
+    pub fn doorbell_fd(&self) -> RawFd {
+        self.doorbell.as_raw_fd()
     }
 
     /// The request arena, to make views of it and to see whether an address lies in it.

@@ -66,21 +66,13 @@ def _be_stoppable() -> None:
 
 
 def keep_descriptors(*descriptors: int) -> None:
-    """Keeps the link to this process: what the model starts or forks has nothing of it.
+    """Keeps the link from programs that the model starts.
 
-    A child that outlives the worker would keep memory of requests that no process can reach any more.
+    A child that outlives the worker would keep memory of requests that no process can reach any more. Once the link is
+    opened one descriptor is left, elsewhere, and a process that the model forks has it closed.
     """
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
-    os.register_at_fork(after_in_child=lambda: _forget(descriptors))
-
-
-def _forget(descriptors: tuple[int, ...]) -> None:
-    # Replaced rather than closed: owners of the numbers in the child may still close them.
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in descriptors:
-        os.dup2(nothing, descriptor, inheritable=False)
-    os.close(nothing)
 
 
 def show_output() -> None:

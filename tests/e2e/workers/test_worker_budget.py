@@ -123,7 +123,8 @@ def has_room(server: ServerProcess, length: int) -> bool:
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_what_waits_takes_room_until_it_is_answered(server: ServerProcess, notes: Notes, as_json: bool) -> None:
-    held = ask(server, "holds", LARGE, as_json=as_json)
+    # Numbers as text take more than half of the room, and together with what they become they have to fit.
+    held = ask(server, "holds", LARGE[: LARGE.size * 7 // 10] if as_json else LARGE, as_json=as_json)
     notes.read("begun")
     status, refused = outcome(ask(server, "echo", LARGE))
     assert status == 503, refused

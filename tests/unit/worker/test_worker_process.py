@@ -139,19 +139,6 @@ def test_programs_of_the_model_do_not_inherit_the_link(run: type[Script], tmp_pa
         assert script.line() == "False"
 
 
-def test_forks_of_the_model_let_go_of_the_link(run: type[Script], tmp_path: Path) -> None:
-    with (tmp_path / "link").open("w") as link:
-        number = link.fileno()
-        script = run(
-            f"process.keep_descriptors({number})\nif os.fork() == 0:\n"
-            f"    print(os.readlink('/proc/self/fd/{number}'), flush=True)\n    os._exit(0)\n"
-            f"os.wait()\nprint(os.readlink('/proc/self/fd/{number}'), flush=True)",
-            inherit=(number,),
-        )
-        assert script.line() == os.devnull
-        assert script.line() == str(tmp_path / "link")
-
-
 def test_printed_lines_arrive_at_once(run: type[Script]) -> None:
     script = run("process.show_output()\nprint('now')\nsys.stdin.readline()")
     assert script.line() == "now"

@@ -79,9 +79,10 @@ impl Link {
         };
         // SAFETY: the descriptors were inherited for this purpose and nothing else in the process owns them.
         let [link, requests, doorbell] = files.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
-        fork::watch()?;
+        let end = WorkerEnd::open(link, requests, doorbell)?;
+        fork::watch(end.doorbell_fd())?;
         let link = Link {
-            end: WorkerEnd::open(link, requests, doorbell)?,
+            end,
             input_names: names(&declaration.inputs),
             output_names: names(&declaration.outputs),
             mailbox: Mailbox::default(),
