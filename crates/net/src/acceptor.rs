@@ -15,6 +15,7 @@ use super::connection::Accepted;
 use super::listener::{AcceptingSocket, ListeningSocket};
 use super::network::Phase;
 use super::policy::ListenerPolicy;
+use super::probation::{Origin, Probation};
 use super::protocol::Protocol;
 use super::spare::{SpareDescriptor, is_exhausted};
 use super::tls::Tls;
@@ -34,6 +35,7 @@ pub struct Connection {
     pub protocol: Arc<dyn Protocol>,
     pub tls: Option<Arc<Tls>>,
     pub permit: ConnectionPermit,
+    pub origin: Origin,
 }
 
 /// Accepts the connections of one listener.
@@ -41,6 +43,7 @@ pub struct Acceptor {
     protocol: Arc<dyn Protocol>,
     tls: Option<Arc<Tls>>,
     capacity: Arc<Capacity>,
+    probation: Arc<Probation>,
     events: Arc<EventQueue>,
     /// Permits to send a rejected client the reason.
     rejections: Arc<Semaphore>,
@@ -49,15 +52,16 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// An acceptor whose connections count against `capacity`.
+    /// An acceptor whose connections count against `capacity`, and whose floods put addresses on `probation`.
     pub fn new(
         protocol: Arc<dyn Protocol>,
         tls: Option<Arc<Tls>>,
         capacity: Arc<Capacity>,
+        probation: Arc<Probation>,
         events: Arc<EventQueue>,
     ) -> Acceptor {
         let rejections = Arc::new(Semaphore::new(limits::REFUSALS_AT_A_TIME));
-        Acceptor { protocol, tls, capacity, events, rejections, last_notice: Cell::new(None) }
+        Acceptor { protocol, tls, capacity, probation, events, rejections, last_notice: Cell::new(None) }
     }
 
     fn policy(&self) -> &ListenerPolicy {
@@ -102,7 +106,8 @@ impl Acceptor {
         match self.capacity.acquire() {
             Some(permit) => {
                 let (protocol, tls) = (Arc::clone(&self.protocol), self.tls.clone());
-                let _ = thread.send(Connection { stream, protocol, tls, permit });
+                let origin = self.probation.origin(stream.address());
+                let _ = thread.send(Connection { stream, protocol, tls, permit, origin });
             }
             None => {
                 self.log_rejection(&format!("{} are open, see --max-connections", self.capacity.most()));

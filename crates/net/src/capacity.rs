@@ -81,7 +81,7 @@ pub fn reject_at_once(stream: &Accepted, why: &str) {
     let response = rejection(why);
     // What cannot be written to a client that has left is no loss.
     let _ = match stream {
-        Accepted::Tcp(stream) => answer(stream, response.as_bytes(), || stream.shutdown(Shutdown::Write)),
+        Accepted::Tcp(stream, _) => answer(stream, response.as_bytes(), || stream.shutdown(Shutdown::Write)),
         Accepted::Unix(stream) => answer(stream, response.as_bytes(), || stream.shutdown(Shutdown::Write)),
     };
 }

@@ -78,7 +78,10 @@ impl AcceptingSocket {
     /// The client has closed it again, or descriptors have run out.
     pub async fn accept(&self) -> io::Result<Accepted> {
         match self {
-            AcceptingSocket::Tcp(listener) => listener.accept().await?.0.into_std().map(Accepted::Tcp),
+            AcceptingSocket::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                Ok(Accepted::Tcp(stream.into_std()?, address.ip()))
+            }
             AcceptingSocket::Unix(listener, _) => listener.accept().await?.0.into_std().map(Accepted::Unix),
         }
     }

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use alipes_protocol::limits;
+use alipes_spec::ConnectionSpec;
 use alipes_stats::events::EventQueue;
 use alipes_stats::priority::{self, Priority};
 use tokio::runtime;
@@ -21,6 +22,7 @@ use super::capacity::Capacity;
 use super::connection::{Accepted, Socket, TransportStream};
 use super::listener::Listener;
 use super::policy::ListenerKind;
+use super::probation::Probation;
 use super::protocol::Shutdown;
 use super::tls::Tls;
 
@@ -48,8 +50,8 @@ pub struct ThreadHooks {
 pub struct NetworkOptions {
     /// Network threads.
     pub threads: usize,
-    /// Most connections at a time, but for those of the metrics listener; 0 takes what descriptors allow.
-    pub max_connections: usize,
+    /// Limits on connections.
+    pub limits: ConnectionSpec,
     /// Where rejected connections and reloaded certificates are logged.
     pub events: Arc<EventQueue>,
     /// What else runs on each thread.
@@ -63,6 +65,7 @@ pub struct Network {
     event_loops: Vec<runtime::Handle>,
     connections: Vec<mpsc::UnboundedSender<Connection>>,
     max_connections: usize,
+    probation: Arc<Probation>,
     events: Arc<EventQueue>,
 }
 
@@ -73,7 +76,7 @@ impl Network {
     ///
     /// The system refuses a thread or an event loop.
     pub fn start(options: NetworkOptions) -> io::Result<Network> {
-        let NetworkOptions { threads, max_connections, events, hooks } = options;
+        let NetworkOptions { threads, limits, events, hooks } = options;
         let (phase, watching) = watch::channel(Phase::Open);
         let (connections, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
         let mut network = Network {
@@ -81,7 +84,8 @@ impl Network {
             threads: Vec::with_capacity(threads),
             event_loops: Vec::with_capacity(threads),
             connections,
-            max_connections,
+            max_connections: limits.max_connections,
+            probation: Probation::new(&limits, Arc::clone(&events)),
             events,
         };
         for (number, receiver) in receivers.into_iter().enumerate() {
@@ -116,7 +120,8 @@ impl Network {
                 ListenerKind::Metrics => Capacity::new(limits::METRICS_MAX_CONNECTIONS),
                 ListenerKind::Http | ListenerKind::Grpc => Arc::clone(&capacity),
             };
-            let acceptor = Acceptor::new(protocol, tls, capacity, Arc::clone(&self.events));
+            let probation = Arc::clone(&self.probation);
+            let acceptor = Acceptor::new(protocol, tls, capacity, probation, Arc::clone(&self.events));
             if let Some(reload) = acceptor.reload() {
                 accepting.spawn(reload);
             }
@@ -156,10 +161,10 @@ async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mu
 }
 
 async fn serve(connection: Connection, phase: watch::Receiver<Phase>) {
-    let Connection { stream, protocol, tls, permit } = connection;
+    let Connection { stream, protocol, tls, permit, origin } = connection;
     let (kind, timeouts) = (protocol.policy().kind, protocol.policy().timeouts);
     let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head).await else { return };
-    let transport = TransportStream::new(socket, timeouts.stall);
+    let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin);
     protocol.serve(transport, Shutdown::new(phase, kind.closes_in())).await;
     drop(permit);
 }

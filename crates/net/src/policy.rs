@@ -88,7 +88,8 @@ impl ListenerPolicy {
     /// The watchdog of an HTTP/2 connection, whose frames are checked from here on.
     pub fn watch_http2(&self, transport: TransportStream) -> (TransportStream, Watchdog) {
         let activity = Arc::clone(transport.activity());
-        let guard = FrameGuard::new(Arc::clone(&activity), self.limits.http2_control_frames_per_s, self.ping_rules);
+        let frames_per_s = self.limits.http2_control_frames_per_s;
+        let guard = FrameGuard::new(Arc::clone(&activity), frames_per_s, self.ping_rules, transport.origin().cloned());
         (transport.with_frame_guard(guard), Watchdog::http2(activity, self.timeouts))
     }
 

@@ -120,24 +120,81 @@ pub const STALL_TIME: Duration = Duration::from_secs(60);
 /// Bytes of a body that have to come in that time, unless it ends: what a modem brings in a second.
 pub const STALL_BYTES: usize = 4096;
 
-/// Frames of HTTP/2 that carry nothing (pings, settings, resets, empty data), a second, that one connection may send on
-/// average (`--http2-max-control-frames`): callers that withdraw calls as a habit stay far below, and a flood is cut
-/// off before it costs a core.
+/// Frames of HTTP/2 that cost the server something and bring it nothing, a second, that one connection may send on average
+/// (`--http2-max-control-frames`): calls withdrawn before they were served, and pings, settings, window updates, empty
+/// data and frames of any other kind for which nothing pays. Proxies that withdraw calls as a habit stay below, and a
+/// flood is cut off before it costs a core.
 pub const HTTP2_CONTROL_FRAMES_PER_SECOND: u32 = 1000;
 
-/// Frames of data with fewer bytes count among them, the last one of a call excepted, unless larger frames make up for
-/// them: any request is longer, and the prefix of a message, which some clients send by itself, comes with its message.
+/// Seconds of that budget that may be spent at once: ten thousand withdrawn calls are somebody's Ctrl-C.
+pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 20;
+
+/// Frames of that budget that are charged before the clock is read: it is read rarely, and a flood is noticed soon.
+pub const HTTP2_FRAMES_PER_SETTLEMENT: u32 = 64;
+
+/// Frames that a call pays for when it begins, and its response when it does: a priority, a window update, a reset that
+/// crosses with the answer.
+pub const HTTP2_CREDIT_PER_HEAD: u32 = 2;
+
+/// Frames that a frame of data sent to the client pays for: the window of the call and of the connection, and a ping.
+/// Clients of Go ping after each frame of data that they receive while no other ping is out. Source: Envoy takes 20
+/// window updates for each frame of data, and 2 for each call.
+pub const HTTP2_CREDIT_PER_DATA: u32 = 3;
+
+/// Bytes of data sent to the client that pay for one frame more: windows that grow by a kilobyte are an honest habit.
+pub const HTTP2_BYTES_PER_CREDIT: usize = 1024;
+
+/// Fewest bytes of a frame of data that pays: a client that opens its window byte by byte pays for its own frames.
+pub const HTTP2_PAYING_DATA_BYTES: usize = 32;
+
+/// Frames that are paid for by a call that the server answers before its request has ended: what its client still sends
+/// until it reads that.
+pub const HTTP2_CREDIT_PER_EARLY_ANSWER: u32 = 8;
+
+/// Most frames that are paid for in advance: what a client that reads 64 MiB at once may acknowledge late.
+pub const HTTP2_MAX_CREDIT: u32 = 1 << 16;
+
+/// Bytes of a frame that brings nothing that count as one frame more: they are read and thrown away.
+pub const HTTP2_BYTES_PER_FRAME: usize = 4096;
+
+/// Open calls of a client that count as one frame more where it changes its settings, which touches each of them.
+pub const HTTP2_CALLS_PER_SETTINGS: u32 = 64;
+
+/// Fewest bytes of a piece of a request's head, its last piece excepted, and of a frame of data for a call that has
+/// ended, that is not counted: it carries as much as it costs.
+pub const HTTP2_SMALL_PIECE_BYTES: usize = 1024;
+
+/// Frames of data with fewer bytes are counted, the last one of a call excepted, unless larger frames make up for them:
+/// any request is longer, and the prefix of a message, which some clients send by itself, comes with its message.
 pub const HTTP2_SMALL_DATA_BYTES: usize = 16;
 
 /// Most bytes of larger frames that make up for small ones later: some thousand prefixes.
 pub const HTTP2_DATA_CREDIT_BYTES: usize = 64 * 1024;
 
-/// Seconds of that budget that may be spent at once: ten thousand withdrawn calls are somebody's Ctrl-C.
-pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 20;
-
 /// Frames of HTTP/2 that one connection may bring before others on its thread have their turn: some hundred calls,
 /// about a millisecond's work.
 pub const HTTP2_FRAMES_PER_QUANTUM: u32 = 512;
+
+/// The same for a connection that owes more than `HTTP2_FRAMES_ON_TRUST` frames: a few calls. Twenty floods on a thread
+/// then delay the calls of others by two milliseconds.
+pub const HTTP2_FRAMES_PER_SMALL_QUANTUM: u32 = 32;
+
+/// Frames of the budget that a connection may owe before it is served in small quanta.
+pub const HTTP2_FRAMES_ON_TRUST: u32 = 128;
+
+/// How long an address is on probation after a connection of it was closed for a flood: its new connections have full
+/// budgets again when it has kept quiet for a minute.
+pub const FLOOD_PROBATION_TIME: Duration = Duration::from_secs(60);
+
+/// Most addresses on probation; the one that would be free first gives way.
+pub const FLOOD_MAX_ADDRESSES: usize = 4096;
+
+/// How long a connection that floods is held, unread, before it is closed: a client that connects again at once would
+/// else flood on.
+pub const FLOOD_HOLD_TIME: Duration = Duration::from_secs(1);
+
+/// Most connections that are held at a time; further ones are closed at once.
+pub const FLOOD_MAX_HELD: usize = 256;
 
 /// Largest piece of an answer that the HTTP/2 library is given at once: this much has to be taken in the stall time,
 /// four kibibytes a second by default.

@@ -135,7 +135,7 @@ impl Server {
         let service = Arc::new(compose::service(config));
         let network = Network::start(NetworkOptions {
             threads: network_threads(&service.config),
-            max_connections: service.config.connections.max_connections,
+            limits: service.config.connections.clone(),
             events: Arc::clone(&service.events),
             hooks: HOOKS,
         })?;

@@ -3,6 +3,8 @@
 use alipes_protocol::limits;
 use serde::Deserialize;
 
+use crate::address_range::AddressRange;
+
 /// An endpoint of the server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +66,9 @@ pub struct ConnectionSpec {
     pub stall_timeout_s: f64,
     /// Most frames of HTTP/2 without content, per second.
     pub http2_control_frames_per_s: u32,
+    /// Addresses that are never put on probation for a flood.
+    #[serde(default)]
+    pub trusted_proxies: Vec<AddressRange>,
     /// Interval between two checks of the certificate files, in seconds.
     pub tls_reload_s: f64,
 }
@@ -78,6 +83,7 @@ impl Default for ConnectionSpec {
             idle_timeout_s: limits::IDLE_TIME.as_secs_f64(),
             stall_timeout_s: limits::STALL_TIME.as_secs_f64(),
             http2_control_frames_per_s: limits::HTTP2_CONTROL_FRAMES_PER_SECOND,
+            trusted_proxies: Vec::new(),
             tls_reload_s: 10.0,
         }
     }

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod address_range;
 mod endpoints;
 mod engine;
 pub mod forwarding;
@@ -21,6 +22,7 @@ mod server;
 pub mod trace;
 mod warmup;
 
+pub use address_range::AddressRange;
 pub use endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
 pub use engine::{EngineSpec, EnsembleSpec, OnnxruntimeSpec, StepSpec, StreamingSpec, Update, WorkerSpec};
 pub use model::{BatchInputKind, BatchInputSpec, BatchOutputSpec, ModelSpec, Port};

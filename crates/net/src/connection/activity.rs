@@ -1,7 +1,7 @@
 //! The activity of a connection, counted without a clock: its watchdog samples the counts at intervals.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// The counts of one connection.
 ///
@@ -12,6 +12,7 @@ pub struct Activity {
     begun: AtomicU64,
     ended: AtomicU64,
     received_at_end: AtomicU64,
+    turn: AtomicU32,
     /// Who must act next for the response that was polled last.
     next_actor: AtomicU8,
 }
@@ -65,6 +66,18 @@ impl Activity {
     pub fn begin(self: &Arc<Self>) -> Call {
         add(&self.begun, 1);
         Call { activity: Arc::clone(self) }
+    }
+
+    /// Begins a turn: the connection is polled, and others are once it has used up its quantum.
+    #[inline]
+    pub fn begin_turn(&self) {
+        self.turn.store(self.turn().wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// The number of the turn.
+    #[inline]
+    pub fn turn(&self) -> u32 {
+        self.turn.load(Ordering::Relaxed)
     }
 
     /// Takes and clears who must act next.

@@ -1,7 +1,8 @@
 //! Drives a connection until it ends, and ends it at its time-outs.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 
 use super::timeouts::{TimeoutAction, Watchdog};
 
@@ -25,13 +26,17 @@ pub async fn drive_connection<C: Future>(
     draining: impl Future<Output = ()>,
     drained: impl FnOnce(),
 ) -> End {
+    let activity = Arc::clone(watchdog.activity());
     let mut draining = pin!(draining);
     let mut drained = Some(drained);
     loop {
         tokio::select! {
             biased;
             // First: a broken connection is not drained.
-            _ = connection.as_mut() => return End::Closed,
+            _ = poll_fn(|cx| {
+                activity.begin_turn();
+                connection.as_mut().poll(cx)
+            }) => return End::Closed,
             () = draining.as_mut(), if drained.is_some() => {
                 drained.take().into_iter().for_each(|drained| drained());
                 retire(connection.as_mut());

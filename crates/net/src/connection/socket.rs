@@ -1,6 +1,7 @@
 //! What carries a connection's bytes: TCP or a Unix socket, plain or encrypted.
 
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,13 +12,21 @@ use tokio_rustls::server::TlsStream;
 
 /// A connection that was accepted and has not reached its thread yet.
 pub enum Accepted {
-    /// Over TCP.
-    Tcp(std::net::TcpStream),
+    /// Over TCP, from an address.
+    Tcp(std::net::TcpStream, IpAddr),
     /// Over a Unix socket.
     Unix(StdUnixStream),
 }
 
 impl Accepted {
+    /// The address that it comes from; none over a Unix socket.
+    pub fn address(&self) -> Option<IpAddr> {
+        match self {
+            Accepted::Tcp(_, address) => Some(*address),
+            Accepted::Unix(_) => None,
+        }
+    }
+
     /// The connection on the event loop of this thread.
     ///
     /// # Errors
@@ -25,7 +34,7 @@ impl Accepted {
     /// The system refuses to watch it.
     pub fn adopt(self) -> io::Result<Carrier> {
         match self {
-            Accepted::Tcp(stream) => {
+            Accepted::Tcp(stream, _) => {
                 stream.set_nodelay(true)?;
                 TcpStream::from_std(stream).map(Carrier::Tcp)
             }

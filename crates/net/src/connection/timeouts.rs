@@ -68,6 +68,11 @@ impl Watchdog {
         Watchdog { activity, state: TimeoutState::new(timeouts, http2, Instant::now()), interval }
     }
 
+    /// The counts that it samples.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
     /// The next action; pending for ever where there is no limit.
     pub async fn next(&mut self) -> TimeoutAction {
         let Some(interval) = self.interval else { return std::future::pending().await };

@@ -13,7 +13,8 @@ use super::activity::Activity;
 use super::socket::{Carrier, Socket};
 use super::spelling::Spelling;
 use super::stall_timer::StallTimer;
-use crate::http2::FrameGuard;
+use crate::http2::{Flood, FrameGuard};
+use crate::probation::{Hold, Origin};
 
 /// A connection's byte stream.
 pub struct TransportStream {
@@ -25,6 +26,10 @@ pub struct TransportStream {
     spelling: Option<Spelling>,
     /// Checks the frames of HTTP/2.
     guard: Option<Box<FrameGuard>>,
+    /// Where the connection comes from, where that matters.
+    origin: Option<Origin>,
+    /// Set once the client has flooded the connection.
+    flooded: Option<Option<Hold>>,
     stall_timer: StallTimer,
 }
 
@@ -38,6 +43,8 @@ impl TransportStream {
             activity: Arc::default(),
             spelling: None,
             guard: None,
+            origin: None,
+            flooded: None,
             stall_timer,
         }
     }
@@ -45,6 +52,17 @@ impl TransportStream {
     /// A plain connection over TCP, without limits.
     pub fn tcp(stream: tokio::net::TcpStream) -> TransportStream {
         TransportStream::new(Socket::Plain(Carrier::Tcp(stream)), None)
+    }
+
+    /// The same connection, whose origin answers for floods.
+    #[must_use]
+    pub fn with_origin(self, origin: Origin) -> TransportStream {
+        TransportStream { origin: Some(origin), ..self }
+    }
+
+    /// Where the connection comes from, where that matters.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
     }
 
     /// The counts of the connection.
@@ -92,33 +110,84 @@ impl TransportStream {
         Ok(())
     }
 
+    /// Fills `into` with what the connection may have in this turn, or returns the flood that its bytes are part of. What
+    /// the client has sent beyond the turn is kept for the next one.
+    fn poll_checked(
+        &mut self,
+        guard: &mut FrameGuard,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<Option<Flood>>> {
+        if guard.has_used_quantum() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if !self.front.is_empty() {
+            let length = self.front.len().min(into.remaining());
+            let checked = guard.received(&self.front[..length]);
+            let passed = checked.unwrap_or(length);
+            into.put_slice(&self.front[..passed]);
+            self.front.advance(passed);
+            return Poll::Ready(Ok(checked.err()));
+        }
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, into))?;
+        let read = &into.filled()[before..];
+        self.activity.receive(read.len());
+        let checked = guard.received(read);
+        let passed = checked.unwrap_or(read.len());
+        if passed < read.len() {
+            self.front = Bytes::copy_from_slice(&read[passed..]);
+            into.set_filled(before + passed);
+        }
+        Poll::Ready(Ok(checked.err()))
+    }
+
     /// Sends a flooding client the reason why its connection is closed, where the socket has room for it.
     #[cold]
-    fn close_flooded(&mut self, goaway: Option<Bytes>, cx: &mut Context<'_>) -> io::Error {
+    fn close_flooded(
+        &mut self,
+        goaway: Option<Bytes>,
+        hold: Option<Hold>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         if let Some(goaway) = goaway {
             let _ = Pin::new(&mut self.socket).poll_write(cx, &goaway);
             let _ = Pin::new(&mut self.socket).poll_flush(cx);
         }
-        io::Error::other("the client floods the connection")
+        poll_flooded(self.flooded.insert(hold), cx)
     }
+}
+
+/// The end of a flooded connection, once it has been held long enough.
+#[cold]
+fn poll_flooded(hold: &mut Option<Hold>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    if let Some(hold) = hold {
+        ready!(hold.poll(cx));
+    }
+    Poll::Ready(Err(io::Error::other("the client floods the connection")))
 }
 
 impl AsyncRead for TransportStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let transport = self.get_mut();
-        let before = into.filled().len();
-        if let Some(guard) = &mut transport.guard
-            && guard.has_used_quantum()
-        {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+        if let Some(hold) = &mut transport.flooded {
+            return poll_flooded(hold, cx);
         }
+        if let Some(mut guard) = transport.guard.take() {
+            let checked = transport.poll_checked(&mut guard, cx, into);
+            let guard = transport.guard.insert(guard);
+            return match ready!(checked)? {
+                None => Poll::Ready(Ok(())),
+                Some(flood) => {
+                    let (goaway, hold) = (guard.goaway(flood), guard.penalise(flood));
+                    transport.close_flooded(goaway, hold, cx)
+                }
+            };
+        }
+        let before = into.filled().len();
         if transport.front.is_empty() {
-            let read = Pin::new(&mut transport.socket).poll_read(cx, into);
-            if let (Poll::Pending, Some(guard)) = (&read, &mut transport.guard) {
-                guard.begin_quantum();
-            }
-            ready!(read)?;
+            ready!(Pin::new(&mut transport.socket).poll_read(cx, into))?;
             transport.activity.receive(into.filled().len() - before);
         } else {
             let length = transport.front.len().min(into.remaining());
@@ -127,12 +196,6 @@ impl AsyncRead for TransportStream {
         }
         if let Some(spelling) = &transport.spelling {
             spelling.record(&into.filled()[before..]);
-        }
-        if let Some(guard) = &mut transport.guard
-            && let Err(flood) = guard.received(&into.filled()[before..])
-        {
-            let goaway = guard.goaway(flood);
-            return Poll::Ready(Err(transport.close_flooded(goaway, cx)));
         }
         Poll::Ready(Ok(()))
     }

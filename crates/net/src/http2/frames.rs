@@ -1,11 +1,14 @@
 //! The frame heads of HTTP/2 in a byte stream. Payloads are skipped.
 
+use std::ops::ControlFlow;
+
 /// Bytes in front of each frame.
 const HEAD_BYTES: usize = 9;
 
 /// Kinds of frames. Source: RFC 9113, section 6.
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
+#[cfg(test)]
 pub const PRIORITY: u8 = 2;
 pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
@@ -13,10 +16,12 @@ pub const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
 #[cfg(test)]
 pub const WINDOW_UPDATE: u8 = 8;
+pub const CONTINUATION: u8 = 9;
 
-/// Flags: of `SETTINGS` and `PING`, and of `DATA` and `HEADERS`.
+/// Flags: of `SETTINGS` and `PING`, of `DATA` and `HEADERS`, and of `CONTINUATION`.
 pub const ACK: u8 = 1;
 pub const END_STREAM: u8 = 1;
+pub const END_HEADERS: u8 = 4;
 
 /// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,31 +52,41 @@ impl Frames {
         self.skip == 0 && self.have == 0
     }
 
-    /// Calls `see` for each frame whose head ends in these bytes.
+    /// Calls `see` for each frame whose head ends in these bytes, as long as it wants more. Returns how many bytes were
+    /// passed: all, or those up to the end of the last head that it saw.
     #[inline]
-    pub fn pass(&mut self, mut bytes: &[u8], mut see: impl FnMut(Frame)) {
+    pub fn pass(&mut self, bytes: &[u8], mut see: impl FnMut(Frame) -> ControlFlow<()>) -> usize {
+        let mut rest = bytes;
         loop {
-            if self.skip >= bytes.len() {
-                self.skip -= bytes.len();
-                return;
+            if self.skip >= rest.len() {
+                self.skip -= rest.len();
+                return bytes.len();
             }
-            bytes = &bytes[self.skip..];
+            rest = &rest[self.skip..];
             self.skip = 0;
-            let length = (HEAD_BYTES - self.have).min(bytes.len());
-            self.head[self.have..self.have + length].copy_from_slice(&bytes[..length]);
+            let length = (HEAD_BYTES - self.have).min(rest.len());
+            self.head[self.have..self.have + length].copy_from_slice(&rest[..length]);
             self.have += length;
-            bytes = &bytes[length..];
+            rest = &rest[length..];
             if self.have < HEAD_BYTES {
-                return;
+                return bytes.len();
             }
             let frame = Frame::of(self.head);
             (self.have, self.skip) = (0, frame.length);
-            see(frame);
+            if see(frame).is_break() {
+                return bytes.len() - rest.len();
+            }
         }
     }
 }
 
 impl Frame {
+    /// Whether a flag is set.
+    #[inline]
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
     fn of([a, b, c, kind, flags, d, e, f, g]: [u8; HEAD_BYTES]) -> Frame {
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
         Frame { length, kind, flags, stream: u32::from_be_bytes([d & 0x7f, e, f, g]) }
@@ -103,8 +118,31 @@ mod tests {
         }
         for size in 1..bytes.len() + 1 {
             let (mut parser, mut seen) = (Frames::after(24), Vec::new());
-            bytes.chunks(size).for_each(|piece| parser.pass(piece, |frame| seen.push(frame)));
+            for piece in bytes.chunks(size) {
+                let passed = parser.pass(piece, |frame| {
+                    seen.push(frame);
+                    ControlFlow::Continue(())
+                });
+                assert_eq!(passed, piece.len());
+            }
             assert_eq!((seen.as_slice(), parser.is_between()), (frames.as_slice(), true), "pieces of {size}");
         }
+    }
+    #[test]
+    fn a_reader_that_has_seen_enough_gets_no_further_frame() {
+        let head = Frame { length: 4, kind: RST_STREAM, flags: 0, stream: 1 }.head();
+        let bytes = [&head[..], &[0; 4]].concat().repeat(5);
+        let (mut parser, mut rest, mut cuts) = (Frames::after(0), &bytes[..], Vec::new());
+        while !rest.is_empty() {
+            let mut seen = 0;
+            let passed = parser.pass(rest, |_| {
+                seen += 1;
+                if seen < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            cuts.push((seen, passed));
+            rest = &rest[passed..];
+        }
+        // Each time up to the head of the second frame; what is left of its payload comes with the next.
+        assert_eq!(cuts, [(2, 22), (2, 26), (1, 17)]);
     }
 }

@@ -2,7 +2,11 @@
 
 mod call_executor;
 mod floods;
+mod frame_account;
 mod frames;
+mod open_calls;
+mod pings;
+mod small_data;
 
 use std::sync::Arc;
 
@@ -12,7 +16,9 @@ pub use hyper::server::conn::http2::Connection;
 use hyper_util::rt::TokioTimer;
 
 use self::call_executor::CallExecutor;
-pub use self::floods::{FrameGuard, PingRules};
+pub use self::floods::FrameGuard;
+pub use self::frame_account::Flood;
+pub use self::pings::PingRules;
 use super::connection::Activity;
 use super::policy::ListenerPolicy;
 
@@ -42,6 +48,9 @@ pub fn builder(policy: &ListenerPolicy, activity: &Arc<Activity>) -> http2::Buil
         .max_frame_size(FRAME_BYTES)
         .max_concurrent_streams(GRPC_MAX_CONCURRENT_CALLS)
         .max_pending_accept_reset_streams(HTTP2_MAX_RESETS_AT_ONCE)
+        // The library counts the resets of a connection's whole life, and what a proxy still sends of a call that was
+        // answered early among them. The guard counts them per time, by their causes.
+        .max_local_error_reset_streams(None)
         .max_header_list_size(u32::try_from(policy.limits.max_header_bytes).unwrap_or(u32::MAX))
         .auto_date_header(false);
     if let Some((interval, timeout)) = policy.pings {

@@ -17,6 +17,8 @@ mod grpc;
 #[cfg(debug_assertions)]
 mod http1_timeouts;
 #[cfg(debug_assertions)]
+mod http2_floods;
+#[cfg(debug_assertions)]
 mod http2_timeouts;
 mod limiter;
 mod queue_policy;

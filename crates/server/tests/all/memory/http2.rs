@@ -6,11 +6,13 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
+pub const PRIORITY: u8 = 2;
 pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
 pub const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
 pub const WINDOW_UPDATE: u8 = 8;
+pub const CONTINUATION: u8 = 9;
 
 pub const ACK: u8 = 1;
 pub const END_STREAM: u8 = 1;
@@ -79,6 +81,19 @@ impl Connection {
     }
 }
 
+/// The whole frames in these bytes.
+pub fn frames(mut bytes: &[u8]) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    while let Some((head, rest)) = bytes.split_at_checked(9) {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let stream = u32::from_be_bytes(head[5..].try_into().unwrap());
+        let Some((payload, rest)) = rest.split_at_checked(length) else { break };
+        frames.push(Frame { kind: head[3], flags: head[4], stream, payload: payload.to_vec() });
+        bytes = rest;
+    }
+    frames
+}
+
 /// A frame's bytes.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
@@ -99,6 +114,11 @@ pub fn empty_call(stream: u32, path: &str) -> Vec<u8> {
 /// A whole HTTP request without a body.
 pub fn get(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, stream, &header_block("GET", path, &[]))
+}
+
+/// The frame that withdraws a call.
+pub fn reset(stream: u32) -> Vec<u8> {
+    frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes())
 }
 
 /// The frame that lets the server send so many more bytes.

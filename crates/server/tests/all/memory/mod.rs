@@ -5,7 +5,11 @@
 
 pub mod http2;
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use alipes_clock::Entered;
@@ -13,12 +17,13 @@ use alipes_grpc::GrpcProtocol;
 use alipes_http::HttpProtocol;
 use alipes_net::connection::{ByteStream, Carrier, Socket, TransportStream};
 use alipes_net::policy::ListenerKind;
+use alipes_net::probation::{Origin, Probation};
 use alipes_net::protocol::Protocol;
 use alipes_runtime::model::ModelVersion;
 use alipes_server::compose;
 use alipes_spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf};
 use tokio::time::{Instant, sleep};
 
 use crate::common::{Echo, model};
@@ -36,6 +41,7 @@ enum Served {
 /// An endpoint whose connections are in memory.
 pub struct Endpoint {
     protocol: Served,
+    probation: Arc<Probation>,
     _clock: Entered,
 }
 
@@ -62,12 +68,13 @@ impl Endpoint {
         }
         service.registry.set_index(Vec::new(), true);
         let service = Arc::new(service);
+        let probation = Probation::new(&service.config.connections, Arc::clone(&service.events));
         let protocol = match kind {
             ListenerKind::Http => Served::Http(Arc::new(HttpProtocol::new(service))),
             ListenerKind::Grpc => Served::Grpc(Arc::new(GrpcProtocol::new(service))),
             ListenerKind::Metrics => unreachable!("no test opens metrics in memory"),
         };
-        Endpoint { protocol, _clock: clock }
+        Endpoint { protocol, probation, _clock: clock }
     }
 
     /// An endpoint that waits four seconds for a head, five for a stalled body or answer, and a minute between
@@ -90,29 +97,74 @@ impl Endpoint {
     /// A connection on which at most `buffer_bytes` wait in each direction.
     pub fn connect_with_buffer(&self, buffer_bytes: usize) -> Connection {
         let (stream, accepted) = tokio::io::duplex(buffer_bytes);
-        self.serve(accepted);
+        self.serve(accepted, None);
         Connection { stream, opened: Instant::now() }
+    }
+
+    /// A connection from an address, whose bytes are counted as the server reads them.
+    pub fn connect_from(&self, address: &str) -> (Connection, Arc<AtomicUsize>) {
+        let (stream, accepted) = tokio::io::duplex(BUFFER_BYTES);
+        let read = Arc::<AtomicUsize>::default();
+        let origin = self.probation.origin(Some(address.parse().expect("an address")));
+        self.serve(Counted { stream: accepted, read: Arc::clone(&read) }, Some(origin));
+        (Connection { stream, opened: Instant::now() }, read)
     }
 
     /// A connection whose server's end is what `wrap` makes of it.
     pub fn connect_through<S: ByteStream + 'static>(&self, wrap: impl FnOnce(DuplexStream) -> S) -> Connection {
         let (stream, accepted) = tokio::io::duplex(BUFFER_BYTES);
-        self.serve(wrap(accepted));
+        self.serve(wrap(accepted), None);
         Connection { stream, opened: Instant::now() }
     }
 
-    fn serve(&self, accepted: impl ByteStream + 'static) {
+    fn serve(&self, accepted: impl ByteStream + 'static, origin: Option<Origin>) {
         let socket = Socket::Plain(Carrier::Memory(Box::new(accepted)));
+        let transport = |stall| {
+            let transport = TransportStream::new(socket, stall);
+            match origin {
+                Some(origin) => transport.with_origin(origin),
+                None => transport,
+            }
+        };
         match self.protocol.clone() {
             Served::Http(http) => {
-                let transport = TransportStream::new(socket, http.policy().timeouts.stall);
+                let transport = transport(http.policy().timeouts.stall);
                 drop(tokio::spawn(alipes_http::serve_connection(transport, http, std::future::pending())));
             }
             Served::Grpc(grpc) => {
-                let transport = TransportStream::new(socket, grpc.policy().timeouts.stall);
+                let transport = transport(grpc.policy().timeouts.stall);
                 drop(tokio::spawn(alipes_grpc::serve_connection(transport, grpc, std::future::pending())));
             }
         }
+    }
+}
+
+/// A server's end that counts the bytes it reads.
+struct Counted {
+    stream: DuplexStream,
+    read: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, into);
+        self.read.fetch_add(into.filled().len() - before, Ordering::Relaxed);
+        read
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 
@@ -131,6 +183,21 @@ impl Connection {
     /// Sends bytes; false if the server has closed.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.stream.write_all(bytes.as_ref()).await.is_ok()
+    }
+
+    /// Sends pieces until the server closes or they end, and reads meanwhile; everything that comes.
+    pub async fn exchange(&mut self, pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+        let (mut reader, mut writer) = tokio::io::split(&mut self.stream);
+        let mut received = Vec::new();
+        let send = async {
+            for piece in pieces {
+                if writer.write_all(&piece).await.is_err() {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::join!(send, reader.read_to_end(&mut received));
+        received
     }
 
     /// Reads exactly so many bytes; none if the server closes before they have come.
