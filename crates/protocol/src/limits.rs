@@ -282,6 +282,10 @@ pub const CLIENT_WINDOW_BYTES: u32 = 16 << 20;
 /// Largest frame of HTTP/2 that a client takes: a picture of 3x224x224 FP32 comes in one.
 pub const CLIENT_FRAME_BYTES: u32 = 1 << 20;
 
+/// Withdrawn calls of which a client remembers for a second that an answer may still come; later frames of others are
+/// answered with a reset each.
+pub const CLIENT_WITHDRAWN_CALLS: usize = 1024;
+
 /// Most bytes that a client hands to the HTTP/2 library before they have left.
 pub const CLIENT_SEND_BUFFER_BYTES: usize = 1 << 20;
 
