@@ -120,10 +120,10 @@ pub const STALL_TIME: Duration = Duration::from_secs(60);
 /// Bytes of a body that have to come in that time, unless it ends: what a modem brings in a second.
 pub const STALL_BYTES: usize = 4096;
 
-/// Frames of HTTP/2 that cost the server something and bring it nothing, a second, that one connection may send on average
-/// (`--http2-max-control-frames`): calls withdrawn before they were served, and pings, settings, window updates, empty
-/// data and frames of any other kind for which nothing pays. Proxies that withdraw calls as a habit stay below, and a
-/// flood is cut off before it costs a core.
+/// Frames of HTTP/2 that cost the server something and bring it nothing, a second, that one connection may send on
+/// average (`--http2-max-control-frames`): calls withdrawn before they were served, and pings, settings, window
+/// updates, empty data and frames of any other kind for which nothing pays. Proxies that withdraw calls as a habit stay
+/// below, and a flood is cut off before it costs a core. Source: nghttp2 takes 33 resets a second, of any call.
 pub const HTTP2_CONTROL_FRAMES_PER_SECOND: u32 = 1000;
 
 /// Seconds of that budget that may be spent at once: ten thousand withdrawn calls are somebody's Ctrl-C.

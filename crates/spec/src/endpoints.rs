@@ -64,10 +64,9 @@ pub struct ConnectionSpec {
     pub idle_timeout_s: f64,
     /// Longest time with next to no progress of a request body, or with none of a response, in seconds.
     pub stall_timeout_s: f64,
-    /// Most frames of HTTP/2 without content, per second.
+    /// Most frames of HTTP/2 that bring nothing, per second.
     pub http2_control_frames_per_s: u32,
     /// Addresses that are never put on probation for a flood.
-    #[serde(default)]
     pub trusted_proxies: Vec<AddressRange>,
     /// Interval between two checks of the certificate files, in seconds.
     pub tls_reload_s: f64,

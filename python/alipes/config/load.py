@@ -13,6 +13,7 @@ from alipes.config.command_line import split_arguments
 from alipes.config.endpoints import check_endpoints
 from alipes.config.flags import FLAGS, Flag, Value, environment_name, find
 from alipes.config.nearest import nearest
+from alipes.config.networks import read_networks
 from alipes.config.options import (
     ConnectionOptions,
     Endpoint,
@@ -156,6 +157,7 @@ def _options(
         ("grpc_restricted", "grpc-restricted-protocol", "protocol"),
     ):
         fields[option] = read_restrictions(flag, word, _words(values[flag]))
+    fields["connections.trusted_proxies"] = read_networks("trusted-proxies", _words(values["trusted-proxies"]))
     if fields["metrics.address"] is None:
         http = fields["http.address"]
         # A server with HTTP on a Unix socket should open no port beside it.

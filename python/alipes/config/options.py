@@ -89,7 +89,8 @@ class ConnectionOptions:
         header_timeout_s: Seconds until a head has come.
         idle_timeout_s: Seconds without a request.
         stall_timeout_s: Seconds without progress of a body or an answer.
-        http2_control_frames_per_s: Frames of HTTP/2 that carry nothing.
+        http2_control_frames_per_s: Frames of HTTP/2 that bring nothing.
+        trusted_proxies: Networks that answer for no flood.
         tls_reload_s: Seconds between two looks at certificates; 0 looks once.
     """
 
@@ -100,6 +101,7 @@ class ConnectionOptions:
     idle_timeout_s: float
     stall_timeout_s: float
     http2_control_frames_per_s: int
+    trusted_proxies: tuple[str, ...]
     tls_reload_s: float
 
 

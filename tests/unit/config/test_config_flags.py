@@ -51,6 +51,7 @@ OURS = {
     "ssl-reload-secs",
     "stall-timeout-secs",
     "streaming-max-sequences",
+    "trusted-proxies",
     "worker-memory",
     *(
         f"{prefix}-{what}"
@@ -144,5 +145,5 @@ def test_a_refused_flag_may_repeat_its_default(flag: Flag) -> None:
 
 @pytest.mark.parametrize("flag", [flag for flag in FLAGS if not flag.option and flag.status == "works"], ids=str)
 def test_a_flag_without_option_has_its_own_parser(flag: Flag) -> None:
-    own_form = {"rate-limit-resource", "http-restricted-api", "grpc-restricted-protocol"}
+    own_form = {"rate-limit-resource", "http-restricted-api", "grpc-restricted-protocol", "trusted-proxies"}
     assert flag.name in own_form or any(row.flag == flag.name for row in SETTINGS)

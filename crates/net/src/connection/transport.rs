@@ -110,8 +110,8 @@ impl TransportStream {
         Ok(())
     }
 
-    /// Fills `into` with what the connection may have in this turn, or returns the flood that its bytes are part of. What
-    /// the client has sent beyond the turn is kept for the next one.
+    /// Fills `into` with what the connection may have in this turn, or returns the flood that its bytes are part of.
+    /// What the client has sent beyond the turn is kept for the next one.
     fn poll_checked(
         &mut self,
         guard: &mut FrameGuard,

@@ -271,7 +271,7 @@ async fn a_client_that_connects_again_after_a_flood_has_no_new_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_floods_is_told_at_once_and_held_before_it_is_closed() {
+async fn a_connection_that_floods_gets_goaway_and_is_held_before_it_is_closed() {
     let endpoint = endpoint(ListenerKind::Grpc, ConnectionSpec::default());
     let (mut connection, _) = endpoint.connect_from(ATTACKER);
     assert!(connection.send(PREFACE).await);

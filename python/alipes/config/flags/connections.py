@@ -63,9 +63,17 @@ CONNECTIONS: Final[tuple[Flag, ...]] = (
         "http2-max-control-frames",
         "int",
         1000,
-        "Frames that carry nothing (pings, settings, resets), a second, that one HTTP/2 connection may send on "
-        "average, in bursts of ten seconds' worth; 0 sets no limit. Not a flag of Triton.",
+        "Frames that bring nothing, a second, that one HTTP/2 connection may send on average, in bursts of twenty "
+        "seconds' worth: calls withdrawn before they were served, and pings, settings, window updates and others that "
+        "nothing gave rise to; 0 sets no limit. Not a flag of Triton.",
         option="connections.http2_control_frames_per_s",
+    ),
+    Flag(
+        "trusted-proxies",
+        "list",
+        (),
+        "Addresses and networks, `<network>[,<network>...]`, that answer for no flood: after one, the connections of "
+        "any other address share one budget of such frames for a minute. Not a flag of Triton.",
     ),
     Flag(
         "ssl-reload-secs",
