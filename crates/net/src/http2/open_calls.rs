@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resets_are_told_apart_by_how_far_their_calls_have_come() {
+    fn resets_differ_by_how_far_their_calls_have_come() {
         let mut calls = OpenCalls::default();
         for stream in [1, 3, 5, 7, 9] {
             assert!(calls.begin(stream, 1, stream > 5));
