@@ -35,14 +35,19 @@ class Frame:
         """Why a connection or stream ends."""
         return int(struct.unpack(">I", self.payload[4:8] if self.kind == GOAWAY else self.payload[:4])[0])
 
+    @property
+    def last_stream(self) -> int:
+        """The last stream that the sender of a `GOAWAY` has read of."""
+        return int(struct.unpack(">I", self.payload[:4])[0])
+
 
 class Connection:
     """A connection that sends only what a test sends. A context manager."""
 
-    def __init__(self, address: str, settings: bytes = b"") -> None:
-        """Connects to ``host:port``, and sends the preface and the settings."""
+    def __init__(self, address: str, settings: bytes = b"", source: str = "") -> None:
+        """Connects to ``host:port``, from an address of this machine, and sends the preface and the settings."""
         host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=_TIMEOUT_S)
+        self.socket = socket.create_connection((host, int(port)), _TIMEOUT_S, (source, 0))
         self._stream = self.socket.makefile("rb")
         self.socket.sendall(PREFACE + frame(SETTINGS, payload=settings))
 

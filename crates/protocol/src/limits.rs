@@ -126,8 +126,10 @@ pub const STALL_BYTES: usize = 4096;
 /// below, and a flood is cut off before it costs a core. Source: nghttp2 takes 33 resets a second, of any call.
 pub const HTTP2_CONTROL_FRAMES_PER_SECOND: u32 = 1000;
 
-/// Seconds of that budget that may be spent at once: ten thousand withdrawn calls are somebody's Ctrl-C.
-pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 20;
+/// Seconds of that budget that may be spent at once: five thousand calls that a server whose cores are busy elsewhere
+/// finds together with their resets. Calls that execute are not counted, however many somebody's Ctrl-C withdraws.
+/// Source: nghttp2 takes 1,000 resets at once, Envoy 500.
+pub const HTTP2_CONTROL_BURST_SECONDS: u32 = 5;
 
 /// Frames of that budget that are charged before the clock is read: it is read rarely, and a flood is noticed soon.
 pub const HTTP2_FRAMES_PER_SETTLEMENT: u32 = 64;
@@ -141,8 +143,9 @@ pub const HTTP2_CREDIT_PER_HEAD: u32 = 2;
 /// window updates for each frame of data, and 2 for each call.
 pub const HTTP2_CREDIT_PER_DATA: u32 = 3;
 
-/// Bytes of data sent to the client that pay for one frame more: windows that grow by a kilobyte are an honest habit.
-pub const HTTP2_BYTES_PER_CREDIT: usize = 1024;
+/// Bytes of data sent to the client that pay for one frame more: to open the windows of the call and of the connection
+/// by a kilobyte is an honest habit.
+pub const HTTP2_BYTES_PER_CREDIT: usize = 512;
 
 /// Fewest bytes of a frame of data that pays: a client that opens its window byte by byte pays for its own frames.
 pub const HTTP2_PAYING_DATA_BYTES: usize = 32;
@@ -175,11 +178,11 @@ pub const HTTP2_DATA_CREDIT_BYTES: usize = 64 * 1024;
 /// about a millisecond's work.
 pub const HTTP2_FRAMES_PER_QUANTUM: u32 = 512;
 
-/// The same for a connection that owes more than `HTTP2_FRAMES_ON_TRUST` frames: a few calls. Twenty floods on a thread
-/// then delay the calls of others by two milliseconds.
+/// The same for a connection that owes more than `HTTP2_FRAMES_ON_TRUST` frames: a few calls. Of these connections one
+/// has its turn at a time, so that others wait for a fraction of a millisecond however many flood.
 pub const HTTP2_FRAMES_PER_SMALL_QUANTUM: u32 = 32;
 
-/// Frames of the budget that a connection may owe before it is served in small quanta.
+/// Frames of the budget that a connection may owe before it takes turns with others that do.
 pub const HTTP2_FRAMES_ON_TRUST: u32 = 128;
 
 /// How long an address is on probation after a connection of it was closed for a flood: its new connections have full

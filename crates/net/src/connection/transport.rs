@@ -118,10 +118,7 @@ impl TransportStream {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<Option<Flood>>> {
-        if guard.has_used_quantum() {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
+        ready!(guard.poll_turn(cx));
         if !self.front.is_empty() {
             let length = self.front.len().min(into.remaining());
             let checked = guard.received(&self.front[..length]);

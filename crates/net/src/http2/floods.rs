@@ -6,14 +6,15 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use alipes_protocol::limits::{HTTP2_FRAMES_PER_QUANTUM, HTTP2_FRAMES_PER_SMALL_QUANTUM};
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::PREFACE;
 use super::frame_account::{Flood, FrameAccount};
 use super::frames::{self, Frame, Frames};
 use super::pings::{PingRules, Pings};
+use super::{PREFACE, debtors};
 use crate::connection::Activity;
 use crate::probation::{Hold, Origin};
 
@@ -32,10 +33,20 @@ pub struct FrameGuard {
 
 /// The frames that a connection may bring in one turn: a few bytes of frames without content can keep a thread busy for
 /// a second.
-#[derive(Default)]
 struct Quantum {
     turn: u32,
     left: u32,
+    wait: Wait,
+}
+
+/// What a connection that has used up its quantum waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Nothing,
+    /// Its next turn, which comes when others had theirs.
+    Turn,
+    /// Its turn among those that owe frames.
+    Grant,
 }
 
 impl FrameGuard {
@@ -46,7 +57,7 @@ impl FrameGuard {
         rules: Option<PingRules>,
         origin: Option<Origin>,
     ) -> FrameGuard {
-        let quantum = Quantum { turn: activity.turn(), left: HTTP2_FRAMES_PER_QUANTUM };
+        let quantum = Quantum { turn: activity.turn(), left: HTTP2_FRAMES_PER_QUANTUM, wait: Wait::Nothing };
         FrameGuard {
             incoming: Frames::after(PREFACE.len()),
             outgoing: Frames::after(0),
@@ -84,16 +95,39 @@ impl FrameGuard {
         }
     }
 
-    /// Whether the connection has used up the quantum of its turn, and others have theirs first.
+    /// Ready while the connection has something left of its quantum. One that has used it up is woken for its next
+    /// turn, after others had theirs.
     #[inline]
-    pub fn has_used_quantum(&mut self) -> bool {
-        let turn = self.activity.turn();
-        if self.quantum.turn != turn {
-            let trusted = self.account.is_trusted();
-            let left = if trusted { HTTP2_FRAMES_PER_QUANTUM } else { HTTP2_FRAMES_PER_SMALL_QUANTUM };
-            self.quantum = Quantum { turn, left };
+    pub fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.quantum.turn != self.activity.turn() {
+            self.begin_turn();
         }
-        self.quantum.left == 0
+        if self.quantum.left > 0 {
+            return Poll::Ready(());
+        }
+        if self.quantum.wait == Wait::Nothing {
+            if self.account.is_trusted() {
+                self.quantum.wait = Wait::Turn;
+                cx.waker().wake_by_ref();
+            } else {
+                self.quantum.wait = Wait::Grant;
+                debtors::wait_for_turn(&self.activity, cx.waker());
+            }
+        }
+        Poll::Pending
+    }
+
+    /// A connection that owes little has a quantum in each turn; any other has a small one when it is granted.
+    fn begin_turn(&mut self) {
+        let Quantum { turn, left, wait } = &mut self.quantum;
+        *turn = self.activity.turn();
+        if self.account.is_trusted() {
+            (*left, *wait) = (HTTP2_FRAMES_PER_QUANTUM, Wait::Nothing);
+        } else if *wait == Wait::Turn || (*wait == Wait::Grant && self.activity.take_quantum()) {
+            (*left, *wait) = (HTTP2_FRAMES_PER_SMALL_QUANTUM, Wait::Nothing);
+        } else {
+            *left = (*left).min(HTTP2_FRAMES_PER_SMALL_QUANTUM);
+        }
     }
 
     /// Observes sent bytes.
@@ -133,6 +167,8 @@ impl FrameGuard {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use alipes_protocol::limits::{HTTP2_CONTROL_BURST_SECONDS, HTTP2_FRAMES_ON_TRUST};
 
     use super::*;
@@ -151,7 +187,7 @@ mod tests {
     /// How many frames of a flood a connection may have in this turn.
     fn frames_in_a_turn(guard: &mut FrameGuard, flood: &[u8]) -> u32 {
         let mut frames = 0;
-        while !guard.has_used_quantum() {
+        while guard.poll_turn(&mut Context::from_waker(Waker::noop())).is_ready() {
             frames += guard.received(flood).unwrap() as u32 / 9;
         }
         frames
@@ -163,20 +199,41 @@ mod tests {
         let flood = settings(2 * HTTP2_FRAMES_PER_QUANTUM);
         for _ in 0..3 {
             assert_eq!(frames_in_a_turn(&mut guard, &flood), HTTP2_FRAMES_PER_QUANTUM);
-            assert!(guard.has_used_quantum(), "it stays used up until the next turn");
+            assert_eq!(frames_in_a_turn(&mut guard, &flood), 0, "it stays used up until the next turn");
             activity.begin_turn();
         }
     }
 
-    #[test]
-    fn a_connection_in_debt_has_a_small_quantum() {
+    #[tokio::test]
+    async fn a_connection_in_debt_has_a_small_quantum_when_it_is_granted() {
         let (mut guard, activity) = guard(1000);
         let flood = settings(HTTP2_FRAMES_PER_QUANTUM);
         assert_eq!(guard.received(&settings(HTTP2_FRAMES_ON_TRUST / 2)), Ok(flood.len() / 8));
         activity.begin_turn();
         assert_eq!(frames_in_a_turn(&mut guard, &flood), HTTP2_FRAMES_PER_QUANTUM);
+        for _ in 0..3 {
+            // Woken for another reason, such as an answer to send.
+            activity.begin_turn();
+            assert_eq!(frames_in_a_turn(&mut guard, &flood), 0);
+            activity.grant_quantum();
+            activity.begin_turn();
+            assert_eq!(frames_in_a_turn(&mut guard, &flood), HTTP2_FRAMES_PER_SMALL_QUANTUM);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_comes_into_debt_while_it_waits_for_its_turn_has_it() {
+        let (mut guard, activity) = guard(1000);
+        let heads = Frame { length: 0, kind: frames::HEADERS, flags: 0, stream: 1 };
+        let calls: Vec<u8> =
+            (0..HTTP2_FRAMES_PER_QUANTUM).flat_map(|number| Frame { stream: 2 * number + 1, ..heads }.head()).collect();
+        assert_eq!(frames_in_a_turn(&mut guard, &calls), HTTP2_FRAMES_PER_QUANTUM);
+        // The calls are malformed.
+        for number in 0..HTTP2_FRAMES_PER_QUANTUM {
+            guard.sent(&Frame { kind: frames::RST_STREAM, stream: 2 * number + 1, ..heads }.head());
+        }
         activity.begin_turn();
-        assert_eq!(frames_in_a_turn(&mut guard, &flood), HTTP2_FRAMES_PER_SMALL_QUANTUM);
+        assert_eq!(frames_in_a_turn(&mut guard, &settings(100)), HTTP2_FRAMES_PER_SMALL_QUANTUM);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! HTTP/2 of the HTTP and the gRPC listener: window sizes, limits, and a guard against floods of frames.
 
 mod call_executor;
+mod debtors;
 mod floods;
 mod frame_account;
 mod frames;

@@ -1,0 +1,95 @@
+//! Connections that owe frames take turns: one of them in each iteration of a network thread's event loop.
+//!
+//! However many connections flood a thread, what others wait for is the small quantum of one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+
+use parking_lot::Mutex;
+use tokio::task::yield_now;
+
+use crate::connection::Activity;
+
+thread_local! {
+    static DEBTORS: Arc<Debtors> = Arc::default();
+}
+
+/// The connections of a thread that wait for their turn.
+#[derive(Default)]
+struct Debtors(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    connections: VecDeque<(Arc<Activity>, Waker)>,
+    is_served: bool,
+}
+
+/// Wakes a connection when its turn has come, and grants it a quantum.
+pub fn wait_for_turn(activity: &Arc<Activity>, waker: &Waker) {
+    DEBTORS.with(|debtors| {
+        let mut waiting = debtors.0.lock();
+        waiting.connections.push_back((Arc::clone(activity), waker.clone()));
+        if !std::mem::replace(&mut waiting.is_served, true) {
+            drop(tokio::spawn(serve(Served(Arc::clone(debtors)))));
+        }
+    });
+}
+
+async fn serve(debtors: Served) {
+    loop {
+        // Until the event loop has looked at its sockets.
+        yield_now().await;
+        let Some((activity, waker)) = debtors.0.0.lock().connections.pop_front() else { return };
+        activity.grant_quantum();
+        waker.wake();
+    }
+}
+
+/// Nobody is served once this is dropped, be it with its event loop.
+struct Served(Arc<Debtors>);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        std::mem::take(&mut *self.0.0.lock());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use super::*;
+
+    /// Waits for a turn; when it has come, notes who had it.
+    async fn take_turn(number: usize, turns: &RefCell<Vec<usize>>) {
+        let activity = Arc::new(Activity::default());
+        let mut waits = false;
+        poll_fn(|cx| {
+            if !std::mem::replace(&mut waits, true) {
+                wait_for_turn(&activity, cx.waker());
+            }
+            if activity.take_quantum() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        turns.borrow_mut().push(number);
+    }
+
+    #[tokio::test]
+    async fn debtors_take_turns_and_one_goes_at_a_time() {
+        let turns = RefCell::default();
+        for _ in 0..2 {
+            tokio::join!(take_turn(1, &turns), take_turn(2, &turns), take_turn(3, &turns), async {
+                for done in 0..4 {
+                    assert!(turns.borrow().len() % 3 <= done, "{:?}", turns.borrow());
+                    yield_now().await;
+                }
+            });
+        }
+        assert_eq!(turns.into_inner(), [1, 2, 3, 1, 2, 3]);
+        yield_now().await;
+        assert!(!DEBTORS.with(|debtors| debtors.0.lock().is_served));
+    }
+}
