@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use alipes_protocol::limits::HTTP2_FRAMES_PER_SETTLEMENT;
+use alipes_protocol::limits::{FLOOD_HABIT_SHARE, HTTP2_FRAMES_PER_SETTLEMENT};
 
 /// A token bucket, kept as a debt: charges add to it, and time forgives it. The clock is read once in a while.
 pub struct FrameBudget {
@@ -30,16 +30,17 @@ impl FrameBudget {
         self.unsettled >= HTTP2_FRAMES_PER_SETTLEMENT.min(self.burst)
     }
 
-    /// Forgives what time allows, and returns the frames charged since the last settlement.
+    /// Forgives what time allows. Returns the frames charged since the last settlement, less those that are a habit.
     pub fn settle(&mut self, now: Instant) -> u32 {
         let passed = now.saturating_duration_since(self.settled_at);
         let forgiven = u128::from(self.frames_per_s) * passed.as_nanos() / Duration::from_secs(1).as_nanos();
+        let forgiven = u32::try_from(forgiven).unwrap_or(u32::MAX);
         // Less than a frame's time is left for the next settlement.
         if forgiven > 0 {
-            self.debt = self.debt.saturating_sub(u32::try_from(forgiven).unwrap_or(u32::MAX));
+            self.debt = self.debt.saturating_sub(forgiven);
             self.settled_at = now;
         }
-        std::mem::take(&mut self.unsettled)
+        std::mem::take(&mut self.unsettled).saturating_sub(forgiven / FLOOD_HABIT_SHARE)
     }
 
     /// Whether the debt is larger than it may be.
@@ -58,6 +59,16 @@ impl FrameBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_that_are_a_habit_are_not_reported() {
+        let begin = alipes_clock::now();
+        let mut budget = FrameBudget::new(1000, 20, begin);
+        budget.charge(64);
+        assert_eq!(budget.settle(begin + Duration::from_secs(7)), 0);
+        budget.charge(64);
+        assert_eq!(budget.settle(begin + Duration::from_secs(8)), 54);
+    }
 
     /// Charges one frame every `interval`; which one overdraws the budget, of so many.
     fn overdrawn_at(budget: &mut FrameBudget, interval: Duration, frames: u32) -> Option<u32> {
@@ -93,7 +104,7 @@ mod tests {
         let begin = alipes_clock::now();
         let mut budget = FrameBudget::new(1000, 20, begin);
         budget.charge(500);
-        assert_eq!((budget.settle(begin + Duration::from_millis(200)), budget.debt()), (500, 300));
+        assert_eq!((budget.settle(begin + Duration::from_millis(200)), budget.debt()), (498, 300));
         assert_eq!((budget.settle(begin + Duration::from_secs(60)), budget.debt()), (0, 0));
         assert!(budget.charge(20_001) && budget.is_overdrawn());
         // A moment before the last settlement forgives nothing.

@@ -95,7 +95,7 @@ impl Probation {
 impl Origin {
     /// Whether so many frames fit into the budget of the address; they do where it is not on probation.
     pub fn affords(&self, frames: u32, now: Instant) -> bool {
-        if self.probation.count.load(Ordering::Relaxed) == 0 {
+        if frames == 0 || self.probation.count.load(Ordering::Relaxed) == 0 {
             return true;
         }
         let Some(key) = self.key() else { return true };

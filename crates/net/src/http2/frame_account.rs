@@ -230,13 +230,16 @@ impl FrameAccount {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use alipes_clock::Held;
     use alipes_protocol::limits::HTTP2_FRAMES_PER_SETTLEMENT;
+    use alipes_spec::ConnectionSpec;
 
     use super::super::frames::{GOAWAY, PRIORITY, WINDOW_UPDATE};
     use super::*;
+    use crate::probation::Probation;
 
     const FRAMES_PER_S: u32 = 1000;
     const BURST: u32 = FRAMES_PER_S * HTTP2_CONTROL_BURST_SECONDS;
@@ -285,7 +288,7 @@ mod tests {
 
         /// Asserts that a client may do something for ever, once in an interval.
         fn may(mut self, interval: Duration, mut act: impl FnMut(&mut Client, u32)) {
-            for number in 0..300_000 {
+            for number in 0..50_000 {
                 act(&mut self, 2 * number + 1);
                 self.clock.advance(interval);
                 assert_eq!(self.account.flood(), None, "after {number}");
@@ -462,6 +465,28 @@ mod tests {
         (0..10_000).for_each(|_| client.is_sent(DATA, 1 << 18, 0, 1));
         let (updates, _) = client.floods(|client, _| client.says(WINDOW_UPDATE, 4, 0, 0));
         assert!(updates < HTTP2_MAX_CREDIT + BURST + HTTP2_FRAMES_PER_SETTLEMENT, "{updates}");
+    }
+
+    #[tokio::test]
+    async fn a_client_may_withdraw_calls_now_and_then_while_its_address_floods() {
+        let limits = ConnectionSpec { http2_control_frames_per_s: FRAMES_PER_S, ..ConnectionSpec::default() };
+        let probation = Probation::new(&limits, Arc::default());
+        let origin = || probation.origin("203.0.113.9".parse().ok());
+        let client = Client::new();
+        let attacked = origin();
+        drop(attacked.penalise("too_many_resets"));
+        let client = Client { account: FrameAccount::new(FRAMES_PER_S, Some(origin())), ..client };
+        let mut calls = 0;
+        client.may(Duration::from_millis(120), |client, stream| {
+            calls += 1;
+            // The address is kept on probation, and its budget overdrawn.
+            if calls % 500 == 0 {
+                drop(attacked.penalise("too_many_resets"));
+            }
+            attacked.affords(200, client.clock.now());
+            client.says(HEADERS, 20, END_STREAM, stream);
+            client.says(RST_STREAM, 4, 0, stream);
+        });
     }
 
     #[test]

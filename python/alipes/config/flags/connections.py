@@ -63,7 +63,7 @@ CONNECTIONS: Final[tuple[Flag, ...]] = (
         "http2-max-control-frames",
         "int",
         1000,
-        "Frames that bring nothing, a second, that one HTTP/2 connection may send on average, in bursts of twenty "
+        "Frames that bring nothing, a second, that one HTTP/2 connection may send on average, in bursts of five "
         "seconds' worth: calls withdrawn before they were served, and pings, settings, window updates and others that "
         "nothing gave rise to; 0 sets no limit. Not a flag of Triton.",
         option="connections.http2_control_frames_per_s",
