@@ -189,8 +189,8 @@ pub const HTTP2_FRAMES_ON_TRUST: u32 = 128;
 /// budgets again when it has kept quiet for a minute.
 pub const FLOOD_PROBATION_TIME: Duration = Duration::from_secs(60);
 
-/// Frames of the budget that a connection of such an address may send on average without the others' leave: this part of
-/// the limit, ten a second by default, so that a client which withdraws a call now and then does not pay for others.
+/// What a connection of such an address may send on average beside the shared budget: this part of the limit, ten
+/// frames a second by default, so that a client which withdraws a call now and then does not pay for others.
 pub const FLOOD_HABIT_SHARE: u32 = 100;
 
 /// Most addresses on probation; the one that would be free first gives way.

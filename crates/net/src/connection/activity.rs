@@ -1,7 +1,7 @@
 //! The activity of a connection, counted without a clock: its watchdog samples the counts at intervals.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// The counts of one connection.
 ///
@@ -13,7 +13,6 @@ pub struct Activity {
     ended: AtomicU64,
     received_at_end: AtomicU64,
     turn: AtomicU32,
-    quantum: AtomicBool,
     /// Who must act next for the response that was polled last.
     next_actor: AtomicU8,
 }
@@ -79,18 +78,6 @@ impl Activity {
     #[inline]
     pub fn turn(&self) -> u32 {
         self.turn.load(Ordering::Relaxed)
-    }
-
-    /// Grants a connection that owes frames a quantum.
-    pub fn grant_quantum(&self) {
-        self.quantum.store(true, Ordering::Relaxed);
-    }
-
-    /// Takes the quantum that was granted, if one was.
-    pub fn take_quantum(&self) -> bool {
-        let granted = self.quantum.load(Ordering::Relaxed);
-        self.quantum.store(false, Ordering::Relaxed);
-        granted
     }
 
     /// Takes and clears who must act next.

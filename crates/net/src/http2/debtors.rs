@@ -4,12 +4,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
 use tokio::task::yield_now;
-
-use crate::connection::Activity;
 
 thread_local! {
     static DEBTORS: Arc<Debtors> = Arc::default();
@@ -21,15 +20,32 @@ struct Debtors(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
-    connections: VecDeque<(Arc<Activity>, Waker)>,
+    connections: VecDeque<(Grant, Waker)>,
     is_served: bool,
 }
 
+/// Whether a connection was granted a quantum.
+#[derive(Clone, Default)]
+pub struct Grant(Arc<AtomicBool>);
+
+impl Grant {
+    /// Takes the quantum, if it was granted.
+    pub fn take(&self) -> bool {
+        let granted = self.0.load(Ordering::Relaxed);
+        self.0.store(false, Ordering::Relaxed);
+        granted
+    }
+
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Wakes a connection when its turn has come, and grants it a quantum.
-pub fn wait_for_turn(activity: &Arc<Activity>, waker: &Waker) {
+pub fn wait_for_turn(grant: &Grant, waker: &Waker) {
     DEBTORS.with(|debtors| {
         let mut waiting = debtors.0.lock();
-        waiting.connections.push_back((Arc::clone(activity), waker.clone()));
+        waiting.connections.push_back((grant.clone(), waker.clone()));
         if !std::mem::replace(&mut waiting.is_served, true) {
             drop(tokio::spawn(serve(Served(Arc::clone(debtors)))));
         }
@@ -40,8 +56,8 @@ async fn serve(debtors: Served) {
     loop {
         // Until the event loop has looked at its sockets.
         yield_now().await;
-        let Some((activity, waker)) = debtors.0.0.lock().connections.pop_front() else { return };
-        activity.grant_quantum();
+        let Some((grant, waker)) = debtors.0.0.lock().connections.pop_front() else { return };
+        grant.set();
         waker.wake();
     }
 }
@@ -65,13 +81,13 @@ mod tests {
 
     /// Waits for a turn; when it has come, notes who had it.
     async fn take_turn(number: usize, turns: &RefCell<Vec<usize>>) {
-        let activity = Arc::new(Activity::default());
+        let grant = Grant::default();
         let mut waits = false;
         poll_fn(|cx| {
             if !std::mem::replace(&mut waits, true) {
-                wait_for_turn(&activity, cx.waker());
+                wait_for_turn(&grant, cx.waker());
             }
-            if activity.take_quantum() { Poll::Ready(()) } else { Poll::Pending }
+            if grant.take() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         turns.borrow_mut().push(number);

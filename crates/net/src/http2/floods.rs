@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use alipes_protocol::limits::{HTTP2_FRAMES_PER_QUANTUM, HTTP2_FRAMES_PER_SMALL_QUANTUM};
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::debtors::Grant;
 use super::frame_account::{Flood, FrameAccount};
 use super::frames::{self, Frame, Frames};
 use super::pings::{PingRules, Pings};
@@ -37,6 +38,7 @@ struct Quantum {
     turn: u32,
     left: u32,
     wait: Wait,
+    grant: Grant,
 }
 
 /// What a connection that has used up its quantum waits for.
@@ -57,7 +59,8 @@ impl FrameGuard {
         rules: Option<PingRules>,
         origin: Option<Origin>,
     ) -> FrameGuard {
-        let quantum = Quantum { turn: activity.turn(), left: HTTP2_FRAMES_PER_QUANTUM, wait: Wait::Nothing };
+        let turn = activity.turn();
+        let quantum = Quantum { turn, left: HTTP2_FRAMES_PER_QUANTUM, wait: Wait::Nothing, grant: Grant::default() };
         FrameGuard {
             incoming: Frames::after(PREFACE.len()),
             outgoing: Frames::after(0),
@@ -111,7 +114,7 @@ impl FrameGuard {
                 cx.waker().wake_by_ref();
             } else {
                 self.quantum.wait = Wait::Grant;
-                debtors::wait_for_turn(&self.activity, cx.waker());
+                debtors::wait_for_turn(&self.quantum.grant, cx.waker());
             }
         }
         Poll::Pending
@@ -119,11 +122,11 @@ impl FrameGuard {
 
     /// A connection that owes little has a quantum in each turn; any other has a small one when it is granted.
     fn begin_turn(&mut self) {
-        let Quantum { turn, left, wait } = &mut self.quantum;
+        let Quantum { turn, left, wait, grant } = &mut self.quantum;
         *turn = self.activity.turn();
         if self.account.is_trusted() {
             (*left, *wait) = (HTTP2_FRAMES_PER_QUANTUM, Wait::Nothing);
-        } else if *wait == Wait::Turn || (*wait == Wait::Grant && self.activity.take_quantum()) {
+        } else if *wait == Wait::Turn || (*wait == Wait::Grant && grant.take()) {
             (*left, *wait) = (HTTP2_FRAMES_PER_SMALL_QUANTUM, Wait::Nothing);
         } else {
             *left = (*left).min(HTTP2_FRAMES_PER_SMALL_QUANTUM);
@@ -215,7 +218,7 @@ mod tests {
             // Woken for another reason, such as an answer to send.
             activity.begin_turn();
             assert_eq!(frames_in_a_turn(&mut guard, &flood), 0);
-            activity.grant_quantum();
+            guard.quantum.grant.set();
             activity.begin_turn();
             assert_eq!(frames_in_a_turn(&mut guard, &flood), HTTP2_FRAMES_PER_SMALL_QUANTUM);
         }
