@@ -201,14 +201,14 @@ async fn a_proxy_may_go_on_sending_what_was_refused_early() {
         assert!(connection.send(call(stream, "/no.Service/Method")).await);
         while connection.next(RST_STREAM).await.stream != stream {}
     }
-    // The library knows of a call that it has ended for a second.
-    sleep(Duration::from_secs(2)).await;
-    for &stream in &streams {
-        let mut piece = frame(DATA, 0, stream, &[7; 1024]).repeat(30);
-        piece.extend(frame(DATA, END_STREAM, stream, &[]));
-        assert!(connection.send(piece).await);
-        is_answered(&mut connection, ListenerKind::Grpc, 1000 * stream + 1001).await;
+    // Of half of the calls the library knows no more by now that it has ended them.
+    for _ in 0..30 {
+        for &stream in &streams {
+            assert!(connection.send(frame(DATA, 0, stream, &[7; 1024])).await);
+        }
+        sleep(Duration::from_millis(1)).await;
     }
+    is_answered(&mut connection, ListenerKind::Grpc, 1001).await;
 }
 
 #[tokio::test(start_paused = true)]
