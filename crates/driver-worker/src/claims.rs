@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_not_claimed_is_taken_over_and_then_the_worker_is_silent() {
+    fn an_unclaimed_request_goes_to_others_and_then_the_worker_is_silent() {
         let mut watched = Watched::new();
         assert_eq!(watched.see(WAITS, 3), [Verdict::Watch, Verdict::Watch, Verdict::TakeOver]);
         watched.0.suspended = true;

@@ -32,7 +32,8 @@ extern "C" fn note() {
     FORKED.store(true, Ordering::Relaxed);
     let doorbell = DOORBELL.swap(-1, Ordering::Relaxed);
     if doorbell >= 0 {
-        // SAFETY: nothing uses the number in the child: `is_forked` keeps the link from being used, and it lives for ever.
+        // SAFETY: nothing uses the number in the child: `is_forked` keeps the link from being used, and the link is
+        // never dropped.
         unsafe { libc::close(doorbell) };
     }
 }

@@ -15,16 +15,16 @@ const TAIL: &[u8] = &[1, 2, 3, 4];
 /// What the fast way says, after checking that the exact way says the same, and that both ask for the memory that they
 /// take.
 fn agree(text: &[u8]) -> Result<Option<InferRequest>, TestCaseError> {
-    let taken = Cell::new(0);
+    let reserved = Cell::new(0);
     let limits = DecodeLimits { max_input_bytes: 1 << 20, memory: Some(&|_| Ok(())) };
-    let context = DecodeContext { model: "m", limits, taken: &taken };
+    let context = DecodeContext { model: "m", limits, reserved: &reserved };
     for tail in [&[][..], TAIL] {
         let body = Bytes::from([text, tail].concat());
         let Some(fast) = fast::decode(text, Tail::new(body.slice(text.len()..)), context) else { continue };
-        let asked_by_fast = taken.take();
+        let reserved_by_fast = reserved.take();
         let exact = exact::decode(text, Tail::new(body.slice(text.len()..)), context, &mut crate::NoRegions);
         let tensors: usize = fast.inputs.iter().map(|input| input.data.len()).sum();
-        prop_assert!(tensors <= asked_by_fast.min(taken.take()) + tail.len());
+        prop_assert!(tensors <= reserved_by_fast.min(reserved.take()) + tail.len());
         // Compared as text, because NaN differs from itself.
         prop_assert_eq!(format!("{:?}", Ok::<_, crate::InferError>(&fast)), format!("{:?}", exact.as_ref()));
         return Ok(Some(fast));

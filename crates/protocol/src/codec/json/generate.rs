@@ -36,8 +36,8 @@ pub fn decode_generate(
     check_text_size(text.len(), limits.max_input_bytes)?;
     let document = Value::parse(text)?;
     let members = document.members()?;
-    let taken = Cell::new(0);
-    let context = DecodeContext { model: model_name, limits, taken: &taken };
+    let reserved = Cell::new(0);
+    let context = DecodeContext { model: model_name, limits, reserved: &reserved };
     let mut reader = GenerateReader { declared, context, request: InferRequest::default(), seen: HashSet::new() };
     if let Some(id) = document.find("id") {
         reader.request.id = id.as_text().within("Unable to parse 'id'")?.into();

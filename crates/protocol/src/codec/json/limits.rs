@@ -31,7 +31,7 @@ pub(super) struct DecodeContext<'a> {
     /// What it may take.
     pub limits: DecodeLimits<'a>,
     /// Bytes that were asked for so far.
-    pub taken: &'a Cell<usize>,
+    pub reserved: &'a Cell<usize>,
 }
 
 impl DecodeContext<'_> {
@@ -47,7 +47,7 @@ impl DecodeContext<'_> {
     /// Why it cannot be had.
     pub fn reserve(&self, bytes: usize) -> Result<(), InferError> {
         let Some(memory) = self.limits.memory else { return Ok(()) };
-        self.taken.set(self.taken.get().saturating_add(bytes));
-        memory(self.taken.get())
+        self.reserved.set(self.reserved.get().saturating_add(bytes));
+        memory(self.reserved.get())
     }
 }

@@ -74,13 +74,13 @@ pub fn decode_parts<'a>(
 ) -> Result<InferRequest, InferError> {
     let limits = limits.into();
     check_text_size(text.len(), limits.max_input_bytes)?;
-    let taken = Cell::new(0);
-    let context = DecodeContext { model: model_name, limits, taken: &taken };
+    let reserved = Cell::new(0);
+    let context = DecodeContext { model: model_name, limits, reserved: &reserved };
     if let Some(request) = fast::decode(text, Tail::new(tensors.clone()), context) {
         return Ok(request);
     }
     // What the first way took is free again.
-    taken.set(0);
+    reserved.set(0);
     exact::decode(text, Tail::new(tensors), context, regions)
 }
 
