@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
-import threading
 from collections.abc import Mapping
-from pathlib import Path
 
 from alipes.errors import RepositoryError
+from alipes.repository.keyed_locks import KeyedLocks
+from alipes.repository.process_folder import ProcessFolder
 from alipes.repository.store.bucket import CLAIM, BucketStore
 from alipes.repository.store.open import open_store
 
@@ -26,20 +25,24 @@ class Mirror:
         """Opens a bucket; nothing is fetched yet.
 
         Raises:
-            RepositoryError: If it cannot be opened.
+            RepositoryError: If it cannot be opened, or there is no room for a copy.
         """
         store = open_store(url, create=False)
         assert isinstance(store, BucketStore), url
         self.url = url
-        # Gone with this object at the latest, also where the server never gets to start.
-        self._holder = tempfile.TemporaryDirectory(prefix="alipes-repository-", ignore_cleanup_errors=True)
-        self.folder = Path(self._holder.name)
+        try:
+            self._holder = ProcessFolder("repository")
+            self.folder = self._holder.path / "models"
+            self.folder.mkdir()
+        except OSError as error:
+            raise RepositoryError(f"cannot make a folder for a copy of {url}: {error}") from error
         self._store = store
-        self._have: dict[str, str] = {}
-        self._lock = threading.Lock()
+        # By model: the path of each file in it, and the token of the object that it was fetched from.
+        self._have: dict[str, dict[str, str]] = {}
+        self._locks: KeyedLocks[str] = KeyedLocks()
 
     def refresh(self, model: str = "") -> None:
-        """Fetch what has changed, and remove what is gone.
+        """Fetch what has changed, and remove what is gone. Looks at different models never wait for each other.
 
         Args:
             model: The model to look at; all where left out.
@@ -47,46 +50,66 @@ class Mirror:
         Raises:
             RepositoryError: If the bucket cannot be read.
         """
-        with self._lock:
-            try:
-                wanted = _visible(self._store.tokens(model))
-                prefix = f"{model}/" if model else ""
-                gone = [path for path in self._have if path.startswith(prefix) and path not in wanted]
-                for path in gone:
-                    self._forget(path)
-                for path, token in wanted.items():
-                    if self._have.get(path) != token:
-                        self._fetch(path, token)
-            except RepositoryError:
-                raise
-            except Exception as error:  # the errors of the clients beneath fsspec have no common class
-                raise RepositoryError(f"failed to read {self.url}: {type(error).__name__}: {error}") from error
+        try:
+            if model:
+                self._refresh(model)
+                return
+            found = _by_model(self._store.tokens())
+            for name in sorted({*found, *self._have}):
+                if found.get(name, {}) != self._have.get(name, {}):
+                    self._refresh(name)
+        except RepositoryError:
+            raise
+        except Exception as error:  # the errors of the clients beneath fsspec have no common class
+            raise RepositoryError(f"failed to read {self.url}: {type(error).__name__}: {error}") from error
+
+    def _refresh(self, model: str) -> None:
+        with self._locks.of(model):
+            # Listed again under the lock: an older listing would take away what somebody else has just fetched.
+            wanted = _by_model(self._store.tokens(model)).get(model, {})
+            have = self._have.get(model, {})
+            for path in [path for path in have if path not in wanted]:
+                del have[path]
+                self._remove(path)
+            for path, token in wanted.items():
+                if have.get(path) != token and self._fetch(path):
+                    self._have.setdefault(model, have)[path] = token
+            if not have:
+                self._have.pop(model, None)
 
     def close(self) -> None:
         """Remove the copy."""
-        self._holder.cleanup()
+        self._holder.close()
 
-    def _fetch(self, path: str, token: str) -> None:
+    def _fetch(self, path: str) -> bool:
+        """Fetches a file; false if it is gone since it was listed."""
         place = self.folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = place.with_name(f".{secrets.token_hex(8)}")
         try:
             self._store.fetch(path, draft)
             draft.replace(place)
-        except FileNotFoundError:  # gone since it was listed
-            return
+        except FileNotFoundError:
+            return False
         finally:
             draft.unlink(missing_ok=True)
-        self._have[path] = token
+        return True
 
-    def _forget(self, path: str) -> None:
-        del self._have[path]
+    def _remove(self, path: str) -> None:
         place = self.folder / path
         place.unlink(missing_ok=True)
         for folder in place.parents:
             if folder == self.folder or any(folder.iterdir()):
                 break
             folder.rmdir()
+
+
+def _by_model(tokens: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What is visible of each model."""
+    models: dict[str, dict[str, str]] = {}
+    for path, token in _visible(tokens).items():
+        models.setdefault(path.partition("/")[0], {})[path] = token
+    return models
 
 
 def _visible(tokens: Mapping[str, str]) -> dict[str, str]:

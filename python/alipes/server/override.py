@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import fcntl
-import os
 import posixpath
 import shutil
 import tempfile
@@ -22,14 +20,13 @@ from typing import Final
 from alipes.config.limits import MAX_OVERRIDE_DEPTH, MAX_OVERRIDE_FILES
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder, check_model_name
+from alipes.repository.process_folder import ProcessFolder
 from alipes.server.failures import LoadFailed, poll_failed
 from alipes.server.log import log
 
 __all__ = ["Override", "OverrideFolders", "read_override"]
 
 _FILE: Final = "file:"
-_HOME: Final = "alipes-load-"
-_LOCK: Final = ".lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +81,8 @@ class OverrideFolders:
 
     def __init__(self) -> None:
         """Makes nothing yet."""
-        self._home: Path | None = None
+        self._home: ProcessFolder | None = None
         self._lock = threading.Lock()
-        self._held = -1  # the descriptor whose lock says that this process lives
 
     def make(self, model: str, files: Mapping[str, bytes]) -> ModelFolder:
         """A folder with these files and nothing else.
@@ -113,7 +109,7 @@ class OverrideFolders:
 
     def holds(self, folder: Path) -> bool:
         """Whether a model's folder was made here."""
-        return self._home is not None and folder.is_relative_to(self._home)
+        return self._home is not None and folder.is_relative_to(self._home.path)
 
     def remove(self, folder: Path) -> None:
         """Removes a folder that was made here; any other is left alone."""
@@ -124,20 +120,15 @@ class OverrideFolders:
         """Removes all of them."""
         with self._lock:
             if self._home is not None:
-                shutil.rmtree(self._home, ignore_errors=True)
-                os.close(self._held)
+                self._home.close()
                 self._home = None
 
     def _open(self) -> Path:
-        """The folder of this process, made at its first use. Those of servers that were killed go then."""
+        """The folder of this process, made at its first use."""
         with self._lock:
             if self._home is None:
-                _sweep()
-                home = Path(tempfile.mkdtemp(prefix=_HOME))
-                self._held = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                fcntl.flock(self._held, fcntl.LOCK_EX)
-                self._home = home
-            return self._home
+                self._home = ProcessFolder("load")
+            return self._home.path
 
 
 def _confined(path: str) -> PurePosixPath:
@@ -161,21 +152,3 @@ def _write(folder: Path, files: Mapping[PurePosixPath, bytes]) -> None:
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-
-
-def _sweep() -> None:
-    """Removes folders of processes of this user that ended without doing so: their lock is free."""
-    for home in Path(tempfile.gettempdir()).glob(f"{_HOME}*"):
-        try:
-            if home.lstat().st_uid != os.getuid():
-                continue
-            lock = os.open(home / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:  # just being made, or another user's
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(home, ignore_errors=True)
-        except BlockingIOError:
-            pass
-        finally:
-            os.close(lock)
