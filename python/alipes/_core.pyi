@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, final, overload
 import numpy as np
 
 __all__ = [
+    "Cancellation",
     "ClientLink",
     "ClientMailbox",
     "ClientPlan",
@@ -54,19 +55,24 @@ class Server:
         """
     def start(self) -> str:
         """Begins to accept; returns the real addresses as JSON: ``{"http": "127.0.0.1:8000", "grpc": null, ...}``."""
-    def build(self, spec: str) -> ModelVersion:
+    def build(self, spec: str, cancellation: Cancellation | None = None) -> ModelVersion:
         """Loads one version of a model; takes as long as the engine needs.
 
+        Args:
+            spec: JSON, as `alipes.config.spec.to_spec` makes it.
+            cancellation: Ends the load; an engine that reads a model cannot be ended, and this returns once it has.
+
         Raises:
-            ModelLoadError: If the engine refuses the model.
+            ModelLoadError: If the engine refuses the model, or the load is cancelled.
         """
-    def adapt(self, version: ModelVersion, spec: str) -> None:
+    def adapt(self, version: ModelVersion, spec: str, cancellation: Cancellation | None = None) -> None:
         """Gives a version that serves the instances and the configuration of a changed specification, in place.
 
         Instances that it has go on; further ones are loaded before any goes. Nothing else of the specification counts.
 
         Raises:
-            ModelLoadError: If a further instance cannot be loaded; the version is as it was then.
+            ModelLoadError: If a further instance cannot be loaded, or the load is cancelled; the version is as it was
+                then.
             ValueError: If the version was released.
         """
     def publish(self, name: str, versions: list[ModelVersion], namespace: str = "") -> None:
@@ -103,6 +109,15 @@ class Server:
         """Refuses what is new and waits for what is in; true if all of it ended within ``deadline_s`` seconds."""
     def stop(self) -> None:
         """Closes every connection and ends the data plane's threads."""
+
+@final
+class Cancellation:
+    """Ends one load before its time: kills the worker processes that it has started, and no further step is done."""
+
+    def __new__(cls) -> Cancellation:
+        """Ends nothing yet."""
+    def cancel(self) -> None:
+        """Ends the load, from whatever thread; a load that comes later ends at once."""
 
 @final
 class ModelVersion:

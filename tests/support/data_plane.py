@@ -13,18 +13,22 @@ from alipes.errors import ModelLoadError
 
 @dataclass(eq=False)
 class Version:
-    """A loaded version; clear ``idle`` to keep its requests from ending."""
+    """A loaded version; clear ``idle`` to keep its requests from ending. ``released`` is set once it is given up."""
 
     name: str
     version: int
     spec: dict[str, object]
     idle: threading.Event = field(default_factory=threading.Event)
+    released: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self.idle.set()
 
     def drain(self, deadline_s: float) -> bool:
         return self.idle.wait(deadline_s)
+
+    def release(self) -> None:
+        self.released.set()
 
 
 @dataclass(eq=False)
@@ -49,6 +53,7 @@ class DataPlane:
         self.index: list[dict[str, str]] = []
         self.ready: bool | None = None
         self.history: list[str] = []
+        self.built: list[Version] = []
         self.controls: Queue[Control] = Queue()
         self.events: Queue[str] = Queue()
         # (model, version) -> the error that `build` raises.
@@ -60,15 +65,17 @@ class DataPlane:
         self.history.append("start")
         return json.dumps({"http": "127.0.0.1:80", "grpc": None, "metrics": None})
 
-    def build(self, spec: str) -> Version:
+    def build(self, spec: str, cancellation: object = None) -> Version:
         read = json.loads(spec)
         self.before_build(read["name"], read["version"])
         if error := self.refused.get((read["name"], read["version"])):
             raise error.with_traceback(None)  # raised before, perhaps
         self.history.append(f"build {read['name']} {read['version']}")
-        return Version(read["name"], read["version"], read)
+        version = Version(read["name"], read["version"], read)
+        self.built.append(version)
+        return version
 
-    def adapt(self, version: Version, spec: str) -> None:
+    def adapt(self, version: Version, spec: str, cancellation: object = None) -> None:
         read = json.loads(spec)
         self.before_build(read["name"], read["version"])
         if error := self.refused.get((read["name"], read["version"])):

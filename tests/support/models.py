@@ -69,6 +69,21 @@ def busy(side: int = 256) -> onnx.ModelProto:
     )
 
 
+def endless_to_load(side: int = 1024, products: int = 5000) -> onnx.ModelProto:
+    """``Y = X * constant``; the optimizer works the constant out while the model is loaded, which takes minutes."""
+    shape = ["batch", side]
+    nodes = [helper.make_node("Expand", ["one", "sides"], ["p0"])]
+    nodes += [helper.make_node("MatMul", [f"p{at}", "p0"], [f"p{at + 1}"]) for at in range(products)]
+    nodes.append(helper.make_node("MatMul", ["X", f"p{products}"], ["Y"]))
+    constants = {"one": np.array(1e-3, np.float32), "sides": np.array([side, side], np.int64)}
+    return _model(
+        nodes,
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+
+
 def counts_up() -> onnx.ModelProto:
     """``Y = NEW = X + OLD``; all INT32 ``[batch, 1]``."""
     ports = [helper.make_tensor_value_info(name, TensorProto.INT32, ["batch", 1]) for name in ("X", "OLD", "Y", "NEW")]

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use alipes_protocol::InferError;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::{self, Run, Step};
 use alipes_runtime::model::driver::{
@@ -50,7 +51,7 @@ impl Driver for EnsembleDriver {
         (!self.0.fusing.takes(pending, spec)).then_some(self)
     }
 
-    fn adapt(&self, _: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+    fn adapt(&self, _: &Arc<ModelVersion>, spec: &ModelSpec, _: &Cancellation) -> Result<(), InferError> {
         Err(other_engine(spec))
     }
 

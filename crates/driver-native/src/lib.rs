@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use alipes_engine::{EngineError, InputView, OutputTensor};
 use alipes_protocol::InferError;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::{self, Run, Step};
 use alipes_runtime::limiter::Limited;
@@ -51,15 +52,20 @@ impl Driver for Slots {
         self.count()
     }
 
-    fn prepare(&self, model: &Arc<ModelVersion>) -> Result<(), InferError> {
-        self.warm_up(model)
+    fn prepare(&self, model: &Arc<ModelVersion>, cancellation: &Cancellation) -> Result<(), InferError> {
+        self.warm_up(model, cancellation)
     }
 
-    fn adapt(&self, model: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+    fn adapt(
+        &self,
+        model: &Arc<ModelVersion>,
+        spec: &ModelSpec,
+        cancellation: &Cancellation,
+    ) -> Result<(), InferError> {
         let EngineSpec::Onnxruntime(engine) = &spec.engine else { return Err(other_engine(spec)) };
         let (has, wants) = (self.count(), spec.instances.len());
         if wants > has {
-            self.grow(model, onnxruntime::sessions(spec, engine, wants - has)?)?;
+            self.grow(model, onnxruntime::sessions(spec, engine, wants - has)?, cancellation)?;
         } else if wants < has {
             self.shrink(model, wants);
         }

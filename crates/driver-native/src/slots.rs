@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alipes_engine::Engine;
 use alipes_protocol::InferError;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::executor::park::Parker;
 use alipes_runtime::model::ModelVersion;
 use arc_swap::ArcSwap;
@@ -61,20 +62,26 @@ impl Slots {
     ///
     /// # Errors
     ///
-    /// A sample fails.
-    pub fn warm_up(&self, model: &ModelVersion) -> Result<(), InferError> {
+    /// A sample fails, or the load is cancelled.
+    pub fn warm_up(&self, model: &ModelVersion, cancellation: &Cancellation) -> Result<(), InferError> {
         let slots: Vec<_> = self.table.load().iter().flatten().chain(&self.passive).map(Arc::clone).collect();
-        warmup::warm_up(model, &slots)
+        warmup::warm_up(model, &slots, cancellation)
     }
 
     /// Warms further copies up and puts them into service. The caller makes one change at a time.
     ///
     /// # Errors
     ///
-    /// A sample fails; nothing has changed then.
-    pub fn grow(&self, model: &Arc<ModelVersion>, engines: Vec<Box<dyn Engine>>) -> Result<(), InferError> {
+    /// A sample fails, or the load is cancelled; nothing has changed then.
+    pub fn grow(
+        &self,
+        model: &Arc<ModelVersion>,
+        engines: Vec<Box<dyn Engine>>,
+        cancellation: &Cancellation,
+    ) -> Result<(), InferError> {
         let fresh: Vec<_> = engines.into_iter().map(slot).collect();
-        warmup::warm_up(model, &fresh)?;
+        warmup::warm_up(model, &fresh, cancellation)?;
+        cancellation.check()?;
         let mut table = Table::clone(&self.table.load());
         let queue = model.queue();
         let mut free = (0..).filter(|&number| queue.is_free(number));

@@ -6,6 +6,7 @@ use std::thread;
 use alipes_protocol::InferError;
 use alipes_request::mailbox;
 use alipes_request::responder::Responder;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::warmup::Sample;
 use alipes_stats::priority::{self, Priority};
@@ -17,14 +18,19 @@ use super::slots::InstanceSlot;
 ///
 /// # Errors
 ///
-/// As for [`Sample::judge`].
-pub fn warm_up(model: &ModelVersion, slots: &[Arc<InstanceSlot>]) -> Result<(), InferError> {
+/// As for [`Sample::judge`]; `Unavailable` where the load is cancelled.
+pub fn warm_up(
+    model: &ModelVersion,
+    slots: &[Arc<InstanceSlot>],
+    cancellation: &Cancellation,
+) -> Result<(), InferError> {
     if model.samples.is_empty() {
         return Ok(());
     }
     let execute = |slot: &InstanceSlot| {
         priority::set(Priority::Engine);
-        model.samples.iter().try_for_each(|sample| (0..sample.count).try_for_each(|_| execute_on(model, slot, sample)))
+        let execute = |sample| cancellation.check().and_then(|()| execute_on(model, slot, sample));
+        model.samples.iter().try_for_each(|sample| (0..sample.count).try_for_each(|_| execute(sample)))
     };
     thread::scope(|scope| {
         let warming: Vec<_> = slots.iter().map(|slot| scope.spawn(|| execute(slot))).collect();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alipes_protocol::InferError;
 use alipes_request::responder::Responder;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::Step;
 use alipes_runtime::model::driver::{
@@ -38,7 +39,7 @@ impl Driver for Streaming {
         Some(self)
     }
 
-    fn adapt(&self, _: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+    fn adapt(&self, _: &Arc<ModelVersion>, spec: &ModelSpec, _: &Cancellation) -> Result<(), InferError> {
         match &spec.engine {
             // Slots belong to sequences, whatever the number of instances.
             EngineSpec::Streaming(_) => Ok(()),

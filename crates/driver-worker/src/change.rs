@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alipes_protocol::InferError;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::model::{ModelVersion, PendingQueue};
 use alipes_spec::{ModelSpec, WorkerSpec};
 
@@ -17,8 +18,14 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// A new worker could not load the model; nothing has changed then.
-    pub fn change(&self, model: &Arc<ModelVersion>, spec: &ModelSpec, worker: &WorkerSpec) -> Result<(), InferError> {
+    /// A new worker could not load the model, or the load is cancelled; nothing has changed then.
+    pub fn change(
+        &self,
+        model: &Arc<ModelVersion>,
+        spec: &ModelSpec,
+        worker: &WorkerSpec,
+        cancellation: &Cancellation,
+    ) -> Result<(), InferError> {
         let old = self.set.load_full();
         let (mut list, mut fresh) = (Vec::with_capacity(spec.instances.len()), Vec::new());
         let mut numbers = self.free_numbers(&**model.queue(), &old);
@@ -32,7 +39,7 @@ impl Workers {
             list.push(one);
         }
         drop(numbers);
-        self.start_all(model, &fresh)?;
+        self.start_all(model, &fresh, cancellation)?;
         self.replace(model, &old, list);
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use alipes_link::RequestArena;
 use alipes_protocol::{Code, InferError};
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::{Run, Step, pool};
 use alipes_runtime::model::driver::{Driver, DriverFactory, Introspection, Readiness, WorkerStatus, other_engine};
@@ -50,14 +51,19 @@ impl Driver for Workers {
         scheduler(spec)
     }
 
-    fn prepare(&self, model: &Arc<ModelVersion>) -> Result<(), InferError> {
+    fn prepare(&self, model: &Arc<ModelVersion>, cancellation: &Cancellation) -> Result<(), InferError> {
         // Each worker warms up by itself, at each of its starts.
-        self.start_all(model, &self.everyone())
+        self.start_all(model, &self.everyone(), cancellation)
     }
 
-    fn adapt(&self, model: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+    fn adapt(
+        &self,
+        model: &Arc<ModelVersion>,
+        spec: &ModelSpec,
+        cancellation: &Cancellation,
+    ) -> Result<(), InferError> {
         match &spec.engine {
-            EngineSpec::Worker(worker) => self.change(model, spec, worker),
+            EngineSpec::Worker(worker) => self.change(model, spec, worker, cancellation),
             _ => Err(other_engine(spec)),
         }
     }
@@ -112,10 +118,15 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// The first worker's reason why it could not.
-    pub(super) fn start_all(&self, model: &Arc<ModelVersion>, workers: &[Arc<Worker>]) -> Result<(), InferError> {
+    /// The first worker's reason why it could not; `Unavailable` where the load is cancelled. None of them goes on then.
+    pub(super) fn start_all(
+        &self,
+        model: &Arc<ModelVersion>,
+        workers: &[Arc<Worker>],
+        cancellation: &Cancellation,
+    ) -> Result<(), InferError> {
         let context = self.context.upgrade();
         let context = context.ok_or_else(|| InferError::new(Code::Unavailable, "the server does not run"))?;
-        self.supervisor.start(&context.reactors, model, workers)
+        self.supervisor.start(&context.reactors, model, workers, cancellation)
     }
 }

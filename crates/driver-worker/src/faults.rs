@@ -35,6 +35,8 @@ pub enum Fault {
     Start(String),
     /// A sample of its model failed.
     Warmup(String),
+    /// The load of its model was cancelled.
+    Cancelled,
 }
 
 impl Fault {
@@ -53,6 +55,7 @@ impl Fault {
             }
             Fault::Violation(what) => format!("was ended because its link is damaged: {what}"),
             Fault::Start(text) | Fault::Warmup(text) => format!("could not be started: {text}"),
+            Fault::Cancelled => "was ended because the load of its model was cancelled".to_owned(),
         }
     }
 

@@ -163,7 +163,7 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
                 looks.reset();
             }
             _ = looks.tick(), if life.claims.is_some() => life.watch_claims(),
-            () = &mut stopped, if life.leaving.is_none() => life.ask_to_leave(),
+            () = &mut stopped, if life.leaving.is_none() => life.stop(),
         }
     }
 }
@@ -336,6 +336,14 @@ impl Life<'_> {
         self.process.kill();
     }
 
+    /// It was asked to leave, or is to end at once.
+    fn stop(&mut self) {
+        if self.worker.stopping.is_immediate() {
+            self.fail(Fault::Cancelled);
+        }
+        self.ask_to_leave();
+    }
+
     fn ask_to_leave(&mut self) {
         self.leaving.get_or_insert_with(alipes_clock::now);
         let mut state = self.worker.state.lock();
@@ -456,6 +464,7 @@ fn load_error(worker: &Worker, fault: &Fault) -> InferError {
     match fault {
         Fault::Start(text) => InferError::internal(text.clone()),
         Fault::Warmup(text) => InferError::invalid(text.clone()),
+        Fault::Cancelled => InferError::new(Code::Unavailable, fault.text()),
         other => InferError::internal(format!(
             "worker process of '{}' {} while it was loading its model",
             worker.source.instance,

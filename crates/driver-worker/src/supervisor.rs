@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use alipes_protocol::{Code, InferError};
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::reactors::Reactors;
 use parking_lot::{Condvar, Mutex};
@@ -24,12 +25,14 @@ impl Supervisor {
     ///
     /// # Errors
     ///
-    /// The first worker's reason why it could not; all are stopped then.
+    /// The first worker's reason why it could not; all are stopped then. `Unavailable` where the load is cancelled: all
+    /// are killed.
     pub fn start(
         &self,
         reactors: &Reactors,
         model: &Arc<ModelVersion>,
         workers: &[Arc<Worker>],
+        cancellation: &Cancellation,
     ) -> Result<(), InferError> {
         let mut starts = Vec::with_capacity(workers.len());
         for worker in workers {
@@ -42,6 +45,8 @@ impl Supervisor {
             starts.push(started);
         }
         let stopped = || Err(InferError::new(Code::Unavailable, "the server was stopped while the model was loading"));
+        let cancelled = workers.to_vec();
+        let _ending = cancellation.on_cancel(move || cancelled.iter().for_each(|worker| worker.stopping.ask_now()));
         let outcome = starts.iter().try_for_each(|start| start.recv().unwrap_or_else(|_| stopped()));
         if outcome.is_err() {
             workers.iter().for_each(|worker| worker.stopping.ask());

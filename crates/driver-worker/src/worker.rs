@@ -234,6 +234,7 @@ impl Damage {
 #[derive(Default)]
 pub struct Stopping {
     requested: AtomicBool,
+    immediate: AtomicBool,
     changed: Notify,
 }
 
@@ -243,6 +244,17 @@ impl Stopping {
         self.requested.store(true, Ordering::Release);
         self.changed.notify_waiters();
         self.changed.notify_one();
+    }
+
+    /// Has it end at once, whatever it does: its load is cancelled.
+    pub fn ask_now(&self) {
+        self.immediate.store(true, Ordering::Release);
+        self.ask();
+    }
+
+    /// Whether it is to end at once.
+    pub fn is_immediate(&self) -> bool {
+        self.immediate.load(Ordering::Acquire)
     }
 
     /// Whether it was asked.

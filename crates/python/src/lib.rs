@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use super::control::Control;
     #[pymodule_export]
-    use super::server::{ModelVersion, Server};
+    use super::server::{Cancellation, ModelVersion, Server};
     #[pymodule_export]
     use super::tables::{DatatypeRow, ErrorCodeRow};
     #[pymodule_export]

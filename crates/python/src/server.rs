@@ -50,22 +50,33 @@ impl Server {
         })
     }
 
-    fn build(&self, py: Python<'_>, spec: &str) -> PyResult<ModelVersion> {
+    #[pyo3(signature = (spec, cancellation = None))]
+    fn build(&self, py: Python<'_>, spec: &str, cancellation: Option<Py<Cancellation>>) -> PyResult<ModelVersion> {
+        let cancellation = Cancellation::shared(cancellation.as_ref());
         detached(py, || {
             let spec: ModelSpec = serde_json::from_str(spec)?;
             let (name, version) = (spec.name.clone(), spec.version);
-            let built = alipes_runtime::build::build(&self.inner.service.context, spec).map_err(Failure::Load)?;
+            let built = alipes_runtime::build::build(&self.inner.service.context, spec, &cancellation);
+            let built = built.map_err(Failure::Load)?;
             let departure = built.departure();
             Ok(ModelVersion { name, version, departure, built: Mutex::new(Some(built)) })
         })
     }
 
-    fn adapt(&self, py: Python<'_>, version: &ModelVersion, spec: &str) -> PyResult<()> {
+    #[pyo3(signature = (version, spec, cancellation = None))]
+    fn adapt(
+        &self,
+        py: Python<'_>,
+        version: &ModelVersion,
+        spec: &str,
+        cancellation: Option<Py<Cancellation>>,
+    ) -> PyResult<()> {
+        let cancellation = Cancellation::shared(cancellation.as_ref());
         let built = version.built.lock().clone();
         let built = built.ok_or_else(|| PyValueError::new_err("a released version cannot be changed"))?;
         detached(py, || {
             let spec: ModelSpec = serde_json::from_str(spec)?;
-            alipes_runtime::build::adapt(&built, &spec).map_err(Failure::Load)
+            alipes_runtime::build::adapt(&built, &spec, &cancellation).map_err(Failure::Load)
         })
     }
 
@@ -122,6 +133,34 @@ impl Server {
             self.inner.stop();
             Ok(())
         })
+    }
+}
+
+/// Ends a load before its time, from another thread.
+#[pyclass(frozen, module = "alipes._core")]
+pub struct Cancellation {
+    inner: Arc<alipes_runtime::cancellation::Cancellation>,
+}
+
+#[pymethods]
+impl Cancellation {
+    #[new]
+    fn new() -> Cancellation {
+        Cancellation { inner: Arc::default() }
+    }
+
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            self.inner.cancel();
+            Ok(())
+        })
+    }
+}
+
+impl Cancellation {
+    /// The shared part; one that nobody cancels where Python gave none.
+    fn shared(given: Option<&Py<Cancellation>>) -> Arc<alipes_runtime::cancellation::Cancellation> {
+        given.map(|one| Arc::clone(&one.get().inner)).unwrap_or_default()
     }
 }
 

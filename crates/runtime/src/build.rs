@@ -8,17 +8,24 @@ use alipes_stats::metrics;
 use alipes_stats::statistics::{Extras, FIRST_RESPONSE_EDGES, Statistics};
 
 use crate::cache::Cached;
+use crate::cancellation::Cancellation;
 use crate::context::Context;
 use crate::limiter::Limited;
 use crate::model::ModelVersion;
 use crate::model::pace::Pace;
 
-/// Loads every instance of a model version.
+/// Loads every instance of a model version. A cancellation ends worker processes; an engine that reads a model cannot be
+/// ended, and what it has loaded is freed once it has.
 ///
 /// # Errors
 ///
-/// What the engine refuses, with Triton's text where the model does not fit its configuration.
-pub fn build(context: &Arc<Context>, mut spec: ModelSpec) -> Result<Arc<ModelVersion>, InferError> {
+/// What the engine refuses, with Triton's text where the model does not fit its configuration; `Unavailable` where the
+/// load was cancelled.
+pub fn build(
+    context: &Arc<Context>,
+    mut spec: ModelSpec,
+    cancellation: &Cancellation,
+) -> Result<Arc<ModelVersion>, InferError> {
     if spec.instances.is_empty() && !matches!(spec.engine, EngineSpec::Ensemble(_)) {
         return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
     }
@@ -28,6 +35,7 @@ pub fn build(context: &Arc<Context>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     let began = alipes_clock::now();
     let extras = extras(context, &spec);
     let driver = context.make_driver(&spec)?;
+    cancellation.check()?;
     let mut model = ModelVersion::new(spec, driver)?;
     model.statistics = Statistics::new(extras);
     model.pace = Pace::of(context.config.paths.execution_threads);
@@ -37,7 +45,8 @@ pub fn build(context: &Arc<Context>, mut spec: ModelSpec) -> Result<Arc<ModelVer
     model.events = Some(Arc::clone(&context.events));
     model.cache = cached(context, &model.spec);
     let model = Arc::new(model);
-    model.driver.prepare(&model)?;
+    model.driver.prepare(&model, cancellation)?;
+    cancellation.check()?;
     let _ = model.load_time.set(alipes_clock::elapsed(began));
     Ok(model)
 }
@@ -66,13 +75,13 @@ fn extras(context: &Context, spec: &ModelSpec) -> Extras {
 ///
 /// # Errors
 ///
-/// What the engine refuses, or `InvalidArgument` where the specification is for another kind of engine. The version is
-/// unchanged then.
-pub fn adapt(model: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError> {
+/// What the engine refuses, `InvalidArgument` where the specification is for another kind of engine, or `Unavailable`
+/// where the load was cancelled. The version is unchanged then.
+pub fn adapt(model: &Arc<ModelVersion>, spec: &ModelSpec, cancellation: &Cancellation) -> Result<(), InferError> {
     if spec.instances.is_empty() {
         return Err(InferError::invalid(format!("must specify one or more 'instance group's for {}", spec.name)));
     }
     let _one_at_a_time = model.changing.lock();
-    model.driver.adapt(model, spec)?;
+    model.driver.adapt(model, spec, cancellation)?;
     model.set_configuration(spec)
 }

@@ -10,11 +10,13 @@
 //! - `control`: requests for the control plane.
 //! - `reactors`: the event loops of the network threads.
 //! - `context`: what drivers share.
+//! - `cancellation`: the end of a load before its time.
 
 #![forbid(unsafe_code)]
 
 pub mod build;
 pub mod cache;
+pub mod cancellation;
 pub mod context;
 pub mod control;
 pub mod executor;

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from alipes.config.options import ServerOptions
 from alipes.config.schema import ModelConfig
 from alipes.config.spec import model_path
+from alipes.load import Load
 
 __all__ = ["ALONE", "Backend", "Draft", "Engine", "Neighbours"]
 
@@ -41,6 +42,8 @@ class Draft:
         version: The version; `<folder>/<version>` holds its files.
         options: The server's options.
         neighbours: What it has to know of other models.
+        load: The load that it is part of. What takes long asks it whether to go on (`Load.check`), and says how it is
+            ended (`Load.ending`).
     """
 
     config: ModelConfig
@@ -48,6 +51,7 @@ class Draft:
     version: int
     options: ServerOptions
     neighbours: Neighbours = ALONE
+    load: Load = field(default_factory=Load)
 
     @property
     def version_folder(self) -> Path:

@@ -7,11 +7,11 @@ the error's `reason`; the first stage is `alipes.config.poll`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from alipes.backends.base import ALONE, Backend, Draft, Neighbours
+from alipes.backends.base import Backend, Draft
 from alipes.backends.ensemble.backend import EnsembleBackend
 from alipes.config.normalize import normalize_instance_groups
 from alipes.config.options import ServerOptions
@@ -47,42 +47,31 @@ class LoadPlan:
     notices: tuple[str, ...]
 
 
-def prepare_version(
-    config: ModelConfig,
-    folder: Path,
-    version: int,
-    options: ServerOptions,
-    *,
-    backend_of: BackendOf,
-    neighbours: Neighbours = ALONE,
-) -> LoadPlan:
+def prepare_version(draft: Draft, *, backend_of: BackendOf) -> LoadPlan:
     """Complete and check a model's configuration for one version.
 
     Args:
-        config: What `poll_model` returned; not changed.
-        folder: The model's folder.
-        version: The version; `<folder>/<version>` holds its files.
-        options: The server's options.
+        draft: The version; its configuration is what `poll_model` returned, and is not changed.
         backend_of: Finds the backend that the configuration names.
-        neighbours: What the version has to know of other models.
 
     Raises:
         ConfigError: If the configuration is wrong or does not fit the model.
-        ModelLoadError: If the backend or what it needs is missing, or the model cannot be read.
+        ModelLoadError: If the backend or what it needs is missing, the model cannot be read, or the load is cancelled.
     """
-    made = copy_config(config)
+    made, options = copy_config(draft.config), draft.options
     composed = made.platform == ENSEMBLE
     make_backend = EnsembleBackend if composed else backend_of(made.backend)
     moved = [] if composed else normalize_instance_groups(made, options.model.gpu_fallback)
-    backend = make_backend(Draft(made, folder.absolute(), version, options, neighbours))
+    backend = make_backend(replace(draft, config=made, folder=draft.folder.absolute()))
     if not options.model.strict_config:
         backend.complete()
-    check_load(made, folder, options.model)
+    check_load(made, draft.folder, options.model)
     unsupported = check_support(made) + unknown_families(made) + missing_servants(made, options)
     engine = backend.engine()
     held = Held(options.model.delay_scheduler, options.model.backlog_delay_scheduler)
-    spec = to_spec(made, version, folder, engine.spec, namespace=neighbours.namespace, held=held)
-    return LoadPlan(version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))
+    namespace = draft.neighbours.namespace
+    spec = to_spec(made, draft.version, draft.folder, engine.spec, namespace=namespace, held=held)
+    return LoadPlan(draft.version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))
 
 
 def adapt_version(

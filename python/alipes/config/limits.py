@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "MAX_ABANDONED_OF_MODEL",
+    "MAX_ABANDONED_STEPS",
     "MAX_COMPLETION_BYTES",
     "MAX_ENSEMBLE_DEPTH",
     "MAX_ENVIRONMENT_BYTES",
@@ -46,3 +48,9 @@ MAX_OVERRIDE_FILES: Final = 10_000
 
 MAX_OVERRIDE_DEPTH: Final = 32
 """Most parts of the path of such a file: deeper folders are no model's, and the system's paths have an end."""
+
+MAX_ABANDONED_OF_MODEL: Final = 4
+"""Most loads of one model that may hang for good after they were ended: each keeps a thread, and the next hangs too."""
+
+MAX_ABANDONED_STEPS: Final = 64
+"""Most loads of all models that may do so."""

@@ -140,6 +140,7 @@ class RepositoryOptions:
         strict_readiness: Whether the server is ready only while every model is.
         load_threads: How many models load at the same time.
         load_retries: Further attempts at a model version that does not load.
+        load_timeout_s: Longest time that the load of a model may take; 0 sets no limit.
         poll_interval_s: Seconds between two looks at the repositories in mode `poll`.
         namespacing: Whether a model's name may stand in several repositories.
     """
@@ -151,6 +152,7 @@ class RepositoryOptions:
     strict_readiness: bool
     load_threads: int
     load_retries: int
+    load_timeout_s: float
     poll_interval_s: int
     namespacing: bool
 

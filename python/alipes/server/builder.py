@@ -6,20 +6,22 @@ import json
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from alipes import _core
 from alipes.backends.prepare import LoadPlan
 from alipes.config.changes import lasting_part, movable_part
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError, ModelLoadError
+from alipes.load import Load
 from alipes.repository.layout import ModelFolder
 from alipes.repository.stamp import FolderStamp
 from alipes.server.log import log
+from alipes.server.memory import give_back
 from alipes.server.planner import Planner
-
-if TYPE_CHECKING:
-    from alipes import _core
+from alipes.server.steps import Steps
 
 __all__ = ["Builder", "Loaded", "Origin", "Request"]
 
@@ -80,22 +82,33 @@ class Loaded:
 class Builder:
     """Turns plans into versions that can run."""
 
-    def __init__(self, core: _core.Server, planner: Planner, *, retries: int, cancelled: threading.Event) -> None:
+    def __init__(
+        self, core: _core.Server, planner: Planner, steps: Steps, *, retries: int, cancelled: threading.Event
+    ) -> None:
         """Builds nothing yet.
 
         Args:
             core: Loads what is planned.
             planner: Plans.
+            steps: Runs what may take for ever.
             retries: Further attempts after one that failed.
             cancelled: Set once nothing more is to be built.
         """
         self._core = core
         self._planner = planner
+        self._steps = steps
         self._retries = retries
         self._cancelled = cancelled
 
-    def build_all(self, request: Request, versions: Iterable[int]) -> tuple[dict[int, Loaded], dict[int, str]]:
+    def build_all(
+        self, request: Request, versions: Iterable[int], load: Load
+    ) -> tuple[dict[int, Loaded], dict[int, str]]:
         """Loads versions; a second failure is worth knowing too, so one does not stop the others.
+
+        Args:
+            request: The model.
+            versions: Those to load.
+            load: The load that they are part of; cancelled, it makes what is left fail.
 
         Returns:
             What was built, and why the others were not.
@@ -104,17 +117,18 @@ class Builder:
         failures: dict[int, str] = {}
         for version in versions:
             try:
-                built[version] = self.build(request, version)
+                built[version] = self.build(request, version, load)
             except Exception as error:
                 failures[version] = _reason(request.folder.name, version, error)
         return built, failures
 
-    def adapt_all(self, request: Request, reused: dict[int, Loaded]) -> dict[int, str]:
+    def adapt_all(self, request: Request, reused: dict[int, Loaded], load: Load) -> dict[int, str]:
         """Adapts loaded versions to a changed configuration, in place.
 
         Args:
             request: The new configuration.
             reused: The versions by number; adapted ones replace them.
+            load: The load that this is part of.
 
         Returns:
             The reason of each version that could not be adapted, by number.
@@ -122,12 +136,12 @@ class Builder:
         failures: dict[int, str] = {}
         for version, loaded in list(reused.items()):
             try:
-                reused[version] = self.adapt(request, loaded)
+                reused[version] = self.adapt(request, loaded, load)
             except Exception as error:
                 failures[version] = _reason(request.folder.name, version, error)
         return failures
 
-    def build(self, request: Request, version: int) -> Loaded:
+    def build(self, request: Request, version: int, load: Load) -> Loaded:
         """Loads one version; takes as long as its backend does.
 
         Raises:
@@ -137,17 +151,17 @@ class Builder:
         pause_s = FIRST_PAUSE_S
         for left in range(self._retries, -1, -1):
             try:
-                return self._attempt(request, version)
+                return self._attempt(request, version, load)
             except ModelLoadError as error:
-                if not left or self._cancelled.is_set():
+                if not left or self._cancelled.is_set() or load.is_cancelled:
                     raise
                 text = "'%s' version %d did not load and is tried again: %s"
                 log.warning(text, request.folder.name, version, error.reason)
-                self._cancelled.wait(pause_s)
+                load.pause(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         raise AssertionError("a last attempt returns or raises")
 
-    def adapt(self, request: Request, loaded: Loaded) -> Loaded:
+    def adapt(self, request: Request, loaded: Loaded, load: Load) -> Loaded:
         """Has a loaded version take over changed instance groups; it serves all the while, and nothing is reloaded.
 
         Raises:
@@ -157,25 +171,36 @@ class Builder:
         movable = movable_part(request.config)
         if movable == loaded.movable:
             return loaded
-        plan = self._planner.adapt(request.folder, loaded.plan, request.config)
+        plan = self._steps.run(load, partial(self._planner.adapt, request.folder, loaded.plan, request.config))
         self._note(plan)
-        self._core.adapt(loaded.version, json.dumps(plan.spec))
+        cancellation = _core.Cancellation()
+        with load.ending(cancellation.cancel):
+            self._steps.run(load, partial(self._core.adapt, loaded.version, json.dumps(plan.spec), cancellation))
         instances = len(plan.spec["instances"])
         log.info("updated '%s' version %d in place: %d instances", request.folder.name, plan.version, instances)
         return Loaded(loaded.version, plan, loaded.source, movable)
 
-    def _attempt(self, request: Request, version: int) -> Loaded:
+    def _attempt(self, request: Request, version: int, load: Load) -> Loaded:
         if self._cancelled.is_set():
             raise ModelLoadError("Server is stopping", code="UNAVAILABLE")
         log.info("loading: %s:%d", request.folder.name, version)
-        plan = self._planner.plan(request.folder, request.config, version, decoupled=request.decoupled)
+        plans = partial(self._planner.plan, request.folder, request.config, version, load=load)
+        plan = self._steps.run(load, partial(plans, decoupled=request.decoupled))
         self._note(plan)
-        built = self._core.build(json.dumps(plan.spec))
+        cancellation = _core.Cancellation()
+        with load.ending(cancellation.cancel):
+            built = self._steps.run(load, partial(self._core.build, json.dumps(plan.spec), cancellation), _release)
         return Loaded(built, plan, request.source(version), movable_part(request.config))
 
     def _note(self, plan: LoadPlan) -> None:
         for notice in plan.notices:
             log.warning("%s", notice)
+
+
+def _release(version: _core.ModelVersion) -> None:
+    """Frees a version that comes too late."""
+    version.release()
+    give_back()
 
 
 def _reason(model: str, version: int, error: Exception) -> str:

@@ -1,14 +1,13 @@
 """Ensembles and the models that they are made of: which need which, and whether they fit together.
 
-An ensemble is loaded after its models, and looked at again when one of them comes, changes or goes. Nothing here loads
-anything: `lifecycle` does, and asks.
+Nothing here loads anything, and nothing here waits: `ensembles` does, and asks.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from alipes.config.limits import MAX_ENSEMBLE_DEPTH
@@ -17,24 +16,23 @@ from alipes.config.schema import ModelConfig, copy_config
 from alipes.config.validate.composing import check_composing
 from alipes.errors import ConfigError
 from alipes.server.builder import Loaded, Request
-from alipes.server.failures import LoadFailed
+from alipes.server.failures import LoadFailed, load_failed
 from alipes.types import ModelKey
 
-__all__ = ["Absent", "Composition", "Member", "is_ensemble", "member_names"]
+__all__ = ["Circle", "Composition", "check_nesting", "compose", "is_ensemble", "member_names", "missing"]
 
-Member = Callable[[str, str], Mapping[int, Loaded]]
-"""Has a model loaded, given its name and the namespace to prefer; gives its versions.
-
-Raises Absent where there is no such model, or several; LoadFailed where none of its versions serves.
-"""
+Find = Callable[[str, str], ModelKey | None]
+"""The model that serves under a name, given the namespace to prefer; none where there is none, or several."""
 
 
-class Absent(Exception):
-    """There is no model of this name, it is not unique, or its configuration cannot be read."""
-
-
-class _Circle(LoadFailed):
+class Circle(LoadFailed):
     """An ensemble is a part of itself."""
+
+    @classmethod
+    def of(cls, key: ModelKey, reason: str) -> Circle:
+        """The failure of an ensemble in a circle; the reason names two of those."""
+        failure = load_failed(key.name, reason)
+        return cls(failure.code, str(failure), reason=failure.reason)
 
 
 def is_ensemble(config: ModelConfig) -> bool:
@@ -48,18 +46,16 @@ def member_names(config: ModelConfig) -> tuple[str, ...]:
 
 
 class Composition:
-    """The ensembles that were asked for, and the names of the models that each is made of.
-
-    One thread at a time composes: a model may be a part of several ensembles, and an ensemble of others. Who holds the
-    lock of a single model never waits for this one.
-    """
+    """The ensembles that were asked for, and the names of the models that each is made of."""
 
     def __init__(self) -> None:
         """Knows no ensemble."""
-        self.lock = threading.RLock()
+        self._lock = threading.Lock()
         # Changed under the lock and read without it, so each change replaces the whole.
         self._requests: Mapping[ModelKey, Request] = {}
-        self._under_way: list[ModelKey] = []
+        # Ensembles whose models are being loaded, by how many loads of each do so; and which of their models changed.
+        self._loading: Counter[ModelKey] = Counter()
+        self._changed: set[ModelKey] = set()
 
     def ensembles_of(self, model: str) -> tuple[ModelKey, ...]:
         """The ensembles that a model of this name is part of, in the order of their names."""
@@ -69,103 +65,144 @@ class Composition:
         """The arguments of an ensemble's last load; none of a model that is no ensemble."""
         return self._requests.get(key)
 
-    def is_under_way(self, key: ModelKey) -> bool:
-        """Whether an ensemble is being composed now."""
-        return key in self._under_way
-
     def members_of(self, key: ModelKey) -> tuple[str, ...]:
         """The names of the models that an ensemble is made of; none of a model that is no ensemble."""
         request = self._requests.get(key)
         return member_names(request.config) if request is not None else ()
 
-    def forget(self, key: ModelKey) -> None:
-        """Removes the request of an ensemble; does nothing for a model that is none."""
-        if key in self._requests:
-            self.restore(key, None)
+    def names_ensemble(self, model: str) -> bool:
+        """Whether an ensemble of this name was asked for."""
+        return any(key.name == model for key in self._requests)
 
-    def restore(self, key: ModelKey, request: Request | None) -> None:
-        """Sets the request of an ensemble to an earlier one; `None` removes it."""
-        with self.lock:
+    def record(self, key: ModelKey, request: Request | None) -> None:
+        """Sets the request of an ensemble; `None` removes it."""
+        with self._lock:
             others = {other: ensemble for other, ensemble in self._requests.items() if other != key}
             self._requests = others if request is None else {**others, key: request}
 
-    def compose(self, request: Request, member: Member) -> Request:
-        """Has an ensemble's models loaded, and holds it against them. For one thread at a time.
+    def forget(self, key: ModelKey) -> None:
+        """Removes the request of an ensemble; does nothing for a model that is none."""
+        if key in self._requests:
+            self.record(key, None)
+
+    def begin(self, key: ModelKey) -> None:
+        """The models of an ensemble are being loaded from now on; it is composed of them afterwards."""
+        with self._lock:
+            self._loading[key] += 1
+
+    def end(self, key: ModelKey) -> bool:
+        """They are loaded, or one of them could not be.
+
+        Returns:
+            Whether one of them has changed meanwhile by somebody else's doing.
+        """
+        with self._lock:
+            self._loading -= Counter([key])  # keeps no zero
+            changed = key in self._changed
+            self._changed.discard(key)
+            return changed
+
+    def leave_to_load(self, key: ModelKey) -> bool:
+        """Whether an ensemble, one of whose models has changed, is looked at by a load of it that is under way."""
+        with self._lock:
+            if key not in self._loading:
+                return False
+            self._changed.add(key)
+            return True
+
+    def above(self, model: str) -> tuple[ModelKey, ...]:
+        """The ensembles that a model of this name is part of, also through others; the inner ones come first."""
+        levels: dict[ModelKey, int] = {}
+        names = {model}
+        for level in range(MAX_ENSEMBLE_DEPTH):
+            keys = {key for name in names for key in self.ensembles_of(name)}
+            levels |= dict.fromkeys(keys, level)
+            names = {key.name for key in keys}
+        return tuple(sorted(levels, key=lambda key: (levels[key], key)))
+
+    def check_depth(self, request: Request, find: Find) -> None:
+        """Checks that an ensemble is no part of itself, and that ensembles do not stand too deep in it.
 
         Args:
             request: The ensemble.
-            member: Has one model loaded.
-
-        Returns:
-            The request, with what follows from the models.
+            find: Finds what serves.
 
         Raises:
-            LoadFailed: If a model is missing or does not serve, or they do not fit together.
+            LoadFailed: If one of them is so; a circle is a Circle.
         """
         key = request.folder.key
-        with self._going_on(key):
-            self._requests = {**self._requests, key: request}
-            loaded = self._load(request, member)
-        _check_versions(request, loaded)
-        configs = {name: _newest(versions).plan.config for name, versions in loaded.items()}
-        config = copy_config(request.config)
-        try:
-            config.model_transaction_policy.decoupled = check_composing(config, configs)
-        except ConfigError as error:
-            raise _refused(key, str(error)) from error
-        decoupled = {name for name, one in configs.items() if one.model_transaction_policy.decoupled}
-        return replace(request, config=config, decoupled=frozenset(decoupled))
-
-    @contextmanager
-    def _going_on(self, key: ModelKey) -> Iterator[None]:
-        if key in self._under_way:
-            names = f"{key.name} -> ... -> {self._under_way[-1].name} -> {key.name}"
-            raise _refused(key, f"circular dependency between ensembles: {names}", _Circle)
-        if len(self._under_way) >= MAX_ENSEMBLE_DEPTH:
-            text = f"ensembles stand more than {MAX_ENSEMBLE_DEPTH} deep in '{self._under_way[0].name}'"
-            raise _refused(key, text)
-        self._under_way.append(key)
-        try:
-            yield
-        finally:
-            self._under_way.pop()
-
-    def _load(self, request: Request, member: Member) -> dict[str, Mapping[int, Loaded]]:
-        """Every model is tried, so that all that are missing can be named."""
-        key = request.folder.key
-        loaded: dict[str, Mapping[int, Loaded]] = {}
-        missing: list[str] = []
-        failed: list[str] = []
-        for name in member_names(request.config):
-            try:
-                loaded[name] = member(name, key.namespace)
-            except _Circle as circle:
-                raise _refused(key, circle.reason, _Circle) from circle
-            except Absent:
-                missing.append(name)
-            except LoadFailed as failure:
-                failed.append(self._broken(key, name, failure))
-        if missing:
-            names = ", ".join(missing)
-            raise _refused(key, f"ensemble {key.name} contains models that are not available or ambiguous: {names}")
-        if failed:
-            raise _refused(key, failed[0])
-        return loaded
-
-    def _broken(self, key: ModelKey, name: str, failure: LoadFailed) -> str:
-        depends = f"ensemble '{key.name}' depends on '{name}' which"
-        if any(other.name == name for other in self._requests):
-            return f"{depends} is not valid. Model '{name}' failed with error: {failure.reason}"
-        return f"{depends} has no loaded version. Model '{name}' loading failed with error: {failure.reason}"
+        inner: dict[ModelKey, Request] = {key: request}
+        for _ in range(MAX_ENSEMBLE_DEPTH):
+            found: dict[ModelKey, Request] = {}
+            for one in inner.values():
+                for name in member_names(one.config):
+                    member = find(name, one.folder.namespace)
+                    if member == key:
+                        raise _circle(key, one.folder.name)
+                    below = self._requests.get(member) if member is not None else None
+                    if below is not None:
+                        found[below.folder.key] = below
+            inner = found
+        if inner:
+            raise _too_deep(key, key)
 
 
-def _check_versions(request: Request, loaded: Mapping[str, Mapping[int, Loaded]]) -> None:
+def check_nesting(key: ModelKey, within: tuple[ModelKey, ...]) -> None:
+    """Checks that an ensemble can be loaded as a part of others.
+
+    Args:
+        key: The ensemble.
+        within: The ensembles whose models are being loaded, the outermost first.
+
+    Raises:
+        LoadFailed: If it is one of them, or there are too many.
+    """
+    if key in within:
+        raise _circle(key, within[-1].name)
+    if len(within) >= MAX_ENSEMBLE_DEPTH:
+        raise _too_deep(key, within[0])
+
+
+def compose(request: Request, members: Mapping[str, Mapping[int, Loaded]]) -> Request:
+    """Holds an ensemble against its models.
+
+    Args:
+        request: The ensemble.
+        members: The versions that serve of each model, by its name.
+
+    Returns:
+        The request, with what follows from the models.
+
+    Raises:
+        LoadFailed: If a model does not serve, or they do not fit together.
+    """
     key = request.folder.key
+    if absent := [name for name in member_names(request.config) if not members[name]]:
+        raise missing(key, absent)
+    _check_versions(request, members)
+    configs = {name: _newest(versions).plan.config for name, versions in members.items()}
+    config = copy_config(request.config)
+    try:
+        config.model_transaction_policy.decoupled = check_composing(config, configs)
+    except ConfigError as error:
+        raise load_failed(key.name, str(error)) from error
+    decoupled = {name for name, one in configs.items() if one.model_transaction_policy.decoupled}
+    return replace(request, config=config, decoupled=frozenset(decoupled))
+
+
+def missing(key: ModelKey, names: list[str]) -> LoadFailed:
+    """The failure of an ensemble, models of which there are not, or more than once."""
+    text = f"ensemble {key.name} contains models that are not available or ambiguous: {', '.join(names)}"
+    return load_failed(key.name, text)
+
+
+def _check_versions(request: Request, members: Mapping[str, Mapping[int, Loaded]]) -> None:
+    name = request.folder.name
     for step in request.config.ensemble_scheduling.step:
-        if step.model_version != -1 and step.model_version not in loaded[step.model_name]:
-            raise _refused(
-                key,
-                f"ensemble '{key.name}' depends on '{step.model_name}' whose required version {step.model_version} is "
+        if step.model_version != -1 and step.model_version not in members[step.model_name]:
+            raise load_failed(
+                name,
+                f"ensemble '{name}' depends on '{step.model_name}' whose required version {step.model_version} is "
                 "not loaded.",
             )
 
@@ -174,5 +211,9 @@ def _newest(versions: Mapping[int, Loaded]) -> Loaded:
     return versions[max(versions)]
 
 
-def _refused(key: ModelKey, reason: str, kind: type[LoadFailed] = LoadFailed) -> LoadFailed:
-    return kind("INVALID_ARG", f"load failed for model '{key.name}': {reason}\n", reason=reason)
+def _circle(key: ModelKey, last: str) -> Circle:
+    return Circle.of(key, f"circular dependency between ensembles: {key.name} -> ... -> {last} -> {key.name}")
+
+
+def _too_deep(key: ModelKey, outermost: ModelKey) -> LoadFailed:
+    return load_failed(key.name, f"ensembles stand more than {MAX_ENSEMBLE_DEPTH} deep in '{outermost.name}'")

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from alipes.config.options import LogOptions
 from alipes.errors import AlipesError
+from alipes.load import Load
 from alipes.server.failures import LoadFailed
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from alipes.server.log import change, log
 from alipes.server.override import read_override
 from alipes.server.service_thread import ServiceThread
+from alipes.types import ModelKey
 
 if TYPE_CHECKING:
     from alipes import _core
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 # Triton's text in every mode but `explicit`, odd as it is.
 NOT_ALLOWED = "explicit model load / unload is not allowed if polling is enabled"
 
-# The longest wait for a control request: bounds how late a new model folder shows in the index.
+# The longest wait for a control request, and so for the check whether to end.
 WAIT_S = 1.0
 
 
@@ -50,9 +52,7 @@ class Control(ServiceThread):
     def _run(self) -> None:
         while not self._stopping.is_set():
             request = self._core.next_control(WAIT_S)
-            if request is None:
-                self._lifecycle.refresh()
-            else:
+            if request is not None:
                 self._dispatch(request)
 
     def _dispatch(self, request: _core.Control) -> None:
@@ -61,12 +61,23 @@ class Control(ServiceThread):
             request.reply(None)
         elif not self._allowed:
             request.reply("UNAVAILABLE", NOT_ALLOWED)
-        elif not self._pool.submit(request.model, partial(self._serve, request)):
+        elif not self._submit(request):
             request.reply("UNAVAILABLE", "Server is stopping")
 
-    def _serve(self, request: _core.Control) -> None:
+    def _submit(self, request: _core.Control) -> bool:
+        """Queues a request. An unload ends the loads of its model that came before: they would be in vain."""
+        if request.kind == "unload":
+            self._lifecycle.supersede(ModelKey(request.model), every_namespace=True)
+            return self._pool.submit(request.model, partial(self._serve, request, None))
+        announced = self._lifecycle.announce(request.model)
+        submitted = self._pool.submit(request.model, partial(self._serve, request, announced))
+        if not submitted:
+            self._lifecycle.forget(announced)
+        return submitted
+
+    def _serve(self, request: _core.Control, announced: Load | None) -> None:
         try:
-            self._carry_out(request)
+            self._carry_out(request, announced)
         except LoadFailed as failure:
             request.reply(failure.code, str(failure))
         except AlipesError as error:
@@ -77,10 +88,14 @@ class Control(ServiceThread):
             request.reply("INTERNAL", f"failed to {request.kind} '{request.model}': {type(error).__name__}")
         else:
             request.reply(None)
+        finally:
+            if announced is not None:
+                self._lifecycle.forget(announced)
 
-    def _carry_out(self, request: _core.Control) -> None:
+    def _carry_out(self, request: _core.Control, announced: Load | None) -> None:
         parameters: dict[str, object] = json.loads(request.parameters or "{}")
         if request.kind == "unload":
             self._lifecycle.unload(request.model, dependents=parameters.get("unload_dependents") is True)
         else:
-            self._lifecycle.load(request.model, read_override(request.model, parameters))
+            override = read_override(request.model, parameters)
+            self._lifecycle.load(request.model, override, announced=announced)

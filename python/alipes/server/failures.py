@@ -6,7 +6,7 @@ from typing import Self
 
 from alipes.errors import AlipesError
 
-__all__ = ["LoadFailed", "poll_failed"]
+__all__ = ["LoadFailed", "load_failed", "poll_failed"]
 
 
 class LoadFailed(AlipesError):
@@ -29,6 +29,11 @@ class LoadFailed(AlipesError):
         What is kept is never raised itself: raise a bare one of it.
         """
         return type(self)(self.code, str(self), reason=self.reason)
+
+
+def load_failed(model: str, reason: str) -> LoadFailed:
+    """The failure of a model that cannot be loaded, for a reason that clients hear."""
+    return LoadFailed("INVALID_ARG", f"load failed for model '{model}': {reason}\n", reason=reason)
 
 
 def poll_failed(model: str, reason: str) -> LoadFailed:

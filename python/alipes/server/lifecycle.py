@@ -7,24 +7,28 @@ lock of each keeps their own jobs away. A load that fails, at whatever step, lea
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from alipes.errors import RepositoryError
+from alipes.errors import ModelLoadError, RepositoryError
+from alipes.load import Load, LoadCancelled
+from alipes.repository.keyed_locks import KeyedLocks
 from alipes.repository.layout import ModelFolder
 from alipes.repository.repository import Listing, Repository
-from alipes.server.builder import Builder, Loaded, Origin, Request
-from alipes.server.composition import Absent, Composition, Member, is_ensemble
-from alipes.server.failures import LoadFailed
+from alipes.server.builder import Builder, Origin, Request
+from alipes.server.composition import is_ensemble
+from alipes.server.ensembles import Ensembles
+from alipes.server.failures import LoadFailed, load_failed
 from alipes.server.index import Index, Status
+from alipes.server.job import Job
+from alipes.server.loads import LoadLimits, Loads
 from alipes.server.log import log
 from alipes.server.memory import give_back
-from alipes.server.model_locks import ModelLocks
 from alipes.server.override import Override, OverrideFolders
 from alipes.server.planner import Planner
 from alipes.server.published import Published, Served
 from alipes.server.reader import NoVersion, Reader
+from alipes.server.steps import Steps
 from alipes.types import ModelKey, ModelState
 
 if TYPE_CHECKING:
@@ -35,7 +39,14 @@ class Lifecycle:
     """Loads and unloads models, and keeps the index true."""
 
     def __init__(
-        self, core: _core.Server, repository: Repository, planner: Planner, index: Index, *, retries: int = 0
+        self,
+        core: _core.Server,
+        repository: Repository,
+        planner: Planner,
+        index: Index,
+        limits: LoadLimits | None = None,
+        *,
+        steps: Steps | None = None,
     ) -> None:
         """Knows the folders of the repository and has loaded nothing.
 
@@ -44,17 +55,28 @@ class Lifecycle:
             repository: Where models are.
             planner: Reads configurations.
             index: The states of models that clients see.
-            retries: Further attempts at a version that does not load.
+            limits: How long and how often a model is tried; once, for as long as it takes, where left out.
+            steps: Runs what may take for ever.
         """
+        limits = limits or LoadLimits()
         self._repository = repository
         self._reader = Reader(repository, planner)
         self._index = index
         self._cancelled = threading.Event()
-        self._builder = Builder(core, planner, retries=retries, cancelled=self._cancelled)
+        self._steps = steps if steps is not None else Steps()
+        self._builder = Builder(core, planner, self._steps, retries=limits.retries, cancelled=self._cancelled)
         self._overrides = OverrideFolders()
         self._published = Published(core, index, self._clear)
-        self._composition = Composition()
-        self._locks = ModelLocks()
+        self._locks: KeyedLocks[ModelKey] = KeyedLocks()
+        self._loads = Loads(limits.timeout_s)
+        self._ensembles = Ensembles(
+            repository,
+            self._published,
+            self._locks,
+            self._loads,
+            load_folder=lambda folder, job: self._try_folder(folder, None, job),
+            take_up=self._take_up,
+        )
         # Those that were asked for by name, rather than as a part of an ensemble.
         self._requested: set[ModelKey] = set()
         # Models that failed, with their files then: no further attempt until they change, or a request names them.
@@ -91,11 +113,34 @@ class Lifecycle:
     def cancel(self) -> None:
         """No further version is built: the server is about to stop."""
         self._cancelled.set()
+        self._loads.interrupt()
 
     def close(self) -> None:
         """Removes what lies in folders for temporary files. For after the last version has ended."""
         self._overrides.close()
         self._repository.close()
+
+    @property
+    def abandoned(self) -> int:
+        """The number of threads that loads have left alone, since nothing can end what they wait for."""
+        return self._steps.abandoned
+
+    def announce(self, model: str) -> Load:
+        """A request to load a model that waits for its turn: from now on `supersede` ends it."""
+        return self._loads.announce(model)
+
+    def forget(self, announced: Load) -> None:
+        """Drops a request that was announced and has been answered."""
+        self._loads.forget(announced)
+
+    def supersede(self, key: ModelKey, *, every_namespace: bool = False) -> None:
+        """Ends the loads of a model that were announced or have begun: it is to be unloaded.
+
+        Args:
+            key: The model.
+            every_namespace: Whether the namespace does not count.
+        """
+        self._loads.cancel(key, every_namespace=every_namespace)
 
     def try_load(self, model: str, *, compose: bool = True) -> bool:
         """Loads a model that no request asks for; a failure is kept in the index.
@@ -110,20 +155,20 @@ class Lifecycle:
         """
         if self._cancelled.is_set():
             return False
-        self.refresh()
-        try:
-            folders = self._reader.find(model)
-        except LoadFailed as failure:
-            self._index.fail(ModelKey(model), failure.reason)
-            return False
-        serves = True
-        for folder in folders:
-            if (failed := self._ask(folder, None, retry=False, compose=compose)) is not None:
-                self._index.fail(folder.key, failed.reason)
-                serves = False
-        return serves
+        with self._loads.request(model) as load:
+            try:
+                folders = self._find(model, load)
+            except LoadFailed as failure:
+                self._index.fail(ModelKey(model), failure.reason)
+                return False
+            serves = True
+            for folder in folders:
+                if (failed := self._ask(folder, None, Job(load, retry=False, compose=compose))) is not None:
+                    self._index.fail(folder.key, failed.reason)
+                    serves = False
+            return serves
 
-    def load(self, model: str, override: Override | None = None) -> None:
+    def load(self, model: str, override: Override | None = None, *, announced: Load | None = None) -> None:
         """Loads a model, or loads it again; returns once it serves.
 
         A folder that has not changed since its last load is not loaded again, so that an override stays in force until
@@ -133,17 +178,21 @@ class Lifecycle:
         Args:
             model: Name of its folder. With namespaces, in every repository that has it.
             override: What takes the place of the repository's own; with one the folder is read anyway.
+            announced: What `announce` returned for this request; the caller forgets it.
 
         Raises:
             LoadFailed: If it does not serve now what its folder says; the text is the one that clients see.
         """
-        self.refresh()
-        if override is not None and override.files:
-            self._load_files(model, override)
+        if announced is None:
+            with self._loads.request(model) as load:
+                self.load(model, override, announced=load)
             return
-        failures = [
-            failure for folder in self._reader.find(model) if (failure := self._ask(folder, override, retry=True))
-        ]
+        job = Job(announced, retry=True)
+        if override is not None and override.files:
+            self._load_files(model, override, job)
+            return
+        folders = self._find(model, announced)
+        failures = [failure for folder in folders if (failure := self._ask(folder, override, job))]
         if failures:
             raise failures[0].bare()
 
@@ -160,69 +209,75 @@ class Lifecycle:
 
     def unload_key(self, key: ModelKey, *, dependents: bool = False) -> None:
         """Takes a model out of service, as `unload`, but in one namespace alone."""
-        members = self._composition.members_of(key) if dependents else ()
+        composition = self._ensembles.composition
+        members = composition.members_of(key) if dependents else ()
         self._requested.discard(key)
         self._failed.pop(key, None)
         self._put_off.pop(key, None)
-        self._composition.forget(key)
-        self._withdraw(key)
-        self._reconsider(key.name)
+        with self._locks.of(key):
+            composition.forget(key)
+            self._published.withdraw(key)
+        self._ensembles.reconsider(key.name)
         for name in members:
             member = self._published.find(name, key.namespace)
-            if member is not None and member not in self._requested and not self._composition.ensembles_of(name):
+            if member is not None and member not in self._requested and not composition.ensembles_of(name):
                 self.unload_key(member, dependents=True)
 
-    def _withdraw(self, key: ModelKey) -> None:
-        with self._locks.of(key):
-            self._published.withdraw(key)
+    def _find(self, model: str, load: Load) -> tuple[ModelFolder, ...]:
+        """The folders of a model, and the index with what else has come or gone."""
 
-    def _load_files(self, model: str, override: Override) -> None:
+        def find() -> tuple[ModelFolder, ...]:
+            self.refresh()
+            return self._reader.find(model)
+
+        try:
+            return self._steps.run(load, find)
+        except ModelLoadError as error:
+            raise _ended(model, error) from error
+
+    def _load_files(self, model: str, override: Override, job: Job) -> None:
         folder = self._overrides.make(model, override.files)
         try:
-            failure = self._ask(folder, override, retry=True)
+            failure = self._ask(folder, override, job)
             if failure is not None:
                 raise failure.bare()
         except BaseException:
             self._failed.pop(folder.key, None)
             if folder.key not in self._published:  # clients choose such names, and choose new ones without end
                 self._requested.discard(folder.key)
-                self._composition.forget(folder.key)
+                self._ensembles.composition.forget(folder.key)
             self._overrides.remove(folder.path)
             self._published.forget(folder.key)
             raise
 
-    def _ask(
-        self, folder: ModelFolder, override: Override | None, *, retry: bool, compose: bool = True
-    ) -> LoadFailed | None:
+    def _ask(self, folder: ModelFolder, override: Override | None, job: Job) -> LoadFailed | None:
         """Loads a model that is asked for by name, and looks again at the ensembles that it is part of."""
         self._requested.add(folder.key)
         before = self._published.get(folder.key)
-        failure = self._try_folder(folder, override, retry=retry, compose=compose)
+        failure = self._try_folder(folder, override, job)
         if self._published.get(folder.key) is not before:
-            self._reconsider(folder.name)
+            self._ensembles.reconsider(folder.name)
         return failure
 
-    def _try_folder(
-        self, folder: ModelFolder, override: Override | None, *, retry: bool, compose: bool = True
-    ) -> LoadFailed | None:
+    def _try_folder(self, folder: ModelFolder, override: Override | None, job: Job) -> LoadFailed | None:
         read = self._put_off.pop(folder.key, None)
-        if retry or override is not None:  # a request wants it as it is now
+        if job.retry or override is not None:  # a request wants it as it is now
             read = None
-        # Looked at before anything is read: what changes meanwhile shows as a change.
-        origin = read.origin if read is not None else Origin(folder.path, folder.stamp())
-        failed = self._failed.get(folder.key)
-        if failed is not None and failed[0] == origin and not retry:
-            return failed[1]
-        try:
-            request = read or self._read_folder(folder, origin, override)
-            if request is not None and is_ensemble(request.config) and not compose:
-                self._put_off[folder.key] = request
-            elif request is not None:
-                self._load_read(request, retry=retry)
-        except LoadFailed as failure:
-            bare = failure.bare()
-            self._failed[folder.key] = (origin, bare)
-            return bare
+        with self._loads.of(folder.key, job.load) as load:
+            # Looked at before anything is read: what changes meanwhile shows as a change.
+            origin = read.origin if read is not None else None
+            try:
+                origin = origin or self._steps.run(load, lambda: Origin(folder.path, folder.stamp()))
+                failed = self._failed.get(folder.key)
+                if failed is not None and failed[0] == origin and not job.retry:
+                    return failed[1]
+                request = read or self._steps.run(load, partial(self._read_folder, folder, origin, override))
+                self._load_read(request, job, load)
+            except (LoadFailed, ModelLoadError) as error:
+                failure = (error if isinstance(error, LoadFailed) else _ended(folder.name, error)).bare()
+                if origin is not None and not load.is_superseded:
+                    self._failed[folder.key] = (origin, failure)
+                return failure
         self._failed.pop(folder.key, None)
         return None
 
@@ -233,118 +288,43 @@ class Lifecycle:
         """
         served = self._published.get(folder.key)
         if override is None and served is not None and served.origin == origin:
-            known = self._composition.request(folder.key)
+            known = self._ensembles.composition.request(folder.key)
             if known is None or known.origin == origin:
                 return known
         return self._reader.read(folder, origin, override)
 
-    def _load_read(self, request: Request, *, retry: bool) -> None:
-        if is_ensemble(request.config):
-            with self._composition.lock:
-                self._load_composed(request, retry=retry)
-        else:
-            self._take_up(request)
-            self._composition.forget(request.folder.key)
-
-    def _load_composed(self, request: Request, *, retry: bool) -> None:
-        key = request.folder.key
-        before = self._composition.request(key)
-        try:
-            self._take_up(self._compose(request, partial(self._load_member, retry=retry)))
-        except BaseException:
-            if key in self._published:  # what goes on serving is what it was made of before
-                self._composition.restore(key, before)
-            raise
-
-    def _compose(self, request: Request, member: Member) -> Request:
-        try:
-            return self._composition.compose(request, member)
-        except LoadFailed as failure:
-            log.error("%s", failure.reason)
-            self._published.refuse(request.folder.key, failure)
-            raise
-
-    def _load_member(self, name: str, namespace: str, *, retry: bool) -> Mapping[int, Loaded]:
-        """A model of an ensemble, loaded as its folder says now.
-
-        Unless the ensemble was requested, a serving model stays as it is: the watcher of its folder reloads it.
-        """
-        present = self._published.versions(self._published.find(name, namespace))
-        if present and not retry:
-            return present
-        try:
-            folders = self._repository.find(name)
-        except RepositoryError as error:
-            if present:  # its files came with a request
-                return present
-            log.error("%s", error)
-            raise Absent from error
-        beside = [folder for folder in folders if folder.namespace == namespace] or list(folders)
-        if len(beside) > 1:
-            raise Absent
-        return self._load_beside(beside[0], retry=retry)
-
-    def _load_beside(self, folder: ModelFolder, *, retry: bool) -> Mapping[int, Loaded]:
-        before = self._published.get(folder.key)
-        failure = self._try_folder(folder, None, retry=retry)
-        served = self._published.get(folder.key)
-        if served is not before:
-            self._reconsider(folder.name)
-        if served is not None:
-            return served.versions
-        if failure is None or failure.code == "INTERNAL":  # its configuration cannot be read
-            raise Absent
-        raise failure.bare()
-
-    def _present_member(self, name: str, namespace: str) -> Mapping[int, Loaded]:
-        """A model of an ensemble, as it serves."""
-        present = self._published.versions(self._published.find(name, namespace))
-        if not present:
-            raise Absent
-        return present
-
-    def _reconsider(self, model: str) -> None:
-        """Looks again at the ensembles that a model is part of, now that it has come, changed or gone."""
-        for key in self._composition.ensembles_of(model):
-            with self._composition.lock:
-                before = self._published.get(key)
-                self._compose_again(key)
-                if self._published.get(key) is not before:
-                    self._reconsider(key.name)
-
-    def _compose_again(self, key: ModelKey) -> None:
-        request = self._composition.request(key)
-        if request is None or self._composition.is_under_way(key):
+    def _load_read(self, request: Request | None, job: Job, load: Load) -> None:
+        if request is None:
             return
-        try:
-            self._take_up(self._compose(request, self._present_member))
-        except LoadFailed:
-            # It could only fail now: the models that it was made of are gone, or no longer fit.
-            if key in self._published:
-                self._withdraw(key)
-
-    def _take_up(self, request: Request) -> None:
-        with self._locks.of(request.folder.key):
-            self._load_request(request)
-
-    def _load_request(self, request: Request) -> None:
         key = request.folder.key
-        versions = self._choose(request)
+        if not is_ensemble(request.config):
+            with self._locks.of(key, load):
+                self._take_up(request, load)
+                self._ensembles.composition.forget(key)
+        elif job.compose:
+            self._ensembles.load(request, job, load)
+        else:
+            self._put_off[key] = request
+
+    def _take_up(self, request: Request, load: Load) -> None:
+        """Builds what is missing of a model, and publishes it. Its lock is held."""
+        key = request.folder.key
+        versions = self._choose(request, load)
         loaded = self._published.versions(key)
         reused = {v: one for v, one in loaded.items() if v in versions and one.source == request.source(v)}
         missing = [version for version in versions if version not in reused]
         self._published.mark(key, missing, Status(ModelState.LOADING))
-        built, failures = self._builder.build_all(request, missing)
+        built, failures = self._builder.build_all(request, missing, load)
         if not failures:
-            failures = self._builder.adapt_all(request, reused)
+            failures = self._builder.adapt_all(request, reused, load)
         if failures:
-            raise self._published.fail(key, built, failures)
+            raise self._published.fail(key, built, failures, superseded=load.is_superseded)
         all_of_them = {version: (reused | built)[version] for version in versions}
         self._published.publish(key, Served(all_of_them, request.origin))
 
-    def _choose(self, request: Request) -> tuple[int, ...]:
+    def _choose(self, request: Request, load: Load) -> tuple[int, ...]:
         try:
-            return self._reader.choose(request)
+            return self._steps.run(load, partial(self._reader.choose, request))
         except NoVersion as failure:
             self._published.refuse(request.folder.key, failure)
             raise
@@ -358,3 +338,12 @@ class Lifecycle:
         if self._overrides.holds(origin.path):
             self._overrides.remove(origin.path)
             self._published.forget(key)
+
+
+def _ended(model: str, error: ModelLoadError) -> LoadFailed:
+    """The failure of a load that ended before any version was known."""
+    if not (isinstance(error, LoadCancelled)):
+        log.error("failed to load '%s': %s", model, error)
+    else:
+        log.warning("the load of '%s' was ended: %s", model, error)
+    return load_failed(model, str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alipes.backends.base import Neighbours
+from alipes.backends.base import Draft, Neighbours
 from alipes.backends.onnxruntime.library import silence_telemetry
 from alipes.backends.prepare import BackendOf, LoadPlan, adapt_version, prepare_version
 from alipes.backends.registry import backend_of
@@ -10,6 +10,7 @@ from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
 from alipes.config.poll import poll_model
 from alipes.config.schema import ModelConfig
+from alipes.load import Load
 from alipes.repository.layout import ModelFolder
 
 
@@ -36,7 +37,13 @@ class Planner:
         return poll_model(folder.path, folder.name, self._options, config)
 
     def plan(
-        self, folder: ModelFolder, config: ModelConfig, version: int, *, decoupled: frozenset[str] = frozenset()
+        self,
+        folder: ModelFolder,
+        config: ModelConfig,
+        version: int,
+        *,
+        decoupled: frozenset[str] = frozenset(),
+        load: Load | None = None,
     ) -> LoadPlan:
         """What is needed to load one version.
 
@@ -45,19 +52,16 @@ class Planner:
             config: The configuration that all versions share.
             version: The version.
             decoupled: Of an ensemble: those of its models that may respond any number of times.
+            load: The load that this is part of; cancelled, it ends what was begun.
 
         Raises:
             ConfigError: If the configuration is wrong or does not fit the model.
-            ModelLoadError: If the backend or what it needs is missing, or the model cannot be read.
+            ModelLoadError: If the backend or what it needs is missing, the model cannot be read, or the load is
+                cancelled.
         """
-        return prepare_version(
-            config,
-            folder.path,
-            version,
-            self._options,
-            backend_of=self._backend_of,
-            neighbours=Neighbours(folder.namespace, decoupled),
-        )
+        neighbours = Neighbours(folder.namespace, decoupled)
+        draft = Draft(config, folder.path, version, self._options, neighbours, load or Load())
+        return prepare_version(draft, backend_of=self._backend_of)
 
     def adapt(self, folder: ModelFolder, plan: LoadPlan, config: ModelConfig) -> LoadPlan:
         """The new specification of a loaded version if only instance groups or the version policy have changed.

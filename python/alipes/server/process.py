@@ -51,11 +51,13 @@ def _serve(server: Server, wakeup: Wakeup, exit_timeout_s: float) -> int:
         log.info("Signal (%d) Received.", signalled)
     stop = _Background(lambda: server.stop(exit_timeout_s), lambda: wakeup.notify(Event.STOPPED))
     if not _wait_for_stop(wakeup, stop, exit_timeout_s):
-        _leave_now()
-    for part in (start, stop):
-        if part.error is not None and not signalled:
-            return _refuse(str(part.error))
-    return 0
+        log.error(EXPIRED)
+        _leave_now(1)
+    errors = [part.error for part in (start, stop) if part.error is not None and not signalled]
+    code = _refuse(str(errors[0])) if errors else 0
+    if server.abandoned:
+        _leave_now(code)
+    return code
 
 
 def _wait_for_signal(wakeup: Wakeup, start: _Background) -> int:
@@ -80,11 +82,10 @@ def _wait_for_stop(wakeup: Wakeup, stop: _Background, timeout_s: float) -> bool:
             return False
 
 
-def _leave_now() -> None:
-    """Ends the process without waiting for threads that may never return."""
-    log.error(EXPIRED)
+def _leave_now(code: int) -> None:
+    """Ends the process without waiting for threads that may never return, or taking away what they use."""
     sys.stderr.flush()
-    os._exit(1)
+    os._exit(code)
 
 
 def _refuse(message: str) -> int:

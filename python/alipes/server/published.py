@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from alipes.load import SUPERSEDED
 from alipes.server.builder import Loaded, Origin
-from alipes.server.failures import LoadFailed
+from alipes.server.failures import LoadFailed, load_failed
 from alipes.server.follower import Follower
 from alipes.server.index import UNLOADED, Index, Status
 from alipes.server.log import log
@@ -49,6 +51,8 @@ class Published:
         self._ended = ended
         self._follower = Follower(index)
         self._served: dict[ModelKey, Served] = {}
+        # Held while the data plane is told, which waits for nothing: it and `_served` must not disagree.
+        self._telling = threading.Lock()
 
     def __contains__(self, key: ModelKey) -> bool:
         """Whether a model serves."""
@@ -75,12 +79,13 @@ class Published:
 
     def publish(self, key: ModelKey, served: Served) -> None:
         """Has versions serve in the place of those that did, whose last requests are followed to their end."""
-        before = self._served.get(key)
-        self._core.publish(key.name, [loaded.version for loaded in served.versions.values()], key.namespace)
-        self._served[key] = served
-        # Versions of the last load that this one leaves out drain by themselves.
-        gone = dict.fromkeys(self._index.versions(key), Status(ModelState.UNAVAILABLE, UNLOADED))
-        self._index.set(key, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
+        with self._telling:
+            before = self._served.get(key)
+            self._core.publish(key.name, [loaded.version for loaded in served.versions.values()], key.namespace)
+            self._served[key] = served
+            # Versions of the last load that this one leaves out drain by themselves.
+            gone = dict.fromkeys(self._index.versions(key), Status(ModelState.UNAVAILABLE, UNLOADED))
+            self._index.set(key, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
         log.info("successfully loaded '%s'", key.name)
         if before is not None:
             stays = {id(loaded.version) for loaded in served.versions.values()}
@@ -88,23 +93,26 @@ class Published:
 
     def withdraw(self, key: ModelKey) -> None:
         """Has nothing serve as a model any more; what failed of it counts as unloaded."""
-        served = self._served.pop(key, None)
-        if served is None:
-            self._index.give_up(key)
-            return
-        self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
-        self._core.publish(key.name, [], key.namespace)
+        with self._telling:
+            served = self._served.pop(key, None)
+            if served is None:
+                self._index.give_up(key)
+                return
+            self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
+            self._core.publish(key.name, [], key.namespace)
         self._follow(key, served.versions.values(), served.origin)
 
     def introduce(self, key: ModelKey) -> None:
         """Makes a model that never served a known name, so that clients hear that it has no version."""
-        if key not in self._served:
-            self._core.publish(key.name, [], key.namespace)
+        with self._telling:
+            if key not in self._served:
+                self._core.publish(key.name, [], key.namespace)
 
     def forget(self, key: ModelKey) -> None:
         """Drops the name of a model that does not serve and is in no repository."""
-        if key not in self._served and self._index.forget(key):
-            self._core.forget(key.name, key.namespace)
+        with self._telling:
+            if key not in self._served and self._index.forget(key):
+                self._core.forget(key.name, key.namespace)
 
     def mark(self, key: ModelKey, versions: Iterable[int], status: Status) -> None:
         """Records a state of versions, except of those that serve meanwhile."""
@@ -116,8 +124,16 @@ class Published:
         self.introduce(key)
         self._index.fail(key, failure.reason)
 
-    def fail(self, key: ModelKey, built: Iterable[int], failures: Mapping[int, str]) -> LoadFailed:
+    def fail(
+        self, key: ModelKey, built: Iterable[int], failures: Mapping[int, str], *, superseded: bool = False
+    ) -> LoadFailed:
         """Records that versions did not load, and drops those that did; what serves goes on.
+
+        Args:
+            key: The model.
+            built: The versions that did.
+            failures: The reason of each that did not.
+            superseded: Whether that is because the model is to be unloaded.
 
         Returns:
             The error for the client.
@@ -128,8 +144,10 @@ class Published:
         self.introduce(key)
         if key in self._served:
             log.error("'%s' goes on serving what was loaded before", key.name)
+        if superseded:
+            return load_failed(key.name, SUPERSEDED)
         reason = "".join(f"version {v} is at UNAVAILABLE state: {why};" for v, why in sorted(failures.items()))
-        return LoadFailed("INVALID_ARG", f"load failed for model '{key.name}': {reason}\n", reason=reason)
+        return load_failed(key.name, reason)
 
     def _follow(self, key: ModelKey, versions: Iterable[Loaded], origin: Origin) -> None:
         self._follower.follow(key, versions, partial(self._ended, key, origin))

@@ -16,15 +16,18 @@ from functools import partial
 from alipes import _core
 from alipes.config.options import ServerOptions
 from alipes.errors import ServerStartError
+from alipes.repository.process_folder import sweep
 from alipes.repository.repository import Repository
 from alipes.server.boundary import server_config
 from alipes.server.control import Control
 from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
+from alipes.server.loads import LoadLimits
 from alipes.server.log import log, log_table
 from alipes.server.planner import Planner
 from alipes.server.pump import LogPump
+from alipes.server.refresher import Refresher
 from alipes.server.table import HEADINGS, model_rows, print_table, text_table
 from alipes.server.watcher import Watcher
 
@@ -58,12 +61,18 @@ class Server:
         repository = Repository(options.repository.paths, namespacing=options.repository.namespacing)
         self._core = core if core is not None else _bind(options)
         self._index = Index(self._core.set_index, strict_readiness=options.repository.strict_readiness)
-        retries = options.repository.load_retries
-        self._lifecycle = Lifecycle(self._core, repository, Planner(options), self._index, retries=retries)
+        self._lifecycle = Lifecycle(
+            self._core,
+            repository,
+            Planner(options),
+            self._index,
+            LoadLimits(options.repository.load_retries, options.repository.load_timeout_s),
+        )
         self._pool = LoaderPool(options.repository.load_threads)
         self._watcher = self._make_watcher()
         explicit = options.repository.control_mode == "explicit"
         self._control = Control(self._core, self._lifecycle, self._pool, allowed=explicit)
+        self._refresher = Refresher(self._lifecycle)
         self._pump = LogPump(self._core)
         self._settled = threading.Event()
         self._phase = (
@@ -79,6 +88,7 @@ class Server:
             ServerStartError: If a model fails and the options say to leave then, or an address was taken meanwhile.
         """
         self._pump.start()
+        sweep()
         try:
             failed = self._load_models()
         finally:
@@ -92,6 +102,7 @@ class Server:
             self._index.open()
             addresses = self._accept()
             self._control.start()
+            self._refresher.start()
             if self._watcher is not None:
                 self._watcher.start()
             self._started = True
@@ -114,6 +125,7 @@ class Server:
         self._lifecycle.cancel()
         if self._watcher is not None:
             self._watcher.stop(_remaining(deadline))
+        self._refresher.stop(0.0)  # a look that hangs must not hold the exit
         done = self._settled.wait(_remaining(deadline))
         if self._started:
             log.info("Waiting for in-flight requests to complete.")
@@ -125,6 +137,11 @@ class Server:
         done &= self._pump.stop(_remaining(deadline))
         self._lifecycle.close()
         return done
+
+    @property
+    def abandoned(self) -> int:
+        """The number of threads that loads have left alone, since nothing can end what they wait for."""
+        return self._lifecycle.abandoned
 
     def _make_watcher(self) -> Watcher | None:
         repository = self._options.repository

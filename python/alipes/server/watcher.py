@@ -95,6 +95,7 @@ class Watcher(ServiceThread):
     def _act(self, key: ModelKey, stamp: FolderStamp) -> None:
         if stamp is ABSENT:
             del self._known[key]
+            self._lifecycle.supersede(key)
             self._pool.submit(key.name, partial(self._lifecycle.unload_key, key))
         else:
             self._known[key] = stamp

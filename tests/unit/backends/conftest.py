@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alipes.backends.base import Draft
 from alipes.backends.prepare import LoadPlan, prepare_version
 from alipes.config.load import parse_flags
 from alipes.config.options import ServerOptions
@@ -41,6 +42,6 @@ def prepare(folder: Path) -> Prepare:
             (folder / "config.pbtxt").write_text(text)
         options = parse_flags(["models", *flags], {})
         polled = poll_model(folder, "m", options)
-        return prepare_version(polled, folder, 1, options, backend_of=partial(backend_of, signature=signature))
+        return prepare_version(Draft(polled, folder, 1, options), backend_of=partial(backend_of, signature=signature))
 
     return run

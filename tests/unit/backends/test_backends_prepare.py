@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alipes.backends.base import Draft
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 from alipes.backends.prepare import LoadPlan, prepare_version
 from alipes.config.options import ServerOptions
@@ -52,7 +53,7 @@ def test_polling_and_preparing_leave_their_arguments_alone(folder: Path, options
     polled = poll_model(folder, "m", options, override)
     assert override == before
     before = copy_config(polled)
-    prepare_version(polled, folder, 1, options, backend_of=backend_of)
+    prepare_version(Draft(polled, folder, 1, options), backend_of=backend_of)
     assert polled == before
 
 
@@ -131,7 +132,7 @@ def test_the_model_file_is_described_once(folder: Path, options: ServerOptions) 
         return json.dumps(SIGNATURE)
 
     backend = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=describe)
-    prepare_version(poll_model(folder, "m", options), folder, 1, options, backend_of=lambda name: backend)
+    prepare_version(Draft(poll_model(folder, "m", options), folder, 1, options), backend_of=lambda name: backend)
     assert calls == [(str(LIBRARY), str(folder / "1" / "model.onnx"))]
 
 
@@ -158,7 +159,7 @@ def test_a_slow_model_file_holds_up_no_other_model(folder: Path, options: Server
     def load() -> None:
         made = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=describe)
         polled = poll_model(folder, "m", options)
-        prepared.append(prepare_version(polled, folder, 1, options, backend_of=lambda name: made))
+        prepared.append(prepare_version(Draft(polled, folder, 1, options), backend_of=lambda name: made))
 
     slow = threading.Thread(target=load)
     slow.start()

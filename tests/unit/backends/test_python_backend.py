@@ -10,6 +10,7 @@ from typing import Any
 
 import alipes
 import pytest
+from alipes.backends.base import Draft
 from alipes.backends.prepare import LoadPlan, prepare_version
 from alipes.backends.registry import backend_of
 from alipes.config.load import parse_flags
@@ -42,7 +43,7 @@ def plan(model: Path) -> Plan:
     def run(text: str, *flags: str) -> LoadPlan:
         (model / "config.pbtxt").write_text(f'backend: "python" {TENSORS} {text}')
         options = parse_flags(["models", "--disable-auto-complete-config", *flags], {})
-        return prepare_version(poll_model(model, "m", options), model, 3, options, backend_of=backend_of)
+        return prepare_version(Draft(poll_model(model, "m", options), model, 3, options), backend_of=backend_of)
 
     return run
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alipes.backends.base import Draft
 from alipes.backends.prepare import LoadPlan, prepare_version
 from alipes.backends.registry import backend_of
 from alipes.config.load import parse_flags
@@ -41,7 +42,7 @@ def prepare(tmp_path: Path) -> Prepare:
         (folder / "config.pbtxt").write_text("\n".join(lines))
         options = parse_flags([str(tmp_path), *flags], {})
         config = poll_model(folder, "m", options)
-        return prepare_version(config, folder, 1, options, backend_of=backend_of)
+        return prepare_version(Draft(config, folder, 1, options), backend_of=backend_of)
 
     return prepare
 

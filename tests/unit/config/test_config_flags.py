@@ -47,6 +47,7 @@ OURS = {
     "max-inflight-bytes",
     "max-header-bytes",
     "max-header-count",
+    "model-load-timeout-secs",
     "shared-memory-max-regions",
     "ssl-reload-secs",
     "stall-timeout-secs",

@@ -95,7 +95,7 @@ def outcome(folder: Path, override: str | None = None) -> tuple[str, str]:
     except ConfigError as error:
         return "poll", str(error)
     try:
-        plan = prepare_version(config, folder, 1, OPTIONS, backend_of=described)
+        plan = prepare_version(Draft(config, folder, 1, OPTIONS), backend_of=described)
     except (ConfigError, ModelLoadError) as error:
         return "load", error.reason
     return "ready", plan.config_json

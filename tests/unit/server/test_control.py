@@ -78,7 +78,7 @@ def test_a_failure_is_the_answer(ask: Ask) -> None:
 def test_an_unexpected_failure_is_answered_without_traceback(
     ask: Ask, lifecycle: Lifecycle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(model: str, override: object) -> None:
+    def broken(model: str, override: object, *, announced: object) -> None:
         raise ZeroDivisionError("secret")
 
     monkeypatch.setattr(lifecycle, "load", broken)

@@ -14,6 +14,7 @@ from alipes.errors import ModelLoadError
 from alipes.repository.repository import Repository
 from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
+from alipes.server.loads import LoadLimits
 from alipes.server.log import log
 from alipes.server.override import Override
 from alipes.server.planner import Planner
@@ -216,7 +217,7 @@ def test_a_failed_load_is_tried_as_often_as_configured(
             raise ModelLoadError("no memory")
 
     data_plane.before_build = flaky
-    retrying = Lifecycle(data_plane, Repository([repository]), planner, index, retries=2)  # type: ignore[arg-type]
+    retrying = Lifecycle(data_plane, Repository([repository]), planner, index, LoadLimits(2))  # type: ignore[arg-type]
     retrying.load("m")
     assert attempts == [1, 1, 1]
     assert served(data_plane) == [1]
@@ -227,7 +228,7 @@ def test_the_last_failure_is_reported_when_no_attempt_is_left(
 ) -> None:
     model("m")
     refuse(data_plane, 1)
-    retrying = Lifecycle(data_plane, Repository([repository]), planner, index, retries=1)  # type: ignore[arg-type]
+    retrying = Lifecycle(data_plane, Repository([repository]), planner, index, LoadLimits(1))  # type: ignore[arg-type]
     assert "it broke" in failure_of(lambda: retrying.load("m"))[1]
 
 

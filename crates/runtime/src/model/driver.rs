@@ -19,6 +19,7 @@ use alipes_stats::statistics::ExecutionTimes;
 use bytes::Bytes;
 
 use super::{ModelVersion, Pending, policy};
+use crate::cancellation::Cancellation;
 use crate::context::Context;
 use crate::executor::Step;
 
@@ -47,8 +48,8 @@ pub trait Driver: Any + Send + Sync {
     ///
     /// # Errors
     ///
-    /// A sample fails, or a worker process cannot load the model.
-    fn prepare(&self, _: &Arc<ModelVersion>) -> Result<(), InferError> {
+    /// A sample fails, a worker process cannot load the model, or the load is cancelled.
+    fn prepare(&self, _: &Arc<ModelVersion>, _: &Cancellation) -> Result<(), InferError> {
         Ok(())
     }
 
@@ -56,9 +57,10 @@ pub trait Driver: Any + Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the engine refuses, or `InvalidArgument` where the specification is for another kind of engine. The version
-    /// is unchanged then.
-    fn adapt(&self, model: &Arc<ModelVersion>, spec: &ModelSpec) -> Result<(), InferError>;
+    /// What the engine refuses, `InvalidArgument` where the specification is for another kind of engine, or
+    /// `Unavailable` where the load is cancelled. The version is unchanged then.
+    fn adapt(&self, model: &Arc<ModelVersion>, spec: &ModelSpec, cancellation: &Cancellation)
+    -> Result<(), InferError>;
 
     /// Starts an instance that the queue has claimed.
     fn start(&self, model: &Arc<ModelVersion>, instance: usize);

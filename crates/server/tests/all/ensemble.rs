@@ -11,6 +11,7 @@ use alipes_protocol::{
 use alipes_request::mailbox::{Mailbox, Responses};
 use alipes_request::responder::{Answer, AnswerBatch, Observer, Reply, Responder};
 use alipes_runtime::build::build;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::model::Pending;
 use alipes_runtime::model::{Arrival, ModelVersion};
 use alipes_service::Service;
@@ -48,7 +49,7 @@ fn narrow_ensemble(
         "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most},
         "config_json": "{}", "config_proto": "", "metric_tags": {},
     });
-    let built = build(&service.context, serde_json::from_value(spec).unwrap()).unwrap();
+    let built = build(&service.context, serde_json::from_value(spec).unwrap(), &Cancellation::default()).unwrap();
     service.registry.publish(name, "", vec![Arc::clone(&built)]);
     built
 }
@@ -443,7 +444,7 @@ async fn steps_that_do_not_fit_together_are_refused_by_name() {
             "inputs": [port("X")], "outputs": [port("R")], "scheduling": {"kind": "direct"}, "instances": [],
             "engine": {"kind": "ensemble", "steps": steps}, "config_json": "", "config_proto": "", "metric_tags": {},
         });
-        let built = build(&service.context, serde_json::from_value(spec).unwrap());
+        let built = build(&service.context, serde_json::from_value(spec).unwrap(), &Cancellation::default());
         built.err().expect("they do not fit").message
     };
     let twice = refused(&[step("m", "X", "R"), step("n", "X", "R")]);

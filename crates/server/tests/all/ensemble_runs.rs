@@ -10,6 +10,7 @@ use alipes_protocol::{InferError, InferRequest};
 use alipes_request::mailbox::{Caller, Mailbox, Reader, Response};
 use alipes_request::responder::{AnswerBatch, Responder};
 use alipes_runtime::build::build;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::Pending;
 use alipes_service::Service;
@@ -104,7 +105,8 @@ impl Stage {
             "decoupled": decoupled, "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most},
             "config_json": "{}", "config_proto": "", "metric_tags": {},
         });
-        let ensemble = build(&service.context, serde_json::from_value(spec).unwrap()).unwrap();
+        let ensemble =
+            build(&service.context, serde_json::from_value(spec).unwrap(), &Cancellation::default()).unwrap();
         service.registry.publish("drawn", "", vec![Arc::clone(&ensemble)]);
         let calls = puppets.iter().map(|_| Vec::new()).collect();
         Stage { ensemble, puppets, service, decoupled, most, calls, requests: Vec::new() }

@@ -9,6 +9,7 @@ use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_request::responder::{Answer, Responder};
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::executor::park::Parker;
 use alipes_runtime::executor::run_queue::RunQueue;
 use alipes_runtime::model::ModelVersion;
@@ -232,7 +233,7 @@ fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
             for count in [3, 1, 4, 2, 5, 1].into_iter().cycle().take(120) {
                 let has = slots.count();
                 match count > has {
-                    true => slots.grow(&model, engines(&engine, count - has)).unwrap(),
+                    true => slots.grow(&model, engines(&engine, count - has), &Cancellation::default()).unwrap(),
                     false => slots.shrink(&model, count),
                 }
                 assert_eq!(slots.count(), count);

@@ -10,6 +10,7 @@ use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::{Datatype, InferError, InferRequest, RequestedOutput, Tensor};
 use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::build::build;
+use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::executor::run_queue::RunQueue;
 use alipes_runtime::model::ModelVersion;
 use alipes_scheduler::{Decision, Why};
@@ -164,7 +165,8 @@ impl Stage {
                     "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most_calls},
                 }),
             );
-            let built = build(&service.context, serde_json::from_value(spec).unwrap()).unwrap();
+            let built =
+                build(&service.context, serde_json::from_value(spec).unwrap(), &Cancellation::default()).unwrap();
             service.registry.publish(name, "", vec![Arc::clone(&built)]);
             built
         };

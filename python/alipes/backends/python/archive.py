@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import lzma
-import subprocess
 import tarfile
 import zlib
 from pathlib import Path
 from typing import Final
 
+from alipes.backends.python.program import run_program
 from alipes.config.limits import MAX_ENVIRONMENT_BYTES, MAX_ENVIRONMENT_FILES
 from alipes.errors import ModelLoadError
+from alipes.load import Load
 
 __all__ = ["is_archive", "unpack"]
 
@@ -26,29 +27,37 @@ def is_archive(path: Path) -> bool:
         return False
 
 
-def unpack(archive: Path, folder: Path) -> None:
+def unpack(archive: Path, folder: Path, load: Load | None = None) -> None:
     """Unpack an archive into a folder that exists and is empty.
 
     Refused are paths that lead out of the folder, links to outside of it, devices, and more than the limits allow.
 
+    Args:
+        archive: The archive.
+        folder: The folder.
+        load: The load that this is part of.
+
     Raises:
-        ModelLoadError: If the archive is damaged or refused, or cannot be written; the folder is then of no use.
+        ModelLoadError: If the archive is damaged or refused, cannot be written, or the load is cancelled; the folder is
+            then of no use.
     """
+    load = load or Load()
     if not hasattr(tarfile, "data_filter"):
         raise _refused(archive, "this Python cannot unpack archives safely; serve with 3.11.4 or newer")
     try:
         with tarfile.open(archive) as opened:
-            _extract(opened, archive, folder)
+            _extract(opened, archive, folder, load)
     except tarfile.FilterError as error:
         raise _refused(archive, f"{error} (a virtual environment must be made with --copies to be packed)") from error
     except _BROKEN as error:
         raise _refused(archive, f"{type(error).__name__}: {error}") from error
-    _settle(folder)
+    _settle(folder, load)
 
 
-def _extract(opened: tarfile.TarFile, archive: Path, folder: Path) -> None:
+def _extract(opened: tarfile.TarFile, archive: Path, folder: Path, load: Load) -> None:
     total = 0
     for count, member in enumerate(opened, start=1):
+        load.check()
         total += member.size
         if count > MAX_ENVIRONMENT_FILES:
             raise _refused(archive, f"it holds more than {MAX_ENVIRONMENT_FILES} files")
@@ -59,14 +68,17 @@ def _extract(opened: tarfile.TarFile, archive: Path, folder: Path) -> None:
         opened.members = []  # type: ignore[attr-defined]  # not in the stub
 
 
-def _settle(folder: Path) -> None:
+def _settle(folder: Path, load: Load) -> None:
     """Lets an environment of conda-pack write its new place into its files, where it brings the program for it."""
     python, program = folder / "bin" / "python", folder / "bin" / "conda-unpack"
     if python.exists() and program.exists():
-        done = subprocess.run([python, program], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        if done.returncode != 0:
-            message = done.stderr.decode(errors="replace").strip()
-            raise ModelLoadError(f"conda-unpack of {folder} failed with exit code {done.returncode}: {message}")
+        try:
+            done = run_program([str(python), str(program)], load)
+        except OSError as error:
+            raise ModelLoadError(f"conda-unpack of {folder} cannot be run: {error.strerror}") from error
+        if done is not None and done.exit_code != 0:
+            message = done.errors.decode(errors="replace").strip()
+            raise ModelLoadError(f"conda-unpack of {folder} failed with exit code {done.exit_code}: {message}")
 
 
 def _refused(archive: Path, what: str) -> ModelLoadError:

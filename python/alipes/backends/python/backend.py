@@ -35,6 +35,7 @@ class PythonBackend(Backend):
             self._environment().variables,
             worker_setup(draft),
             draft.options.worker.complete_timeout_s,
+            draft.load,
         )
         merge_completed(draft.config, completed)
 
@@ -62,7 +63,8 @@ class PythonBackend(Backend):
     def _environment(self) -> Environment:
         if self._found is None:
             draft = self.draft
-            self._found = find_environment(self._parameters().environment, draft.folder, draft.config.name)
+            value = self._parameters().environment
+            self._found = find_environment(value, draft.folder, draft.config.name, draft.load)
         return self._found
 
     @property

@@ -6,17 +6,17 @@ are bounded, and a death is an error with a reason. What the model prints goes t
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from alipes.backends.python.program import nameless_file, started, wait_unreaped
 from alipes.config.limits import MAX_COMPLETION_BYTES
 from alipes.errors import ModelLoadError
+from alipes.load import Load
 
 __all__ = ["ask_model"]
 
@@ -25,7 +25,11 @@ _SERVER_PID: Final = "ALIPES_SERVER_PID"
 
 
 def ask_model(
-    command: Sequence[str], variables: Mapping[str, str], setup: Mapping[str, Any], timeout_s: float
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    setup: Mapping[str, Any],
+    timeout_s: float,
+    load: Load | None = None,
 ) -> dict[str, Any]:
     """What `auto_complete_config` of a model makes of its configuration.
 
@@ -34,65 +38,33 @@ def ask_model(
         variables: Environment variables of the process, above the server's own.
         setup: The setup of the process.
         timeout_s: Longest wait for the answer, in seconds; 0 sets no limit.
+        load: The load that this is part of; cancelled, it kills the process.
 
     Returns:
         The configuration as JSON; as it was where the model completes none.
 
     Raises:
-        ModelLoadError: If the model's code fails, or the process dies or gives no answer in time.
+        ModelLoadError: If the model's code fails, the process dies or gives no answer in time, or the load is
+            cancelled.
     """
     name = str(setup["model_name"])
-    with _nameless_file("question") as question, _nameless_file("answer") as answer:
+    load = load or Load()
+    variables = {**variables, _SERVER_PID: str(os.getpid())}
+    with nameless_file("question") as question, nameless_file("answer") as answer:
         os.write(question, json.dumps(setup).encode())
         files = [f"/proc/self/fd/{descriptor}" for descriptor in (question, answer)]
-        with _started([*command, "--complete", *files], variables, (question, answer)) as process:
-            end = _wait(process, name, timeout_s)
+        try:
+            with started([*command, "--complete", *files], variables, load, descriptors=(question, answer)) as process:
+                end = _wait(process, name, timeout_s)
+        except OSError as error:
+            raise ModelLoadError(f"cannot run {command[0]}: {error.strerror}", backend="python") from error
+        load.check()
         return _read(os.pread(answer, MAX_COMPLETION_BYTES + 1, 0), end, name)
 
 
-@contextlib.contextmanager
-def _nameless_file(name: str) -> Iterator[int]:
-    """A file in memory: it is gone with its last user, even if the server is killed."""
-    descriptor = os.memfd_create(name)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _started(
-    command: Sequence[str], variables: Mapping[str, str], descriptors: tuple[int, ...]
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A process, killed at the end with all that it started."""
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **variables, _SERVER_PID: str(os.getpid())},
-            pass_fds=descriptors,
-            process_group=0,  # so that what the model starts can be found and ended; Ctrl-C is the server's
-        )
-    except OSError as error:
-        raise ModelLoadError(f"cannot run {command[0]}: {error.strerror}", backend="python") from error
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
 def _wait(process: subprocess.Popen[bytes], name: str, timeout_s: float) -> str:
-    """How the process ended. It is not reaped: until then its number is its own, and its group can be killed safely."""
-    pidfd = os.pidfd_open(process.pid)
-    try:
-        poll = select.poll()
-        poll.register(pidfd, select.POLLIN)
-        ended = poll.poll(timeout_s * 1000 if timeout_s > 0 else None)
-    finally:
-        os.close(pidfd)
-    if not ended:
+    """How the process ended; it is not reaped."""
+    if not wait_unreaped(process, timeout_s):
         raise ModelLoadError(
             f"auto_complete_config of model '{name}' did not end within {timeout_s:g} s; "
             "--backend-config=python,auto-complete-timeout-seconds=N allows more",

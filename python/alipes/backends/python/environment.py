@@ -10,13 +10,15 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from alipes.backends.python.archive import is_archive
+from alipes.backends.python.archive import is_archive, unpack
 from alipes.backends.python.cache import unpacked
 from alipes.backends.python.interpreter import check_interpreter
 from alipes.errors import ConfigError
+from alipes.load import Load
 
 __all__ = ["Environment", "find_environment"]
 
@@ -41,18 +43,21 @@ class Environment:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_environment(value: str, folder: Path, name: str) -> Environment:
+def find_environment(value: str, folder: Path, name: str, load: Load | None = None) -> Environment:
     """The environment that a model asks for. Unpacking a large archive takes its time, once.
 
     Args:
         value: `EXECUTION_ENV_PATH` as it is written; empty for the server's own interpreter.
         folder: The model's folder, absolute.
         name: The model's name, for messages.
+        load: The load that this is part of; cancelled, it ends what was begun.
 
     Raises:
         ConfigError: If the value names nothing that can be an environment.
-        ModelLoadError: If the archive cannot be unpacked, or the interpreter is too old or lacks numpy.
+        ModelLoadError: If the archive cannot be unpacked, the interpreter is too old or lacks numpy, or the load is
+            cancelled.
     """
+    load = load or Load()
     if not value:
         return Environment(Path(sys.executable))
     path = _absolute(value, folder)
@@ -63,12 +68,12 @@ def find_environment(value: str, folder: Path, name: str) -> Environment:
     elif _is_interpreter(path):
         found = _of_interpreter(path)
     elif is_archive(path):
-        found = _of_folder(unpacked(path))
+        found = _of_folder(unpacked(path, partial(unpack, load=load)))
     else:
         raise _wrong(value, name, "which is none of these")
     if found is None:
         raise _wrong(value, name, "which holds no bin/python")
-    check_interpreter(found.python, found.variables, name)
+    check_interpreter(found.python, found.variables, name, load)
     return found
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from alipes.backends.python.program import run_program
 from alipes.errors import ModelLoadError
+from alipes.load import Load
 
 __all__ = ["check_interpreter"]
 
@@ -39,19 +39,20 @@ print(json.dumps(answer))
 """
 
 
-def check_interpreter(python: Path, variables: Mapping[str, str], name: str) -> None:
+def check_interpreter(python: Path, variables: Mapping[str, str], name: str, load: Load | None = None) -> None:
     """Raise where an interpreter cannot run models.
 
     Args:
         python: The interpreter.
         variables: Environment variables that it runs with, above the server's own.
         name: The model's name, for messages.
+        load: The load that this is part of; cancelled, it kills the interpreter.
 
     Raises:
         ModelLoadError: If it does not start, is of another kind or version, or lacks numpy; the text says what was
             found, what is needed and what to do.
     """
-    answer = _ask(python, variables, name)
+    answer = _ask(python, variables, name, load or Load())
     version = ".".join(map(str, answer["version"]))
     found = f"{answer['implementation']} {version}" + (" (free-threaded)" if answer["free_threaded"] else "")
     is_known = answer["implementation"] == "CPython" and tuple(answer["version"]) >= _OLDEST
@@ -65,28 +66,21 @@ def check_interpreter(python: Path, variables: Mapping[str, str], name: str) -> 
         )
 
 
-def _ask(python: Path, variables: Mapping[str, str], name: str) -> dict[str, Any]:
+def _ask(python: Path, variables: Mapping[str, str], name: str, load: Load) -> dict[str, Any]:
     try:
-        done = subprocess.run(
-            [str(python), "-c", _QUESTION],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            env={**os.environ, **variables},
-            check=False,
-        )
+        done = run_program([str(python), "-c", _QUESTION], load, variables=variables, timeout_s=_TIMEOUT_S)
     except OSError as error:
         raise _unfit(python, name, f"cannot be run: {error.strerror}") from error
-    except subprocess.TimeoutExpired as error:
-        raise _unfit(python, name, f"gave no answer within {_TIMEOUT_S:g} s") from error
+    if done is None:
+        raise _unfit(python, name, f"gave no answer within {_TIMEOUT_S:g} s")
     # The last line: what a `sitecustomize` prints comes before.
-    line = (done.stdout.splitlines() or [b""])[-1]
+    line = (done.output.splitlines() or [b""])[-1]
     try:
         return dict(json.loads(line))
     except ValueError as error:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        lines = done.errors.decode(errors="replace").strip().splitlines()
         last = f": {lines[-1]}" if lines else ""
-        raise _unfit(python, name, f"does not work, exit code {done.returncode}{last}") from error
+        raise _unfit(python, name, f"does not work, exit code {done.exit_code}{last}") from error
 
 
 def _unfit(python: Path, name: str, what: str) -> ModelLoadError:

@@ -93,6 +93,14 @@ MODELS: Final[tuple[Flag, ...]] = (
         "Further attempts at a model version that does not load.",
         option="repository.load_retries",
     ),
+    Flag(
+        "model-load-timeout-secs",
+        "seconds",
+        0.0,
+        "Seconds that the load of a model may take, with all its versions and attempts; then it fails, and what it "
+        "has begun ends. 0 sets no limit. Not a flag of Triton.",
+        option="repository.load_timeout_s",
+    ),
     Flag("model-load-gpu-limit", "list", (), "Share of a GPU's memory, `device:fraction`.", ignored=NO_GPU),
     Flag(
         "model-namespacing",
