@@ -5,9 +5,10 @@ The message of an exception is for people and may change; its class, and `code` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 __all__ = [
     "AlipesError",
@@ -128,6 +129,8 @@ class ModelLoadError(AlipesError):
         backend: The backend that tried.
         cause: What the backend said, where that differs from the message.
         code: Triton's code for it, `INTERNAL` unless said otherwise.
+        private: Parts of the message that clients do not see, such as where an interpreter lies, each with what stands
+            for it.
     """
 
     def __init__(
@@ -147,6 +150,12 @@ class ModelLoadError(AlipesError):
         self.backend = backend
         self.cause = cause
         self.code = code
+        self.private: dict[str, str] = {}
+
+    def hiding(self, private: Mapping[str, str]) -> Self:
+        """Adds parts of the message that clients do not see; gives this error back."""
+        self.private |= private
+        return self
 
     @property
     def reason(self) -> str:

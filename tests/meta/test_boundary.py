@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from alipes import _core
+from alipes.backends.base import Draft
 from alipes.backends.prepare import prepare_version
 from alipes.backends.registry import backend_of
 from alipes.config.load import parse_flags
@@ -71,7 +72,7 @@ def prepared(tmp_path: Path, name: str, file: str) -> dict[str, object]:
     (folder / "config.pbtxt").write_text(TENSORS)
     options = parse_flags([str(tmp_path), "--disable-auto-complete-config"], {})
     backend = {"model.onnx": onnx_backend_of, "model.py": backend_of}[file]
-    return prepare_version(poll_model(folder, name, options), folder, 1, options, backend_of=backend).spec
+    return prepare_version(Draft(poll_model(folder, name, options), folder, 1, options), backend_of=backend).spec
 
 
 @pytest.mark.parametrize(("file", "struct"), [("model.onnx", "OnnxruntimeSpec"), ("model.py", "WorkerSpec")])
@@ -92,7 +93,7 @@ def test_a_streaming_model_has_the_fields_of_the_data_plane(tmp_path: Path) -> N
     rows = [f'parameters {{ key: "{key}" value {{ string_value: "{size}" }} }}' for key, size in sizes.items()]
     (folder / "config.pbtxt").write_text("\n".join(['backend: "snapshotter"', *rows]))
     options = parse_flags([str(tmp_path)], {})
-    spec = prepare_version(poll_model(folder, "m", options), folder, 1, options, backend_of=backend_of).spec
+    spec = prepare_version(Draft(poll_model(folder, "m", options), folder, 1, options), backend_of=backend_of).spec
     assert set(spec["engine"]) == {"kind", *rust_fields("StreamingSpec")}
 
 

@@ -69,6 +69,16 @@ def busy(side: int = 256) -> onnx.ModelProto:
     )
 
 
+def times_external(location: str) -> bytes:
+    """The file of `times` whose constant stands in a file of its own."""
+    model = times()
+    (constant,) = model.graph.initializer
+    constant.ClearField("raw_data")
+    constant.data_location = TensorProto.EXTERNAL
+    constant.external_data.add(key="location", value=location)
+    return model.SerializeToString()
+
+
 def endless_to_load(side: int = 1024, products: int = 5000) -> onnx.ModelProto:
     """``Y = X * constant``; the optimizer works the constant out while the model is loaded, which takes minutes."""
     shape = ["batch", side]

@@ -118,7 +118,8 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// The first worker's reason why it could not; `Unavailable` where the load is cancelled. None of them goes on then.
+    /// The first worker's reason why it could not; `Unavailable` where the load is cancelled. None of them goes on
+    /// then.
     pub(super) fn start_all(
         &self,
         model: &Arc<ModelVersion>,

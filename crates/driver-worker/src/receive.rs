@@ -13,6 +13,7 @@ use alipes_runtime::executor::reshape::wire_shape;
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_runtime::sequences::{self, Sequences, StateTable, StateTensor};
 use alipes_scheduler::Work;
+use alipes_spec::EngineSpec;
 use alipes_stats::clock;
 use alipes_stats::events::Event;
 use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
@@ -271,13 +272,24 @@ fn reply(model: &ModelVersion, placed: Option<&Placed>, outcome: Outcome) -> Res
     match outcome {
         Outcome::Empty | Outcome::Again => Ok(None),
         Outcome::Error { code: number, text, .. } => {
-            Ok(Some(Err(InferError::new(code(number), text).at(Origin::Model))))
+            Ok(Some(Err(InferError::new(code(number), public(model, text)).at(Origin::Model))))
         }
         Outcome::Response { outputs, parameters } => {
             let outputs: Result<_, _> = outputs.into_iter().map(|output| tensor(model, placed, output)).collect();
             Ok(Some(Ok(Reply { outputs: outputs?, parameters })))
         }
     }
+}
+
+/// The text of a model's error as callers may see it: without paths of folders for temporary files.
+fn public(model: &ModelVersion, text: String) -> String {
+    let EngineSpec::Worker(worker) = &model.spec.engine else { return text };
+    worker.hidden.iter().fold(
+        text,
+        |text, (path, shown)| {
+            if text.contains(path) { text.replace(path, shown) } else { text }
+        },
+    )
 }
 
 fn tensor(model: &ModelVersion, placed: Option<&Placed>, output: Output) -> Result<Tensor, Violation> {

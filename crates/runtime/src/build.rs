@@ -14,8 +14,8 @@ use crate::limiter::Limited;
 use crate::model::ModelVersion;
 use crate::model::pace::Pace;
 
-/// Loads every instance of a model version. A cancellation ends worker processes; an engine that reads a model cannot be
-/// ended, and what it has loaded is freed once it has.
+/// Loads every instance of a model version. A cancellation ends worker processes; an engine that reads a model cannot
+/// be ended, and what it has loaded is freed once it has.
 ///
 /// # Errors
 ///

@@ -71,6 +71,9 @@ pub struct WorkerSpec {
     pub environment: BTreeMap<String, String>,
     /// Set-up of the process, passed on unread.
     pub setup: serde_json::Value,
+    /// Beginnings of paths that its errors must not show, each with what stands for it.
+    #[serde(default)]
+    pub hidden: BTreeMap<String, String>,
     /// Start timeout, in seconds.
     pub start_timeout_s: f64,
     /// Execution timeout, in seconds.

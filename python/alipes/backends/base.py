@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -74,10 +75,13 @@ class Engine:
     Attributes:
         spec: The member `engine` of the specification.
         notices: One line for each parameter that is set and does nothing here.
+        private: Parts of error texts that clients do not see, such as where a library lies; each with what stands for
+            it.
     """
 
     spec: dict[str, Any]
     notices: tuple[str, ...] = ()
+    private: Mapping[str, str] = field(default_factory=dict)
 
 
 class Backend(ABC):

@@ -6,8 +6,8 @@ the error's `reason`; the first stage is `alipes.config.poll`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class LoadPlan:
         config_json: The same as the HTTP answer's text.
         spec: The specification for the data plane, to be written as JSON.
         notices: One line for each field that is set and does nothing here.
+        private: Parts of error texts that clients do not see, each with what stands for it.
     """
 
     version: int
@@ -45,6 +46,7 @@ class LoadPlan:
     config_json: str
     spec: dict[str, Any]
     notices: tuple[str, ...]
+    private: Mapping[str, str] = field(default_factory=dict)
 
 
 def prepare_version(draft: Draft, *, backend_of: BackendOf) -> LoadPlan:
@@ -71,7 +73,8 @@ def prepare_version(draft: Draft, *, backend_of: BackendOf) -> LoadPlan:
     held = Held(options.model.delay_scheduler, options.model.backlog_delay_scheduler)
     namespace = draft.neighbours.namespace
     spec = to_spec(made, draft.version, draft.folder, engine.spec, namespace=namespace, held=held)
-    return LoadPlan(draft.version, made, spec["config_json"], spec, (*moved, *unsupported, *engine.notices))
+    notices = (*moved, *unsupported, *engine.notices)
+    return LoadPlan(draft.version, made, spec["config_json"], spec, notices, engine.private)
 
 
 def adapt_version(
@@ -100,4 +103,4 @@ def adapt_version(
     backend = backend_of(made.backend)(Draft(made, folder.absolute(), plan.version, options))
     engine = backend.adapt(plan.spec["engine"])
     spec = to_spec(made, plan.version, folder, engine, namespace=plan.spec["namespace"])
-    return LoadPlan(plan.version, made, spec["config_json"], spec, (*moved, *unsupported))
+    return LoadPlan(plan.version, made, spec["config_json"], spec, (*moved, *unsupported), plan.private)

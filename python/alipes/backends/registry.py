@@ -91,8 +91,7 @@ def _load(name: str, points: tuple[EntryPoint, ...]) -> type[Backend]:
             f"backend '{name}' cannot be imported: {place} raised {type(error).__name__}: {error}; "
             "install what it lacks, or update or uninstall the package",
             backend=name,
-            cause=str(error),
-        ) from error
+        ).hiding({f": {error};": ";"}) from error
     if not (isinstance(found, type) and issubclass(found, Backend)):
         raise ModelLoadError(
             f"backend '{name}' cannot be used: {place} is no subclass of alipes.backends.base.Backend; "

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from errno import EINVAL
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Literal
 
 from alipes.errors import ConfigError
 
-__all__ = ["confined", "read_regular"]
+__all__ = ["PathKind", "confined", "kind_of", "read_regular", "regular_size"]
+
+PathKind = Literal["file", "folder", "other", "nothing"]
+"""What a path leads to; a pipe, a socket or a device is something other."""
 
 
 def confined(folder: Path, name: str, key: str) -> Path:
@@ -29,6 +34,18 @@ def confined(folder: Path, name: str, key: str) -> Path:
     return folder / name
 
 
+def kind_of(path: Path) -> PathKind:
+    """What a path leads to: nothing, too, where it cannot be looked at, or no file can have such a name.
+
+    The methods of a path raise for some of these.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return "nothing"
+    return "folder" if S_ISDIR(mode) else "file" if S_ISREG(mode) else "other"
+
+
 def read_regular(path: Path) -> str:
     """The text of a file.
 
@@ -37,6 +54,19 @@ def read_regular(path: Path) -> str:
         OSError: If it cannot be read, or is no regular file: to open a pipe would wait for whoever writes to it.
         UnicodeDecodeError: If it is no text.
     """
-    if path.exists() and not path.is_file():
-        raise OSError(EINVAL, "it is no regular file")
+    regular_size(path)
     return path.read_text(encoding="utf-8")
+
+
+def regular_size(path: Path) -> int:
+    """The size of a file in bytes.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        OSError: If it cannot be looked at, or is no regular file: a pipe would make its reader wait, and a device never
+            end.
+    """
+    seen = path.stat()
+    if not S_ISREG(seen.st_mode):
+        raise OSError(EINVAL, "it is no regular file")
+    return seen.st_size

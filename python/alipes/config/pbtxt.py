@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alipes.config.nearest import nearest
-from alipes.config.paths import read_regular
+from alipes.config.paths import kind_of, read_regular
 from alipes.config.schema import ModelConfig, new_config, pool
 from alipes.errors import ConfigError
 
@@ -34,7 +34,7 @@ def read_config(folder: Path, config_name: str = "") -> ModelConfig | None:
         ConfigError: If the file cannot be read; path and line say where.
     """
     path = folder / "config.pbtxt"
-    if config_name and (named := folder / "configs" / f"{config_name}.pbtxt").is_file():
+    if config_name and kind_of(named := folder / "configs" / f"{config_name}.pbtxt") == "file":
         path = named
     try:
         text = read_regular(path)

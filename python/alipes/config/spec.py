@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from alipes.config.datatypes import v2_name
-from alipes.config.paths import confined, read_regular
+from alipes.config.paths import confined, kind_of, read_regular
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig, enum_word
 from alipes.config.sequences import sequence_scheduling
@@ -124,11 +124,12 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
         ConfigError: If there is no such file, it is no regular one, or the name leads out of the folder.
     """
     path = confined(folder.absolute() / str(version), config.default_model_filename, "default_model_filename")
-    if path.is_dir():
+    if kind_of(path) == "folder":
         path = path / path.name
-    if not path.exists():
+    kind = kind_of(path)
+    if kind == "nothing":
         raise ConfigError(f"failed to stat file {path}", path=path, key="default_model_filename", code="INTERNAL")
-    if not path.is_file():  # to open a pipe would wait for whoever writes to it
+    if kind != "file":  # to open a pipe would wait for whoever writes to it
         raise ConfigError(f"{path} is no regular file", path=path, key="default_model_filename", code="INTERNAL")
     return path
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder, check_model_name, subdirectories
 from alipes.types import ModelKey
@@ -28,10 +29,12 @@ class Listing:
     Attributes:
         folders: Model folders, in the order of their names.
         duplicates: Names that more than one repository has; none of these can be served. None with namespaces.
+        nameless: Folders whose names are no text, so that no request could name them; they are no models.
     """
 
     folders: dict[ModelKey, ModelFolder]
     duplicates: frozenset[str]
+    nameless: frozenset[str] = frozenset()
 
     @cached_property
     def keys(self) -> tuple[ModelKey, ...]:
@@ -79,11 +82,13 @@ class Repository:
         """
         for mirror in self._mirrors.values():
             mirror.refresh()
-        found = [self._folder(path, name) for path in self.paths for name in subdirectories(path)]
+        places = [(path, name) for path in self.paths for name in subdirectories(path)]
+        found = [self._folder(path, name) for path, name in places if _is_text(name)]
+        nameless = frozenset(str(path / name) for path, name in places if not _is_text(name))
         counts = Counter(folder.key for folder in found)
         duplicates = frozenset(key.name for key, count in counts.items() if count > 1)
         unique = {folder.key: folder for folder in found if folder.name not in duplicates}
-        return Listing(dict(sorted(unique.items())), duplicates)
+        return Listing(dict(sorted(unique.items())), duplicates, nameless)
 
     def find(self, name: str) -> tuple[ModelFolder, ...]:
         """The folders of one model: one, or with namespaces one in each repository that has it.
@@ -94,7 +99,7 @@ class Repository:
         check_model_name(name)
         for mirror in self._mirrors.values():
             mirror.refresh(name)
-        found = tuple(self._folder(path, name) for path in self.paths if (path / name).is_dir())
+        found = tuple(self._folder(path, name) for path in self.paths if kind_of(path / name) == "folder")
         if not found:
             raise RepositoryError(f"failed to poll model '{name}': not found in any model repository")
         if len(found) > 1 and not self._namespacing:
@@ -124,12 +129,23 @@ def _mirrors(paths: Iterable[str | os.PathLike[str]]) -> list[Mirror]:
     return [Mirror(address) for address in addresses]
 
 
+def _is_text(name: str) -> bool:
+    """Whether a name is UTF-8, and not bytes that stand for none."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _check_folder(path: Path) -> None:
+    if not _is_text(str(path)):
+        raise RepositoryError(f"model repository path is not UTF-8: {str(path)!r}")
     try:
         path.stat()
     except OSError as error:
         raise RepositoryError(f"failed to stat file {path}") from error
-    if not path.is_dir():
+    if kind_of(path) != "folder":
         raise RepositoryError(f"model repository path is not a directory: {path}")
 
 

@@ -86,12 +86,24 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _tree(place: str) -> Iterator[str]:
-    """The look of a file, or of a directory and of everything in it."""
+    """The look of a file, or of a directory and of everything in it, however deep; links in it are not entered."""
     yield _look(Path(place))
-    for folder, directories, files in os.walk(place):
-        directories[:] = sorted(name for name in directories if name not in _CACHES)
-        for name in (*directories, *sorted(files)):
-            yield f"{folder.removeprefix(place)}/{name}\0{_look(Path(folder, name))}"
+    folders = [place]
+    while folders:
+        folder = folders.pop()
+        for entry in _entries(folder):
+            yield f"{folder.removeprefix(place)}/{entry.name}\0{_look(Path(entry.path))}"
+            if not entry.is_symlink() and is_folder(entry):
+                folders.append(entry.path)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """What stands in a folder, by name; nothing of what is no folder, or cannot be read."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted((entry for entry in found if entry.name not in _CACHES), key=lambda entry: entry.name)
+    except OSError:
+        return []
 
 
 def _look(path: Path) -> str:

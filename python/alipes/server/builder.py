@@ -14,6 +14,7 @@ from alipes import _core
 from alipes.backends.prepare import LoadPlan
 from alipes.config.changes import lasting_part, movable_part
 from alipes.config.schema import ModelConfig
+from alipes.disclosure import public
 from alipes.errors import ConfigError, ModelLoadError
 from alipes.load import Load
 from alipes.repository.layout import ModelFolder
@@ -189,7 +190,11 @@ class Builder:
         self._note(plan)
         cancellation = _core.Cancellation()
         with load.ending(cancellation.cancel):
-            built = self._steps.run(load, partial(self._core.build, json.dumps(plan.spec), cancellation), _release)
+            try:
+                built = self._steps.run(load, partial(self._core.build, json.dumps(plan.spec), cancellation), _release)
+            except ModelLoadError as error:
+                error.hiding(plan.private)
+                raise
         return Loaded(built, plan, request.source(version), movable_part(request.config))
 
     def _note(self, plan: LoadPlan) -> None:
@@ -204,10 +209,15 @@ def _release(version: _core.ModelVersion) -> None:
 
 
 def _reason(model: str, version: int, error: Exception) -> str:
-    """Why a version did not load. What is ours to mend is still the failure of this version alone."""
+    """Why a version did not load, as clients may see it; the log has all of it.
+
+    What is ours to mend is still the failure of this version alone.
+    """
     if isinstance(error, ConfigError | ModelLoadError):
-        log.error("failed to load '%s' version %d: %s", model, version, error.reason)
-        return error.reason
-    reason = f"Internal: {type(error).__name__}: {error}"
-    log.error("failed to load '%s' version %d: %s", model, version, reason, exc_info=error)
-    return reason
+        detail = f" ({error.cause})" if isinstance(error, ModelLoadError) and error.cause else ""
+        log.error("failed to load '%s' version %d: %s%s", model, version, error.reason, detail)
+        return public(error.reason, error.private if isinstance(error, ModelLoadError) else {})
+    log.error("failed to load '%s' version %d: %s", model, version, error, exc_info=error)
+    # The text of an error of the system ends with a path.
+    text = error.strerror if isinstance(error, OSError) else str(error)
+    return public(f"Internal: {type(error).__name__}: {text}")

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from alipes.config.options import LogOptions
+from alipes.disclosure import public
 from alipes.errors import AlipesError
 from alipes.load import Load
 from alipes.server.failures import LoadFailed
@@ -81,7 +82,7 @@ class Control(ServiceThread):
         except LoadFailed as failure:
             request.reply(failure.code, str(failure))
         except AlipesError as error:
-            request.reply("INTERNAL", str(error))
+            request.reply("INTERNAL", public(str(error)))
         except Exception as error:
             # The client gets one line and the log the rest: no traceback leaves the process.
             log.exception("failed to %s '%s'", request.kind, request.model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from alipes.disclosure import public
 from alipes.errors import AlipesError
 
 __all__ = ["LoadFailed", "load_failed", "poll_failed"]
@@ -18,10 +19,10 @@ class LoadFailed(AlipesError):
     """
 
     def __init__(self, code: str, message: str, *, reason: str | None = None) -> None:
-        """Takes what the client is answered; ``reason`` defaults to the whole message."""
-        super().__init__(message)
+        """Takes what the client is answered; ``reason`` defaults to the whole message. No private path leaves."""
+        super().__init__(public(message))
         self.code = code
-        self.reason = reason if reason is not None else message
+        self.reason = public(reason) if reason is not None else str(self)
 
     def bare(self) -> Self:
         """The same failure without its traceback, whose frames hold what they used: other failures, and the request.

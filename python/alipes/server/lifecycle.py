@@ -84,6 +84,7 @@ class Lifecycle:
         # Ensembles that wait until what they may be made of is loaded, with what was read of them.
         self._put_off: dict[ModelKey, Request] = {}
         self._stamp: tuple[int, ...] = ()
+        self._nameless: frozenset[str] = frozenset()
         self.refresh()
 
     def refresh(self) -> None:
@@ -100,6 +101,9 @@ class Lifecycle:
             log.warning("%s", error)
             return None
         self._index.take_listing(listing)
+        for folder in sorted(listing.nameless - self._nameless):
+            log.warning("folder '%s' is passed over: its name is not UTF-8, so that no request could name it", folder)
+        self._nameless = listing.nameless
         return listing
 
     def names(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import time
 from typing import Final, Literal, TextIO
 
 from alipes.config.options import LogOptions
+from alipes.disclosure import readable
 
 LOGGER_NAME = "alipes"
 
@@ -132,7 +133,9 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     message = record.getMessage()
     text = f"{message}\n{formatter.formatException(record.exc_info)}" if record.exc_info else message
-    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}... ({len(text)} characters in all)"
+    if len(text) > LONGEST_MESSAGE:
+        text = f"{text[:LONGEST_MESSAGE]}... ({len(text)} characters in all)"
+    return readable(text)
 
 
 def _default_time(created: float, letter: str) -> str:

@@ -72,6 +72,7 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
             "inputs": [{"name": "X", "datatype": "FP32"}, {"name": "S", "datatype": "BYTES"}],
             "outputs": [{"name": "Y", "datatype": "INT64"}],
         },
+        "hidden": {},
         "start_timeout_s": 0.0,
         "execute_timeout_s": 0.0,
         "stop_timeout_s": 30.0,

@@ -71,6 +71,11 @@ def test_a_numpy_in_the_current_folder_is_not_the_models(tmp_path: Path, monkeyp
     assert "has no working numpy" in refusal(make_venv(tmp_path / "venv", numpy=False) / "bin" / "python")
 
 
+@pytest.mark.parametrize("answer", ["", "{}", "[]", "[1]", "3", json.dumps(GOOD | {"version": ["3"]}), "[" * 100_000])
+def test_an_answer_of_another_form_is_none(tmp_path: Path, answer: str) -> None:
+    assert refusal(fake_python(tmp_path, answer)) == "does not work, exit code 0"
+
+
 def test_a_program_that_is_no_interpreter_is_described_by_its_end(tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\necho some\necho broken >&2\nexit 7\n")

@@ -214,7 +214,7 @@ class _SlowPlanner(Planner):
 
 
 @pytest.mark.parametrize("files", [{}, {"1/model.onnx": b"x"}], ids=["folder", "files"])
-def test_a_configuration_that_cannot_be_read_in_time_is_given_up(
+def test_a_configuration_that_cannot_be_read_in_time_is_an_error(
     make: Make, planner: Planner, data_plane: DataPlane, model: MakeModel, held: Held, files: dict[str, bytes]
 ) -> None:
     model("m")

@@ -16,6 +16,7 @@ from alipes.config.parameters import EngineParameters, read_parameters
 from alipes.config.schema import ModelConfig
 from alipes.config.signature import Signature
 from alipes.config.spec import available_cores, instance_names
+from alipes.errors import ModelLoadError
 
 __all__ = ["OnnxruntimeBackend", "engine_spec"]
 
@@ -60,7 +61,8 @@ class OnnxruntimeBackend(Backend):
         check_signature(config, self._signature())
         parameters = _parameters(config)
         files = {"library": str(self._library), "model_path": str(self.draft.model_file())}
-        return Engine({**files, **engine_spec(config, parameters, available_cores())}, parameters.notices)
+        spec = {**files, **engine_spec(config, parameters, available_cores())}
+        return Engine(spec, parameters.notices, self._private)
 
     def adapt(self, engine: dict[str, Any]) -> dict[str, Any]:
         """Share the cores among the new number of instances; those that run keep their threads."""
@@ -71,8 +73,17 @@ class OnnxruntimeBackend(Backend):
         # Once for completion and comparison together: to describe a file is to load it. No `cached_property`: on Python
         # 3.11 one slow file would hold up the loads of all models.
         if self._described is None:
-            self._described = Signature.from_json(self._describe(str(self._library), str(self.draft.model_file())))
+            try:
+                described = self._describe(str(self._library), str(self.draft.model_file()))
+            except ModelLoadError as error:
+                error.hiding(self._private)
+                raise
+            self._described = Signature.from_json(described)
         return self._described
+
+    @property
+    def _private(self) -> dict[str, str]:
+        return {str(self._library): self._library.name}
 
 
 def engine_spec(config: ModelConfig, parameters: EngineParameters, cores: int) -> dict[str, Any]:

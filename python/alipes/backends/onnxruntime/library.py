@@ -53,7 +53,7 @@ def find_library() -> Path:
         f"the installed onnxruntime ({folders[0]}) holds no {pattern}; run: pip install --upgrade onnxruntime",
         backend="onnxruntime",
         code="UNAVAILABLE",
-    )
+    ).hiding({f" ({folders[0]})": ""})
 
 
 def _package_folders(package: str) -> list[Path]:

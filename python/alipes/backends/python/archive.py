@@ -10,6 +10,7 @@ from typing import Final
 
 from alipes.backends.python.program import run_program
 from alipes.config.limits import MAX_ENVIRONMENT_BYTES, MAX_ENVIRONMENT_FILES
+from alipes.config.paths import kind_of
 from alipes.errors import ModelLoadError
 from alipes.load import Load
 
@@ -71,7 +72,7 @@ def _extract(opened: tarfile.TarFile, archive: Path, folder: Path, load: Load) -
 def _settle(folder: Path, load: Load) -> None:
     """Lets an environment of conda-pack write its new place into its files, where it brings the program for it."""
     python, program = folder / "bin" / "python", folder / "bin" / "conda-unpack"
-    if python.exists() and program.exists():
+    if kind_of(python) == kind_of(program) == "file":
         try:
             done = run_program([str(python), str(program)], load)
         except OSError as error:
@@ -82,4 +83,5 @@ def _settle(folder: Path, load: Load) -> None:
 
 
 def _refused(archive: Path, what: str) -> ModelLoadError:
-    return ModelLoadError(f"the archive {archive} cannot be unpacked: {what}", backend="python", code="INVALID_ARG")
+    text = f"the archive {archive} cannot be unpacked: {what}"
+    return ModelLoadError(text, backend="python", code="INVALID_ARG").hiding({str(archive): archive.name})

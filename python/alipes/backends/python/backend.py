@@ -11,6 +11,8 @@ from alipes.backends.python.environment import Environment, find_environment
 from alipes.backends.python.merge import merge_completed
 from alipes.backends.python.setup import worker_setup
 from alipes.config.worker_parameters import WorkerParameters, read_worker_parameters
+from alipes.disclosure import hidden_prefixes
+from alipes.errors import ModelLoadError
 
 __all__ = ["PythonBackend"]
 
@@ -29,14 +31,13 @@ class PythonBackend(Backend):
 
     def complete(self) -> None:
         """Let the model complete its configuration, listed inputs and outputs or not: it may have more to say."""
-        draft = self.draft
-        completed = ask_model(
-            self._command,
-            self._environment().variables,
-            worker_setup(draft),
-            draft.options.worker.complete_timeout_s,
-            draft.load,
-        )
+        draft, command = self.draft, self._command
+        variables, timeout_s = self._environment().variables, draft.options.worker.complete_timeout_s
+        try:
+            completed = ask_model(command, variables, worker_setup(draft), timeout_s, draft.load)
+        except ModelLoadError as error:
+            error.hiding(self._private)
+            raise
         merge_completed(draft.config, completed)
 
     def engine(self) -> Engine:
@@ -47,13 +48,14 @@ class PythonBackend(Backend):
             "command": self._command,
             "environment": dict(self._environment().variables),
             "setup": worker_setup(self.draft),
+            "hidden": hidden_prefixes(self.draft.folder, self._environment().python),
             "start_timeout_s": parameters.start_timeout_s,
             "execute_timeout_s": parameters.execute_timeout_s,
             "stop_timeout_s": parameters.stop_timeout_s,
             "max_memory_bytes": parameters.max_memory_bytes,
             "max_leased_bytes": parameters.max_leased_bytes,
         }
-        return Engine(spec, parameters.notices)
+        return Engine(spec, parameters.notices, self._private)
 
     def _parameters(self) -> WorkerParameters:
         config, options = self.draft.config, self.draft.options
@@ -66,6 +68,11 @@ class PythonBackend(Backend):
             value = self._parameters().environment
             self._found = find_environment(value, draft.folder, draft.config.name, draft.load)
         return self._found
+
+    @property
+    def _private(self) -> dict[str, str]:
+        python = self._environment().python
+        return {str(python): python.name}
 
     @property
     def _command(self) -> list[str]:

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from alipes.backends.python.program import nameless_file, started, wait_unreaped
@@ -57,7 +58,8 @@ def ask_model(
             with started([*command, "--complete", *files], variables, load, descriptors=(question, answer)) as process:
                 end = _wait(process, name, timeout_s)
         except OSError as error:
-            raise ModelLoadError(f"cannot run {command[0]}: {error.strerror}", backend="python") from error
+            text = f"cannot run {command[0]}: {error.strerror}"
+            raise ModelLoadError(text, backend="python").hiding({command[0]: Path(command[0]).name}) from error
         load.check()
         return _read(os.pread(answer, MAX_COMPLETION_BYTES + 1, 0), end, name)
 

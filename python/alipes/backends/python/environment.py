@@ -17,6 +17,7 @@ from typing import Final
 from alipes.backends.python.archive import is_archive, unpack
 from alipes.backends.python.cache import unpacked
 from alipes.backends.python.interpreter import check_interpreter
+from alipes.config.paths import kind_of
 from alipes.errors import ConfigError
 from alipes.load import Load
 
@@ -61,10 +62,13 @@ def find_environment(value: str, folder: Path, name: str, load: Load | None = No
     if not value:
         return Environment(Path(sys.executable))
     path = _absolute(value, folder)
-    if not path.exists():
+    kind = kind_of(path)
+    if kind == "nothing":
         raise _wrong(value, name, "which does not exist")
-    if path.is_dir():
+    if kind == "folder":
         found = _of_folder(path)
+    elif kind != "file":
+        raise _wrong(value, name, "which is no regular file")
     elif _is_interpreter(path):
         found = _of_interpreter(path)
     elif is_archive(path):
@@ -93,14 +97,14 @@ def _of_folder(home: Path) -> Environment | None:
     if not os.access(python, os.X_OK):
         return None
     variables = {"PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
-    variables |= {variable: str(home) for mark, variable in _HOMES.items() if (home / mark).exists()}
+    variables |= {variable: str(home) for mark, variable in _HOMES.items() if kind_of(home / mark) != "nothing"}
     return Environment(python, variables)
 
 
 def _of_interpreter(python: Path) -> Environment:
     """An interpreter inside an environment brings the environment along; any other is used alone."""
     home = python.parent.parent
-    of_home = _of_folder(home) if any((home / mark).exists() for mark in _HOMES) else None
+    of_home = _of_folder(home) if any(kind_of(home / mark) != "nothing" for mark in _HOMES) else None
     return Environment(python, of_home.variables if of_home is not None else {})
 
 

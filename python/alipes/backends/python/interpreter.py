@@ -75,15 +75,27 @@ def _ask(python: Path, variables: Mapping[str, str], name: str, load: Load) -> d
         raise _unfit(python, name, f"gave no answer within {_TIMEOUT_S:g} s")
     # The last line: what a `sitecustomize` prints comes before.
     line = (done.output.splitlines() or [b""])[-1]
-    try:
-        return dict(json.loads(line))
-    except ValueError as error:
+    answer = _read(line)
+    if answer is None:
         lines = done.errors.decode(errors="replace").strip().splitlines()
         last = f": {lines[-1]}" if lines else ""
-        raise _unfit(python, name, f"does not work, exit code {done.exit_code}{last}") from error
+        raise _unfit(python, name, f"does not work, exit code {done.exit_code}{last}")
+    return answer
+
+
+def _read(line: bytes) -> dict[str, Any] | None:
+    """The answer to the question; None where a program answers that is no interpreter."""
+    try:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    match answer:
+        case {"implementation": str(), "version": [int(), int(), int()], "free_threaded": bool(), "numpy": str()}:
+            return dict(answer)
+        case _:
+            return None
 
 
 def _unfit(python: Path, name: str, what: str) -> ModelLoadError:
-    return ModelLoadError(
-        f"the interpreter {python} of model '{name}' {what}", model=name, backend="python", code="INVALID_ARG"
-    )
+    text = f"the interpreter {python} of model '{name}' {what}"
+    return ModelLoadError(text, model=name, backend="python", code="INVALID_ARG").hiding({str(python): python.name})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from alipes.config.datatypes import INVALID, element_bytes
+from alipes.config.paths import regular_size
 from alipes.config.schema import ModelConfig
 from alipes.config.sequences import initial_state_file
 from alipes.errors import ConfigError
@@ -100,7 +101,7 @@ def _check_data(state: ModelConfig, initial: ModelConfig, folder: Path) -> None:
         return
     path = initial_state_file(folder, initial.data_file)
     try:
-        size = path.stat().st_size
+        size = regular_size(path)
     except OSError as error:
         raise ConfigError(
             f"failed to open text file for read {path}: {error.strerror}",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from errno import EINVAL
 from math import prod
 from pathlib import Path
 from typing import Final
 
 from alipes.config.datatypes import element_bytes, v2_name
-from alipes.config.paths import confined
+from alipes.config.paths import confined, regular_size
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
@@ -47,9 +48,10 @@ def _check_input(config: ModelConfig, folder: Path, name: str, sample: ModelConf
 def _check_file(path: Path, sample: ModelConfig) -> None:
     """The file holds at least one row's bytes; strings have no fixed size, so theirs are read by the request."""
     try:
-        size = path.stat().st_size
+        size = regular_size(path)
     except OSError as error:
-        raise _error(f"failed to stat file {path}", "input_data_file", code="INTERNAL") from error
+        why = ": it is no regular file" if error.errno == EINVAL else ""
+        raise _error(f"failed to stat file {path}{why}", "input_data_file", code="INTERNAL") from error
     element = element_bytes(sample.data_type)
     expected = prod(sample.dims) * element if element is not None else 0
     if size < expected:
