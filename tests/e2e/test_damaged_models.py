@@ -85,5 +85,5 @@ def test_the_models_beside_them_serve(explicit: ServerProcess) -> None:
         assert [entry for entry in endpoint.indexes() if entry["name"].startswith("odd")] == []
 
 
-def test_a_folder_whose_name_is_no_text_is_told_of_once(explicit: ServerProcess) -> None:
+def test_a_folder_whose_name_is_no_text_is_logged_once(explicit: ServerProcess) -> None:
     assert len(re.findall(r"is passed over: its name is not UTF-8", explicit.output)) == 1

@@ -112,3 +112,15 @@ def test_a_name_that_no_folder_can_have_is_refused_in_few_words(tmp_path: Path, 
     with pytest.raises(RepositoryError, match="expected at most 255 bytes") as refused:
         Repository(make(tmp_path, one=("a",))).find(name)
     assert len(str(refused.value)) < 200
+
+
+def test_a_folder_whose_name_is_no_text_is_no_model(tmp_path: Path) -> None:
+    (path,) = make(tmp_path, one=("a",))
+    (path / "b-\udcff").mkdir()
+    (path / "a" / "1-\udcff").mkdir()
+    repository = Repository([path])
+    listing = repository.read()
+    assert (listing.names, listing.nameless) == (("a",), {str(path / "b-\udcff")})
+    assert repository.find("a")[0].scan_versions().versions == ()
+    with pytest.raises(RepositoryError, match="model repository path is not UTF-8: "):
+        Repository([path / "b-\udcff"])

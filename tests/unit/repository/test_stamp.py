@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -125,3 +126,20 @@ def test_a_link_to_nowhere_is_seen(model: Path) -> None:
 def test_a_folder_that_is_not_there_is_absent(tmp_path: Path) -> None:
     assert stamp_folder(tmp_path / "gone") is ABSENT
     assert ABSENT.of_version(1) == (b"", b"")
+
+
+def test_folders_may_stand_deeper_in_each_other_than_calls(model: Path) -> None:
+    here = os.open(model / "1", os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    try:
+        before = stamp_folder(model)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+        assert stamp_folder(model).of_version(1) != before.of_version(1)
+    finally:
+        os.close(here)
+        # Python's own function would not get to the bottom of it.
+        subprocess.run(["rm", "-rf", model / "1" / "d"], check=True)

@@ -152,3 +152,10 @@ def test_a_message_of_megabytes_is_cut(file: Path, format: str) -> None:
     (line,) = file.read_text().splitlines()
     assert len(line) < LONGEST_MESSAGE + 300
     assert "... (5000017 characters in all)" in line
+
+
+@pytest.mark.parametrize("format", ["default", "JSON"])
+def test_odd_bytes_are_spelled_out(file: Path, format: str) -> None:
+    configure(options(file, format=format))
+    log.info("caf\u00e9 %s", "\udcff")
+    assert "caf\u00e9 \\\\udcff" in file.read_text()

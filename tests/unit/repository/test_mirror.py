@@ -1,0 +1,104 @@
+"""The copy of a bucket: models that have nothing in common never wait for each other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alipes.errors import RepositoryError
+from alipes.repository.mirror import Mirror
+from alipes.repository.store.bucket import BucketStore
+from support.waiting import until
+
+TIMEOUT_S = 30
+
+
+class Folder(BucketStore):
+    """A folder as a bucket, whose objects are fetched once they may be."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.held: dict[str, threading.Event] = {}
+        self.fetched: list[str] = []
+
+    def write(self, content: str | bytes, path: str) -> None:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(str(content))
+
+    def tokens(self, path: str = "") -> dict[str, str]:
+        found = (place for place in (self.root / path).rglob("*") if place.is_file())
+        return {place.relative_to(self.root).as_posix(): place.read_text() for place in found}
+
+    def fetch(self, path: str, file: Path) -> None:
+        self.fetched.append(path)
+        if path in self.held:
+            assert self.held[path].wait(TIMEOUT_S)
+        file.write_text((self.root / path).read_text())
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    made = Folder(tmp_path / "bucket")
+    monkeypatch.setattr("alipes.repository.mirror.open_store", lambda url, *, create: made)
+    for model in ("a", "b"):
+        made.write("one", f"{model}/1/model.onnx")
+    return made
+
+
+@pytest.fixture
+def mirror(store: Folder) -> Iterator[Mirror]:
+    made = Mirror("s3://bucket")
+    yield made
+    made.close()
+
+
+def beside(mirror: Mirror, model: str) -> threading.Thread:
+    thread = threading.Thread(target=mirror.refresh, args=(model,))
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("slow", ["a", ""], ids=["a model", "all"])
+def test_a_slow_object_holds_up_no_other_model(mirror: Mirror, store: Folder, slow: str) -> None:
+    store.held["a/1/model.onnx"] = threading.Event()
+    thread = beside(mirror, slow)
+    until(lambda: "a/1/model.onnx" in store.fetched)
+    mirror.refresh("b")
+    assert (mirror.folder / "b/1/model.onnx").read_text() == "one"
+    store.held["a/1/model.onnx"].set()
+    thread.join()
+    mirror.refresh()
+    assert sorted(store.fetched) == ["a/1/model.onnx", "b/1/model.onnx"], "each once"
+
+
+def test_looks_at_one_model_come_one_after_the_other(mirror: Mirror, store: Folder) -> None:
+    store.held["a/1/model.onnx"] = threading.Event()
+    first = beside(mirror, "a")
+    until(lambda: store.fetched)
+    store.write("two", "a/2/model.onnx")
+    second = beside(mirror, "a")
+    store.held["a/1/model.onnx"].set()
+    first.join()
+    second.join()
+    assert sorted(path.name for path in (mirror.folder / "a").iterdir()) == ["1", "2"]
+    assert store.fetched.count("a/1/model.onnx") == 1
+
+
+def test_what_is_gone_goes(mirror: Mirror, store: Folder) -> None:
+    mirror.refresh()
+    (store.root / "a/1/model.onnx").unlink()
+    mirror.refresh()
+    assert [path.name for path in mirror.folder.iterdir()] == ["b"]
+
+
+def test_a_bucket_that_cannot_be_read_is_named(mirror: Mirror, store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str = "") -> dict[str, str]:
+        raise TimeoutError("no answer")
+
+    monkeypatch.setattr(store, "tokens", refuse)
+    for model in ("", "a"):
+        with pytest.raises(RepositoryError, match="failed to read s3://bucket: TimeoutError: no answer"):
+            mirror.refresh(model)
