@@ -69,7 +69,7 @@ class Control(ServiceThread):
         """Queues a request. An unload ends the loads of its model that came before: they would be in vain."""
         if request.kind == "unload":
             self._lifecycle.supersede(ModelKey(request.model), every_namespace=True)
-            return self._pool.submit(request.model, partial(self._serve, request, None))
+            return self._pool.submit(request.model, partial(self._serve, request, None), unloads=True)
         announced = self._lifecycle.announce(request.model)
         submitted = self._pool.submit(request.model, partial(self._serve, request, announced))
         if not submitted:

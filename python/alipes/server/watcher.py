@@ -96,7 +96,7 @@ class Watcher(ServiceThread):
         if stamp is ABSENT:
             del self._known[key]
             self._lifecycle.supersede(key)
-            self._pool.submit(key.name, partial(self._lifecycle.unload_key, key))
+            self._pool.submit(key.name, partial(self._lifecycle.unload_key, key), unloads=True)
         else:
             self._known[key] = stamp
             self._pool.submit(key.name, partial(self._lifecycle.try_load, key.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -79,8 +80,11 @@ def test_an_unload_ends_a_load_with_its_processes(
     add_python_model(repository, "n")
     server = start(*EXPLICIT)
     with HttpEndpoint(server) as one, HttpEndpoint(server) as other:
+        other.load("n")
         load = later(one, "m")
         left = pids(notes)
+        other.unload("n")
+        assert not other.is_ready("n"), "an unload waits for no load of another model"
         other.unload("m")
         assert load.result() == f"INVALID_ARGUMENT: load failed for model 'm': {SUPERSEDED}\n"
         until(lambda: all(is_gone(pid) for pid in left), "a process of the model stays")
@@ -107,6 +111,16 @@ def test_a_load_whose_time_is_up_ends_with_its_processes(
             until(lambda: all(is_gone(pid) for pid in left), "a process of the model stays")
         process = psutil.Process(server.process.pid)
         until(lambda: process.children(recursive=True) == [])
+    assert server.stop() == 0
+
+
+def test_a_folder_that_goes_ends_the_load_of_its_model(repository: Path, start: Start, notes: Notes) -> None:
+    repository.mkdir(exist_ok=True)
+    server = start("--model-control-mode=poll", "--repository-poll-secs=1")
+    add_hanging_model(repository, notes, "initialize")
+    left = pids(notes)
+    shutil.rmtree(repository / "m")
+    until(lambda: all(is_gone(pid) for pid in left), "a process of the model stays")
     assert server.stop() == 0
 
 

@@ -80,6 +80,25 @@ def test_no_more_models_load_at_once_than_threads(pool: LoaderPool) -> None:
     assert running.acquire(timeout=TIMEOUT_S)
 
 
+def test_unloads_wait_for_no_load_of_another_model(pool: LoaderPool) -> None:
+    hang, done = threading.Event(), threading.Event()
+    for name in "abc":
+        pool.submit(name, lambda: hang.wait(TIMEOUT_S))
+    pool.submit("d", done.set, unloads=True)
+    assert done.wait(TIMEOUT_S)
+    hang.set()
+
+
+def test_loads_and_unloads_of_one_model_keep_their_order(pool: LoaderPool) -> None:
+    ran: list[int] = []
+    done = threading.Event()
+    for number in range(50):
+        pool.submit("m", partial(ran.append, number), unloads=number % 3 == 0)
+    pool.submit("m", done.set)
+    assert done.wait(TIMEOUT_S)
+    assert ran == list(range(50))
+
+
 def test_a_job_that_raises_does_not_stop_the_next(pool: LoaderPool) -> None:
     done = threading.Event()
     pool.submit("m", _broken)
