@@ -36,7 +36,7 @@ def public(text: str, private: Mapping[str, str] = _NOTHING) -> str:
     """
     for part in sorted(private, key=len, reverse=True):
         text = text.replace(part, private[part])
-    for pattern, shown in _patterns(tempfile.gettempdir()):
+    for pattern, shown in _patterns(_temporary()):
         text = pattern.sub(shown, text)
     return readable(text)
 
@@ -46,7 +46,7 @@ def hidden_prefixes(*paths: str | os.PathLike[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in paths:
         for place in (os.fspath(path), os.path.realpath(path)):
-            matches = ((pattern.match(f"{place}/"), shown) for pattern, shown in _patterns(tempfile.gettempdir()))
+            matches = ((pattern.match(f"{place}/"), shown) for pattern, shown in _patterns(_temporary()))
             found |= dict([(match[0], shown) for match, shown in matches if match is not None][:1])
     return found
 
@@ -56,9 +56,19 @@ def readable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
+def _temporary() -> str:
+    """The folder for temporary files; empty where there is none."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return ""
+
+
 @cache
 def _patterns(temporary: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     """Patterns of all folders below the one for temporary files, also where links lead to it."""
+    if not temporary:
+        return ()
     places = dict.fromkeys((temporary, os.path.realpath(temporary)))
     found = "|".join(re.escape(place.rstrip("/")) for place in places)
     return tuple((re.compile(f"(?:{found})/{folder}"), shown) for folder, shown in _FOLDERS)

@@ -60,3 +60,12 @@ def test_beginnings_of_paths_are_hidden_where_models_run(temporary: Path) -> Non
     assert hidden[f"{temporary}/alipes-load-a/b/"] == ""
     assert hidden[f"{temporary}/alipes-0/environments/0af3-91bc"] == "environment"
     assert hidden_prefixes("/models/m", "/usr/bin/python3") == {}
+
+
+def test_without_a_folder_for_temporary_files_texts_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> str:
+        raise FileNotFoundError("no usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.gettempdir", refuse)
+    assert public("/tmp/alipes-load-a/b/m") == "/tmp/alipes-load-a/b/m"
+    assert hidden_prefixes("/tmp/alipes-load-a/b/m") == {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -175,7 +176,7 @@ class Builder:
         plan = self._steps.run(load, partial(self._planner.adapt, request.folder, loaded.plan, request.config))
         self._note(plan)
         cancellation = _core.Cancellation()
-        with load.ending(cancellation.cancel):
+        with _hiding(plan.private), load.ending(cancellation.cancel):
             self._steps.run(load, partial(self._core.adapt, loaded.version, json.dumps(plan.spec), cancellation))
         instances = len(plan.spec["instances"])
         log.info("updated '%s' version %d in place: %d instances", request.folder.name, plan.version, instances)
@@ -189,17 +190,23 @@ class Builder:
         plan = self._steps.run(load, partial(plans, decoupled=request.decoupled))
         self._note(plan)
         cancellation = _core.Cancellation()
-        with load.ending(cancellation.cancel):
-            try:
-                built = self._steps.run(load, partial(self._core.build, json.dumps(plan.spec), cancellation), _release)
-            except ModelLoadError as error:
-                error.hiding(plan.private)
-                raise
+        with _hiding(plan.private), load.ending(cancellation.cancel):
+            built = self._steps.run(load, partial(self._core.build, json.dumps(plan.spec), cancellation), _release)
         return Loaded(built, plan, request.source(version), movable_part(request.config))
 
     def _note(self, plan: LoadPlan) -> None:
         for notice in plan.notices:
             log.warning("%s", notice)
+
+
+@contextmanager
+def _hiding(private: Mapping[str, str]) -> Iterator[None]:
+    """Keeps parts of what is said of an engine in the process."""
+    try:
+        yield
+    except ModelLoadError as error:
+        error.hiding(private)
+        raise
 
 
 def _release(version: _core.ModelVersion) -> None:
