@@ -17,8 +17,12 @@ from typing import Final, Literal
 
 __all__ = ["ProcessFolder", "sweep"]
 
-Kind = Literal["load", "repository"]
-_PREFIXES: Final[dict[Kind, str]] = {"load": "alipes-load-", "repository": "alipes-repository-"}
+Kind = Literal["export", "load", "repository"]
+_PREFIXES: Final[dict[Kind, str]] = {
+    "export": "alipes-export-",
+    "load": "alipes-load-",
+    "repository": "alipes-repository-",
+}
 
 _LOCK: Final = ".lock"
 _NEW_LOCK: Final = ".lock-new"
@@ -31,7 +35,7 @@ class ProcessFolder:
         """Makes the folder. Those of processes that were killed go now.
 
         Args:
-            kind: What it holds: files of load requests, or a copy of a repository.
+            kind: What it holds: a version on its way into a bucket, files of load requests, or a copy of a repository.
 
         Raises:
             OSError: If it cannot be made.

@@ -18,7 +18,7 @@ from alipes.repository.process_folder import ProcessFolder, sweep
 HOLDER = """
 import sys, time
 from alipes.repository.process_folder import ProcessFolder
-folders = [ProcessFolder(kind) for kind in ("load", "repository")]
+folders = [ProcessFolder(kind) for kind in ("export", "load", "repository")]
 for folder in folders:
     (folder.path / "file").write_text("x")
 print(*(folder.path for folder in folders), flush=True)
@@ -55,9 +55,9 @@ def test_folders_of_a_process_that_was_killed_go(holder: subprocess.Popen[str], 
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["load", "repository"])
+@pytest.mark.parametrize("kind", ["export", "load", "repository"])
 def test_whoever_makes_a_folder_removes_those_that_were_left(temporary: Path, kind: process_folder.Kind) -> None:
-    for prefix in ("alipes-load-", "alipes-repository-"):
+    for prefix in ("alipes-export-", "alipes-load-", "alipes-repository-"):
         (temporary / f"{prefix}left").mkdir()
         (temporary / f"{prefix}left" / ".lock").touch()
     made = ProcessFolder(kind)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from alipes.errors import RepositoryError
 from alipes.progress.work import current
+from alipes.repository.process_folder import ProcessFolder
 from alipes.repository.store.base import Names, NoFilesFoundError, PathExists, Store
 from alipes.repository.store.conditional import Conflict, create, replace_unchanged, token_in, token_of
 from alipes.repository.store.uploads import upload
@@ -145,8 +145,10 @@ class BucketStore(Store):
 
     @contextmanager
     def stage(self) -> Iterator[Path]:  # noqa: D102
-        with tempfile.TemporaryDirectory(prefix="alipes-export-") as folder:
-            yield Path(folder)
+        with closing(ProcessFolder("export")) as holder:
+            folder = holder.path / "version"
+            folder.mkdir()
+            yield folder
 
     def publish(self, prepared: Path, path: str) -> None:  # noqa: D102
         parent, _, name = path.rpartition("/")
