@@ -54,7 +54,7 @@ class Calls:
     in_flight: int = 1
 
 
-MLP, IMAGE = "mlp", "image"
+MLP, IMAGE, IDENTITY = "mlp", "image", "identity"
 ROWS: dict[str, Load | Calls] = {
     "http_json": Load(work(MLP, JSON), Streams(64, 1)),
     "http_json_1": Load(work(MLP, JSON), Streams(1, 1)),
@@ -65,6 +65,8 @@ ROWS: dict[str, Load | Calls] = {
     "image_json_doubles": Load(work(IMAGE, JSON_DOUBLES), Streams(4, 1)),
     "image_json_cached": Load(work(IMAGE, JSON), Streams(4, 1), cached=True),
     "image_cached": Load(work(IMAGE, BINARY), Streams(4, 1), cached=True),
+    "python": Load(work(IDENTITY, BINARY), Streams(64, 1)),
+    "python_1": Load(work(IDENTITY, BINARY), Streams(1, 1)),
     "grpc": Load(work(MLP, GRPC), Streams(8, 8)),
     "grpc_1": Load(work(MLP, GRPC), Streams(1, 1)),
     "client_grpc": Calls(work(MLP, GRPC), "grpc"),

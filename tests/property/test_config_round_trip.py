@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alipes.backends.base import Draft
 from alipes.backends.prepare import prepare_version
 from alipes.config.load import parse_flags
 from alipes.config.override import parse_override
@@ -114,7 +115,7 @@ def test_any_configuration_is_planned_or_refused_with_a_reason(
     options = OPTIONS[number]
     try:
         polled = poll_model(folder, "m", options, config)
-        plan = prepare_version(polled, folder, 1, options, backend_of=backend_of)
+        plan = prepare_version(Draft(polled, folder, 1, options), backend_of=backend_of)
     except AlipesError as error:
         assert str(error)
     else:

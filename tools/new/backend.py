@@ -77,6 +77,7 @@ def _imports(own: str) -> str:
 
 
 _TEST_IMPORTS = (
+    "from alipes.backends.base import Draft",
     "from alipes.backends.prepare import LoadPlan, prepare_version",
     "from alipes.backends.registry import backend_of",
     "from alipes.config.load import parse_flags",
