@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+_CURVE = ec.SECP256R1()
+
 
 @dataclass(frozen=True)
 class Files:
@@ -62,6 +64,21 @@ class Authority:
         files.write(self.issue() if issued is None else issued)
         return files
 
+    def version_1(self, name: str) -> Files:
+        """A certificate of X.509 version 1 as files, as `openssl x509 -req` issues it without extensions."""
+        files, key = Files(self._folder / f"{name}.pem", self._folder / f"{name}.key"), ec.generate_private_key(_CURVE)
+        _replace(files.certificate, _pem(_version_1(_unsigned(key, name, self._issuer()), self._issuer_key())))
+        _replace(files.key, _private_pem(key))
+        return files
+
+    def _issuer(self) -> x509.Name:
+        return x509.load_pem_x509_certificate(self.root_pem).subject
+
+    def _issuer_key(self) -> ec.EllipticCurvePrivateKey:
+        key = serialization.load_pem_private_key(self._authority.private_key_pem.bytes(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        return key
+
     def server_context(self) -> ssl.SSLContext:
         """What a server needs that shows a certificate of this authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -81,7 +98,7 @@ class Authority:
 def self_signed(folder: Path, *, valid_days: int = 1) -> Files:
     """A certificate that is its own authority, as `openssl req -x509` makes it; expired for less than no days."""
     files = Files(folder / "self.pem", folder / "self.key")
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = ec.generate_private_key(_CURVE)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
     builder = (
@@ -97,10 +114,50 @@ def self_signed(folder: Path, *, valid_days: int = 1) -> Files:
     )
     certificate = builder.sign(key, hashes.SHA256())
     _replace(files.certificate, certificate.public_bytes(serialization.Encoding.PEM))
-    plain = serialization.NoEncryption()
-    encoded = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    _replace(files.key, encoded)
+    _replace(files.key, _private_pem(key))
     return files
+
+
+def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    plain = serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+
+
+def _unsigned(key: ec.EllipticCurvePrivateKey, name: str, issuer: x509.Name) -> bytes:
+    """What an authority signs of a certificate without extensions, of version 3."""
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+    )
+    return builder.sign(key, hashes.SHA256()).tbs_certificate_bytes
+
+
+def _version_1(unsigned: bytes, key: ec.EllipticCurvePrivateKey) -> bytes:
+    """The same signed, and of version 1, which is what a certificate without a version has."""
+    version_3 = b"\xa0\x03\x02\x01\x02"
+    _, fields = unsigned.split(version_3, 1)
+    unsigned = _sequence(fields)
+    ecdsa_with_sha256 = bytes.fromhex("300a06082a8648ce3d040302")
+    signature = key.sign(unsigned, ec.ECDSA(hashes.SHA256()))
+    bits = b"\x03" + bytes([len(signature) + 1, 0]) + signature
+    return _sequence(unsigned + ecdsa_with_sha256 + bits)
+
+
+def _sequence(content: bytes) -> bytes:
+    """A SEQUENCE of DER, of 128 to 65,535 bytes."""
+    size = len(content).to_bytes(2, "big")
+    head = b"\x30\x82" + size if size[0] else b"\x30\x81" + size[1:]
+    return head + content
+
+
+def _pem(certificate: bytes) -> bytes:
+    return x509.load_der_x509_certificate(certificate).public_bytes(serialization.Encoding.PEM)
 
 
 def _replace(path: Path, content: bytes) -> None:

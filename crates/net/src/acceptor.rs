@@ -1,12 +1,11 @@
 //! Accepts the connections of one listener: admits them while there is capacity, and rejects the others.
 
-use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alipes_protocol::limits;
-use alipes_stats::events::{Event, EventQueue};
+use alipes_stats::events::EventQueue;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -14,6 +13,7 @@ use super::capacity::{Capacity, ConnectionPermit, reject, reject_at_once};
 use super::connection::Accepted;
 use super::listener::{AcceptingSocket, ListeningSocket};
 use super::network::Phase;
+use super::notices::Notices;
 use super::policy::ListenerPolicy;
 use super::probation::{Origin, Probation};
 use super::protocol::Protocol;
@@ -25,9 +25,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a client is answered that comes when no descriptor is left.
 const EXHAUSTED: &str = "the server has no file descriptor left and takes no connection now, try again later";
-
-/// Interval between two log lines about rejected connections.
-const NOTICE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// An admitted connection on its way to the network thread that serves it.
 pub struct Connection {
@@ -47,8 +44,8 @@ pub struct Acceptor {
     events: Arc<EventQueue>,
     /// Permits to send a rejected client the reason.
     rejections: Arc<Semaphore>,
-    /// When rejections were last logged.
-    last_notice: Cell<Option<Instant>>,
+    /// Lines about rejections.
+    notices: Notices,
 }
 
 impl Acceptor {
@@ -61,7 +58,7 @@ impl Acceptor {
         events: Arc<EventQueue>,
     ) -> Acceptor {
         let rejections = Arc::new(Semaphore::new(limits::REFUSALS_AT_A_TIME));
-        Acceptor { protocol, tls, capacity, probation, events, rejections, last_notice: Cell::new(None) }
+        Acceptor { protocol, tls, capacity, probation, events, rejections, notices: Notices::default() }
     }
 
     fn policy(&self) -> &ListenerPolicy {
@@ -116,14 +113,9 @@ impl Acceptor {
         }
     }
 
-    /// Logs that connections are rejected, at most once in an interval.
+    /// Logs that connections are rejected.
     fn log_rejection(&self, why: &str) {
-        if self.last_notice.get().is_some_and(|last| alipes_clock::elapsed(last) < NOTICE_INTERVAL) {
-            return;
-        }
-        self.last_notice.set(Some(alipes_clock::now()));
-        let text = format!("{} connections are refused: {why}", self.policy().kind.name());
-        self.events.push(Event::Notice { level: 1, text });
+        self.notices.log(&self.events, || format!("{} connections are refused: {why}", self.policy().kind.name()));
     }
 
     /// Sends the client the reason; closes without one while too many clients are being sent theirs.

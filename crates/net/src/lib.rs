@@ -12,6 +12,7 @@ mod frame_budget;
 pub mod http2;
 pub mod listener;
 pub mod network;
+mod notices;
 pub mod offload;
 pub mod policy;
 pub mod probation;

@@ -52,7 +52,7 @@ pub struct NetworkOptions {
     pub threads: usize,
     /// Limits on connections.
     pub limits: ConnectionSpec,
-    /// Where rejected connections and reloaded certificates are logged.
+    /// Where rejected connections, failed handshakes and reloaded certificates are logged.
     pub events: Arc<EventQueue>,
     /// What else runs on each thread.
     pub hooks: ThreadHooks,
@@ -91,13 +91,13 @@ impl Network {
         for (number, receiver) in receivers.into_iter().enumerate() {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
             network.event_loops.push(runtime.handle().clone());
-            let phase = watching.clone();
+            let (phase, events) = (watching.clone(), Arc::clone(&network.events));
             let handle = thread::Builder::new().name(format!("alipes-net-{number}"));
             network.threads.push(handle.spawn(move || {
                 priority::set(Priority::Network);
                 runtime.block_on(async {
                     (hooks.start)();
-                    serve_connections(receiver, phase).await;
+                    serve_connections(receiver, phase, events).await;
                 });
                 (hooks.stop)();
             })?);
@@ -144,7 +144,11 @@ impl Network {
 }
 
 /// Serves the connections that this thread is assigned, until everything ends.
-async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mut phase: watch::Receiver<Phase>) {
+async fn serve_connections(
+    mut receiver: mpsc::UnboundedReceiver<Connection>,
+    mut phase: watch::Receiver<Phase>,
+    events: Arc<EventQueue>,
+) {
     let mut connections = JoinSet::new();
     let watching = phase.clone();
     let closed = async move { drop(phase.wait_for(|phase| *phase == Phase::Closed).await) };
@@ -152,7 +156,7 @@ async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mu
     loop {
         tokio::select! {
             Some(connection) = receiver.recv() => {
-                connections.spawn(serve(connection, watching.clone()));
+                connections.spawn(serve(connection, watching.clone(), Arc::clone(&events)));
             }
             Some(_) = connections.join_next() => {}
             () = &mut closed => return,
@@ -160,22 +164,25 @@ async fn serve_connections(mut receiver: mpsc::UnboundedReceiver<Connection>, mu
     }
 }
 
-async fn serve(connection: Connection, phase: watch::Receiver<Phase>) {
+async fn serve(connection: Connection, phase: watch::Receiver<Phase>, events: Arc<EventQueue>) {
     let Connection { stream, protocol, tls, permit, origin } = connection;
     let (kind, timeouts) = (protocol.policy().kind, protocol.policy().timeouts);
-    let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head).await else { return };
+    let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head, &events).await else { return };
     let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin);
     protocol.serve(transport, Shutdown::new(phase, kind.closes_in())).await;
     drop(permit);
 }
 
 /// The connection, encrypted where it has to be; none where the handshake fails or takes too long.
-async fn encrypt(stream: Accepted, tls: Option<&Tls>, timeout: Option<Duration>) -> Option<Socket> {
+async fn encrypt(
+    stream: Accepted,
+    tls: Option<&Tls>,
+    timeout: Option<Duration>,
+    events: &EventQueue,
+) -> Option<Socket> {
     let stream = stream.adopt().ok()?;
     let Some(tls) = tls else { return Some(Socket::Plain(stream)) };
-    let handshake = tls.accept(stream);
-    match timeout {
-        Some(timeout) => tokio::time::timeout(timeout, handshake).await.ok()?.ok(),
-        None => handshake.await.ok(),
-    }
+    let client = stream.client();
+    let outcome = tls.accept(stream, timeout).await;
+    outcome.inspect_err(|failure| tls.log_failure(events, failure, &client)).ok()
 }

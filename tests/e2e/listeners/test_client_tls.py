@@ -202,6 +202,17 @@ def test_a_self_signed_certificate_expires_as_any_other(models: Path, serve: Ser
         doubled(address(server, "https").replace("127.0.0.1", "localhost"), Tls(files.certificate))
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_certificate_of_version_1_is_refused_with_that_reason(
+    models: Path, authority: Authority, serve: Serve, scheme: str
+) -> None:
+    server = serve(models, *both(authority.files("server"), authority.root))
+    with pytest.raises(TlsError, match="the server does not accept this client's certificate"):
+        old = authority.version_1("old")
+        doubled(address(server, scheme), Tls(authority.root, old.certificate, old.key))
+    server.wait_for_output("handshake with 127.0.0.1 failed: the client's certificate is not of X.509 version 3")
+
+
 def test_what_the_system_trusts_is_trusted_by_default(models: Path, authority: Authority, serve: Serve) -> None:
     server = serve(models, *both(authority.files("server")))
     command = [sys.executable, "-c", BY_THE_SYSTEM, address(server, "https")]

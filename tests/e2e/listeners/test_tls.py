@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
+from support.attack import connect, rest
 from support.certificates import Authority, Files, encrypted
 from support.curl import curl
 from support.server import ServerDidNotStart, ServerProcess
@@ -200,6 +201,33 @@ def test_a_client_that_never_agrees_is_not_waited_for(
         _read_to_the_end(link)
         link.close()
     assert get(server.http, authority.client_context()) == 200
+
+
+def test_a_failed_handshake_is_logged_once_with_its_reason(
+    models: Path, authority: Authority, serve: Callable[..., ServerProcess]
+) -> None:
+    endpoints = ("http", "grpc", "metrics")
+    flags = [flag for name in endpoints for flag in encrypted(name, authority.files(name), authority.root)]
+    server = serve(models, *flags)
+    # Who connects and leaves, as port checks do, has begun no handshake.
+    for address in (server.http, server.grpc, server.metrics):
+        connect(address).close()
+    with pytest.raises(OSError):
+        get(server.http, authority.client_context(authority.version_1("old")))
+    with pytest.raises(OSError):
+        get(server.metrics, authority.client_context())
+    with connect(server.grpc) as plain:
+        plain.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        rest(plain)
+    failed = "handshake with 127.0.0.1 failed: the client"
+    server.wait_for_output(f"the HTTP {failed}'s certificate is not of X.509 version 3")
+    server.wait_for_output(f"the metrics {failed} shows no certificate")
+    server.wait_for_output(f"the gRPC {failed} does not speak TLS")
+    for _ in range(20):
+        with pytest.raises(OSError):
+            get(server.http, authority.client_context())
+    assert get(server.http, authority.client_context(authority.files("known"))) == 200
+    assert server.output.count("handshake with") == 3
 
 
 def _read_to_the_end(link: socket.socket) -> None:

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use alipes_tls::is_other_than_version_3;
 use rustls::{AlertDescription, CertificateError, Error};
 
 const MARK: io::ErrorKind = io::ErrorKind::PermissionDenied;
@@ -57,6 +58,9 @@ fn certificate(error: &CertificateError) -> String {
                      bears as Tls(server_name=...)"
             )
         }
+        other if is_other_than_version_3(other) => "the server's certificate is not of X.509 version 3, as `openssl x509 \
+                                                    -req` issues it without extensions: it has to be issued again with some"
+            .to_owned(),
         other => format!("the server's certificate cannot be used: {other}"),
     }
 }

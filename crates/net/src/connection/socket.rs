@@ -54,6 +54,21 @@ pub enum Carrier {
     Memory(Box<dyn ByteStream>),
 }
 
+impl Carrier {
+    /// The client in log lines: its address, without a port.
+    pub fn client(&self) -> String {
+        match self {
+            Carrier::Tcp(stream) => stream.peer_addr().map_or_else(
+                |_| "a client that has left".to_owned(),
+                |address| address.ip().to_canonical().to_string(),
+            ),
+            Carrier::Unix(_) => "this machine".to_owned(),
+            #[cfg(debug_assertions)]
+            Carrier::Memory(_) => "memory".to_owned(),
+        }
+    }
+}
+
 /// A byte stream of a test's own.
 #[cfg(debug_assertions)]
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
