@@ -22,7 +22,7 @@ LARGEST = {
     "grpc": 8,
     "http": 2,
     "link": 3,
-    "net": 13,
+    "net": 6,
     "protocol": 7,
     "python": 3,
     "request": 4,

@@ -14,6 +14,7 @@ pub mod listener;
 pub mod network;
 mod notices;
 pub mod offload;
+pub mod phase;
 pub mod policy;
 pub mod probation;
 pub mod protocol;

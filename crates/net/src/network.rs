@@ -21,21 +21,11 @@ use super::acceptor::{Acceptor, Connection};
 use super::capacity::Capacity;
 use super::connection::{Accepted, Socket, TransportStream};
 use super::listener::Listener;
+use super::phase::Phase;
 use super::policy::ListenerKind;
 use super::probation::Probation;
 use super::protocol::Shutdown;
 use super::tls::Tls;
-
-/// How far the network has come with stopping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub enum Phase {
-    /// Connections are accepted and requests served.
-    Open,
-    /// Nothing is accepted; connections end after the request they are in. Metrics stay up.
-    Draining,
-    /// Everything ends now.
-    Closed,
-}
 
 /// Work of the server on each network thread, beside its connections.
 #[derive(Clone, Copy)]

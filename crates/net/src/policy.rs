@@ -8,7 +8,7 @@ use alipes_spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 
 use super::connection::{ConnectionTimeouts, TransportStream, Watchdog};
 use super::http2::{FrameGuard, PingRules};
-use super::network::Phase;
+use super::phase::Phase;
 use super::restricted::Restrictions;
 
 /// What a listener serves.

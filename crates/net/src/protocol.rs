@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::connection::TransportStream;
-use super::network::Phase;
+use super::phase::Phase;
 use super::policy::ListenerPolicy;
 
 /// The service of one connection, from its first byte to its last.
