@@ -19,6 +19,7 @@ use super::probation::{Origin, Probation};
 use super::protocol::Protocol;
 use super::spare::{SpareDescriptor, is_exhausted};
 use super::tls::Tls;
+use super::turnover::{Membership, Turnover};
 
 /// Pause after a failed accept: the loop must not spin on it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -32,7 +33,10 @@ pub struct Connection {
     pub protocol: Arc<dyn Protocol>,
     pub tls: Option<Arc<Tls>>,
     pub permit: ConnectionPermit,
+    /// What answers for floods on the connection.
     pub origin: Origin,
+    /// Its place among those that make room for others, where the listener has such.
+    pub membership: Option<Membership>,
 }
 
 /// Accepts the connections of one listener.
@@ -41,6 +45,8 @@ pub struct Acceptor {
     tls: Option<Arc<Tls>>,
     capacity: Arc<Capacity>,
     probation: Arc<Probation>,
+    /// Who gives way where there is no capacity; none rejects whoever comes then.
+    turnover: Option<Arc<Turnover>>,
     events: Arc<EventQueue>,
     /// Permits to send a rejected client the reason.
     rejections: Arc<Semaphore>,
@@ -54,11 +60,12 @@ impl Acceptor {
         protocol: Arc<dyn Protocol>,
         tls: Option<Arc<Tls>>,
         capacity: Arc<Capacity>,
+        turnover: Option<Arc<Turnover>>,
         probation: Arc<Probation>,
         events: Arc<EventQueue>,
     ) -> Acceptor {
         let rejections = Arc::new(Semaphore::new(limits::REFUSALS_AT_A_TIME));
-        Acceptor { protocol, tls, capacity, probation, events, rejections, notices: Notices::default() }
+        Acceptor { protocol, tls, capacity, turnover, probation, events, rejections, notices: Notices::default() }
     }
 
     fn policy(&self) -> &ListenerPolicy {
@@ -100,17 +107,24 @@ impl Acceptor {
     }
 
     fn admit(&self, stream: Accepted, thread: &mpsc::UnboundedSender<Connection>) {
-        match self.capacity.acquire() {
+        match self.capacity.acquire().or_else(|| self.exchange()) {
             Some(permit) => {
                 let (protocol, tls) = (Arc::clone(&self.protocol), self.tls.clone());
                 let origin = self.probation.origin(stream.address());
-                let _ = thread.send(Connection { stream, protocol, tls, permit, origin });
+                let membership = self.turnover.as_ref().map(Turnover::enter);
+                let _ = thread.send(Connection { stream, protocol, tls, permit, origin, membership });
             }
             None => {
                 self.log_rejection(&format!("{} are open, see --max-connections", self.capacity.most()));
                 self.reject(stream);
             }
         }
+    }
+
+    /// A permit for whoever has come, at the cost of another connection.
+    fn exchange(&self) -> Option<ConnectionPermit> {
+        self.turnover.as_ref().filter(|turnover| turnover.evict())?;
+        self.capacity.acquire_in_exchange()
     }
 
     /// Logs that connections are rejected.

@@ -38,9 +38,18 @@ impl Capacity {
 
     /// A permit for one more connection, where there is capacity.
     pub fn acquire(self: &Arc<Self>) -> Option<ConnectionPermit> {
+        self.acquire_below(self.most)
+    }
+
+    /// A permit for one in the place of another, which was asked to end and may not have done so yet.
+    pub fn acquire_in_exchange(self: &Arc<Self>) -> Option<ConnectionPermit> {
+        self.acquire_below(2 * self.most)
+    }
+
+    fn acquire_below(self: &Arc<Self>, most: usize) -> Option<ConnectionPermit> {
         let before = self.open.fetch_add(1, Ordering::Relaxed);
         let permit = ConnectionPermit(Arc::clone(self));
-        (before < self.most).then_some(permit)
+        (before < most).then_some(permit)
     }
 }
 

@@ -21,3 +21,4 @@ pub mod protocol;
 pub mod restricted;
 mod spare;
 pub mod tls;
+mod turnover;

@@ -26,6 +26,7 @@ use super::policy::ListenerKind;
 use super::probation::Probation;
 use super::protocol::Shutdown;
 use super::tls::Tls;
+use super::turnover::Turnover;
 
 /// Work of the server on each network thread, beside its connections.
 #[derive(Clone, Copy)]
@@ -105,13 +106,13 @@ impl Network {
         let Some(accepting) = self.event_loops.first() else { return };
         let capacity = Capacity::new(self.max_connections);
         for Listener { socket, protocol, tls } in listeners {
-            // Metrics report on a server that is full.
-            let capacity = match protocol.policy().kind {
-                ListenerKind::Metrics => Capacity::new(limits::METRICS_MAX_CONNECTIONS),
-                ListenerKind::Http | ListenerKind::Grpc => Arc::clone(&capacity),
+            // Metrics report on a server that is full, to whoever asks now.
+            let (capacity, turnover) = match protocol.policy().kind {
+                ListenerKind::Metrics => (Capacity::new(limits::METRICS_MAX_CONNECTIONS), Some(Arc::default())),
+                ListenerKind::Http | ListenerKind::Grpc => (Arc::clone(&capacity), None::<Arc<Turnover>>),
             };
-            let probation = Arc::clone(&self.probation);
-            let acceptor = Acceptor::new(protocol, tls, capacity, probation, Arc::clone(&self.events));
+            let (probation, events) = (Arc::clone(&self.probation), Arc::clone(&self.events));
+            let acceptor = Acceptor::new(protocol, tls, capacity, turnover, probation, events);
             if let Some(reload) = acceptor.reload() {
                 accepting.spawn(reload);
             }
@@ -154,12 +155,24 @@ async fn serve_connections(
     }
 }
 
+/// Serves a connection until it ends, or has to give way to another.
 async fn serve(connection: Connection, phase: watch::Receiver<Phase>, events: Arc<EventQueue>) {
-    let Connection { stream, protocol, tls, permit, origin } = connection;
-    let (kind, timeouts) = (protocol.policy().kind, protocol.policy().timeouts);
-    let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head, &events).await else { return };
-    let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin);
-    protocol.serve(transport, Shutdown::new(phase, kind.closes_in())).await;
+    let Connection { stream, protocol, tls, permit, origin, membership } = connection;
+    let activity = membership.as_ref().map(|membership| Arc::clone(membership.activity()));
+    let serving = async {
+        let (kind, timeouts) = (protocol.policy().kind, protocol.policy().timeouts);
+        let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head, &events).await else { return };
+        let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin);
+        let transport = transport.counted_by(activity.unwrap_or_default());
+        protocol.serve(transport, Shutdown::new(phase, kind.closes_in())).await;
+    };
+    match &membership {
+        None => serving.await,
+        Some(membership) => tokio::select! {
+            () = serving => {}
+            () = membership.evicted() => {}
+        },
+    }
     drop(permit);
 }
 

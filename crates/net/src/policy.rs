@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alipes_protocol::limits::GRPC_IDLE_PING_TIME;
+use alipes_protocol::limits::{GRPC_IDLE_PING_TIME, METRICS_IDLE_TIME};
 use alipes_spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 
 use super::connection::{ConnectionTimeouts, TransportStream, Watchdog};
@@ -64,7 +64,7 @@ impl ListenerPolicy {
         let keepalive = (kind == ListenerKind::Grpc).then_some(&config.keepalive);
         ListenerPolicy {
             kind,
-            timeouts: timeouts(&limits, keepalive),
+            timeouts: timeouts(kind, &limits, keepalive),
             restrictions: match kind {
                 ListenerKind::Http => Restrictions::http(&config.http_restricted),
                 ListenerKind::Grpc => Restrictions::grpc(&config.grpc_restricted),
@@ -99,10 +99,15 @@ impl ListenerPolicy {
     }
 }
 
-fn timeouts(limits: &ConnectionSpec, keepalive: Option<&KeepaliveSpec>) -> ConnectionTimeouts {
+fn timeouts(kind: ListenerKind, limits: &ConnectionSpec, keepalive: Option<&KeepaliveSpec>) -> ConnectionTimeouts {
+    let idle = seconds(limits.idle_timeout_s);
     ConnectionTimeouts {
         head: seconds(limits.header_timeout_s),
-        idle: seconds(limits.idle_timeout_s),
+        idle: match kind {
+            // Few connections are enough for those who read metrics.
+            ListenerKind::Metrics => Some(idle.map_or(METRICS_IDLE_TIME, |idle| idle.min(METRICS_IDLE_TIME))),
+            ListenerKind::Http | ListenerKind::Grpc => idle,
+        },
         stall: seconds(limits.stall_timeout_s),
         age: keepalive.and_then(|keepalive| milliseconds(keepalive.max_connection_age_ms)),
         grace: keepalive.and_then(|keepalive| milliseconds(keepalive.max_connection_age_grace_ms)),

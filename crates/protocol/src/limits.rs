@@ -215,8 +215,12 @@ pub const HTTP2_LAST_PIECE_BYTES: usize = 4096;
 pub const GRPC_IDLE_PING_TIME: Duration = Duration::from_secs(7200);
 
 /// Most connections to the metrics endpoint: scrapers are few, and they must connect while the other endpoints are
-/// full.
+/// full. One more takes the place of the oldest that is idle.
 pub const METRICS_MAX_CONNECTIONS: usize = 128;
+
+/// Longest time that a connection to the metrics endpoint is kept between requests, where `--idle-timeout-secs` is not
+/// shorter: longer than a minute, at which most scrapers come again.
+pub const METRICS_IDLE_TIME: Duration = Duration::from_secs(75);
 
 /// Most connections at a time that wait for their clients to read that there are too many.
 pub const REFUSALS_AT_A_TIME: usize = 256;

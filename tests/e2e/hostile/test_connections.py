@@ -15,6 +15,7 @@ from support.server import ServerProcess
 from support.waiting import until
 
 PLACES = 20
+METRICS_PLACES = 128
 
 
 @pytest.fixture
@@ -78,6 +79,28 @@ def test_a_full_server_still_serves_metrics(server: ServerProcess) -> None:
     connection.request("GET", "/metrics")
     assert connection.getresponse().status == 200
     connection.close()
+
+
+def test_idle_readers_of_metrics_make_room_for_whoever_asks_now(server: ServerProcess) -> None:
+    question = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    with links(server.metrics, METRICS_PLACES, b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n") as opened:
+        for link in opened:
+            assert link.recv(4096).startswith(b"HTTP/1.1 200")
+        for number in range(3):
+            with connect(server.metrics) as late:
+                late.sendall(question)
+                assert late.recv(4096).startswith(b"HTTP/1.1 200")
+            # The oldest has given way.
+            assert rest(opened[number]) == b""
+        for link in opened[3:]:
+            link.sendall(question)
+            assert link.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+def test_readers_of_metrics_who_never_ask_make_room_too(server: ServerProcess) -> None:
+    with links(server.metrics, 2 * METRICS_PLACES), connect(server.metrics) as late:
+        late.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert late.recv(4096).startswith(b"HTTP/1.1 200")
 
 
 def test_a_closed_connection_makes_room_for_the_next(server: ServerProcess) -> None:

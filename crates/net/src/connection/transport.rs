@@ -65,6 +65,12 @@ impl TransportStream {
         self.origin.as_ref()
     }
 
+    /// The same connection with counts that others read too.
+    #[must_use]
+    pub fn counted_by(self, activity: Arc<Activity>) -> TransportStream {
+        TransportStream { activity, ..self }
+    }
+
     /// The counts of the connection.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
