@@ -107,6 +107,8 @@ class Server:
         """What the metrics endpoint answers now."""
     def drain(self, deadline_s: float) -> bool:
         """Refuses what is new and waits for what is in; true if all of it ended within ``deadline_s`` seconds."""
+    def reload(self) -> None:
+        """Reads certificates again, and lets go of trace files that were moved away; what goes wrong is an event."""
     def stop(self) -> None:
         """Closes every connection and ends the data plane's threads."""
 

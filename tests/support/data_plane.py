@@ -114,5 +114,8 @@ class DataPlane:
         self.history.append("drain")
         return self.drains_in_time
 
+    def reload(self) -> None:
+        self.history.append("reload")
+
     def stop(self) -> None:
         self.history.append("stop")

@@ -128,6 +128,13 @@ impl Server {
         detached(py, || Ok(self.inner.drain(deadline)))
     }
 
+    fn reload(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            self.inner.reload();
+            Ok(())
+        })
+    }
+
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
             self.inner.stop();

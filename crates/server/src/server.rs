@@ -119,6 +119,8 @@ enum State {
 pub struct Server {
     /// What it serves.
     pub service: Arc<Service>,
+    /// Certificates of its listeners.
+    encryption: Vec<Arc<Tls>>,
     state: Mutex<State>,
 }
 
@@ -140,7 +142,8 @@ impl Server {
             hooks: HOOKS,
         })?;
         service.reactors.set(network.event_loops().to_vec());
-        Ok(Server { service, state: Mutex::new(State::Bound(prepared, network)) })
+        let encryption = prepared.iter().filter_map(|prepared| prepared.tls.clone()).collect();
+        Ok(Server { service, encryption, state: Mutex::new(State::Bound(prepared, network)) })
     }
 
     /// Begins to accept connections.
@@ -169,6 +172,12 @@ impl Server {
         network.open(listeners);
         *state = State::Running(network);
         Ok(addresses)
+    }
+
+    /// Reads certificates again, and lets go of files that were moved away. What goes wrong is logged.
+    pub fn reload(&self) {
+        self.encryption.iter().for_each(|tls| self.service.events.push(tls.renew()));
+        self.service.traces.reopen();
     }
 
     /// Refuses what is new and waits for what is in; false where the deadline came first.

@@ -3,8 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "the trace writer has a thread of its own")]
 
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use alipes_protocol::trace::{Record, Side};
@@ -49,6 +50,19 @@ impl TraceFile {
         file.write_all(text.as_bytes())?;
         self.open = Some(file);
         Ok(())
+    }
+
+    /// Ends the list in a file that has another name now, or none. The next records begin a new one.
+    ///
+    /// # Errors
+    ///
+    /// The old file cannot be written.
+    pub fn let_go_if_moved(&mut self) -> io::Result<()> {
+        let Some(file) = &self.open else { return Ok(()) };
+        let open = file.metadata()?;
+        let is_there =
+            fs::metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == (open.dev(), open.ino()));
+        if is_there { Ok(()) } else { self.finish() }
     }
 
     /// Ends the list.
@@ -232,6 +246,24 @@ mod tests {
         assert_eq!(elements(&tensor(Datatype::Fp16, 1, &[1, 2])), "");
         assert_eq!(elements(&tensor(Datatype::Bytes, 2, b"\x02\0\0\0a\"\x01\0\0\0\xff")), r#""a\"","�""#);
         assert_eq!(elements(&tensor(Datatype::Bytes, 2, b"\x01\0\0\0a\xff\xff\xff\xffb")), r#""a""#);
+    }
+
+    #[test]
+    fn records_go_on_in_a_new_file_once_the_old_one_is_moved() {
+        let folder = std::env::temp_dir().join(format!("alipes-trace-moved-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let [path, old] = ["trace.json", "old.json"].map(|name| folder.join(name));
+        let mut file = TraceFile::new(&path);
+        file.let_go_if_moved().unwrap();
+        file.save("1", false).unwrap();
+        file.let_go_if_moved().unwrap();
+        file.save("2", false).unwrap();
+        std::fs::rename(&path, &old).unwrap();
+        file.let_go_if_moved().unwrap();
+        file.save("3", false).unwrap();
+        file.finish().unwrap();
+        assert_eq!([old, path].map(|path| std::fs::read_to_string(path).unwrap()), ["[1,2]", "[3]"]);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

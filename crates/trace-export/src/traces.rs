@@ -12,7 +12,7 @@ use alipes_stats::events::EventQueue;
 use parking_lot::Mutex;
 
 use crate::live::Live;
-use crate::writer::Outbox;
+use crate::writer::{Job, Outbox};
 
 /// Decides which requests are traced.
 pub struct Traces {
@@ -113,6 +113,11 @@ impl Traces {
             return Err(InferError::invalid(format!("Attempting to set invalid trace setting :{reason}")));
         }
         Ok(Set { chosen, live: Live::new(values, &self.destination, &self.outbox) })
+    }
+
+    /// Goes on in a new file, where the file of the traces was moved away.
+    pub fn reopen(&self) {
+        self.outbox.post_if_open(Job::Reopen);
     }
 
     /// Turns tracing off and writes the remaining records, until the deadline.

@@ -38,6 +38,8 @@ pub enum Job {
         /// Their number.
         settings: u64,
     },
+    /// The file may have been moved away.
+    Reopen,
 }
 
 /// The records of a request that has ended, and of the requests that it caused.
@@ -169,6 +171,10 @@ impl Files {
                 if let Some(pending) = self.pending.remove(&settings) {
                     self.save(pending);
                 }
+            }
+            Job::Reopen => {
+                let let_go = self.file.let_go_if_moved();
+                self.log_error(let_go);
             }
             Job::Finished(Finished { settings, log_frequency, last, records, .. }) => {
                 let pending = self.pending.entry(settings).or_default();

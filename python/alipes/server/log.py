@@ -84,8 +84,7 @@ def configure(options: LogOptions) -> None:
     Raises:
         OSError: If the file cannot be opened for appending.
     """
-    handler: logging.Handler
-    handler = logging.FileHandler(options.file, encoding="utf-8") if options.file else _StderrHandler()
+    handler: logging.Handler = _File(options.file) if options.file else _StderrHandler()
     for old in log.handlers[:]:
         log.removeHandler(old)
         old.close()
@@ -103,6 +102,17 @@ def change(options: LogOptions) -> None:
     log.setLevel(VERBOSE if options.verbose_level > 0 else logging.INFO)
 
 
+def reopen() -> None:
+    """Goes on in a new file where the log's was moved away; standard error stays what it is.
+
+    Raises:
+        OSError: If the file cannot be opened; the log goes on in the old one.
+    """
+    for handler in log.handlers:
+        if isinstance(handler, _File):
+            handler.reopen()
+
+
 def log_table(table: str) -> None:
     """Writes a table of text as one informative record."""
     log.info("", extra={"table": table}, stacklevel=2)
@@ -117,6 +127,19 @@ class _Switches(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return shows(self._options, record.levelno)
+
+
+class _File(logging.FileHandler):
+    """The file of ``--log-file``."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, encoding="utf-8")
+
+    def reopen(self) -> None:
+        """Opens the path again, which may name another file by now."""
+        old = self.setStream(self._open())
+        if old is not None:
+            old.close()
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):

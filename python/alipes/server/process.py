@@ -1,4 +1,4 @@
-"""The server as a process: start, wait for a signal, drain, exit code."""
+"""The server as a process: start, reload, wait for a signal, drain, exit code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from alipes.config.options import ServerOptions
 from alipes.errors import AlipesError
-from alipes.server.log import configure, log
+from alipes.server.log import configure, log, reopen
 from alipes.server.memory import bound_heaps
 from alipes.server.server import Server
-from alipes.server.signals import Event, Wakeup
+from alipes.server.signals import RELOAD_SIGNAL, STOP_SIGNALS, Event, Wakeup
 
 EXPIRED = "Exit timeout expired. Exiting immediately."
 
@@ -22,7 +22,7 @@ ONE_WISH_S = 0.25
 
 
 def run(options: ServerOptions) -> int:
-    """Serves until SIGTERM or SIGINT.
+    """Serves until SIGTERM or SIGINT; SIGHUP reloads certificates and opens files again.
 
     Returns:
         0 after a clean drain, 1 if the server could not start. If the drain does not end within the exit time-out, or a
@@ -45,12 +45,12 @@ def run(options: ServerOptions) -> int:
 
 def _serve(server: Server, wakeup: Wakeup, exit_timeout_s: float) -> int:
     start = _Background(server.start, lambda: wakeup.notify(Event.STARTED))
-    signalled = _wait_for_signal(wakeup, start)
+    signalled = _wait_for_signal(server, wakeup, start)
     if signalled:
         server.abandon_start()
         log.info("Signal (%d) Received.", signalled)
     stop = _Background(lambda: server.stop(exit_timeout_s), lambda: wakeup.notify(Event.STOPPED))
-    if not _wait_for_stop(wakeup, stop, exit_timeout_s):
+    if not _wait_for_stop(server, wakeup, stop, exit_timeout_s):
         log.error(EXPIRED)
         _leave_now(1)
     errors = [part.error for part in (start, stop) if part.error is not None and not signalled]
@@ -60,26 +60,44 @@ def _serve(server: Server, wakeup: Wakeup, exit_timeout_s: float) -> int:
     return code
 
 
-def _wait_for_signal(wakeup: Wakeup, start: _Background) -> int:
+def _wait_for_signal(server: Server, wakeup: Wakeup, start: _Background) -> int:
     """The signal that ends the service; 0 if the service could not start."""
     while True:
         for number in wakeup.wait():
-            if number < Event.STARTED:
+            if number in STOP_SIGNALS:
                 return number
+            if number == RELOAD_SIGNAL:
+                _reload(server)
             if number == Event.STARTED and start.error is not None:
                 return 0
 
 
-def _wait_for_stop(wakeup: Wakeup, stop: _Background, timeout_s: float) -> bool:
+def _wait_for_stop(server: Server, wakeup: Wakeup, stop: _Background, timeout_s: float) -> bool:
     """True once everything has ended; false at a second signal or when the time is up."""
     begun = time.monotonic()
     while True:
         seen = wakeup.wait(max(0.0, begun + timeout_s - time.monotonic()))
         if Event.STOPPED in seen:
             return stop.result is True
-        again = any(number < Event.STARTED for number in seen) and time.monotonic() > begun + ONE_WISH_S
+        if RELOAD_SIGNAL in seen:
+            _reload(server)
+        again = any(number in STOP_SIGNALS for number in seen) and time.monotonic() > begun + ONE_WISH_S
         if again or not seen:
             return False
+
+
+def _reload(server: Server) -> None:
+    """Opens the log again and has the server read its files, on a thread: a disk must not hold signals up."""
+
+    def reload() -> None:
+        try:
+            reopen()
+        except OSError as error:
+            log.error("the log goes on in its old file: %s", error)
+        log.info("Signal (%d) Received: certificates and files are opened again.", RELOAD_SIGNAL)
+        server.reload()
+
+    _Background(reload, lambda: None)
 
 
 def _leave_now(code: int) -> None:

@@ -114,6 +114,10 @@ class Server:
         with self._phase:
             self._stopping = True
 
+    def reload(self) -> None:
+        """Reads certificates again, and goes on in new files where those of traces were moved away; logs what fails."""
+        self._core.reload()
+
     def stop(self, timeout_s: float) -> bool:
         """Refuses what is new, finishes what is in, and closes.
 

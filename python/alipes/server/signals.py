@@ -16,6 +16,8 @@ from types import FrameType, TracebackType
 from typing import Self
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+RELOAD_SIGNAL = signal.SIGHUP
+_HELD = (*STOP_SIGNALS, RELOAD_SIGNAL)
 
 
 class Event(IntEnum):
@@ -26,25 +28,27 @@ class Event(IntEnum):
 
 
 class Wakeup:
-    """Holds the stop signals while it is entered; only the main thread may enter and wait."""
+    """Holds the signals to stop and to reload while it is entered; only the main thread may enter and wait."""
 
     def __init__(self) -> None:
         """Opens the pipe; signals keep their meaning until `__enter__`."""
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._old_handlers: dict[int, object] = {}
         self._old_fd = -1
+        # Who has SIGHUP ignored, as `nohup` does, wants the server to outlive its terminal.
+        self._ends_with_terminal = has_terminal() and signal.getsignal(RELOAD_SIGNAL) is not signal.SIG_IGN
 
     def __enter__(self) -> Self:
-        """Takes the stop signals over."""
+        """Takes the signals over."""
         self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        for number in STOP_SIGNALS:
+        for number in _HELD:
             self._old_handlers[number] = signal.signal(number, _ignore)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Gives the stop signals back."""
+        """Gives the signals back."""
         for number, handler in self._old_handlers.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # what `signal.signal` returned before
         signal.set_wakeup_fd(self._old_fd, warn_on_full_buffer=False)
@@ -58,6 +62,8 @@ class Wakeup:
     def wait(self, timeout_s: float | None = None) -> tuple[int, ...]:
         """Signals and events since the last call, in their order; empty when the time is up.
 
+        SIGHUP is the signal to reload, unless the process has lost its terminal: then SIGTERM stands in its place.
+
         Args:
             timeout_s: Longest wait; ``None`` waits without end.
         """
@@ -66,9 +72,22 @@ class Wakeup:
             remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not select.select([self._read], [], [], remaining)[0]:
                 return ()
-            seen = tuple(number for number in os.read(self._read, 512) if number in STOP_SIGNALS or number >= 128)
+            seen = tuple(number for number in os.read(self._read, 512) if number in _HELD or number >= 128)
             if seen:  # other signals have handlers of their own
-                return seen
+                return tuple(self._meant(number) for number in seen)
+
+    def _meant(self, number: int) -> int:
+        is_hung_up = number == RELOAD_SIGNAL and self._ends_with_terminal and not has_terminal()
+        return signal.SIGTERM if is_hung_up else number
+
+
+def has_terminal() -> bool:
+    """Whether the terminal that this process was started from is still there."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:

@@ -21,6 +21,9 @@ LEAVE_WITHIN_S: Final = 5.0
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_NAME: Final = 15
 
+# Signals that terminals and service managers send to all processes of a server.
+_LEFT_TO_THE_SERVER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def end_with(server: int | None, name: str) -> None:
     """Has the kernel end this process when its server ends, however that comes about.
@@ -46,12 +49,12 @@ def end_with(server: int | None, name: str) -> None:
 
 
 def leave_signals() -> None:
-    """Leaves Ctrl-C and a service manager's SIGTERM to the server, which gets them too and drains first.
+    """Leaves Ctrl-C, a service manager's SIGTERM and SIGHUP to the server, which gets them too: it drains or reloads.
 
     Handlers that do nothing rather than ``SIG_IGN``: programs that a model starts would inherit that, and could not be
     stopped. A forked child inherits handlers; `multiprocessing` ends its children with SIGTERM, so they lose them.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _LEFT_TO_THE_SERVER:
         signal.signal(number, _do_nothing)
     os.register_at_fork(after_in_child=_be_stoppable)
 
@@ -61,8 +64,9 @@ def _do_nothing(_number: int, _frame: object) -> None:
 
 
 def _be_stoppable() -> None:
-    if signal.getsignal(signal.SIGTERM) is _do_nothing:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is _do_nothing:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def keep_descriptors(*descriptors: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from alipes.config.options import LogOptions
-from alipes.server.log import LONGEST_MESSAGE, change, configure, log, log_table
+from alipes.server.log import LONGEST_MESSAGE, change, configure, log, log_table, reopen
 
 
 @pytest.fixture
@@ -138,6 +138,30 @@ def test_a_traceback_stays_on_the_line(file: Path) -> None:
         log.exception("it failed")
     (line,) = file.read_text().splitlines()
     assert "ValueError: inner" in json.loads(line.split("] ", 1)[1])
+
+
+def test_the_log_goes_on_in_a_new_file_once_the_old_one_is_moved(file: Path) -> None:
+    configure(options(file))
+    log.info("one")
+    reopen()  # nobody has moved it: nothing of it is lost
+    log.info("two")
+    old = file.rename(file.with_suffix(".old"))
+    log.info("three")
+    reopen()
+    log.info("four")
+    texts = [[line.rsplit(" ", 1)[1] for line in one.read_text().splitlines()] for one in (old, file)]
+    assert texts == [['"one"', '"two"', '"three"'], ['"four"']]
+
+
+def test_a_log_that_cannot_be_opened_again_goes_on_in_its_old_file(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    configure(options(folder / "log"))
+    moved = folder.rename(tmp_path / "old")
+    with pytest.raises(OSError):
+        reopen()
+    log.info("still here")
+    assert '"still here"' in (moved / "log").read_text()
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:

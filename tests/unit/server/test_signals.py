@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 
+import pytest
 from alipes.server.signals import Event, Wakeup
 
 TIMEOUT_S = 30
@@ -31,6 +32,35 @@ def test_events_before_the_wait_stay_in_order() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         wakeup.notify(Event.STOPPED)
         assert wakeup.wait(TIMEOUT_S) == (Event.STARTED, signal.SIGINT, Event.STOPPED)
+
+
+def test_a_signal_to_reload_comes_as_what_it_is() -> None:
+    with Wakeup() as wakeup:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert wakeup.wait(TIMEOUT_S) == (signal.SIGHUP,)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "handler", "meant"),
+    [
+        (True, True, signal.SIG_DFL, signal.SIGHUP),
+        (True, False, signal.SIG_DFL, signal.SIGTERM),
+        (True, False, signal.SIG_IGN, signal.SIGHUP),  # as under nohup
+        (False, False, signal.SIG_DFL, signal.SIGHUP),
+    ],
+)
+def test_the_end_of_the_terminal_is_a_signal_to_stop(
+    monkeypatch: pytest.MonkeyPatch, before: bool, after: bool, handler: signal.Handlers, meant: signal.Signals
+) -> None:
+    old = signal.signal(signal.SIGHUP, handler)
+    try:
+        monkeypatch.setattr("alipes.server.signals.has_terminal", lambda: before)
+        with Wakeup() as wakeup:
+            monkeypatch.setattr("alipes.server.signals.has_terminal", lambda: after)
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert wakeup.wait(TIMEOUT_S) == (meant,)
+    finally:
+        signal.signal(signal.SIGHUP, old)
 
 
 def test_other_signals_keep_their_handlers_and_do_not_end_the_wait() -> None:

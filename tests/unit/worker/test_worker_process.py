@@ -94,7 +94,7 @@ def test_a_worker_carries_its_name(run: type[Script]) -> None:
     assert script.line() == "alipes:a_very_l"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_are_left_to_the_server(run: type[Script], number: signal.Signals) -> None:
     script = run("process.leave_signals()\nprint('ready', flush=True)\nprint(sys.stdin.readline(), end='', flush=True)")
     assert script.line() == "ready"
