@@ -106,7 +106,15 @@ class Server:
     def metrics_text(self) -> bytes:
         """What the metrics endpoint answers now."""
     def drain(self, deadline_s: float) -> bool:
-        """Refuses what is new and waits for what is in; true if all of it ended within ``deadline_s`` seconds."""
+        """Lets clients go, refuses what comes later, and waits for what came before.
+
+        What is not finished within ``deadline_s`` seconds is cut.
+
+        Returns:
+            True if all of it was finished.
+        """
+    def cut(self) -> None:
+        """Answers what is not finished with an error, and gives clients a moment to read that."""
     def reload(self) -> None:
         """Reads certificates again, and lets go of trace files that were moved away; what goes wrong is an event."""
     def stop(self) -> None:

@@ -114,6 +114,9 @@ class DataPlane:
         self.history.append("drain")
         return self.drains_in_time
 
+    def cut(self) -> None:
+        self.history.append("cut")
+
     def reload(self) -> None:
         self.history.append("reload")
 

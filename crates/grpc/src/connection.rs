@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use alipes_net::connection::{RequestBody, TrackedBody, TransportStream, drive_connection};
 use alipes_net::http2;
+use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
-use alipes_net::protocol::{Protocol, Serving, Shutdown};
+use alipes_net::protocol::{Protocol, Serving};
+use alipes_net::restricted::Group;
 use alipes_protocol::{Code, InferError};
+use alipes_request::inflight::{stopping, unfinished};
 use alipes_service::Service;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::sync::watch;
 
 use super::response::ResponseBody;
 use super::{methods, status};
@@ -37,48 +39,59 @@ impl Protocol for GrpcProtocol {
     }
 
     fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving {
-        Box::pin(serve_connection(transport, self, shutdown.begun()))
+        Box::pin(serve_connection(transport, self, shutdown))
     }
 }
 
-/// Serves a connection until the client leaves, or until `draining` is over and the calls that are in have ended.
-pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol>, draining: impl Future<Output = ()>) {
-    let (drain, drained) = watch::channel(false);
+/// Serves a connection until the client leaves or, once the network drains, until the calls that are in have ended.
+pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol>, shutdown: Shutdown) {
     let (transport, watchdog) = grpc.policy.watch_http2(transport);
     let activity = Arc::clone(transport.activity());
     let builder = http2::builder(&grpc.policy, &activity);
+    // Streams end when their requests have; no client would do it for them.
+    let draining = shutdown.clone();
     let calls = service_fn(move |request: Request<hyper::body::Incoming>| {
         let call = activity.begin();
         let request = request.map(|body| RequestBody::new(body, grpc.policy.timeouts.stall));
-        let answer = match refuse(&grpc.policy, request.uri().path(), request.headers()) {
-            None => Ok(methods::answer(&grpc.service, &drained, request)),
+        let (method, headers) = (request.uri().path(), request.headers());
+        let answer = match refuse(&grpc.policy, method, headers, call.ending().is_refusing()) {
+            None => Ok(methods::answer(&grpc.service, &draining, request)),
             Some(refused) => Err(refused),
         };
         async move {
             let response = match answer {
-                Ok(answer) => answer.await,
+                Ok(answer) => call.unless_cut(answer).await.unwrap_or_else(|| status::refusal(&unfinished())),
                 Err(refused) => *refused,
             };
             Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))
         }
     });
     let connection = pin!(builder.serve_connection(TokioIo::new(transport), calls));
-    // Streams end when their requests have; no client would do it for them.
-    let drain = || {
-        drain.send_replace(true);
-    };
-    drive_connection(connection, http2::Connection::graceful_shutdown, watchdog, draining, drain).await;
+    drive_connection(connection, http2::Connection::graceful_shutdown, watchdog, shutdown).await;
 }
 
 /// The answer to a call that is not looked at. Boxed, since it is rare and every call carries the value about.
-fn refuse(policy: &ListenerPolicy, method: &str, headers: &HeaderMap) -> Option<Box<Response<ResponseBody>>> {
+fn refuse(
+    policy: &ListenerPolicy,
+    method: &str,
+    headers: &HeaderMap,
+    stops: bool,
+) -> Option<Box<Response<ResponseBody>>> {
     if headers.len() > policy.limits.max_header_count {
         return Some(Box::new(status::no_grpc(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)));
     }
+    if let Some(header) = missing_header(policy, method, headers) {
+        let text = format!("This protocol is restricted, expecting header '{header}'");
+        return Some(Box::new(status::refusal(&InferError::new(Code::Unavailable, text))));
+    }
+    let is_refused = stops && methods::group(method).is_some_and(Group::is_refused_at_stop);
+    is_refused.then(|| Box::new(status::refusal(&stopping())))
+}
+
+/// The header that a call lacks in a restricted group.
+fn missing_header<'p>(policy: &'p ListenerPolicy, method: &str, headers: &HeaderMap) -> Option<&'p str> {
     if policy.restrictions.is_empty() {
         return None;
     }
-    let header = policy.restrictions.missing_header(methods::group(method)?, headers)?;
-    let text = format!("This protocol is restricted, expecting header '{header}'");
-    Some(Box::new(status::refusal(&InferError::new(Code::Unavailable, text))))
+    policy.restrictions.missing_header(methods::group(method)?, headers)
 }

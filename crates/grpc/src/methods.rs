@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
+use alipes_net::phase::Shutdown;
 use alipes_net::restricted::Group;
 use alipes_protocol::codec::proto::inference::{ServerLiveResponse, ServerReadyResponse};
 use alipes_protocol::limits::GRPC_MAX_CONTROL_BYTES;
@@ -10,7 +11,6 @@ use alipes_protocol::{Code, InferError};
 use alipes_service::Service;
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
-use tokio::sync::watch;
 
 use super::compression::{GRPC_ACCEPT_ENCODING, OFFERED};
 use super::head::Head;
@@ -125,7 +125,7 @@ const SERVED: [(&str, Method); 24] = [
 /// The head of the request is read before the future begins, so that no call carries it along.
 pub(super) fn answer(
     service: &Arc<Service>,
-    draining: &watch::Receiver<bool>,
+    draining: &Shutdown,
     request: Request<RequestBody>,
 ) -> impl Future<Output = Response<ResponseBody>> + use<> {
     let start = start(service, draining, request);
@@ -174,10 +174,10 @@ enum Start {
     /// They need their message.
     Infer(Arc<Service>, Head, Forwarded, Option<Box<Entry>>, RequestBody),
     Control(Arc<Service>, Control, Head, RequestBody),
-    Watch(Arc<Service>, watch::Receiver<bool>, Head, RequestBody),
+    Watch(Arc<Service>, Shutdown, Head, RequestBody),
 }
 
-fn start(service: &Arc<Service>, draining: &watch::Receiver<bool>, request: Request<RequestBody>) -> Start {
+fn start(service: &Arc<Service>, draining: &Shutdown, request: Request<RequestBody>) -> Start {
     let over = |response| Start::Over(Box::new(response));
     if !is_grpc(&request) {
         return over(status::no_grpc(StatusCode::UNSUPPORTED_MEDIA_TYPE));

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use alipes_net::connection::RequestBody;
+use alipes_net::phase::{Phase, Shutdown};
 use alipes_protocol::codec::proto::DESCRIPTORS;
 use alipes_protocol::codec::proto::reflection::server_reflection_request::MessageRequest;
 use alipes_protocol::codec::proto::reflection::server_reflection_response::MessageResponse;
@@ -21,7 +22,6 @@ use http::HeaderMap;
 use http_body::{Body, Frame};
 use prost::Message;
 use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet};
-use tokio::sync::watch;
 
 use super::layout::Plain;
 use super::message::{self, Messages, Receiving, parse, within_message};
@@ -156,14 +156,14 @@ impl ReflectionBody {
         budget: &Arc<Budget>,
         receiving: Receiving,
         incoming: RequestBody,
-        mut draining: watch::Receiver<bool>,
+        draining: Shutdown,
     ) -> ReflectionBody {
         ReflectionBody {
             incoming,
             messages: Messages::new(Plain(Arc::clone(budget)), receiving),
             receiving,
             expanding: None,
-            draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
+            draining: Box::pin(draining.reached(Phase::Draining)),
             phase: ReflectionPhase::Open,
         }
     }

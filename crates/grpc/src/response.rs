@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use alipes_net::connection::CutOff;
 use alipes_protocol::codec::proto::{Pieces, ResponseMessage};
 use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
 use alipes_protocol::trace::Trace;
@@ -122,6 +123,15 @@ impl ResponseBody {
             response.headers_mut().insert(GRPC_ENCODING, encoding);
         }
         response
+    }
+}
+
+impl CutOff for ResponseBody {
+    /// Only streams wait for models. The others end by themselves once the server drains.
+    fn cut_off(&mut self) {
+        if let ResponseBody::Stream(stream) = self {
+            stream.cut_off();
+        }
     }
 }
 

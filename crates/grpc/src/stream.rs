@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use alipes_net::connection::RequestBody;
+use alipes_net::phase::{Phase, Shutdown};
 use alipes_protocol::InferError;
 use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
+use alipes_request::inflight::unfinished;
 use alipes_request::responder::Reply;
 use alipes_service::Service;
 use alipes_service::stream::{Event, Session};
@@ -22,7 +24,6 @@ use bytes::{Bytes, BytesMut};
 use compact_str::CompactString;
 use http::HeaderMap;
 use http_body::{Body, Frame};
-use tokio::sync::watch;
 use tokio::time::{self, Sleep};
 
 use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
@@ -90,7 +91,7 @@ impl StreamBody {
         headers: &HeaderMap,
         head: Head,
         incoming: RequestBody,
-        mut draining: watch::Receiver<bool>,
+        draining: Shutdown,
     ) -> Result<StreamBody, InferError> {
         Ok(StreamBody {
             forwarded: forwarded(&service, headers)?,
@@ -105,7 +106,7 @@ impl StreamBody {
             receiving: head.receiving,
             preparing: None,
             deadline: head.deadline.map(|deadline| Box::pin(time::sleep_until(deadline.into()))),
-            draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
+            draining: Box::pin(draining.reached(Phase::Draining)),
             phase: StreamPhase::Open,
         })
     }
@@ -249,6 +250,11 @@ impl StreamBody {
             }
         }
         self.session.report_consumed();
+    }
+
+    /// Ends the stream before its requests have ended.
+    pub(super) fn cut_off(&mut self) {
+        self.end(status::failure(&unfinished()));
     }
 
     /// Ends the stream: requests in flight are cancelled.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use alipes_net::phase::{Phase, Shutdown};
 use alipes_protocol::codec::proto::health::HealthCheckResponse;
 use alipes_service::Service;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
-use tokio::sync::watch;
 use tokio::time::{self, Interval, MissedTickBehavior};
 
 use super::metadata::health_status;
@@ -38,7 +38,7 @@ enum WatchPhase {
 }
 
 impl WatchBody {
-    pub(super) fn new(service: Arc<Service>, mut draining: watch::Receiver<bool>) -> WatchBody {
+    pub(super) fn new(service: Arc<Service>, draining: Shutdown) -> WatchBody {
         let mut ticks = time::interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         WatchBody {
@@ -46,7 +46,7 @@ impl WatchBody {
             ticks,
             check: None,
             reported: None,
-            draining: Box::pin(async move { drop(draining.wait_for(|draining| *draining).await) }),
+            draining: Box::pin(draining.reached(Phase::Draining)),
             phase: WatchPhase::Open,
         }
     }

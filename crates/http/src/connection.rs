@@ -4,22 +4,25 @@ use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use alipes_net::connection::{End, RequestBody, Spelling, TrackedBody, TransportStream, drive_connection};
+use alipes_net::connection::{Call, End, RequestBody, Spelling, TrackedBody, TransportStream, drive_connection};
 use alipes_net::http2;
+use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
-use alipes_net::protocol::{Protocol, Serving, Shutdown};
+use alipes_net::protocol::{Protocol, Serving};
 use alipes_protocol::limits;
+use alipes_request::inflight::unfinished;
 use alipes_service::Service;
-use hyper::Request;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::dispatch::handle;
+use super::head;
 use super::prior_knowledge::has_prior_knowledge;
-use super::{head, response};
+use super::response::{self, ResponseBody};
 
 /// The HTTP listener's protocol: its policy, and the service behind it.
 pub struct HttpProtocol {
@@ -40,32 +43,28 @@ impl Protocol for HttpProtocol {
     }
 
     fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving {
-        Box::pin(serve_connection(transport, self, shutdown.begun()))
+        Box::pin(serve_connection(transport, self, shutdown))
     }
 }
 
-/// Serves one connection until it ends, or, once `draining` is done, until the requests that it is in are answered.
-pub async fn serve_connection(
-    mut transport: TransportStream,
-    http: Arc<HttpProtocol>,
-    draining: impl Future<Output = ()>,
-) {
-    let mut draining = pin!(draining);
+/// Serves one connection until it ends or, once the network drains, until its open requests are answered.
+pub async fn serve_connection(mut transport: TransportStream, http: Arc<HttpProtocol>, shutdown: Shutdown) {
     let speaks_http2 = match transport.negotiated_protocol() {
         Some(protocol) => protocol == b"h2",
         None => tokio::select! {
+            biased;
             known = within(&http.policy, has_prior_knowledge(&mut transport)) => match known {
                 Some(Ok(known)) => known,
                 Some(Err(_)) => return,
-                None => return refuse_head(transport).await,
+                None => return refuse_head(transport, head_timeout()).await,
             },
-            () = draining.as_mut() => return,
+            () = shutdown.clone().overdue(http.policy.timeouts.drain) => return,
         },
     };
     if speaks_http2 {
-        return serve_http2(transport, http, draining).await;
+        return serve_http2(transport, http, shutdown).await;
     }
-    serve_http1(transport, http, draining).await;
+    serve_http1(transport, http, shutdown).await;
 }
 
 /// The output of a future, where it ends within the time-out of a request head.
@@ -76,32 +75,48 @@ async fn within<T>(policy: &ListenerPolicy, future: impl Future<Output = T>) -> 
     }
 }
 
-async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
+async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, shutdown: Shutdown) {
     let spelling = http.service.config.http_header_forward_pattern.is_some().then(Spelling::default);
     let transport = transport.with_spelling(spelling.clone());
     let (activity, watchdog) = (Arc::clone(transport.activity()), http.policy.watch_http1(&transport));
-    let builder = builder(&http.policy);
+    let (builder, counts) = (builder(&http.policy), Arc::clone(&activity));
     let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
         let (http, call, spelling) = (Arc::clone(&http), activity.begin(), spelling.clone());
         async move {
             let request = request.map(|body| RequestBody::new(body, http.policy.timeouts.stall).with_counted_chunks());
-            let response = match head::check(request.version(), request.headers()) {
-                Ok(()) => handle(&http, request, spelling.as_ref()).await,
+            let mut response = match head::check(request.version(), request.headers()) {
+                Ok(()) => answer(&http, &call, request, spelling.as_ref()).await,
                 Err(fault) => response::bad_head(fault),
             };
+            if call.ending().is_announced() {
+                response::announce_close(&mut response);
+            }
             Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call)))
         }
     });
     let mut connection = builder.serve_connection(TokioIo::new(transport), handler);
-    let end =
-        drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, draining, || {})
-            .await;
-    if end == End::HeadTimeout {
-        refuse_head(connection.into_parts().io.into_inner()).await;
+    let retire = http1::Connection::graceful_shutdown;
+    match drive_connection(Pin::new(&mut connection), retire, watchdog, shutdown).await {
+        End::HeadTimeout => refuse_head(connection.into_parts().io.into_inner(), head_timeout()).await,
+        End::HeadCut => refuse_head(connection.into_parts().io.into_inner(), head_cut()).await,
+        End::Closed if counts.ending.is_cut() => drop_rest(connection.into_parts().io.into_inner()).await,
+        End::Closed | End::TimedOut => {}
     }
 }
 
-async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, draining: impl Future<Output = ()>) {
+/// The answer to a request, or the reason why there is none before the server ends.
+#[inline]
+async fn answer(
+    http: &HttpProtocol,
+    call: &Call,
+    request: Request<RequestBody>,
+    spelling: Option<&Spelling>,
+) -> Response<ResponseBody> {
+    let answer = handle(http, request, spelling, call.ending().is_refusing());
+    call.unless_cut(answer).await.unwrap_or_else(|| response::error(&unfinished()))
+}
+
+async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, shutdown: Shutdown) {
     let (transport, watchdog) = http.policy.watch_http2(transport);
     let activity = Arc::clone(transport.activity());
     let builder = http2::builder(&http.policy, &activity);
@@ -111,13 +126,14 @@ async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, draini
             let response = if request.headers().len() > http.policy.limits.max_header_count {
                 response::too_many_headers()
             } else {
-                handle(&http, request.map(|body| RequestBody::new(body, http.policy.timeouts.stall)), None).await
+                let request = request.map(|body| RequestBody::new(body, http.policy.timeouts.stall));
+                answer(&http, &call, request, None).await
             };
             Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))
         }
     });
     let connection = pin!(builder.serve_connection(TokioIo::new(transport), handler));
-    drive_connection(connection, http2::Connection::graceful_shutdown, watchdog, draining, || {}).await;
+    drive_connection(connection, http2::Connection::graceful_shutdown, watchdog, shutdown).await;
 }
 
 /// Without `pipeline_flush`, which would have every answer copied, and as many kept as a client asks for and does not
@@ -136,13 +152,36 @@ pub fn builder(policy: &ListenerPolicy) -> http1::Builder {
     builder
 }
 
-/// Answers a client whose request head took too long.
-async fn refuse_head(mut transport: TransportStream) {
-    let answer = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    // A client that has time for this has time for the whole of it: it is a hundred bytes.
+/// The answer to a head that took too long.
+fn head_timeout() -> String {
+    "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".to_owned()
+}
+
+/// The answer to a head that is not whole when the server ends.
+fn head_cut() -> String {
+    let body = response::error_body(&unfinished().message);
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{}",
+        body.len(),
+        String::from_utf8_lossy(&body)
+    )
+}
+
+/// Answers a client whose request head is not waited for any longer.
+async fn refuse_head(mut transport: TransportStream, answer: String) {
+    // A client that has time for this has time for the whole of it: it is a few hundred bytes.
     let _ = timeout(limits::REFUSAL_TIME, async {
-        transport.write_all(answer).await?;
+        transport.write_all(answer.as_bytes()).await?;
         transport.shutdown().await
     })
     .await;
+}
+
+/// Reads what a client still sends of a request that is answered already: a closed socket would withdraw the answer.
+async fn drop_rest(mut transport: TransportStream) {
+    let mut rest = [0; 4096];
+    let _ =
+        timeout(limits::REFUSAL_TIME, async { while transport.read(&mut rest).await.is_ok_and(|read| read > 0) {} })
+            .await;
 }

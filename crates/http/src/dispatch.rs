@@ -2,6 +2,7 @@
 
 use alipes_net::connection::{RequestBody, Spelling};
 use alipes_net::restricted::Restrictions;
+use alipes_request::inflight::stopping;
 use alipes_service::Service;
 use hyper::{Request, Response};
 
@@ -10,14 +11,18 @@ use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction, Route};
 use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
 
-/// Answers a request, unless it lacks the header that its group needs.
+/// Answers a request, unless it lacks the header that its group needs, or the server stops and refuses it.
 pub async fn handle(
     http: &HttpProtocol,
     request: Request<RequestBody>,
     spelling: Option<&Spelling>,
+    refusing: bool,
 ) -> Response<ResponseBody> {
     if let Some(header) = missing_header(&http.policy.restrictions, &request) {
         return without_body(response::restricted(header), request.into_body());
+    }
+    if refusing && is_refused_at_stop(&request) {
+        return without_body(response::error(&stopping()), request.into_body());
     }
     answer(&http.service, request, spelling).await
 }
@@ -30,6 +35,12 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestB
     }
     let path = request.uri().path();
     restrictions.missing_header(Route::of(request.method(), path).group(path)?, request.headers())
+}
+
+#[cold]
+fn is_refused_at_stop(request: &Request<RequestBody>) -> bool {
+    let path = request.uri().path();
+    Route::of(request.method(), path).is_refused_at_stop(path)
 }
 
 async fn answer(

@@ -39,6 +39,11 @@ pub fn status<T>(response: &Result<T, InferError>) -> StatusCode {
     if response.is_ok() { StatusCode::OK } else { StatusCode::BAD_REQUEST }
 }
 
+/// The event that ends others with an error.
+pub fn last(error: &InferError) -> Bytes {
+    event(Err(error.clone())).1
+}
+
 fn event(response: Result<Vec<u8>, InferError>) -> (StatusCode, Bytes) {
     let status = status(&response);
     let text = match response {

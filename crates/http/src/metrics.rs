@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use alipes_net::connection::{TrackedBody, TransportStream, drive_connection};
+use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
-use alipes_net::protocol::{Protocol, Serving, Shutdown};
+use alipes_net::protocol::{Protocol, Serving};
 use alipes_service::Service;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
@@ -39,25 +40,24 @@ impl Protocol for MetricsProtocol {
     }
 
     fn serve(self: Arc<Self>, transport: TransportStream, shutdown: Shutdown) -> Serving {
-        Box::pin(serve_connection(transport, self, shutdown.begun()))
+        Box::pin(serve_connection(transport, self, shutdown))
     }
 }
 
-/// Serves one connection until it ends or `closing` is done.
-async fn serve_connection(
-    transport: TransportStream,
-    metrics: Arc<MetricsProtocol>,
-    closing: impl Future<Output = ()>,
-) {
+/// Serves one connection until it ends, or the network does.
+async fn serve_connection(transport: TransportStream, metrics: Arc<MetricsProtocol>, shutdown: Shutdown) {
     let (activity, watchdog) = (Arc::clone(transport.activity()), metrics.policy.watch_http1(&transport));
     let builder = builder(&metrics.policy);
     let handler = service_fn(move |request| {
         let call = activity.begin();
-        let response = handle(&metrics.service, &request).map(|body| TrackedBody::new(body, call));
-        async move { Ok::<_, Infallible>(response) }
+        let mut response = handle(&metrics.service, &request);
+        if call.ending().is_announced() {
+            response::announce_close(&mut response);
+        }
+        async move { Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call))) }
     });
     let mut connection = builder.serve_connection(TokioIo::new(transport), handler);
-    drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, closing, || {}).await;
+    drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, shutdown).await;
 }
 
 /// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: Triton, recorded.

@@ -6,8 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use alipes_net::connection::CutOff;
 use alipes_protocol::trace::Trace;
 use alipes_protocol::{InferError, Origin};
+use alipes_request::inflight::unfinished;
 use alipes_stats::trace::sent::Sent;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
@@ -15,7 +17,7 @@ use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
-use super::events::Events;
+use super::events::{self, Events};
 use super::head::HeadFault;
 
 /// Content type of JSON responses.
@@ -64,6 +66,17 @@ pub fn announce_close(response: &mut Response<ResponseBody>) {
 impl From<Bytes> for ResponseBody {
     fn from(slice: Bytes) -> ResponseBody {
         ResponseBody::of([slice])
+    }
+}
+
+impl CutOff for ResponseBody {
+    /// The last event is the reason; what does not come in events needs none.
+    fn cut_off(&mut self) {
+        if self.events.take().is_some() {
+            let last = events::last(&unfinished());
+            self.left += last.len() as u64;
+            self.slices.push_back(last);
+        }
     }
 }
 

@@ -148,6 +148,11 @@ impl<'a> Route<'a> {
         })
     }
 
+    /// Whether a server that stops refuses the request. Whoever moves sequences elsewhere may still read their states.
+    pub fn is_refused_at_stop(&self, path: &'a str) -> bool {
+        !matches!(self, Route::SequenceState { .. }) && self.group(path).is_some_and(Group::is_refused_at_stop)
+    }
+
     fn of_prefix(method: &Method, path: &'a str) -> Route<'a> {
         if let Some(rest) = path.strip_prefix("/v2/repository/") {
             Route::of_repository(method, rest)

@@ -1,7 +1,11 @@
 //! Accepts the connections of one listener: admits them while there is capacity, and rejects the others.
 
+use std::future::poll_fn;
+use std::io;
 use std::os::fd::AsFd;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use alipes_protocol::limits;
@@ -91,7 +95,7 @@ impl Acceptor {
         for thread in threads.iter().cycle() {
             let accepted = tokio::select! {
                 accepted = socket.accept() => accepted,
-                _ = phase.wait_for(|phase| *phase >= last) => return,
+                _ = phase.wait_for(|phase| *phase >= last) => break,
             };
             match accepted {
                 Ok(stream) => self.admit(stream, thread),
@@ -103,6 +107,16 @@ impl Acceptor {
                 }
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             }
+        }
+        self.admit_rest(&socket, &threads).await;
+    }
+
+    /// Admits whom the system has let in already, so that they get an answer: a closed socket would send them away.
+    async fn admit_rest(&self, socket: &AcceptingSocket, threads: &[mpsc::UnboundedSender<Connection>]) {
+        tokio::task::yield_now().await;
+        for thread in threads.iter().cycle() {
+            let Some(Ok(stream)) = accept_now(socket).await else { return };
+            self.admit(stream, thread);
         }
     }
 
@@ -143,6 +157,16 @@ impl Acceptor {
             });
         }
     }
+}
+
+/// The next connection that the system has let in; none where there is none.
+async fn accept_now(socket: &AcceptingSocket) -> Option<io::Result<Accepted>> {
+    let mut accepted = pin!(socket.accept());
+    poll_fn(|cx| match accepted.as_mut().poll(cx) {
+        Poll::Ready(accepted) => Poll::Ready(Some(accepted)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// Takes one waiting client in, says why it is not served, and lets it go. Where others were quicker to take the

@@ -3,9 +3,10 @@
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use alipes_protocol::limits;
+use parking_lot::{Condvar, Mutex};
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -14,21 +15,34 @@ use super::connection::{Accepted, Carrier};
 /// One descriptor in so many is left to everything else: models, workers, logs.
 const RESERVED_SHARE: usize = 4;
 
-/// A number of connections.
+/// A number of connections, and those that are open.
 pub struct Capacity {
     most: usize,
-    open: AtomicUsize,
+    open: Mutex<Open>,
+    ended: Condvar,
+}
+
+/// The open connections.
+#[derive(Default)]
+struct Open {
+    all: usize,
+    /// Those that were admitted before `late` was set.
+    early: usize,
+    late: bool,
 }
 
 /// The permit of one open connection, released when it is dropped.
-pub struct ConnectionPermit(Arc<Capacity>);
+pub struct ConnectionPermit {
+    capacity: Arc<Capacity>,
+    is_early: bool,
+}
 
 impl Capacity {
     /// Capacity for `most` connections; 0 takes as many as the process may have further descriptors, less a share for
     /// the rest.
     pub fn new(most: usize) -> Arc<Capacity> {
         let most = if most == 0 { free_descriptors() / RESERVED_SHARE * (RESERVED_SHARE - 1) } else { most };
-        Arc::new(Capacity { most, open: AtomicUsize::new(0) })
+        Arc::new(Capacity { most, open: Mutex::default(), ended: Condvar::new() })
     }
 
     /// The most connections at a time.
@@ -47,15 +61,47 @@ impl Capacity {
     }
 
     fn acquire_below(self: &Arc<Self>, most: usize) -> Option<ConnectionPermit> {
-        let before = self.open.fetch_add(1, Ordering::Relaxed);
-        let permit = ConnectionPermit(Arc::clone(self));
-        (before < most).then_some(permit)
+        let mut open = self.open.lock();
+        if open.all >= most {
+            return None;
+        }
+        let is_early = !open.late;
+        open.all += 1;
+        open.early += usize::from(is_early);
+        Some(ConnectionPermit { capacity: Arc::clone(self), is_early })
+    }
+
+    /// Waits until no connection is open; false where the deadline came first.
+    pub fn wait_all(&self, deadline: Instant) -> bool {
+        self.wait_while(deadline, |open| open.all > 0)
+    }
+
+    /// Waits until none of the connections is open that were admitted before the first such call; false where the
+    /// deadline came first.
+    pub fn wait_early(&self, deadline: Instant) -> bool {
+        self.open.lock().late = true;
+        self.wait_while(deadline, |open| open.early > 0)
+    }
+
+    fn wait_while(&self, deadline: Instant, waits: impl Fn(&Open) -> bool) -> bool {
+        let mut open = self.open.lock();
+        while waits(&open) {
+            if self.ended.wait_until(&mut open, deadline).timed_out() {
+                return !waits(&open);
+            }
+        }
+        true
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        let mut open = self.capacity.open.lock();
+        open.all -= 1;
+        open.early -= usize::from(self.is_early);
+        if open.all == 0 || open.early == 0 {
+            self.capacity.ended.notify_all();
+        }
     }
 }
 

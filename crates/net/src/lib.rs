@@ -15,6 +15,7 @@ pub mod network;
 mod notices;
 pub mod offload;
 pub mod phase;
+pub mod phases;
 pub mod policy;
 pub mod probation;
 pub mod protocol;

@@ -21,10 +21,10 @@ use super::acceptor::{Acceptor, Connection};
 use super::capacity::Capacity;
 use super::connection::{Accepted, Socket, TransportStream};
 use super::listener::Listener;
-use super::phase::Phase;
+use super::phase::{Phase, Shutdown};
+use super::phases::Phases;
 use super::policy::ListenerKind;
 use super::probation::Probation;
-use super::protocol::Shutdown;
 use super::tls::Tls;
 use super::turnover::Turnover;
 
@@ -51,7 +51,7 @@ pub struct NetworkOptions {
 
 /// The running network threads.
 pub struct Network {
-    phase: watch::Sender<Phase>,
+    phases: Arc<Phases>,
     threads: Vec<JoinHandle<()>>,
     event_loops: Vec<runtime::Handle>,
     connections: Vec<mpsc::UnboundedSender<Connection>>,
@@ -68,10 +68,10 @@ impl Network {
     /// The system refuses a thread or an event loop.
     pub fn start(options: NetworkOptions) -> io::Result<Network> {
         let NetworkOptions { threads, limits, events, hooks } = options;
-        let (phase, watching) = watch::channel(Phase::Open);
+        let (phases, watching) = Phases::new();
         let (connections, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
         let mut network = Network {
-            phase,
+            phases: Arc::new(phases),
             threads: Vec::with_capacity(threads),
             event_loops: Vec::with_capacity(threads),
             connections,
@@ -101,33 +101,35 @@ impl Network {
         &self.event_loops
     }
 
+    /// What takes the network through its phases.
+    pub fn phases(&self) -> &Arc<Phases> {
+        &self.phases
+    }
+
     /// Begins to accept.
     pub fn open(&self, listeners: Vec<Listener>) {
         let Some(accepting) = self.event_loops.first() else { return };
-        let capacity = Capacity::new(self.max_connections);
+        let clients = Capacity::new(self.max_connections);
         for Listener { socket, protocol, tls } in listeners {
+            let kind = protocol.policy().kind;
             // Metrics report on a server that is full, to whoever asks now.
-            let (capacity, turnover) = match protocol.policy().kind {
+            let (capacity, turnover) = match kind {
                 ListenerKind::Metrics => (Capacity::new(limits::METRICS_MAX_CONNECTIONS), Some(Arc::default())),
-                ListenerKind::Http | ListenerKind::Grpc => (Arc::clone(&capacity), None::<Arc<Turnover>>),
+                ListenerKind::Http | ListenerKind::Grpc => (Arc::clone(&clients), None::<Arc<Turnover>>),
             };
+            self.phases.count(kind, &capacity);
             let (probation, events) = (Arc::clone(&self.probation), Arc::clone(&self.events));
             let acceptor = Acceptor::new(protocol, tls, capacity, turnover, probation, events);
             if let Some(reload) = acceptor.reload() {
                 accepting.spawn(reload);
             }
-            accepting.spawn(acceptor.run(socket, self.connections.clone(), self.phase.subscribe()));
+            accepting.spawn(acceptor.run(socket, self.connections.clone(), self.phases.subscribe()));
         }
-    }
-
-    /// Accepts nothing more and lets connections end after the request they are in.
-    pub fn drain(&self) {
-        self.phase.send_replace(Phase::Draining);
     }
 
     /// Ends everything and waits for the threads.
     pub fn close(self) {
-        self.phase.send_replace(Phase::Closed);
+        self.phases.close();
         for thread in self.threads {
             let _ = thread.join();
         }
@@ -137,17 +139,17 @@ impl Network {
 /// Serves the connections that this thread is assigned, until everything ends.
 async fn serve_connections(
     mut receiver: mpsc::UnboundedReceiver<Connection>,
-    mut phase: watch::Receiver<Phase>,
+    phase: watch::Receiver<Phase>,
     events: Arc<EventQueue>,
 ) {
     let mut connections = JoinSet::new();
-    let watching = phase.clone();
-    let closed = async move { drop(phase.wait_for(|phase| *phase == Phase::Closed).await) };
+    let shutdown = Shutdown::new(phase);
+    let closed = shutdown.clone().reached(Phase::Closed);
     tokio::pin!(closed);
     loop {
         tokio::select! {
             Some(connection) = receiver.recv() => {
-                connections.spawn(serve(connection, watching.clone(), Arc::clone(&events)));
+                connections.spawn(serve(connection, shutdown.clone(), Arc::clone(&events)));
             }
             Some(_) = connections.join_next() => {}
             () = &mut closed => return,
@@ -156,15 +158,19 @@ async fn serve_connections(
 }
 
 /// Serves a connection until it ends, or has to give way to another.
-async fn serve(connection: Connection, phase: watch::Receiver<Phase>, events: Arc<EventQueue>) {
+async fn serve(connection: Connection, shutdown: Shutdown, events: Arc<EventQueue>) {
     let Connection { stream, protocol, tls, permit, origin, membership } = connection;
     let activity = membership.as_ref().map(|membership| Arc::clone(membership.activity()));
     let serving = async {
-        let (kind, timeouts) = (protocol.policy().kind, protocol.policy().timeouts);
-        let Some(socket) = encrypt(stream, tls.as_deref(), timeouts.head, &events).await else { return };
+        let timeouts = protocol.policy().timeouts;
+        let socket = tokio::select! {
+            biased;
+            socket = encrypt(stream, tls.as_deref(), timeouts.head, &events) => socket,
+            () = shutdown.clone().overdue(timeouts.drain) => None,
+        };
+        let Some(socket) = socket else { return };
         let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin);
-        let transport = transport.counted_by(activity.unwrap_or_default());
-        protocol.serve(transport, Shutdown::new(phase, kind.closes_in())).await;
+        protocol.serve(transport.counted_by(activity.unwrap_or_default()), shutdown).await;
     };
     match &membership {
         None => serving.await,

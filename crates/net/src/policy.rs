@@ -35,8 +35,8 @@ impl ListenerKind {
     /// The phase of the network in which the listener closes. Metrics report on a drain while it lasts.
     pub fn closes_in(self) -> Phase {
         match self {
-            ListenerKind::Http | ListenerKind::Grpc => Phase::Draining,
-            ListenerKind::Metrics => Phase::Closed,
+            ListenerKind::Http | ListenerKind::Grpc => Phase::Closing,
+            ListenerKind::Metrics => Phase::Cut,
         }
     }
 }
@@ -101,16 +101,19 @@ impl ListenerPolicy {
 
 fn timeouts(kind: ListenerKind, limits: &ConnectionSpec, keepalive: Option<&KeepaliveSpec>) -> ConnectionTimeouts {
     let idle = seconds(limits.idle_timeout_s);
+    let grace = Duration::try_from_secs_f64(limits.exit_grace_s).unwrap_or_default();
+    let (idle, drain) = match kind {
+        // Few connections are enough for those who read metrics, and metrics report on a drain until its end.
+        ListenerKind::Metrics => (Some(idle.map_or(METRICS_IDLE_TIME, |idle| idle.min(METRICS_IDLE_TIME))), None),
+        ListenerKind::Http | ListenerKind::Grpc => (idle, Some(grace)),
+    };
     ConnectionTimeouts {
         head: seconds(limits.header_timeout_s),
-        idle: match kind {
-            // Few connections are enough for those who read metrics.
-            ListenerKind::Metrics => Some(idle.map_or(METRICS_IDLE_TIME, |idle| idle.min(METRICS_IDLE_TIME))),
-            ListenerKind::Http | ListenerKind::Grpc => idle,
-        },
+        idle,
         stall: seconds(limits.stall_timeout_s),
         age: keepalive.and_then(|keepalive| milliseconds(keepalive.max_connection_age_ms)),
         grace: keepalive.and_then(|keepalive| milliseconds(keepalive.max_connection_age_grace_ms)),
+        drain,
     }
 }
 

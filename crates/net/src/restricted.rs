@@ -60,6 +60,11 @@ impl Group {
             Group::Logging => "logging",
         }
     }
+
+    /// Whether a server that stops refuses requests of this group: they need models, or change what is served.
+    pub fn is_refused_at_stop(self) -> bool {
+        matches!(self, Group::Inference | Group::SharedMemory | Group::ModelRepository)
+    }
 }
 
 /// Prefix of a key in gRPC metadata.

@@ -114,6 +114,10 @@ pub const HEADER_TIME: Duration = Duration::from_secs(30);
 /// its own, so that none sends into a connection that has just been closed.
 pub const IDLE_TIME: Duration = Duration::from_secs(3600);
 
+/// Time from the signal to stop until a connection without a request is closed (`--exit-grace-secs`): enough for
+/// clients that call all the time to be told with an answer that their connection ends.
+pub const EXIT_GRACE: Duration = Duration::from_millis(500);
+
 /// Longest time in which a body, or the reader of an answer, may make next to no progress (`--stall-timeout-secs`).
 pub const STALL_TIME: Duration = Duration::from_secs(60);
 

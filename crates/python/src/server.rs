@@ -128,6 +128,13 @@ impl Server {
         detached(py, || Ok(self.inner.drain(deadline)))
     }
 
+    fn cut(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            self.inner.cut();
+            Ok(())
+        })
+    }
+
     fn reload(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
             self.inner.reload();

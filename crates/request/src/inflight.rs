@@ -25,6 +25,16 @@ pub struct Admission<'a>(&'a Inflight);
 /// Counts one request until it is dropped; it may outlive the call.
 pub struct OwnedAdmission(Arc<Inflight>);
 
+/// The error of a request that comes while the server stops.
+pub fn stopping() -> InferError {
+    InferError::new(Code::Unavailable, "Server is stopping, it does not accept new requests")
+}
+
+/// The error of a request that the server cannot finish before it ends.
+pub fn unfinished() -> InferError {
+    InferError::new(Code::Unavailable, "Server is stopping, the request was not finished in time")
+}
+
 impl Inflight {
     /// Admits a request.
     ///
@@ -50,7 +60,7 @@ impl Inflight {
             return Ok(());
         }
         self.count_out();
-        Err(InferError::new(Code::Unavailable, "Server is stopping, it does not accept new requests"))
+        Err(stopping())
     }
 
     fn count_out(&self) {

@@ -10,6 +10,7 @@ use alipes_http::{HttpProtocol, MetricsProtocol};
 use alipes_net::bind::{BindError, BoundSocket};
 use alipes_net::listener::Listener;
 use alipes_net::network::{Network, NetworkOptions, ThreadHooks};
+use alipes_net::phases::Phases;
 use alipes_net::policy::ListenerKind;
 use alipes_net::protocol::Protocol;
 use alipes_net::tls::{Tls, TlsError};
@@ -119,6 +120,7 @@ enum State {
 pub struct Server {
     /// What it serves.
     pub service: Arc<Service>,
+    phases: Arc<Phases>,
     /// Certificates of its listeners.
     encryption: Vec<Arc<Tls>>,
     state: Mutex<State>,
@@ -142,8 +144,9 @@ impl Server {
             hooks: HOOKS,
         })?;
         service.reactors.set(network.event_loops().to_vec());
+        let phases = Arc::clone(network.phases());
         let encryption = prepared.iter().filter_map(|prepared| prepared.tls.clone()).collect();
-        Ok(Server { service, encryption, state: Mutex::new(State::Bound(prepared, network)) })
+        Ok(Server { service, phases, encryption, state: Mutex::new(State::Bound(prepared, network)) })
     }
 
     /// Begins to accept connections.
@@ -180,14 +183,25 @@ impl Server {
         self.service.traces.reopen();
     }
 
-    /// Refuses what is new and waits for what is in; false where the deadline came first.
+    /// Lets clients go, refuses what comes later, and finishes what came before; false where the deadline came first.
+    /// Then what is not finished is answered with an error.
     pub fn drain(&self, deadline: Instant) -> bool {
+        let grace = Duration::try_from_secs_f64(self.service.config.connections.exit_grace_s).unwrap_or_default();
+        self.phases.drain(grace, deadline);
+        let answered = self.phases.refuse(deadline);
         self.service.inflight.close();
-        if let State::Running(network) = &*self.state.lock() {
-            network.drain();
+        let done = self.service.inflight.wait_empty(deadline) && answered;
+        if done {
+            self.phases.close_listeners(grace, deadline);
         }
-        let empty = self.service.inflight.wait_empty(deadline);
-        self.service.stop_drivers(deadline) && empty
+        self.cut();
+        self.service.stop_drivers(deadline) && done
+    }
+
+    /// Answers what is not finished with an error, and gives clients a moment to read that.
+    pub fn cut(&self) {
+        self.service.inflight.close();
+        self.phases.cut();
     }
 
     /// Ends everything.

@@ -64,6 +64,8 @@ pub struct ConnectionSpec {
     pub idle_timeout_s: f64,
     /// Longest time with next to no progress of a request body, or with none of a response, in seconds.
     pub stall_timeout_s: f64,
+    /// Time from the begin of a drain until a connection without a request is closed, in seconds.
+    pub exit_grace_s: f64,
     /// Most frames of HTTP/2 that bring nothing, per second.
     pub http2_control_frames_per_s: u32,
     /// Addresses that are never put on probation for a flood.
@@ -81,6 +83,7 @@ impl Default for ConnectionSpec {
             header_timeout_s: limits::HEADER_TIME.as_secs_f64(),
             idle_timeout_s: limits::IDLE_TIME.as_secs_f64(),
             stall_timeout_s: limits::STALL_TIME.as_secs_f64(),
+            exit_grace_s: limits::EXIT_GRACE.as_secs_f64(),
             http2_control_frames_per_s: limits::HTTP2_CONTROL_FRAMES_PER_SECOND,
             trusted_proxies: Vec::new(),
             tls_reload_s: 10.0,

@@ -89,6 +89,7 @@ class ConnectionOptions:
         header_timeout_s: Seconds until a head has come.
         idle_timeout_s: Seconds without a request.
         stall_timeout_s: Seconds without progress of a body or an answer.
+        exit_grace_s: Seconds without a request once the server stops; 0 gives none.
         http2_control_frames_per_s: Frames of HTTP/2 that bring nothing.
         trusted_proxies: Networks that answer for no flood.
         tls_reload_s: Seconds between two looks at certificates; 0 looks once.
@@ -100,6 +101,7 @@ class ConnectionOptions:
     header_timeout_s: float
     idle_timeout_s: float
     stall_timeout_s: float
+    exit_grace_s: float
     http2_control_frames_per_s: int
     trusted_proxies: tuple[str, ...]
     tls_reload_s: float

@@ -26,7 +26,7 @@ def run(options: ServerOptions) -> int:
 
     Returns:
         0 after a clean drain, 1 if the server could not start. If the drain does not end within the exit time-out, or a
-        second signal comes, the process ends here with 1.
+        second signal comes, what is not finished is answered with an error and the process ends here with 1.
     """
     try:
         configure(options.log)
@@ -52,6 +52,7 @@ def _serve(server: Server, wakeup: Wakeup, exit_timeout_s: float) -> int:
     stop = _Background(lambda: server.stop(exit_timeout_s), lambda: wakeup.notify(Event.STOPPED))
     if not _wait_for_stop(server, wakeup, stop, exit_timeout_s):
         log.error(EXPIRED)
+        server.cut()
         _leave_now(1)
     errors = [part.error for part in (start, stop) if part.error is not None and not signalled]
     code = _refuse(str(errors[0])) if errors else 0

@@ -118,8 +118,12 @@ class Server:
         """Reads certificates again, and goes on in new files where those of traces were moved away; logs what fails."""
         self._core.reload()
 
+    def cut(self) -> None:
+        """Answers every request that is not finished with an error; clients have a moment to read it."""
+        self._core.cut()
+
     def stop(self, timeout_s: float) -> bool:
-        """Refuses what is new, finishes what is in, and closes.
+        """Lets clients go, refuses what comes later, finishes what came before, and closes.
 
         Returns:
             True if everything ended within ``timeout_s`` seconds.

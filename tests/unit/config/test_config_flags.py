@@ -37,6 +37,7 @@ vertex-ai-thread-count
 OURS = {
     "ensemble-steps",
     "execution-threads",
+    "exit-grace-secs",
     "gpu-fallback",
     "grpc-max-expanded-bytes",
     "grpc-max-request-bytes",

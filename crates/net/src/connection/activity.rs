@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use super::ending::{Ending, UnlessCut};
+
 /// The counts of one connection.
 ///
-/// The connection's own thread alone changes them, so that a load and a store suffice for an addition.
+/// The connection's own thread alone changes them, so that a load and a store suffice for an addition. Any may read.
 #[derive(Default)]
 pub struct Activity {
     received: AtomicU64,
@@ -15,6 +17,8 @@ pub struct Activity {
     turn: AtomicU32,
     /// Who must act next for the response that was polled last.
     next_actor: AtomicU8,
+    /// How far its end has come.
+    pub ending: Ending,
 }
 
 /// Who must act next for a response to make progress.
@@ -105,6 +109,18 @@ impl Activity {
 }
 
 impl Call {
+    /// How far the end of its connection has come.
+    #[inline]
+    pub fn ending(&self) -> &Ending {
+        &self.activity.ending
+    }
+
+    /// The output of a future that answers the call; none where the call is cut before that.
+    #[inline]
+    pub fn unless_cut<F: Future>(&self, future: F) -> UnlessCut<'_, F> {
+        UnlessCut::new(future, self)
+    }
+
     /// Sets who must act next.
     #[inline]
     pub fn set_next_actor(&self, actor: NextActor) {

@@ -2,6 +2,7 @@
 
 mod activity;
 mod drive;
+mod ending;
 mod request_body;
 mod socket;
 mod spelling;
@@ -12,6 +13,7 @@ mod transport;
 
 pub use self::activity::{Activity, Call, NextActor};
 pub use self::drive::{End, drive_connection};
+pub use self::ending::{CutOff, Ending};
 pub use self::request_body::RequestBody;
 #[cfg(debug_assertions)]
 pub use self::socket::ByteStream;

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use super::activity::{Call, NextActor};
+use super::ending::CutOff;
 
 /// A response body that records its progress with its call.
 pub struct TrackedBody<B> {
@@ -57,7 +58,7 @@ impl<B> TrackedBody<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
+impl<B: Body<Data = Bytes> + CutOff + Unpin> Body for TrackedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -68,7 +69,11 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
             tracked.call.set_next_actor(NextActor::Client);
             return Poll::Ready(Some(Ok(Frame::data(tracked.piece()))));
         }
-        let frame = Pin::new(&mut tracked.body).poll_frame(cx);
+        let mut frame = Pin::new(&mut tracked.body).poll_frame(cx);
+        if frame.is_pending() && tracked.call.ending().is_cut() {
+            tracked.body.cut_off();
+            frame = Pin::new(&mut tracked.body).poll_frame(cx);
+        }
         // Until the next poll the client has data to read.
         tracked.call.set_next_actor(if frame.is_ready() { NextActor::Client } else { NextActor::Model });
         match frame {
@@ -104,6 +109,12 @@ mod tests {
 
     use super::super::activity::Activity;
     use super::*;
+
+    impl CutOff for Full<Bytes> {
+        fn cut_off(&mut self) {
+            panic!("it is always ready");
+        }
+    }
 
     async fn pieces(mut body: impl Body<Data = Bytes, Error = Infallible> + Unpin) -> Vec<Bytes> {
         let mut pieces = Vec::new();

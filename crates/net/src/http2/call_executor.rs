@@ -1,7 +1,8 @@
 //! Drives the calls of one HTTP/2 connection, and resets one whose client opens no window for the response.
 //!
 //! The body of a call that waits for a window is not polled, so only the executor of the call sees that it makes no
-//! progress. It resets that call alone; the others on the connection go on.
+//! progress. It resets that call alone; the others on the connection go on. The tasks of calls know nothing of the
+//! network's phase, so a cut wakes those that wait.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ impl CallExecutor {
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for CallExecutor {
     fn execute(&self, call: F) {
         let (activity, stall_timer) = (Arc::clone(&self.activity), StallTimer::new(self.stall_timeout));
-        tokio::spawn(DrivenCall { call, activity, has_data: false, stall_timer });
+        tokio::spawn(DrivenCall { call, activity, key: None, has_data: false, stall_timer });
     }
 }
 
@@ -40,9 +41,19 @@ pin_project! {
         #[pin]
         call: F,
         activity: Arc<Activity>,
+        // Under which a cut wakes it, once it had to wait.
+        key: Option<usize>,
         // Its response has data that the client has not read.
         has_data: bool,
         stall_timer: StallTimer,
+    }
+
+    impl<F> PinnedDrop for DrivenCall<F> {
+        fn drop(this: Pin<&mut Self>) {
+            if let Some(key) = this.key {
+                this.activity.ending.forget(key);
+            }
+        }
     }
 }
 
@@ -55,6 +66,7 @@ impl<F: Future<Output = ()>> Future for DrivenCall<F> {
         if driven.call.poll(cx).is_ready() {
             return Poll::Ready(());
         }
+        driven.key.get_or_insert_with(|| driven.activity.ending.register(cx.waker()));
         match driven.activity.take_next_actor() {
             NextActor::Unknown => {}
             actor => {
@@ -86,8 +98,13 @@ mod tests {
             actor.into_iter().for_each(|actor| counted.set_next_actor(actor));
             Poll::Pending
         });
-        let mut driven =
-            Box::pin(DrivenCall { call, activity, has_data: false, stall_timer: StallTimer::new(Some(STALL_TIMEOUT)) });
+        let mut driven = Box::pin(DrivenCall {
+            call,
+            activity,
+            key: None,
+            has_data: false,
+            stall_timer: StallTimer::new(Some(STALL_TIMEOUT)),
+        });
         for seconds in (0..300).step_by(10) {
             if poll_fn(|cx| Poll::Ready(driven.as_mut().poll(cx).is_ready())).await {
                 return Some(seconds);

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{Echo, GrpcServer, Puppet, TEST_TIMEOUT, model, request};
+use alipes_net::phase::Phase;
 use alipes_protocol::codec::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use bytes::{Bytes, BytesMut};
@@ -198,7 +199,7 @@ async fn a_watcher_learns_each_change_of_readiness() {
     assert_eq!(health(&mut body).await, 2);
     server.service.registry.set_index(Vec::new(), true);
     assert_eq!(health(&mut body).await, 1);
-    server.draining.send_replace(true);
+    server.phase.send_replace(Phase::Draining);
     assert_eq!(health(&mut body).await, 2);
     let trailers = timeout(TEST_TIMEOUT, body.frame()).await.unwrap().unwrap().unwrap().into_trailers().unwrap();
     assert_eq!(trailers["grpc-status"], "14");

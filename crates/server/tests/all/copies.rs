@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::common::{Echo, GrpcServer, TEST_TIMEOUT, model, request};
 use alipes_http::{HttpProtocol, serve_connection};
 use alipes_net::connection::TransportStream;
+use alipes_net::phase::Shutdown;
 use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::model_infer_request::InferRequestedOutputTensor;
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
@@ -52,7 +53,7 @@ async fn post(server: &GrpcServer, tensor: &[u8]) -> usize {
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
     let protocol = Arc::new(HttpProtocol::new(Arc::clone(&server.service)));
-    tokio::spawn(serve_connection(TransportStream::tcp(stream), protocol, std::future::pending()));
+    tokio::spawn(serve_connection(TransportStream::tcp(stream), protocol, Shutdown::never()));
     let json = format!(
         r#"{{"inputs":[{{"name":"X","datatype":"FP32","shape":[{ELEMENTS}],"parameters":{{"binary_data_size":{BYTES}}}}}],"parameters":{{"binary_data_output":true}}}}"#
     );

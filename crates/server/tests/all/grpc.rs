@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::common::{Echo, GrpcServer, model};
+use crate::common::{Echo, GrpcServer, Puppet, model};
+use alipes_net::phase::Phase;
 use alipes_protocol::codec::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use alipes_protocol::codec::proto::inference::{
     ModelConfigRequest, ModelConfigResponse, ModelInferRequest, ModelInferResponse, ModelMetadataRequest,
@@ -155,6 +156,37 @@ async fn a_draining_connection_takes_its_leave() {
     let handshake = http2::handshake::<_, _, Empty<Bytes>>(TokioExecutor::new(), TokioIo::new(stream));
     // Whoever holds the sender could go on calling: that the connection ends is the server's doing.
     let (_sender, connection) = handshake.await.unwrap();
-    server.draining.send_replace(true);
+    server.phase.send_replace(Phase::Draining);
     connection.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stopping_server_refuses_inferences_and_answers_questions() {
+    let server = open().await;
+    server.phase.send_replace(Phase::Refusing);
+    // The connection from before may be served until it has seen the phase.
+    let status = loop {
+        if let Err(status) = infer(&server, request(1)).await {
+            break status;
+        }
+    };
+    let text = "Server is stopping, it does not accept new requests";
+    assert_eq!((status.code(), status.message()), (Code::Unavailable, text));
+    let live: ServerLiveResponse =
+        server.call("/inference.GRPCInferenceService/ServerLive", ServerLiveRequest {}).await.unwrap();
+    assert!(live.live);
+}
+
+#[tokio::test]
+async fn a_call_that_is_cut_gets_the_reason() {
+    let puppet = Puppet::new("puppet", false);
+    let server = Arc::new(GrpcServer::open([Arc::clone(&puppet.model)]).await);
+    let caller = Arc::clone(&server);
+    let call = tokio::spawn(async move { infer(&caller, crate::common::request("puppet", "7", 1)).await });
+    let pending = puppet.take().await;
+    server.phase.send_replace(Phase::Cut);
+    let status = call.await.unwrap().unwrap_err();
+    let text = "Server is stopping, the request was not finished in time";
+    assert_eq!((status.code(), status.message()), (Code::Unavailable, text));
+    assert!(pending.responder.is_cancelled());
 }

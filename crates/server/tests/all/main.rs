@@ -9,6 +9,8 @@ mod memory;
 mod calls;
 #[cfg(debug_assertions)]
 mod copies;
+#[cfg(debug_assertions)]
+mod drain;
 mod ensemble;
 mod ensemble_runs;
 mod executor;

@@ -14,6 +14,7 @@ use crate::common::{
     Echo, GrpcServer, Puppet, Stream, TEST_TIMEOUT, model, reply, request, summary,
     with_empty_final_response as with_empty_final,
 };
+use alipes_net::phase::Phase;
 
 /// Counts what the caller does.
 #[derive(Clone, Default)]
@@ -296,7 +297,7 @@ async fn a_draining_stream_finishes_what_it_has_and_says_goodbye() {
     let (mut idle, mut busy) = (server.stream(false).await, server.stream(false).await);
     busy.send(request("m", "1", 1));
     let mut responder = puppet.take().await.responder;
-    server.draining.send_replace(true);
+    server.phase.send_replace(Phase::Draining);
     let status = idle.next().await.unwrap_err();
     let text = "GRPC server is shutting down and has stopped accepting new requests.";
     assert_eq!((status.code(), status.message()), (tonic::Code::Unavailable, text));
@@ -306,6 +307,22 @@ async fn a_draining_stream_finishes_what_it_has_and_says_goodbye() {
     outgoing.add(responder, Ok(reply(1)));
     assert_eq!(summary(&busy.response().await), ("1", "", Some(true)));
     assert_eq!(busy.next().await.unwrap_err().code(), tonic::Code::Unavailable);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_ends_with_the_reason() {
+    let puppet = Puppet::new("m", true);
+    let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
+    let mut stream = server.stream(false).await;
+    stream.send(request("m", "1", 1));
+    let mut responder = puppet.take().await.responder;
+    AnswerBatch::default().respond(&mut responder, Ok(reply(1)));
+    assert_eq!(summary(&stream.response().await), ("1", "", Some(false)));
+    server.phase.send_replace(Phase::Cut);
+    let status = stream.next().await.unwrap_err();
+    let text = "Server is stopping, the request was not finished in time";
+    assert_eq!((status.code(), status.message()), (tonic::Code::Unavailable, text));
+    assert!(responder.is_cancelled());
 }
 
 #[tokio::test]

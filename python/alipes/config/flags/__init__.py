@@ -32,7 +32,21 @@ _SERVER: Final[tuple[Flag, ...]] = (
         option="inflight_bytes",
         high=MAX_BYTES,
     ),
-    Flag("exit-timeout-secs", "int", 30, "Seconds to finish what is in before leaving.", option="exit_timeout_s"),
+    Flag(
+        "exit-timeout-secs",
+        "int",
+        30,
+        "Seconds to finish what is in before leaving. What is not finished then is answered with an error.",
+        option="exit_timeout_s",
+    ),
+    Flag(
+        "exit-grace-secs",
+        "seconds",
+        0.5,
+        "Longest time from the signal to stop in which new requests are still served, so that clients are told with "
+        "an answer that their connection ends. It ends at once when no client is connected. Not a flag of Triton.",
+        option="connections.exit_grace_s",
+    ),
 )
 
 # Headings of the usage and the reference page, in their order.

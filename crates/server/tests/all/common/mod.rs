@@ -8,6 +8,7 @@ use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_grpc::{GrpcProtocol, serve_connection};
 use alipes_net::connection::TransportStream;
+use alipes_net::phase::{Phase, Shutdown};
 use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::model_infer_request::InferInputTensor;
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelStreamInferResponse};
@@ -38,7 +39,7 @@ pub struct GrpcServer {
     pub address: SocketAddr,
     pub client: Channel,
     pub service: Arc<Service>,
-    pub draining: watch::Sender<bool>,
+    pub phase: watch::Sender<Phase>,
 }
 
 impl GrpcServer {
@@ -46,17 +47,16 @@ impl GrpcServer {
         let service = Arc::new(service(models));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (draining, watching) = watch::channel(false);
+        let (phase, watching) = watch::channel(Phase::Open);
         let protocol = Arc::new(GrpcProtocol::new(Arc::clone(&service)));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let mut watching = watching.clone();
-                let drained = async move { drop(watching.wait_for(|draining| *draining).await) };
-                tokio::spawn(serve_connection(TransportStream::tcp(stream), Arc::clone(&protocol), drained));
+                let shutdown = Shutdown::new(watching.clone());
+                tokio::spawn(serve_connection(TransportStream::tcp(stream), Arc::clone(&protocol), shutdown));
             }
         });
         let client = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
-        GrpcServer { address, client, service, draining }
+        GrpcServer { address, client, service, phase }
     }
 
     pub async fn call<Q, A>(&self, path: &'static str, request: Q) -> Result<A, Status>

@@ -14,8 +14,10 @@ use std::time::Duration;
 
 use alipes_clock::Entered;
 use alipes_grpc::GrpcProtocol;
-use alipes_http::HttpProtocol;
+use alipes_http::{HttpProtocol, MetricsProtocol};
 use alipes_net::connection::{ByteStream, Carrier, Socket, TransportStream};
+use alipes_net::phase::Phase;
+use alipes_net::phase::Shutdown;
 use alipes_net::policy::ListenerKind;
 use alipes_net::probation::{Origin, Probation};
 use alipes_net::protocol::Protocol;
@@ -24,6 +26,7 @@ use alipes_server::compose;
 use alipes_spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::common::{Echo, model};
@@ -31,17 +34,11 @@ use crate::common::{Echo, model};
 /// Bytes on their way in one direction, as a socket's buffers hold them.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What the connections of an endpoint speak.
-#[derive(Clone)]
-enum Served {
-    Http(Arc<HttpProtocol>),
-    Grpc(Arc<GrpcProtocol>),
-}
-
 /// An endpoint whose connections are in memory.
 pub struct Endpoint {
-    protocol: Served,
+    protocol: Arc<dyn Protocol>,
     probation: Arc<Probation>,
+    phase: watch::Sender<Phase>,
     _clock: Entered,
 }
 
@@ -69,12 +66,12 @@ impl Endpoint {
         service.registry.set_index(Vec::new(), true);
         let service = Arc::new(service);
         let probation = Probation::new(&service.config.connections, Arc::clone(&service.events));
-        let protocol = match kind {
-            ListenerKind::Http => Served::Http(Arc::new(HttpProtocol::new(service))),
-            ListenerKind::Grpc => Served::Grpc(Arc::new(GrpcProtocol::new(service))),
-            ListenerKind::Metrics => unreachable!("no test opens metrics in memory"),
+        let protocol: Arc<dyn Protocol> = match kind {
+            ListenerKind::Http => Arc::new(HttpProtocol::new(service)),
+            ListenerKind::Grpc => Arc::new(GrpcProtocol::new(service)),
+            ListenerKind::Metrics => Arc::new(MetricsProtocol::new(service)),
         };
-        Endpoint { protocol, probation, _clock: clock }
+        Endpoint { protocol, probation, phase: watch::Sender::new(Phase::Open), _clock: clock }
     }
 
     /// An endpoint that waits four seconds for a head, five for a stalled body or answer, and a minute between
@@ -98,7 +95,7 @@ impl Endpoint {
     pub fn connect_with_buffer(&self, buffer_bytes: usize) -> Connection {
         let (stream, accepted) = tokio::io::duplex(buffer_bytes);
         self.serve(accepted, None);
-        Connection { stream, opened: Instant::now() }
+        self.connection(stream)
     }
 
     /// A connection from an address, whose bytes are counted as the server reads them.
@@ -107,35 +104,33 @@ impl Endpoint {
         let read = Arc::<AtomicUsize>::default();
         let origin = self.probation.origin(Some(address.parse().expect("an address")));
         self.serve(Counted { stream: accepted, read: Arc::clone(&read) }, Some(origin));
-        (Connection { stream, opened: Instant::now() }, read)
+        (self.connection(stream), read)
     }
 
     /// A connection whose server's end is what `wrap` makes of it.
     pub fn connect_through<S: ByteStream + 'static>(&self, wrap: impl FnOnce(DuplexStream) -> S) -> Connection {
         let (stream, accepted) = tokio::io::duplex(BUFFER_BYTES);
         self.serve(wrap(accepted), None);
-        Connection { stream, opened: Instant::now() }
+        self.connection(stream)
     }
 
     fn serve(&self, accepted: impl ByteStream + 'static, origin: Option<Origin>) {
         let socket = Socket::Plain(Carrier::Memory(Box::new(accepted)));
-        let transport = |stall| {
-            let transport = TransportStream::new(socket, stall);
-            match origin {
-                Some(origin) => transport.with_origin(origin),
-                None => transport,
-            }
+        let transport = TransportStream::new(socket, self.protocol.policy().timeouts.stall);
+        let transport = match origin {
+            Some(origin) => transport.with_origin(origin),
+            None => transport,
         };
-        match self.protocol.clone() {
-            Served::Http(http) => {
-                let transport = transport(http.policy().timeouts.stall);
-                drop(tokio::spawn(alipes_http::serve_connection(transport, http, std::future::pending())));
-            }
-            Served::Grpc(grpc) => {
-                let transport = transport(grpc.policy().timeouts.stall);
-                drop(tokio::spawn(alipes_grpc::serve_connection(transport, grpc, std::future::pending())));
-            }
-        }
+        tokio::spawn(Arc::clone(&self.protocol).serve(transport, Shutdown::new(self.phase.subscribe())));
+    }
+
+    fn connection(&self, stream: DuplexStream) -> Connection {
+        Connection { stream, opened: Instant::now(), _phase: self.phase.clone() }
+    }
+
+    /// Takes the network to a phase; connections see it at their next turn.
+    pub fn reach(&self, phase: Phase) {
+        self.phase.send_replace(phase);
     }
 }
 
@@ -172,6 +167,8 @@ impl AsyncWrite for Counted {
 pub struct Connection {
     stream: DuplexStream,
     opened: Instant,
+    // The network lives as long as its connections.
+    _phase: watch::Sender<Phase>,
 }
 
 impl Connection {
