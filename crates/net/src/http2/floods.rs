@@ -88,7 +88,8 @@ impl FrameGuard {
             {
                 too_many_pings |= pings.is_too_many(alipes_clock::now(), activity.sample().is_busy());
             }
-            quantum.left = quantum.left.saturating_sub(1);
+            let most = if account.is_trusted() { u32::MAX } else { HTTP2_FRAMES_PER_SMALL_QUANTUM };
+            quantum.left = quantum.left.saturating_sub(1).min(most);
             if quantum.left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         match account.flood() {
@@ -109,7 +110,7 @@ impl FrameGuard {
             return Poll::Ready(());
         }
         if self.quantum.wait == Wait::Nothing {
-            if self.account.is_trusted() {
+            if self.account.is_trusted_by_now() {
                 self.quantum.wait = Wait::Turn;
                 cx.waker().wake_by_ref();
             } else {
@@ -124,7 +125,7 @@ impl FrameGuard {
     fn begin_turn(&mut self) {
         let Quantum { turn, left, wait, grant } = &mut self.quantum;
         *turn = self.activity.turn();
-        if self.account.is_trusted() {
+        if self.account.is_trusted_by_now() {
             (*left, *wait) = (HTTP2_FRAMES_PER_QUANTUM, Wait::Nothing);
         } else if *wait == Wait::Turn || (*wait == Wait::Grant && grant.take()) {
             (*left, *wait) = (HTTP2_FRAMES_PER_SMALL_QUANTUM, Wait::Nothing);
@@ -211,9 +212,9 @@ mod tests {
     async fn a_connection_in_debt_has_a_small_quantum_when_it_is_granted() {
         let (mut guard, activity) = guard(1000);
         let flood = settings(HTTP2_FRAMES_PER_QUANTUM);
-        assert_eq!(guard.received(&settings(HTTP2_FRAMES_ON_TRUST / 2)), Ok(flood.len() / 8));
-        activity.begin_turn();
-        assert_eq!(frames_in_a_turn(&mut guard, &flood), HTTP2_FRAMES_PER_QUANTUM);
+        // Until it is in debt, and a small quantum.
+        let first = HTTP2_FRAMES_ON_TRUST + 1 + HTTP2_FRAMES_PER_SMALL_QUANTUM;
+        assert_eq!(frames_in_a_turn(&mut guard, &flood), first);
         for _ in 0..3 {
             // Woken for another reason, such as an answer to send.
             activity.begin_turn();

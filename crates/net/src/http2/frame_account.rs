@@ -88,10 +88,16 @@ impl FrameAccount {
 
     /// Whether the connection owes so little that nobody need mind.
     #[inline]
-    pub fn is_trusted(&mut self) -> bool {
-        match &mut self.budget {
-            Some(budget) if budget.debt() > HTTP2_FRAMES_ON_TRUST => self.settle(),
-            _ => true,
+    pub fn is_trusted(&self) -> bool {
+        self.budget.as_ref().is_none_or(|budget| budget.debt() <= HTTP2_FRAMES_ON_TRUST)
+    }
+
+    /// The same now that time has passed.
+    #[inline]
+    pub fn is_trusted_by_now(&mut self) -> bool {
+        self.is_trusted() || {
+            self.settle();
+            self.is_trusted()
         }
     }
 
@@ -214,17 +220,16 @@ impl FrameAccount {
         }
     }
 
-    /// Settles with the connection, and with its address if that is on probation; whether it owes little now.
+    /// Settles with the connection, and with its address if that is on probation.
     #[cold]
-    fn settle(&mut self) -> bool {
-        let Some(budget) = &mut self.budget else { return true };
+    fn settle(&mut self) {
+        let Some(budget) = &mut self.budget else { return };
         let now = alipes_clock::now();
         let frames = budget.settle(now);
         let is_affordable = self.origin.as_ref().is_none_or(|origin| origin.affords(frames, now));
         if self.flood.is_none() && (budget.is_overdrawn() || !is_affordable) {
             self.flood = Some(self.charged_for);
         }
-        budget.debt() <= HTTP2_FRAMES_ON_TRUST
     }
 }
 
@@ -499,8 +504,8 @@ mod tests {
     fn a_connection_in_debt_is_trusted_again_once_time_has_forgiven_it() {
         let mut client = Client::new();
         (0..=HTTP2_FRAMES_ON_TRUST).for_each(|_| client.says(SETTINGS, 0, 0, 0));
-        assert!(!client.account.is_trusted());
+        assert!(!client.account.is_trusted_by_now());
         client.clock.advance(Duration::from_secs(1));
-        assert!(client.account.is_trusted());
+        assert!(!client.account.is_trusted() && client.account.is_trusted_by_now());
     }
 }
