@@ -183,8 +183,8 @@ pub const HTTP2_DATA_CREDIT_BYTES: usize = 64 * 1024;
 pub const HTTP2_FRAMES_PER_QUANTUM: u32 = 512;
 
 /// The same for a connection that owes more than `HTTP2_FRAMES_ON_TRUST` frames: a few calls. Of these connections one
-/// has its turn in each `HTTP2_DEBTOR_INTERVAL`, so that floods take a tenth of a core of each network thread, and others
-/// wait for a fraction of a millisecond, however many flood.
+/// has its turn in each `HTTP2_DEBTOR_INTERVAL`, so that floods take a tenth of a core of each network thread, and
+/// others wait for a fraction of a millisecond, however many flood.
 pub const HTTP2_FRAMES_PER_SMALL_QUANTUM: u32 = 32;
 
 /// Time between two such turns on a network thread.
