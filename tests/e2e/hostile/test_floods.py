@@ -41,6 +41,7 @@ def server(tmp_path: Path, serve: Callable[..., ServerProcess]) -> ServerProcess
     return serve(repository)
 
 
+@pytest.mark.slow("floods until connections were held and others took their place")
 def test_a_flooding_address_has_one_budget_however_often_it_connects(server: ServerProcess) -> None:
     flooder = Flooder(server.grpc, LOOPBACK, CONNECTIONS)
     with SteadyClient(server.http, server.grpc) as steady_client:
