@@ -1,10 +1,13 @@
-//! What the tests of several crates share: files of the repository, damaged inputs, and tests that need a process of
-//! their own. A development dependency only, and it knows none of the product's crates.
+//! What the tests of several crates share: files of the repository, damaged inputs, fuzzers, the memory that work
+//! takes, and tests that need a process of their own. A development dependency only, which knows none of the product's
+//! crates.
 
-#![allow(clippy::disallowed_methods, reason = "tests read the environment that the runner sets")]
-#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "tests read files, and the environment that the runner sets")]
 
+pub mod corpus;
+pub mod fuzz;
 mod isolation;
+pub mod memory;
 pub mod mutation;
 
 use std::path::{Path, PathBuf};
