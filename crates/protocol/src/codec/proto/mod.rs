@@ -2,6 +2,8 @@
 
 mod contents;
 mod decode;
+#[cfg(test)]
+mod fuzz;
 mod locate;
 mod parameters;
 mod region;

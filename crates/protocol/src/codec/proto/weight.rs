@@ -5,10 +5,13 @@ use prost::encoding::decode_varint;
 use crate::limits::GRPC_MAX_FIELDS;
 use crate::{Code, InferError};
 
-/// Field numbers of `ModelInferRequest`, `InferInputTensor` and `InferTensorContents`.
+/// Field numbers of `ModelInferRequest`, of its inputs, outputs and parameters, and of `InferTensorContents`.
 const INPUTS: u64 = 5;
+const OUTPUTS: u64 = 6;
 const RAW_CONTENTS: u64 = 7;
+const INPUT_PARAMETERS: u64 = 4;
 const CONTENTS: u64 = 5;
+const OUTPUT_PARAMETERS: u64 = 2;
 const BOOL_CONTENTS: u64 = 1;
 const FP32_CONTENTS: u64 = 6;
 const FP64_CONTENTS: u64 = 7;
@@ -17,17 +20,26 @@ const BYTES_CONTENTS: u64 = 8;
 /// Fields of a message that `read_bytes` looks at: more than a model has inputs.
 const LOOKED_AT: usize = 256;
 
-/// Bytes that an entry of a list takes at most, whatever it holds: the largest is an input, and a list has room for as
-/// many entries again while it grows.
+/// Bytes that an entry of a list takes at most, whatever it holds: the largest is an input. While a list grows, three
+/// times as many entries as it has may be set aside.
 const ENTRY_BYTES: u64 = 1024;
 
 /// The same for an entry that is a slice of the message.
-const SLICE_BYTES: u64 = 64;
+const SLICE_BYTES: u64 = 96;
+
+/// Bytes that a parameter takes beside its texts: the first makes a node with room for eleven.
+const PARAMETER_BYTES: u64 = 768;
+
+/// Bytes that one byte of a text becomes: it is copied, and perhaps once more into what the message becomes.
+const TEXT_BYTES: u64 = 2;
 
 /// Bytes that one byte of packed integers may become: a number of eight bytes, in a list that has as much room again,
 /// and the same number in its tensor. Those of other numbers become as many, in these three places.
 const INTEGER_BYTES: u64 = 24;
 const OTHER_BYTES: u64 = 3;
+
+/// Groups within groups that are looked into: parsers refuse deeper ones.
+const MAX_GROUP_DEPTH: usize = 100;
 
 /// Bytes that a serialized `ModelInferRequest` takes beside itself while it is parsed, at most: two bytes of it may be
 /// an input, and one may be a number of eight bytes.
@@ -42,7 +54,13 @@ pub fn parsed_bytes(message: &[u8]) -> Result<u64, InferError> {
     let mut bytes = 0;
     for (field, record) in records(message) {
         count(&mut left)?;
-        bytes += ENTRY_BYTES + if field == INPUTS { of_input(record, &mut left)? } else { 0 };
+        bytes += ENTRY_BYTES
+            + match field {
+                INPUTS => of_input(record, &mut left)?,
+                OUTPUTS => of_output(record, &mut left)?,
+                RAW_CONTENTS => 0,
+                _ => TEXT_BYTES * record.len() as u64,
+            };
     }
     Ok(bytes)
 }
@@ -53,9 +71,20 @@ fn of_input(input: &[u8], left: &mut usize) -> Result<u64, InferError> {
         count(left)?;
         bytes += match field {
             CONTENTS => of_contents(record),
-            // Names, parameters and the shape.
+            INPUT_PARAMETERS => PARAMETER_BYTES + TEXT_BYTES * record.len() as u64,
+            // Names and the shape.
             _ => SLICE_BYTES + INTEGER_BYTES * record.len() as u64,
         };
+    }
+    Ok(bytes)
+}
+
+fn of_output(output: &[u8], left: &mut usize) -> Result<u64, InferError> {
+    let mut bytes = 0;
+    for (field, record) in records(output) {
+        count(left)?;
+        let parameter = if field == OUTPUT_PARAMETERS { PARAMETER_BYTES } else { 0 };
+        bytes += parameter + TEXT_BYTES * record.len() as u64;
     }
     Ok(bytes)
 }
@@ -88,23 +117,43 @@ fn of_contents(contents: &[u8]) -> u64 {
 }
 
 /// The records of a message: field numbers, and what those hold that have a length.
-fn records(mut rest: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+pub(super) fn records(mut rest: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     std::iter::from_fn(move || {
         let tag = decode_varint(&mut rest).ok()?;
-        let length = match tag & 7 {
-            0 => {
-                decode_varint(&mut rest).ok()?;
-                0
-            }
-            1 => 8,
-            2 => usize::try_from(decode_varint(&mut rest).ok()?).ok()?,
-            5 => 4,
-            _ => return None,
-        };
-        let (record, behind) = rest.split_at_checked(length)?;
-        rest = behind;
-        Some((tag >> 3, record))
+        Some((tag >> 3, value(tag, &mut rest, MAX_GROUP_DEPTH)?))
     })
+}
+
+/// Takes the value behind a tag off the message: its content, where it has a length.
+fn value<'a>(tag: u64, rest: &mut &'a [u8], depth: usize) -> Option<&'a [u8]> {
+    let length = match tag & 7 {
+        0 => {
+            decode_varint(rest).ok()?;
+            0
+        }
+        1 => 8,
+        2 => usize::try_from(decode_varint(rest).ok()?).ok()?,
+        // No message here has a group, and parsers pass over those of unknown fields.
+        3 => {
+            skip_group(tag >> 3, rest, depth.checked_sub(1)?)?;
+            0
+        }
+        5 => 4,
+        _ => return None,
+    };
+    let (record, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(record)
+}
+
+fn skip_group(field: u64, rest: &mut &[u8], depth: usize) -> Option<()> {
+    loop {
+        let tag = decode_varint(rest).ok()?;
+        if tag & 7 == 4 {
+            return (tag >> 3 == field).then_some(());
+        }
+        value(tag, rest, depth)?;
+    }
 }
 
 #[cfg(test)]
@@ -148,6 +197,21 @@ mod tests {
         assert_eq!(parsed_bytes(&[0x2a, 0xff]), Ok(0));
         assert_eq!(parsed_bytes(&[0x2a, 0, 0x2a, 9, 1]), Ok(ENTRY_BYTES));
         assert_eq!(parsed_bytes(&[0xff; 32]), Ok(0));
+    }
+
+    #[test]
+    fn what_stands_behind_a_group_counts_unless_parsers_refuse_it() {
+        let inputs = [0x2a, 0].repeat(3);
+        let behind = |group: &[u8]| parsed_bytes(&[group, &inputs].concat());
+        assert_eq!(behind(&[0x7b, 0x7c]), Ok(4 * ENTRY_BYTES));
+        assert_eq!(behind(&[0x7b, 0x0b, 0x10, 5, 0x0c, 0x1a, 1, 9, 0x7c]), Ok(4 * ENTRY_BYTES));
+        for refused in [&[0x7b, 0x0c][..], &[0x7b], &[0x7c], &[0x7b, 0x0b, 0x7c]] {
+            assert_eq!(behind(refused), Ok(0), "{refused:?}");
+            assert!(ModelInferRequest::decode(&[refused, &inputs].concat()[..]).is_err());
+        }
+        let deep = |depth: usize| [[0x7b].repeat(depth), [0x7c].repeat(depth)].concat();
+        assert_eq!(behind(&deep(MAX_GROUP_DEPTH)), Ok(4 * ENTRY_BYTES));
+        assert!(ModelInferRequest::decode(&deep(MAX_GROUP_DEPTH + 1)[..]).is_err());
     }
 
     #[test]
