@@ -13,6 +13,9 @@ pub const USUAL_FRAME_BYTES: usize = 16 * 1024;
 /// See above.
 pub const USUAL_WINDOW_BYTES: i64 = 65_535;
 
+/// Largest frame of all: its length has three bytes.
+pub const LARGEST_FRAME_BYTES: usize = (1 << 24) - 1;
+
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const RESET: u8 = 3;

@@ -347,7 +347,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
                         call.window += more;
                     }
                 }
-                frames::FRAME_SIZE if value as usize >= frames::USUAL_FRAME_BYTES => self.frame = value as usize,
+                frames::FRAME_SIZE if value as usize >= frames::USUAL_FRAME_BYTES => {
+                    self.frame = (value as usize).min(frames::LARGEST_FRAME_BYTES);
+                }
                 _ => {}
             }
         }

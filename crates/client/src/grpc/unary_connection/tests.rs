@@ -171,3 +171,14 @@ async fn headers_may_come_in_parts_and_not_without_end() {
         assert!(error.message.contains(word), "{error}");
     }
 }
+
+#[tokio::test]
+async fn no_frame_is_longer_than_its_head_can_say() {
+    let (own, mut other) = duplex(PIPE_BYTES);
+    let mut connection = UnaryConnection::new(own);
+    let mut bytes = BytesMut::new();
+    frames::settings(&[(frames::FRAME_SIZE, u32::MAX)], &mut bytes);
+    other.write_all(&bytes).await.unwrap();
+    assert!(connection.is_alive().await);
+    assert_eq!(connection.frame, frames::LARGEST_FRAME_BYTES);
+}
