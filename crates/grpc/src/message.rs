@@ -1,6 +1,8 @@
 //! Cutting the bytes of a call into its messages.
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;
 
 use std::error::Error;

@@ -1,5 +1,8 @@
 //! Messages out of the pieces in which they arrive.
 
+#[cfg(test)]
+mod fuzz;
+
 use alipes_protocol::limits::GRPC_MAX_MESSAGE_BYTES;
 use bytes::{Buf, Bytes, BytesMut};
 

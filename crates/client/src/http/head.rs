@@ -1,5 +1,8 @@
 //! Heads: of requests as bytes, of responses read.
 
+#[cfg(test)]
+mod fuzz;
+
 use std::fmt::Write;
 
 use alipes_protocol::limits::HTTP_MAX_HEADERS;

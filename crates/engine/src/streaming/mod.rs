@@ -5,6 +5,8 @@
 
 mod averager;
 mod checkpoint;
+#[cfg(test)]
+mod fuzz;
 mod snapshotter;
 
 use alipes_protocol::Datatype;

@@ -1,5 +1,7 @@
 //! What is written is what is read, and whatever else is read hurts nobody.
 
+mod fuzz;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 

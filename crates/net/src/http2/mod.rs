@@ -5,6 +5,8 @@ mod debtors;
 mod floods;
 mod frame_account;
 mod frames;
+#[cfg(test)]
+mod fuzz;
 mod open_calls;
 mod pings;
 mod small_data;

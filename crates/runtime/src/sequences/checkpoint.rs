@@ -9,6 +9,9 @@
 //! | 4, 8 each | the number of sizes, and the sizes |
 //! | 8, n | bytes of the state, and the bytes as requests carry them |
 
+#[cfg(test)]
+mod fuzz;
+
 use alipes_engine::EngineError;
 use alipes_protocol::codec::elements;
 use alipes_protocol::limits::MAX_DIMENSIONS;

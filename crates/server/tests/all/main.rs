@@ -15,6 +15,8 @@ mod ensemble;
 mod ensemble_runs;
 mod executor;
 mod fused;
+#[cfg(debug_assertions)]
+mod fuzz;
 mod grpc;
 #[cfg(debug_assertions)]
 mod http1_timeouts;

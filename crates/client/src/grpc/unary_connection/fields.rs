@@ -1,5 +1,8 @@
 //! Reads header blocks of HTTP/2: names and values, some of which are indices of earlier ones.
 
+#[cfg(test)]
+mod fuzz;
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 

@@ -8,6 +8,8 @@
 
 mod fields;
 mod frames;
+#[cfg(test)]
+mod fuzz;
 mod head;
 mod huffman;
 mod pending_call;

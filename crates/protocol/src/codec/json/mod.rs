@@ -23,6 +23,8 @@ mod write;
 
 #[cfg(test)]
 mod agreement;
+#[cfg(test)]
+mod fuzz;
 
 use std::cell::Cell;
 

@@ -127,7 +127,7 @@ pub fn window(stream: u32, more: u32) -> Vec<u8> {
 }
 
 /// Headers in their plainest form: nothing is compressed.
-fn header_block(method: &str, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
+pub fn header_block(method: &str, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     let fields = [(":method", method), (":scheme", "http"), (":path", path), (":authority", "localhost")];
     let mut block = Vec::new();
     for (name, value) in fields.iter().chain(headers) {

@@ -23,6 +23,7 @@ use alipes_net::probation::{Origin, Probation};
 use alipes_net::protocol::Protocol;
 use alipes_runtime::model::ModelVersion;
 use alipes_server::compose;
+use alipes_service::Service;
 use alipes_spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf};
@@ -36,6 +37,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// An endpoint whose connections are in memory.
 pub struct Endpoint {
+    /// What stands behind it.
+    pub service: Arc<Service>,
     protocol: Arc<dyn Protocol>,
     probation: Arc<Probation>,
     phase: watch::Sender<Phase>,
@@ -67,11 +70,11 @@ impl Endpoint {
         let service = Arc::new(service);
         let probation = Probation::new(&service.config.connections, Arc::clone(&service.events));
         let protocol: Arc<dyn Protocol> = match kind {
-            ListenerKind::Http => Arc::new(HttpProtocol::new(service)),
-            ListenerKind::Grpc => Arc::new(GrpcProtocol::new(service)),
-            ListenerKind::Metrics => Arc::new(MetricsProtocol::new(service)),
+            ListenerKind::Http => Arc::new(HttpProtocol::new(Arc::clone(&service))),
+            ListenerKind::Grpc => Arc::new(GrpcProtocol::new(Arc::clone(&service))),
+            ListenerKind::Metrics => Arc::new(MetricsProtocol::new(Arc::clone(&service))),
         };
-        Endpoint { protocol, probation, phase: watch::Sender::new(Phase::Open), _clock: clock }
+        Endpoint { service, protocol, probation, phase: watch::Sender::new(Phase::Open), _clock: clock }
     }
 
     /// An endpoint that waits four seconds for a head, five for a stalled body or answer, and a minute between
@@ -215,8 +218,13 @@ impl Connection {
     /// Everything that comes until the server closes.
     pub async fn rest(&mut self) -> String {
         let mut rest = Vec::new();
-        let _ = self.stream.read_to_end(&mut rest).await;
+        self.read_rest(&mut rest).await;
         String::from_utf8_lossy(&rest).into_owned()
+    }
+
+    /// The same as bytes, appended as they come.
+    pub async fn read_rest(&mut self, rest: &mut Vec<u8>) {
+        let _ = self.stream.read_to_end(rest).await;
     }
 
     /// Sends a byte every `pause` until the server closes; what it says until then.
