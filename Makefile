@@ -16,7 +16,9 @@
 #   make cov           the lines that tests reach, in both languages
 #
 #   make soak FOR=600  streams, sequences and workers under load, for so many seconds each
-#   make fuzz FOR=600  damaged bytes for every decoder, for so many seconds each; goes on where it was
+#   make fuzz FOR=600  searches for bytes that break a decoder, for so many seconds each; goes on where it was
+#   make sanitize      the tests of the crates and of the binding under the address sanitizer
+#   make audit         known weaknesses of dependencies, where their databases can be reached
 #   make bench         ratios against the floors and the peers (see docs/benchmarks.md)
 #   make bench-queue   what one request costs a model's queue, in nanoseconds
 #   make clients       fetches perf_analyzer, the KServe SDK, a real Triton and Azurite
@@ -37,7 +39,7 @@ ENVIRONMENT = "$(PYTHON)" tools/environment
 RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz clients docs wheel tools clean
+.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz sanitize audit clients docs wheel tools clean
 
 help:
 	@sed -n 's/^#   //p; s/^#$$//p' Makefile
@@ -111,8 +113,14 @@ cov: dev
 soak: dev
 	@tools/soak $(or $(FOR),120) .venv-dev/bin/python
 
-fuzz: tools
-	@tools/fuzz $(or $(FOR),60)
+fuzz: dev
+	@"$(PYTHON)" tools/fuzz $(or $(FOR),60) $(ARGS)
+
+sanitize: dev
+	@tools/sanitize $(ARGS)
+
+audit: tools
+	@tools/audit
 
 # What cannot be fetched is named and holds nothing up: the tests that need it say why they are skipped.
 clients: tools

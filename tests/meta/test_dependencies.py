@@ -27,7 +27,9 @@ def reasons() -> set[str]:
 
 def crate_dependencies(manifest: Path, *tables: str) -> set[str]:
     content = tomllib.loads(manifest.read_text(encoding="utf-8"))
-    return {name for table in tables for name in content.get(table, {}) if not name.startswith("alipes-")}
+    everywhere = [content, *content.get("target", {}).values()]
+    used = {name for part in everywhere for table in tables for name in part.get(table, {})}
+    return {name for name in used if not name.startswith("alipes-")}
 
 
 @pytest.mark.parametrize("manifest", CRATES, ids=lambda path: path.parent.name)

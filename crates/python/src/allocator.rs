@@ -10,7 +10,8 @@
 
 use std::ptr;
 
-#[global_allocator]
+// The address sanitizer sees only what the system's allocator hands out.
+#[cfg_attr(not(sanitizing), global_allocator)]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What no thread is called: names are addresses, whose last bits are clear.
