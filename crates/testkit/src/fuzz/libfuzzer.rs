@@ -48,7 +48,6 @@ pub(super) fn run(plan: &Plan, check: impl Fn(&[u8]) + 'static) {
     for made in [&corpus, &crashes] {
         fs::create_dir_all(made).expect("a folder for inputs");
     }
-    fs::write(&words, dictionary(&plan.words)).expect("a file of words");
     let vectors = fuzz_vectors(plan.name);
     for seed in vectors.iter().map(|vector| &vector.bytes).chain(&plan.seeds) {
         fs::write(corpus.join(file_name(seed)), seed).expect("a seed");
@@ -60,14 +59,18 @@ pub(super) fn run(plan: &Plan, check: impl Fn(&[u8]) + 'static) {
         format!("-max_total_time={seconds}").into_bytes(),
         format!("-max_len={}", plan.longest).into_bytes(),
         option("-artifact_prefix=", &crashes.join("")),
-        option("-dict=", &words),
         b"-print_final_stats=1".to_vec(),
         b"-reload=0".to_vec(),
         SLOWEST.into(),
     ];
+    if !plan.words.is_empty() {
+        fs::write(&words, dictionary(&plan.words)).expect("a file of words");
+        arguments.push(option("-dict=", &words));
+    }
     arguments.extend(MEMORY.map(|limit| limit.as_bytes().to_vec()));
     CHECK.with(|held| held.set(Box::new(check)).ok().expect("one fuzzer runs in a process"));
     drive(arguments);
+    panic!("libFuzzer did not begin: it ends the process itself");
 }
 
 fn option(name: &str, path: &Path) -> Vec<u8> {
