@@ -11,8 +11,8 @@ use super::inference::{
     ModelReadyRequest, ModelStatisticsRequest, RepositoryIndexRequest, RepositoryModelLoadRequest,
     RepositoryModelUnloadRequest, SystemSharedMemoryRegisterRequest, TraceSettingRequest,
 };
+use super::records::records;
 use super::reflection::ServerReflectionRequest;
-use super::weight::records;
 use super::{Reply, Splitter, StreamReply, TensorSink, check_output, decode_request, first_raw_tensor, named_model};
 use super::{parsed_bytes, read_bytes};
 use crate::codec::elements;
@@ -37,6 +37,7 @@ const UNANNOUNCED_BYTES: u64 = 1 << 10;
 /// Field numbers of `ModelInferRequest`.
 const MODEL_NAME: u64 = 1;
 const MODEL_VERSION: u64 = 2;
+const PARAMETERS: u64 = 4;
 
 /// Most bytes of an error's text beside what it quotes.
 const TEXT_BYTES: usize = 512;
@@ -128,12 +129,19 @@ fn check_weight(wire: &Bytes) {
 fn check_early(wire: &[u8], choices: &mut Choices<'_>) {
     let head = &wire[..choices.below(wire.len().min(1 << 15) + 1)];
     assert!(first_raw_tensor(head).is_none_or(|begin| begin <= head.len()));
-    if let (Some((name, version)), Ok(message)) = (named_model(head), ModelInferRequest::decode(wire)) {
+    if let (Some((name, version)), Ok(message)) = (named_model(head), ModelInferRequest::decode(wire))
+        && let Some(fields) = fields(wire)
+    {
         // Of several the last counts, and a version may come late: what is received elsewhere then is copied.
-        let times = |wanted: u64| records(wire).filter(|(field, _)| *field == wanted).count();
-        assert!(times(MODEL_NAME) > 1 || name == message.model_name);
-        assert!(version.is_empty() || times(MODEL_VERSION) > 1 || version == message.model_version);
+        let is_once = |wanted: u64| fields.iter().filter(|&&field| field == wanted).count() == 1;
+        assert!(!is_once(MODEL_NAME) || name == message.model_name);
+        assert!(version.is_empty() || !is_once(MODEL_VERSION) || version == message.model_version);
     }
+}
+
+/// The numbers of a message's fields; `None` where it cannot be read to its end.
+fn fields(wire: &[u8]) -> Option<Vec<u64>> {
+    records(wire, Some(PARAMETERS)).map(|record| Some(record?.0)).collect()
 }
 
 /// Takes every tensor.

@@ -2,9 +2,14 @@
 
 use prost::encoding::decode_varint;
 
+use super::records::is_misread;
+
 /// Field numbers of `model_name` and `model_version` in `ModelInferRequest`.
 const MODEL_NAME: u8 = 1;
 const MODEL_VERSION: u8 = 2;
+
+/// Field number of `parameters` in both.
+const PARAMETERS: u64 = 4;
 
 /// Field number of `raw_input_contents` in `ModelInferRequest`.
 const RAW_INPUT_CONTENTS: u64 = 7;
@@ -31,6 +36,7 @@ fn first_bytes_of(field: u64, head: &[u8]) -> Option<usize> {
     loop {
         let tag = decode_varint(&mut rest).ok()?;
         match (tag >> 3, tag & 7) {
+            (number, kind) if is_misread(number, kind, Some(PARAMETERS)) => return None,
             (number, 2) if number == field => {
                 decode_varint(&mut rest).ok()?;
                 return Some(head.len() - rest.len());

@@ -6,6 +6,7 @@ mod decode;
 mod fuzz;
 mod locate;
 mod parameters;
+mod records;
 mod region;
 mod reply;
 mod request_message;

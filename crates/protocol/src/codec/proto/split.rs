@@ -5,8 +5,10 @@ use prost::encoding::decode_varint;
 use smallvec::SmallVec;
 
 use super::inference::ModelInferRequest;
+use super::records::is_misread;
 
-/// Field number of `raw_input_contents` in `ModelInferRequest`.
+/// Field numbers of `parameters` and `raw_input_contents` in `ModelInferRequest`.
+const PARAMETERS: u64 = 4;
 const RAW_INPUT_CONTENTS: u64 = 7;
 
 /// What stands in the message in the place of a tensor that was taken out: the field, empty.
@@ -119,6 +121,7 @@ impl Splitter {
         }
         let Ok(key) = decode_varint(&mut rest) else { return self.keep_head(At::Rest) };
         match (key >> 3, key & 7) {
+            (field, kind) if is_misread(field, kind, Some(PARAMETERS)) => self.keep_head(At::Rest),
             (_, 0 | 2) if rest.is_empty() => At::Head,
             (_, 0) => self.keep_head(At::Head),
             (_, 1) => self.keep_head(At::Content(8)),

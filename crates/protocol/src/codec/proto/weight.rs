@@ -1,11 +1,11 @@
 //! What a request may take while it is parsed.
 
-use prost::encoding::decode_varint;
-
+use super::records::records;
 use crate::limits::GRPC_MAX_FIELDS;
 use crate::{Code, InferError};
 
 /// Field numbers of `ModelInferRequest`, of its inputs, outputs and parameters, and of `InferTensorContents`.
+const PARAMETERS: u64 = 4;
 const INPUTS: u64 = 5;
 const OUTPUTS: u64 = 6;
 const RAW_CONTENTS: u64 = 7;
@@ -38,21 +38,18 @@ const TEXT_BYTES: u64 = 2;
 const INTEGER_BYTES: u64 = 24;
 const OTHER_BYTES: u64 = 3;
 
-/// Groups within groups that are looked into: parsers refuse deeper ones.
-const MAX_GROUP_DEPTH: usize = 100;
-
 /// Bytes that a serialized `ModelInferRequest` takes beside itself while it is parsed, at most: two bytes of it may be
 /// an input, and one may be a number of eight bytes.
 ///
-/// A message that is broken is looked at as far as it can be read.
-///
 /// # Errors
 ///
-/// `TooLarge` for more than `GRPC_MAX_FIELDS` fields outside of the contents of tensors, whose number its shape bounds.
+/// `TooLarge` for more than `GRPC_MAX_FIELDS` fields outside of the contents of tensors, whose number its shape bounds,
+/// and what parsers say of a message that cannot be read to its end: nobody knows what stands behind.
 pub fn parsed_bytes(message: &[u8]) -> Result<u64, InferError> {
     let mut left = GRPC_MAX_FIELDS;
     let mut bytes = 0;
-    for (field, record) in records(message) {
+    for record in records(message, Some(PARAMETERS)) {
+        let (field, record) = record.ok_or_else(broken)?;
         count(&mut left)?;
         bytes += ENTRY_BYTES
             + match field {
@@ -67,10 +64,11 @@ pub fn parsed_bytes(message: &[u8]) -> Result<u64, InferError> {
 
 fn of_input(input: &[u8], left: &mut usize) -> Result<u64, InferError> {
     let mut bytes = 0;
-    for (field, record) in records(input) {
+    for record in records(input, Some(INPUT_PARAMETERS)) {
+        let (field, record) = record.ok_or_else(broken)?;
         count(left)?;
         bytes += match field {
-            CONTENTS => of_contents(record),
+            CONTENTS => of_contents(record)?,
             INPUT_PARAMETERS => PARAMETER_BYTES + TEXT_BYTES * record.len() as u64,
             // Names and the shape.
             _ => SLICE_BYTES + INTEGER_BYTES * record.len() as u64,
@@ -81,7 +79,8 @@ fn of_input(input: &[u8], left: &mut usize) -> Result<u64, InferError> {
 
 fn of_output(output: &[u8], left: &mut usize) -> Result<u64, InferError> {
     let mut bytes = 0;
-    for (field, record) in records(output) {
+    for record in records(output, Some(OUTPUT_PARAMETERS)) {
+        let (field, record) = record.ok_or_else(broken)?;
         count(left)?;
         let parameter = if field == OUTPUT_PARAMETERS { PARAMETER_BYTES } else { 0 };
         bytes += parameter + TEXT_BYTES * record.len() as u64;
@@ -101,59 +100,25 @@ fn count(left: &mut usize) -> Result<(), InferError> {
 ///
 /// Only so many fields are looked at that the answer costs next to nothing; what stands behind them counts as a whole.
 pub fn read_bytes(message: &[u8]) -> usize {
-    let raw: usize =
-        records(message).take(LOOKED_AT).filter(|(field, _)| *field == RAW_CONTENTS).map(|(_, raw)| raw.len()).sum();
-    message.len() - raw
+    let seen = records(message, Some(PARAMETERS)).take(LOOKED_AT).flatten();
+    message.len() - seen.filter(|(field, _)| *field == RAW_CONTENTS).map(|(_, raw)| raw.len()).sum::<usize>()
 }
 
-fn of_contents(contents: &[u8]) -> u64 {
-    records(contents)
-        .map(|(field, record)| match field {
+fn of_contents(contents: &[u8]) -> Result<u64, InferError> {
+    let mut bytes = 0;
+    for record in records(contents, None) {
+        let (field, record) = record.ok_or_else(broken)?;
+        bytes += match field {
             BYTES_CONTENTS => SLICE_BYTES + record.len() as u64,
             BOOL_CONTENTS | FP32_CONTENTS | FP64_CONTENTS => INTEGER_BYTES + OTHER_BYTES * record.len() as u64,
             _ => INTEGER_BYTES * (1 + record.len() as u64),
-        })
-        .sum()
-}
-
-/// The records of a message: field numbers, and what those hold that have a length.
-pub(super) fn records(mut rest: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
-    std::iter::from_fn(move || {
-        let tag = decode_varint(&mut rest).ok()?;
-        Some((tag >> 3, value(tag, &mut rest, MAX_GROUP_DEPTH)?))
-    })
-}
-
-/// Takes the value behind a tag off the message: its content, where it has a length.
-fn value<'a>(tag: u64, rest: &mut &'a [u8], depth: usize) -> Option<&'a [u8]> {
-    let length = match tag & 7 {
-        0 => {
-            decode_varint(rest).ok()?;
-            0
-        }
-        1 => 8,
-        2 => usize::try_from(decode_varint(rest).ok()?).ok()?,
-        // No message here has a group, and parsers pass over those of unknown fields.
-        3 => {
-            skip_group(tag >> 3, rest, depth.checked_sub(1)?)?;
-            0
-        }
-        5 => 4,
-        _ => return None,
-    };
-    let (record, behind) = rest.split_at_checked(length)?;
-    *rest = behind;
-    Some(record)
-}
-
-fn skip_group(field: u64, rest: &mut &[u8], depth: usize) -> Option<()> {
-    loop {
-        let tag = decode_varint(rest).ok()?;
-        if tag & 7 == 4 {
-            return (tag >> 3 == field).then_some(());
-        }
-        value(tag, rest, depth)?;
+        };
     }
+    Ok(bytes)
+}
+
+fn broken() -> InferError {
+    InferError::internal("failed to parse the request message: a field cannot be read")
 }
 
 #[cfg(test)]
@@ -192,26 +157,26 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_message_is_looked_at_as_far_as_it_can_be_read() {
+    fn a_message_that_cannot_be_read_is_refused_unweighed() {
         assert_eq!(parsed_bytes(&[]), Ok(0));
-        assert_eq!(parsed_bytes(&[0x2a, 0xff]), Ok(0));
-        assert_eq!(parsed_bytes(&[0x2a, 0, 0x2a, 9, 1]), Ok(ENTRY_BYTES));
-        assert_eq!(parsed_bytes(&[0xff; 32]), Ok(0));
+        for broken in [&[0x2a, 0xff][..], &[0x2a, 0, 0x2a, 9, 1], &[0xff; 32], &[0x2a, 2, 0x2a, 1]] {
+            assert_eq!(parsed_bytes(broken).unwrap_err().code, Code::Internal, "{broken:?}");
+            assert!(ModelInferRequest::decode(broken).is_err());
+        }
     }
 
     #[test]
-    fn what_stands_behind_a_group_counts_unless_parsers_refuse_it() {
+    fn what_stands_behind_a_group_or_a_wrong_map_counts_or_is_refused() {
         let inputs = [0x2a, 0].repeat(3);
-        let behind = |group: &[u8]| parsed_bytes(&[group, &inputs].concat());
-        assert_eq!(behind(&[0x7b, 0x7c]), Ok(4 * ENTRY_BYTES));
-        assert_eq!(behind(&[0x7b, 0x0b, 0x10, 5, 0x0c, 0x1a, 1, 9, 0x7c]), Ok(4 * ENTRY_BYTES));
-        for refused in [&[0x7b, 0x0c][..], &[0x7b], &[0x7c], &[0x7b, 0x0b, 0x7c]] {
-            assert_eq!(behind(refused), Ok(0), "{refused:?}");
-            assert!(ModelInferRequest::decode(&[refused, &inputs].concat()[..]).is_err());
+        let behind = |front: &[u8]| parsed_bytes(&[front, &inputs].concat()).ok();
+        assert_eq!(behind(&[0x7b, 0x7c]), Some(4 * ENTRY_BYTES));
+        assert_eq!(behind(&[0x7b, 0x0b, 0x10, 5, 0x0c, 0x1a, 1, 9, 0x7c]), Some(4 * ENTRY_BYTES));
+        // Parsers take a map's entry for what it is under any wire type.
+        for map in [[0x20, 0], [0x21, 0], [0x23, 0], [0x25, 0]] {
+            assert_eq!(behind(&map), None, "{map:?}");
+            assert_eq!(parsed_bytes(&[&[0x2a, 2][..], &map].concat()).ok(), None, "{map:?}");
         }
-        let deep = |depth: usize| [[0x7b].repeat(depth), [0x7c].repeat(depth)].concat();
-        assert_eq!(behind(&deep(MAX_GROUP_DEPTH)), Ok(4 * ENTRY_BYTES));
-        assert!(ModelInferRequest::decode(&deep(MAX_GROUP_DEPTH + 1)[..]).is_err());
+        assert_eq!(parsed_bytes(&[0x32, 2, 0x10, 0]).ok(), None);
     }
 
     #[test]
