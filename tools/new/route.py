@@ -19,8 +19,10 @@ _LONGEST, _MOST_SEGMENTS = 24, 2
 _OF = ("impl<'a> Route<'a> {", "pub fn of(method: &Method, path: &'a str) -> Route<'a> {", "match path {")
 _OF_MODEL = ("impl<'a> Route<'a> {", "fn of_model(method: &Method, rest: &'a str) -> Route<'a> {", "match action {")
 _GROUP = ("impl<'a> Route<'a> {", "pub fn group(&self, path: &'a str) -> Option<Group> {", "Some(match self {")
+_NAME = ("impl<'a> Route<'a> {", "pub fn name(&self) -> &'static str {", "match self {")
+_ITS_MODEL = ("impl<'a> Route<'a> {", "pub fn model(&self) -> &'a str {", "match self {")
 _ANSWER = (
-    "async fn answer_head(service: &Service, route: Route<'_>) -> Response<ResponseBody> {",
+    "async fn answer_head(service: &Arc<Service>, route: Route<'_>) -> Response<ResponseBody> {",
     "match route {",
 )
 _UNKNOWN = ("fn unknown_group(path: &str) -> Option<Group> {", "Some(match segments[..] {")
@@ -142,6 +144,12 @@ def _insert_route(plan: Plan, route: Route, variant: str, group: str, *, is_know
     plan.insert(ROUTE, f"/// todo: what it asks for.\n{declared}", inside=["pub enum Route<'a> {"])
     any_fields = variant.replace("{ model, version }", "{ .. }")
     plan.insert(ROUTE, f"{any_fields} => Group::{group},", inside=_GROUP, before="Route::WrongMethod { .. } => {")
+    named = f'{any_fields} => "{route.name.replace("_", " ")}",'
+    refused = 'Route::NamedRepository | Route::WrongMethod { .. } | Route::Unknown => "a refused request",'
+    plan.insert(ROUTE, named, inside=_NAME, before=refused)
+    if route.of_model:
+        its_model = variant.replace("{ model, version }", "{ model, .. } => model,")
+        plan.insert(ROUTE, its_model, inside=_ITS_MODEL, before='_ => "",')
     beside = f'["{route.segments[0]}", ..] => Group::{group},'
     if route.of_model and not is_known and group != "Inference":
         plan.insert(ROUTE, beside, inside=[*_UNKNOWN, _UNKNOWN_MODEL], before="_ => Group::Inference,")

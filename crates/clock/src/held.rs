@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 thread_local! {
@@ -24,6 +24,15 @@ pub(crate) fn now() -> Option<Instant> {
         Source::Held(held) => held.now(),
         Source::Other(read) => read(),
     })
+}
+
+/// Nanoseconds of the clock that this thread has entered, if any, since an hour before the process asked first: a clock
+/// may have been made before that.
+pub(crate) fn coarse_ns() -> Option<u64> {
+    static FIRST: LazyLock<Instant> = LazyLock::new(crate::system);
+    const BEFORE: Duration = Duration::from_secs(3600);
+    let since = (now()? + BEFORE).saturating_duration_since(*FIRST);
+    Some(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).max(1))
 }
 
 /// A clock that moves only when a test moves it. Clones show the same time.
@@ -115,6 +124,15 @@ mod tests {
     }
 
     #[test]
+    fn the_coarse_clock_is_held_too() {
+        let clock = Held::new();
+        let _entered = clock.enter();
+        let begin = crate::coarse_ns();
+        clock.advance(Duration::from_nanos(7));
+        assert_eq!(crate::coarse_ns() - begin, 7);
+    }
+
+    #[test]
     fn other_threads_keep_their_clocks_until_they_enter() {
         let clock = Held::new();
         let _entered = clock.enter();
@@ -147,7 +165,6 @@ mod tests {
     #[test]
     fn a_thread_can_follow_another_source() {
         fn fixed() -> Instant {
-            use std::sync::LazyLock;
             static FIXED: LazyLock<Instant> = LazyLock::new(crate::system);
             *FIXED
         }

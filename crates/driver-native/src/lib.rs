@@ -12,21 +12,25 @@ pub mod onnxruntime;
 pub mod slots;
 mod warmup;
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_engine::{EngineError, InputView, OutputTensor};
 use alipes_protocol::InferError;
+use alipes_request::completion;
 use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::context::Context;
-use alipes_runtime::executor::{self, Run, Step};
+use alipes_runtime::executor::{self, Run, Step, pool};
 use alipes_runtime::limiter::Limited;
-use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::{Driver, DriverFactory, Instance, LocalInstances, other_engine};
+use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_scheduler::Next;
 use alipes_spec::{EngineSpec, ModelSpec};
 use alipes_stats::statistics::ExecutionTimes;
+use parking_lot::MutexGuard;
 
+use execute::InstanceState;
 use slots::{InstanceSlot, Slots};
 
 /// Makes the drivers of models that ONNX Runtime executes.
@@ -122,9 +126,8 @@ impl Instance for InstanceSlot {
 }
 
 /// Takes the next batch of a claimed instance, if one is due, and executes it.
-fn step(model: &Arc<ModelVersion>, instance: usize, slot: &InstanceSlot) -> Step {
-    let limited = model.limited.as_ref();
-    if limited.is_some_and(|limited| !limited.ask(model, instance)) {
+fn step(model: &Arc<ModelVersion>, instance: usize, slot: &Arc<InstanceSlot>) -> Step {
+    if model.limited.as_ref().is_some_and(|limited| !limited.ask(model, instance)) {
         // Still claimed; the limiter starts the instance again when it may execute.
         return Step::Idle;
     }
@@ -132,16 +135,13 @@ fn step(model: &Arc<ModelVersion>, instance: usize, slot: &InstanceSlot) -> Step
     let (next, effect) = model.with_queue(|queue, now| queue.next(now, instance, &mut state.batch));
     model.carry_out(effect);
     match next {
-        Next::Take => {
-            execute::execute(model, &mut state);
-            match limited {
-                None => Step::Again,
-                Some(limited) => {
-                    drop(state);
-                    requeue(model, instance, limited)
-                }
-            }
+        Next::Take if is_too_large(model, &state.batch) => {
+            let (model, slot, batch) = (Arc::clone(model), Arc::clone(slot), mem::take(&mut state.batch));
+            pool::once(move || execute_left(&model, instance, &slot, batch));
+            // Still claimed, for the thread that executes it.
+            Step::Idle
         }
+        Next::Take => execute(model, instance, state),
         Next::WaitUntil(until) => {
             return_grant(model, instance);
             Step::Wait(until)
@@ -150,6 +150,31 @@ fn step(model: &Arc<ModelVersion>, instance: usize, slot: &InstanceSlot) -> Step
             return_grant(model, instance);
             Step::Idle
         }
+    }
+}
+
+/// Whether a batch is too large for this thread, which is one of the network's.
+fn is_too_large(model: &ModelVersion, batch: &[Pending]) -> bool {
+    completion::is_network_thread() && !model.pace.runs_here(batch.iter().map(Pending::bytes).sum())
+}
+
+fn execute(model: &Arc<ModelVersion>, instance: usize, mut state: MutexGuard<'_, InstanceState>) -> Step {
+    execute::execute(model, &mut state);
+    match &model.limited {
+        None => Step::Again,
+        Some(limited) => {
+            drop(state);
+            requeue(model, instance, limited)
+        }
+    }
+}
+
+/// Executes a batch that was left to this thread of the pool, and drives the instance on.
+fn execute_left(model: &Arc<ModelVersion>, instance: usize, slot: &InstanceSlot, batch: Vec<Pending>) {
+    let mut state = slot.state.lock();
+    state.batch = batch;
+    if let Step::Again = execute(model, instance, state) {
+        executor::start(Run { model: Arc::clone(model), instance });
     }
 }
 

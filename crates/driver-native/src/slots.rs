@@ -49,8 +49,8 @@ impl Slots {
     }
 
     /// Calls `act` with an instance; none where it is no longer in service.
-    pub fn with<T>(&self, instance: usize, act: impl FnOnce(&InstanceSlot) -> T) -> Option<T> {
-        self.table.load().get(instance)?.as_deref().map(act)
+    pub fn with<T>(&self, instance: usize, act: impl FnOnce(&Arc<InstanceSlot>) -> T) -> Option<T> {
+        self.table.load().get(instance)?.as_ref().map(act)
     }
 
     /// An instance; none where it is no longer in service.

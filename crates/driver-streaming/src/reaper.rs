@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use alipes_stats::turn::{Task, timed};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time;
@@ -20,7 +21,8 @@ pub fn start(streaming: &Streaming) {
     let reactor = Handle::try_current().ok().or_else(|| context.and_then(|context| context.reactors.pick().cloned()));
     let Some(reactor) = reactor else { return };
     if !streaming.reaping.swap(true, Ordering::Relaxed) {
-        reactor.spawn(reap(Weak::clone(&streaming.itself), Arc::clone(&streaming.changed)));
+        let reap = reap(Weak::clone(&streaming.itself), Arc::clone(&streaming.changed));
+        reactor.spawn(timed(Task::Reaper, reap));
     }
 }
 

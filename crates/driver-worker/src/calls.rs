@@ -14,6 +14,7 @@ use alipes_request::mailbox::{Caller, Mailbox, Reader, Response};
 use alipes_request::responder::{Answer, Responder};
 use alipes_runtime::context::Context;
 use alipes_runtime::model::{Arrival, ModelVersion};
+use alipes_stats::turn::{Task, timed};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -120,7 +121,7 @@ pub fn abandon(worker: &Worker) {
 fn control_call(worker: &Arc<Worker>, context: Arc<Context>, id: CallId, name: String, json: String) {
     let Some(handle) = Handle::try_current().ok().or_else(|| context.reactors.pick().cloned()) else { return };
     let answering = Arc::clone(worker);
-    let task = handle.spawn(async move {
+    let answer = async move {
         let outcome = control::answer(&context, answering.owner(), &name, &json).await;
         let outcome = match &outcome {
             Ok(text) => MailOutcome::Json(text),
@@ -129,7 +130,8 @@ fn control_call(worker: &Arc<Worker>, context: Arc<Context>, id: CallId, name: S
         post(&answering, id, true, outcome, None);
         // Nothing is aborted any more: this is the task's last step.
         cancel(&answering, id);
-    });
+    };
+    let task = handle.spawn(timed(Task::WorkerCall, answer));
     worker.calls.0.lock().insert(id, OpenCall::Control(Aborting(task.abort_handle())));
     if task.is_finished() {
         cancel(worker, id);

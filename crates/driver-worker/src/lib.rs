@@ -86,6 +86,8 @@ pub struct Workers {
     passive: Vec<Arc<Worker>>,
     /// Where the requests of all of them are written.
     arena: Arc<RequestArena>,
+    /// Batches that are too large for a network thread to write, by their turns; a thread of the pool comes for each.
+    left: Mutex<Vec<(usize, Vec<Pending>)>>,
     /// Most rows that a worker claims at once; 0 for one request.
     pub max_rows: u32,
     /// Batches are formed by the queue, not by the worker.
@@ -123,12 +125,13 @@ impl Workers {
         let largest_sample = spec.warmup.iter().map(|sample| sample.batch_size).max().unwrap_or(0);
         let slots = depth.max(largest_sample);
         let set = ArcSwap::from_pointee(WorkerSet::new(Vec::new(), Vec::new(), levels));
-        let (tickets, passive) = Default::default();
+        let (tickets, passive, left) = Default::default();
         let (context, supervisor) = (Weak::clone(context), Arc::clone(supervisor));
         let mut workers = Workers {
             set,
             passive,
             arena,
+            left,
             max_rows,
             forms_batches,
             levels,

@@ -2,12 +2,15 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_link::{Entry, LinkHandle, Placed, RequestHead, TensorName, TensorRef};
+use alipes_protocol::limits::EXECUTED_HERE_BYTES;
 use alipes_protocol::{Code, InferError, Origin, Parameter};
 use alipes_request::check::RequestContext;
+use alipes_request::completion;
 use alipes_request::responder::AnswerBatch;
 use alipes_runtime::executor::{Run, pool};
 use alipes_runtime::model::{ModelVersion, Pending};
@@ -41,6 +44,10 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
     let mut again = None;
     let first = turn;
     while let Some(turn) = turns.pop() {
+        if let Some(mut left) = take_left(workers, turn) {
+            place(model, workers, turn, &mut left, &mut turns);
+            continue;
+        }
         if model.limited.as_ref().is_some_and(|limited| !limited.ask(model, turn)) {
             // Still claimed; driven again when its worker may execute.
             continue;
@@ -51,6 +58,10 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
             limited.give_back(turn);
         }
         match next {
+            Next::Take if is_left_to_the_pool(workers, &batch) => {
+                workers.left.lock().push((turn, mem::take(&mut batch)));
+                pool::drive(Run { model: Arc::clone(model), instance: turn });
+            }
             Next::Take => place(model, workers, turn, &mut batch, &mut turns),
             Next::WaitUntil(until) if turn == first => again = Some(until),
             Next::WaitUntil(_) => pool::drive(Run { model: Arc::clone(model), instance: turn }),
@@ -59,6 +70,29 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
     }
     BATCH.set(batch);
     again
+}
+
+/// Whether this thread, which is one of the network's, would copy too much to write a batch.
+fn is_left_to_the_pool(workers: &Workers, batch: &[Pending]) -> bool {
+    completion::is_network_thread()
+        && batch.iter().map(Pending::bytes).sum::<usize>() > EXECUTED_HERE_BYTES
+        && batch.iter().map(|pending| copied_bytes(workers, pending)).sum::<usize>() > EXECUTED_HERE_BYTES
+}
+
+/// Bytes of a request that were not received where workers see them.
+fn copied_bytes(workers: &Workers, pending: &Pending) -> usize {
+    let inputs = pending.checked.inputs.iter();
+    inputs.filter(|input| workers.arena.offset_of(&input.data).is_none()).map(|input| input.data.len()).sum()
+}
+
+/// The batch that a network thread has left with this turn.
+fn take_left(workers: &Workers, turn: usize) -> Option<Vec<Pending>> {
+    if completion::is_network_thread() {
+        return None;
+    }
+    let mut left = workers.left.lock();
+    let at = left.iter().position(|(other, _)| *other == turn)?;
+    Some(left.swap_remove(at).1)
 }
 
 /// What a turn was granted and could not use is for others.

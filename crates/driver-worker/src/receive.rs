@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use alipes_link::{Answer as WorkerAnswer, Call, LinkHandle, LogLine, Message, Outcome, Output, OutputData};
 use alipes_link::{OwnedTensorName, Placed, Times};
+use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{Code, InferError, Origin, Tensor};
+use alipes_request::completion;
 use alipes_request::responder::{Answer, AnswerBatch, Reply, Responder};
 use alipes_runtime::executor::reshape::wire_shape;
 use alipes_runtime::model::{ModelVersion, Pending};
@@ -49,12 +51,18 @@ pub struct Received {
     ready: bool,
     /// The worker could not load its model.
     refused: Option<String>,
+    /// The next message is too long for a network thread.
+    is_long: bool,
 }
 
 /// Takes everything out of the ring. A worker whose messages make no sense is ended by its supervisor.
 pub fn receive(state: &mut State, worker: &Worker, model: &ModelVersion) -> Received {
     let mut received = Received { life: state.life, ..Default::default() };
     loop {
+        if is_long(state) {
+            received.is_long = true;
+            break;
+        }
         let message = match state.link.as_mut().map(|link| link.receive()) {
             Some(Ok(Some(message))) => message,
             None | Some(Ok(None)) => break,
@@ -73,6 +81,12 @@ pub fn receive(state: &mut State, worker: &Worker, model: &ModelVersion) -> Rece
     }
     received.mailed = state.post_mail();
     received
+}
+
+/// Whether the next message is too long for this thread, which is one of the network's: words are copied, and counted.
+fn is_long(state: &mut State) -> bool {
+    let next_bytes = state.link.as_mut().map_or(0, |link| link.next_bytes());
+    next_bytes > CHECKED_AT_ONCE_BYTES as u64 && completion::is_network_thread()
 }
 
 /// Why a message cannot be from a sound worker.
@@ -479,19 +493,31 @@ pub fn withdraw(worker: &Arc<Worker>, slot: u32, ticket: u64) {
     }
 }
 
+/// What a worker has said of itself.
+#[derive(Default)]
+pub struct Drained {
+    /// It is ready to take requests.
+    pub ready: bool,
+    /// Why it could not load its model.
+    pub refused: Option<String>,
+    /// There is more, which has to be drained on a thread that is none of the network's.
+    pub is_long: bool,
+}
+
 /// Looks into the ring of answers and settles what is there.
-pub fn drain(worker: &Arc<Worker>, model: &Arc<ModelVersion>) -> (bool, Option<String>) {
+pub fn drain(worker: &Arc<Worker>, model: &Arc<ModelVersion>) -> Drained {
     let delivering = worker.delivering.lock();
     let mut state = worker.state.lock();
     let received = receive(&mut state, worker, model);
+    let is_long = received.is_long;
     // A ring that was full has room again.
     let parked = if state.open { std::mem::take(&mut state.parked) } else { Vec::new() };
     drop(state);
     let mut rest = received.deliver(model, worker);
     drop(delivering);
-    let (ready, refused) = (rest.ready, rest.refused.take());
+    let drained = Drained { ready: rest.ready, refused: rest.refused.take(), is_long };
     for turn in parked.into_iter().chain(rest.settle(model, worker)) {
         model.driver.start(model, turn);
     }
-    (ready, refused)
+    drained
 }

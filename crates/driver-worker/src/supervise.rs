@@ -18,11 +18,12 @@ use alipes_stats::events::WorkerState;
 use alipes_stats::statistics::FailureReason;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::time;
+use tokio::{task, time};
 
 use super::claims::{ClaimWatch, LOOK_INTERVAL, Look, Verdict};
 use super::faults::{Backoff, Fault, HEALTHY_AFTER, Lived};
 use super::process::{Inherited, WorkerProcess};
+use super::receive::Drained;
 use super::warmup::warm_up;
 use super::worker::{State, Worker};
 use super::{calls, new_link, place, receive};
@@ -122,9 +123,9 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
     worker.state.lock().link = Some(link);
     // The log's wish may have changed while nobody could reach the link.
     worker.pass_on_verbosity();
-    let (warming, fault, claims, leaving) = Default::default();
+    let (warming, draining, fault, claims, leaving) = Default::default();
     let started = alipes_clock::now();
-    let mut life = Life { worker, process, first, warming, fault, claims, started, leaving };
+    let mut life = Life { worker, process, first, warming, draining, fault, claims, started, leaving };
     let (mut ticks, mut looks) = (ticks_of(TICK), ticks_of(LOOK_INTERVAL));
     let mut tidy = true;
     let idle = time::sleep(IDLE);
@@ -143,16 +144,23 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
             () = idle.as_mut(), if !tidy => {
                 tidy = worker.arena.used_bytes() == 0;
                 if tidy {
-                    worker.arena.trim();
+                    // Beside this thread: the system takes a while for gigabytes.
+                    let arena = Arc::clone(&worker.arena);
+                    drop(task::spawn_blocking(move || arena.trim()));
                 } else {
                     idle.as_mut().reset(time::Instant::now() + IDLE);
                 }
             }
             _ = &mut exited => {
                 life.listen();
+                while life.draining.is_some() {
+                    let drained = outcome(&mut life.draining).await;
+                    life.drained(drained);
+                }
                 return Ok(life.end());
             }
             outcome = outcome(&mut life.warming) => life.warmed(outcome),
+            drained = outcome(&mut life.draining) => life.drained(drained),
             damage = &mut damaged => {
                 life.fail(Fault::Violation(damage));
                 damaged.set(worker.damage.wait());
@@ -179,12 +187,12 @@ fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)
 }
 
-/// What a worker executes before it takes requests.
-type Warming = Pin<Box<dyn Future<Output = Result<(), InferError>> + Send>>;
+/// What a supervisor waits for beside the worker.
+type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The outcome of the samples; never sent where none are executed.
-async fn outcome(warming: &mut Option<Warming>) -> Result<(), InferError> {
-    match warming {
+/// The outcome of what is under way; never there where nothing is.
+async fn outcome<T>(running: &mut Option<Running<T>>) -> T {
+    match running {
         Some(running) => running.await,
         None => pending().await,
     }
@@ -196,7 +204,9 @@ struct Life<'a> {
     process: WorkerProcess,
     first: &'a mut Option<FirstStart>,
     // While it executes its samples.
-    warming: Option<Warming>,
+    warming: Option<Running<Result<(), InferError>>>,
+    // While another thread takes in what is too long for this one.
+    draining: Option<Running<Drained>>,
     fault: Option<Fault>,
     // While it is looked whether the worker claims what it is given.
     claims: Option<ClaimWatch>,
@@ -208,7 +218,8 @@ struct Life<'a> {
 impl Life<'_> {
     /// Takes in what the worker says, until the doorbell is armed again.
     fn listen(&mut self) {
-        loop {
+        // Once it has ended, this is called again.
+        while self.draining.is_none() {
             match self.worker.model() {
                 Some(model) => self.take_in(&model),
                 None => {
@@ -223,7 +234,25 @@ impl Life<'_> {
     }
 
     fn take_in(&mut self, model: &Arc<ModelVersion>) {
-        let (ready, refused) = receive::drain(self.worker, model);
+        let drained = receive::drain(self.worker, model);
+        if drained.is_long {
+            let (worker, model) = (Arc::clone(self.worker), Arc::clone(model));
+            let draining = task::spawn_blocking(move || receive::drain(&worker, &model));
+            self.draining = Some(Box::pin(async { draining.await.unwrap_or_default() }));
+        }
+        self.heard(model, drained);
+    }
+
+    /// Another thread has taken in what the worker said.
+    fn drained(&mut self, drained: Drained) {
+        self.draining = None;
+        if let Some(model) = self.worker.model() {
+            self.heard(&model, drained);
+        }
+        self.listen();
+    }
+
+    fn heard(&mut self, model: &Arc<ModelVersion>, Drained { ready, refused, .. }: Drained) {
         if ready && model.samples.is_empty() {
             self.open(model);
         } else if ready {

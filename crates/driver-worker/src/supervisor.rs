@@ -8,6 +8,7 @@ use alipes_protocol::{Code, InferError};
 use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::reactors::Reactors;
+use alipes_stats::turn::{Task, timed};
 use parking_lot::{Condvar, Mutex};
 
 use super::supervise::supervise;
@@ -41,7 +42,7 @@ impl Supervisor {
             let (first, started) = mpsc::channel();
             let _ = worker.model.set(Arc::downgrade(model));
             self.workers.lock().push(Arc::clone(worker));
-            reactor.spawn(supervise(Arc::clone(worker), first, model.gone()));
+            reactor.spawn(timed(Task::Worker, supervise(Arc::clone(worker), first, model.gone())));
             starts.push(started);
         }
         let stopped = || Err(InferError::new(Code::Unavailable, "the server was stopped while the model was loading"));

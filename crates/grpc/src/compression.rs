@@ -6,10 +6,10 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use alipes_net::offload::offload;
 use alipes_protocol::codec::proto::Pieces;
 use alipes_protocol::{Code, InferError};
 use alipes_request::budget::{Budget, Charge};
+use alipes_request::offload::offload;
 use alipes_spec::CompressionLevel;
 use bytes::Bytes;
 use flate2::write::{GzEncoder, ZlibEncoder};

@@ -4,6 +4,7 @@ use alipes_net::connection::RequestBody;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::{InferError, Parameter};
 use alipes_service::Service;
+use alipes_stats::turn::note_request;
 use http::HeaderMap;
 
 use super::head::Head;
@@ -11,6 +12,9 @@ use super::layout::Inference;
 use super::message::{parse_inference, read_message};
 use super::response::ResponseBody;
 use super::tracing::Entry;
+
+/// The name of the method in reports about the server.
+const METHOD: &str = "/inference.GRPCInferenceService/ModelInfer";
 
 /// The name of the endpoint in refusals.
 const ENDPOINT: &str = "ModelInfer RPC";
@@ -41,6 +45,7 @@ pub(super) async fn model_infer(
     };
     let message = read.inspect_err(|error| service.log_refusal("", "", "", error))?;
     let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message.request;
+    note_request(METHOD, name);
     let trace = entry.and_then(|mut entry| entry.draw(service, name));
     let model = service.lookup_unary(name, version, ENDPOINT);
     let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;

@@ -18,6 +18,7 @@ mod logging;
 mod message;
 mod metadata;
 mod methods;
+mod part;
 mod reflection;
 mod repository;
 mod response;

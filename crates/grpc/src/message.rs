@@ -9,13 +9,12 @@ use std::error::Error;
 use std::mem;
 use std::sync::Arc;
 
-use alipes_net::aligned::AlignedBytes;
-use alipes_net::offload::offload;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{decode_request, parsed_bytes, read_bytes};
-use alipes_protocol::limits::{GRPC_WEIGHED_BYTES, READ_AT_ONCE_BYTES};
+use alipes_protocol::limits::{GRPC_WEIGHED_BYTES, MOVED_AT_ONCE_BYTES, READ_AT_ONCE_BYTES};
 use alipes_protocol::{Code, InferError, InferRequest};
 use alipes_request::budget::{Budget, Charge};
+use alipes_request::offload::offload;
 use alipes_service::Service;
 use alipes_shared_memory::{Finder, Held, Regions};
 use bytes::{Buf, Bytes, BytesMut};
@@ -24,7 +23,8 @@ use http_body_util::BodyExt;
 
 use super::compression::{self, Encoding};
 use super::layout::{Layout, Place};
-use super::tensors::{SeparatedTensors, Sorting};
+use super::part::{Growing, Grown, Part};
+use super::tensors::SeparatedTensors;
 
 /// Bytes in front of a message: a flag for compression and the length.
 pub(super) const PREFIX_BYTES: usize = 5;
@@ -102,6 +102,9 @@ where
         let frame = frame.map_err(|error| broken(&error))?;
         if let Ok(piece) = frame.into_data() {
             reader.take(piece)?;
+            while let Some(growing) = reader.messages.growing() {
+                reader.resume(Box::pin(growing.grow()).await?)?;
+            }
         }
         if body.is_end_stream() {
             break;
@@ -224,6 +227,18 @@ impl<L: Layout> UnaryReader<L> {
         }
         self.messages.push(piece);
         self.message = self.messages.next()?;
+        self.check()
+    }
+
+    fn resume(&mut self, grown: Grown) -> Result<(), InferError> {
+        self.message = match self.messages.resume(grown)? {
+            None => self.messages.next()?,
+            message => message,
+        };
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), InferError> {
         // What stands behind a message is not even looked at.
         if self.message.is_some() && !self.messages.is_between() { Err(more_than_one()) } else { Ok(()) }
     }
@@ -262,13 +277,10 @@ enum Begun {
     Announced(usize),
     /// The beginning.
     Part(Part),
-}
-
-/// The beginning of a message.
-enum Part {
-    Heap { received: AlignedBytes, length: usize },
-    // Boxed, since it is large and seldom.
-    Workers(Box<Sorting>),
+    /// A beginning that is to be moved to more room, on another thread.
+    Growing(Growing),
+    /// One that is being moved there.
+    Elsewhere,
 }
 
 impl<L: Layout> Messages<L> {
@@ -335,17 +347,61 @@ impl<L: Layout> Messages<L> {
                     }
                 }
                 Begun::Part(mut part) => {
-                    part.push(self.rest.split_to(part.left().min(self.rest.len())));
-                    self.charge(part.room())?;
-                    if part.left() == 0 {
-                        let charge = mem::take(&mut self.charge);
-                        return Ok(Some(Message { compressed: self.compressed, charge, ..part.into_message() }));
+                    let piece = self.rest.split_to(part.left().min(self.rest.len()));
+                    if part.moved_by(piece.len()) > MOVED_AT_ONCE_BYTES {
+                        self.begun = Begun::Growing(Growing::new(part, piece));
+                        return Ok(None);
                     }
-                    self.begun = Begun::Part(part);
+                    part.push(piece);
+                    if let Some(message) = self.complete(part)? {
+                        return Ok(Some(message));
+                    }
+                }
+                begun @ (Begun::Growing(_) | Begun::Elsewhere) => {
+                    self.begun = begun;
+                    return Ok(None);
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Whether there is such a beginning.
+    pub(super) fn is_growing(&self) -> bool {
+        matches!(self.begun, Begun::Growing(_))
+    }
+
+    /// The beginning that is to be moved before `next` can go on, where there is one.
+    pub(super) fn growing(&mut self) -> Option<Growing> {
+        if !self.is_growing() {
+            return None;
+        }
+        match mem::replace(&mut self.begun, Begun::Elsewhere) {
+            Begun::Growing(growing) => Some(growing),
+            _ => None,
+        }
+    }
+
+    /// Goes on with a beginning that was moved; gives the message where it is complete with that.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for it.
+    pub(super) fn resume(&mut self, grown: Grown) -> Result<Option<Message>, InferError> {
+        self.begun = Begun::Nothing;
+        self.complete(grown.into_part())
+    }
+
+    /// The message where all of it is there, else its beginning is kept.
+    fn complete(&mut self, part: Part) -> Result<Option<Message>, InferError> {
+        self.charge(part.room())?;
+        if part.left() > 0 {
+            self.begun = Begun::Part(part);
+            return Ok(None);
+        }
+        let charge = mem::take(&mut self.charge);
+        let (bytes, separated) = part.finish();
+        Ok(Some(Message { bytes, separated, compressed: self.compressed, charge }))
     }
 
     /// Behind the prefix: the message where all of it is there, else its beginning is kept.
@@ -389,49 +445,6 @@ impl<L: Layout> Messages<L> {
             return Err(InferError::new(Code::TooLarge, text));
         }
         Ok(length)
-    }
-}
-
-impl Part {
-    fn begin(first: Bytes, length: usize, place: Place) -> Part {
-        let mut part = match place {
-            Place::Heap { aligned_at } => Part::Heap { received: AlignedBytes::new(length, aligned_at), length },
-            Place::Workers(arena) => Part::Workers(Box::new(Sorting::begin(arena, length))),
-        };
-        part.push(first);
-        part
-    }
-
-    fn push(&mut self, piece: Bytes) {
-        match self {
-            Part::Heap { received, .. } => received.push(piece),
-            Part::Workers(sorting) => sorting.extend(&piece),
-        }
-    }
-
-    fn left(&self) -> usize {
-        match self {
-            Part::Heap { received, length } => length - received.len(),
-            Part::Workers(sorting) => sorting.left(),
-        }
-    }
-
-    /// Bytes that it takes.
-    fn room(&self) -> usize {
-        match self {
-            Part::Heap { received, .. } => received.capacity(),
-            Part::Workers(sorting) => sorting.arrived(),
-        }
-    }
-
-    fn into_message(self) -> Message {
-        match self {
-            Part::Heap { received, .. } => received.freeze().into(),
-            Part::Workers(sorting) => {
-                let (bytes, separated) = sorting.finish();
-                Message { separated: Some(Box::new(separated)), ..bytes.into() }
-            }
-        }
     }
 }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use alipes_net::connection::RequestBody;
 use alipes_net::phase::Shutdown;
 use alipes_net::restricted::Group;
+use alipes_protocol::codec::proto::check_fields;
 use alipes_protocol::codec::proto::inference::{ServerLiveResponse, ServerReadyResponse};
 use alipes_protocol::limits::GRPC_MAX_CONTROL_BYTES;
 use alipes_protocol::{Code, InferError};
 use alipes_service::Service;
+use alipes_stats::turn::note_request;
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
 
@@ -128,8 +130,13 @@ pub(super) fn answer(
     draining: &Shutdown,
     request: Request<RequestBody>,
 ) -> impl Future<Output = Response<ResponseBody>> + use<> {
-    let start = start(service, draining, request);
+    let found = find(request.uri().path());
+    let name = found.as_ref().map_or("a refused call", |(path, _)| path);
+    note_request(name, "");
+    let start = start(service, draining, request, found.map(|(_, method)| *method));
     async move {
+        // Once more, since another task goes on from here.
+        note_request(name, "");
         match start {
             Start::Over(response) => *response,
             Start::Infer(service, head, forwarded, entry, body) => {
@@ -177,7 +184,12 @@ enum Start {
     Watch(Arc<Service>, Shutdown, Head, RequestBody),
 }
 
-fn start(service: &Arc<Service>, draining: &Shutdown, request: Request<RequestBody>) -> Start {
+fn start(
+    service: &Arc<Service>,
+    draining: &Shutdown,
+    request: Request<RequestBody>,
+    method: Result<Method, InferError>,
+) -> Start {
     let over = |response| Start::Over(Box::new(response));
     if !is_grpc(&request) {
         return over(status::no_grpc(StatusCode::UNSUPPORTED_MEDIA_TYPE));
@@ -186,7 +198,7 @@ fn start(service: &Arc<Service>, draining: &Shutdown, request: Request<RequestBo
         Ok(head) => head,
         Err(error) => return over(not_understood(&error)),
     };
-    match find(request.uri().path()) {
+    match method {
         Err(error) => over(status::refusal(&error)),
         Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
             Ok(forwarded) => {
@@ -235,14 +247,15 @@ fn is_grpc(request: &Request<RequestBody>) -> bool {
     subtype.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }
 
-fn find(path: &str) -> Result<Method, InferError> {
-    let found = SERVED.iter().find(|(served, _)| *served == path).map(|(_, method)| *method);
+/// The method with this path, and the path.
+fn find(path: &str) -> Result<&'static (&'static str, Method), InferError> {
+    let found = SERVED.iter().find(|(served, _)| *served == path);
     found.ok_or_else(|| InferError::new(Code::Unsupported, format!("unknown method {path}")))
 }
 
 /// The group of the method with this path.
 pub(super) fn group(path: &str) -> Option<Group> {
-    find(path).map_or_else(|_| unknown_group(path), Method::group)
+    find(path).map_or_else(|_| unknown_group(path), |(_, method)| method.group())
 }
 
 /// The group of a method that is not served: that of the methods beside it, so that a restricted listener does not
@@ -259,7 +272,7 @@ fn unknown_group(path: &str) -> Option<Group> {
 }
 
 async fn control(
-    service: &Service,
+    service: &Arc<Service>,
     method: Control,
     head: Head,
     body: RequestBody,
@@ -271,6 +284,7 @@ async fn control(
     };
     let message = read_message(body, Plain(Arc::clone(&service.budget)), receiving).await?;
     let (message, charge) = message.into_parts();
+    check_fields(&message)?;
     match method {
         Control::ServerLive => Ok(ResponseBody::message(&ServerLiveResponse { live: service.server_live() })),
         Control::ServerReady => Ok(ResponseBody::message(&ServerReadyResponse { ready: service.server_ready().await })),
@@ -278,8 +292,8 @@ async fn control(
         Control::ServerMetadata => Ok(metadata::server(service)),
         Control::ModelMetadata => metadata::model(service, message),
         Control::ModelConfig => metadata::model_config(service, message),
-        Control::ModelStatistics => statistics::model_statistics(service, message),
-        Control::RepositoryIndex => repository::index(service, message),
+        Control::ModelStatistics => statistics::model_statistics(service, message).await,
+        Control::RepositoryIndex => repository::index(service, message).await,
         Control::RepositoryModelLoad => repository::load(service, message, charge).await,
         Control::RepositoryModelUnload => repository::unload(service, message).await,
         Control::LogSettings => logging::log_settings(service, message).await,
@@ -348,7 +362,8 @@ mod tests {
 
     #[test]
     fn a_method_that_is_unknown_is_named() {
-        assert_eq!(find("/inference.GRPCInferenceService/ModelInfer"), Ok(Method::ModelInfer));
+        let found = find("/inference.GRPCInferenceService/ModelInfer");
+        assert_eq!(found.map(|(_, method)| *method), Ok(Method::ModelInfer));
         let error = find("/x").unwrap_err();
         assert_eq!((error.code, error.message.as_str()), (Code::Unsupported, "unknown method /x"));
     }

@@ -1,13 +1,17 @@
 //! What there is to serve, and requests to load and unload.
 
+use std::sync::Arc;
+
 use alipes_protocol::codec::proto::inference::model_repository_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::repository_index_response::ModelIndex;
 use alipes_protocol::codec::proto::inference::{
     ModelRepositoryParameter, RepositoryIndexRequest, RepositoryIndexResponse, RepositoryModelLoadRequest,
     RepositoryModelLoadResponse, RepositoryModelUnloadRequest, RepositoryModelUnloadResponse,
 };
+use alipes_protocol::limits::READ_AT_ONCE_BYTES;
 use alipes_protocol::{Code, InferError, Parameter};
 use alipes_request::budget::Charge;
+use alipes_request::offload::offload;
 use alipes_service::Service;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -16,26 +20,47 @@ use bytes::Bytes;
 use super::message::parse;
 use super::response::ResponseBody;
 
-pub(super) fn index(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
+/// Written on this thread, or beside it where it is long.
+pub(super) async fn index(service: &Arc<Service>, message: Bytes) -> Result<ResponseBody, InferError> {
     let request: RepositoryIndexRequest = parse(message)?;
     refuse_named(&request.repository_name)?;
-    let models = service.repository_index(request.ready).into_iter().map(|entry| ModelIndex {
+    if !service.has_long_index() {
+        return Ok(index_message(service, request.ready));
+    }
+    let service = Arc::clone(service);
+    let written = Box::pin(offload(move || index_message(&service, request.ready))).await;
+    written.ok_or_else(|| InferError::internal("the index could not be written"))
+}
+
+fn index_message(service: &Service, ready_only: bool) -> ResponseBody {
+    let models = service.repository_index(ready_only).into_iter().map(|entry| ModelIndex {
         name: entry.name,
         version: entry.version,
         state: entry.state,
         reason: entry.reason,
     });
-    Ok(ResponseBody::message(&RepositoryIndexResponse { models: models.collect() }))
+    ResponseBody::message(&RepositoryIndexResponse { models: models.collect() })
 }
 
 pub(super) async fn load(service: &Service, message: Bytes, mut charge: Charge) -> Result<ResponseBody, InferError> {
     // Files are moved out of the message before it is dropped.
     charge.grow(&service.budget, message.len().saturating_mul(2))?;
+    let (model, parameters) = if message.len() <= READ_AT_ONCE_BYTES {
+        read_load(message)?
+    } else {
+        let read = Box::pin(offload(move || read_load(message))).await;
+        read.unwrap_or_else(|| Err(InferError::internal("the request message could not be read")))?
+    };
+    service.load_model(&model, parameters, charge).await?;
+    Ok(ResponseBody::message(&RepositoryModelLoadResponse {}))
+}
+
+/// The model that a request loads, and its parameters.
+fn read_load(message: Bytes) -> Result<(String, Vec<(String, Parameter)>), InferError> {
     let request: RepositoryModelLoadRequest = parse(message)?;
     refuse_named(&request.repository_name)?;
     let parameters = request.parameters.into_iter().map(load_parameter).collect::<Result<_, _>>()?;
-    service.load_model(&request.model_name, parameters, charge).await?;
-    Ok(ResponseBody::message(&RepositoryModelLoadResponse {}))
+    Ok((request.model_name, parameters))
 }
 
 pub(super) async fn unload(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {

@@ -1,10 +1,13 @@
 //! The statistics of the models.
 
+use std::sync::Arc;
+
 use alipes_protocol::InferError;
 use alipes_protocol::codec::proto::inference::{
     InferBatchStatistics, InferStatistics, ModelStatistics as ModelStatisticsMessage, ModelStatisticsRequest,
     ModelStatisticsResponse, StatisticDuration,
 };
+use alipes_request::offload::offload;
 use alipes_service::{ModelStatistics, Service};
 use alipes_stats::statistics::{BatchTally, Snapshot, Tally};
 use bytes::Bytes;
@@ -12,9 +15,19 @@ use bytes::Bytes;
 use super::message::parse;
 use super::response::ResponseBody;
 
-pub(super) fn model_statistics(service: &Service, message: Bytes) -> Result<ResponseBody, InferError> {
-    let request: ModelStatisticsRequest = parse(message)?;
-    let found = service.statistics(&request.name, &request.version)?;
+/// Written on this thread, or beside it where there are those of many models.
+pub(super) async fn model_statistics(service: &Arc<Service>, message: Bytes) -> Result<ResponseBody, InferError> {
+    let ModelStatisticsRequest { name, version } = parse(message)?;
+    if !(name.is_empty() && service.has_many_versions()) {
+        return written(service, &name, &version);
+    }
+    let service = Arc::clone(service);
+    let written = Box::pin(offload(move || written(&service, &name, &version))).await;
+    written.unwrap_or_else(|| Err(InferError::internal("the statistics could not be written")))
+}
+
+fn written(service: &Service, name: &str, version: &str) -> Result<ResponseBody, InferError> {
+    let found = service.statistics(name, version)?;
     Ok(ResponseBody::message(&ModelStatisticsResponse { model_stats: found.into_iter().map(one).collect() }))
 }
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use alipes_net::connection::RequestBody;
 use alipes_net::phase::{Phase, Shutdown};
@@ -18,8 +18,9 @@ use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
 use alipes_request::inflight::unfinished;
 use alipes_request::responder::Reply;
 use alipes_service::Service;
-use alipes_service::stream::{Event, Session};
+use alipes_service::stream::{Event, Session, Submission};
 use alipes_stats::trace::sent::Sent;
+use alipes_stats::turn::note_request;
 use bytes::{Bytes, BytesMut};
 use compact_str::CompactString;
 use http::HeaderMap;
@@ -33,6 +34,7 @@ use super::layout::Inference;
 use super::message::{
     Message, Messages, PREFIX_BYTES, Parsed, Receiving, is_read_at_once, parse_beside, parse_now, within_message,
 };
+use super::part::Grown;
 use super::response::{check_length, compressed_prefix, prefix};
 use super::tracing::Entry;
 use super::{deadline, status};
@@ -40,6 +42,9 @@ use super::{deadline, status};
 /// Responses are batched up to about this many bytes: enough to make frames and wake-ups few, and little to hold for a
 /// slow reader.
 const BATCH_BYTES: usize = 64 * 1024;
+
+/// The name of the method in reports about the server.
+const METHOD: &str = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 /// A client that sends this with the value `true` wants the first error of a model to end the stream with its status.
 const STRICT_ERRORS: &str = "triton_grpc_error";
@@ -56,15 +61,23 @@ pub(super) struct StreamBody {
     entry: Option<Box<Entry>>,
     reading: Reading,
     receiving: Receiving,
-    /// A compressed or long request that is being read on other threads; those behind it wait.
-    preparing: Option<Preparing>,
+    /// What other threads do for a request; those behind it wait.
+    beside: Option<Beside>,
     /// Wakes at the client's deadline.
     deadline: Option<Pin<Box<Sleep>>>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: StreamPhase,
 }
 
-type Preparing = Pin<Box<dyn Future<Output = Result<Parsed, InferError>> + Send>>;
+/// What other threads do for a request on its way in.
+enum Beside {
+    /// Its beginning, of which there is much, is moved to more room.
+    Growing(Pin<Box<dyn Future<Output = Result<Grown, InferError>> + Send>>),
+    /// It is compressed or long, and is expanded and parsed.
+    Preparing(Pin<Box<dyn Future<Output = Result<Parsed, InferError>> + Send>>),
+    /// It takes long to check, and is submitted.
+    Submitting(Submission),
+}
 
 /// Whether requests may still arrive.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,7 +117,7 @@ impl StreamBody {
             strict_errors: headers.get(STRICT_ERRORS).is_some_and(|value| value == "true"),
             reading: Reading::Open,
             receiving: head.receiving,
-            preparing: None,
+            beside: None,
             deadline: head.deadline.map(|deadline| Box::pin(time::sleep_until(deadline.into()))),
             draining: Box::pin(draining.reached(Phase::Draining)),
             phase: StreamPhase::Open,
@@ -166,21 +179,24 @@ impl StreamBody {
 
     /// Reads the requests that have arrived; false where it stops because the stream has enough in flight.
     fn read(&mut self, context: &mut Context<'_>) -> bool {
+        // Its request is in flight already, and is to be answered even where no other is read any more.
+        if matches!(self.beside, Some(Beside::Submitting(_))) && self.poll_beside(context).is_pending() {
+            return true;
+        }
         while self.reading == Reading::Open {
             if !self.has_room() {
                 return false;
             }
-            if let Some(preparing) = &mut self.preparing {
-                let Poll::Ready(message) = preparing.as_mut().poll(context) else { return true };
-                self.preparing = None;
-                self.accept(message);
+            if self.poll_beside(context).is_pending() {
+                return true;
+            }
+            if let Some(growing) = self.messages.growing() {
+                self.beside = Some(Beside::Growing(Box::pin(growing.grow())));
                 continue;
             }
             match self.messages.next() {
-                Ok(Some(message)) if !message.is_compressed() && is_read_at_once(&message) => {
-                    self.accept(parse_now(message, &self.service.budget));
-                }
-                Ok(Some(message)) => self.preparing = Some(Box::pin(self.prepare(message))),
+                Ok(Some(message)) => self.take(message),
+                Ok(None) if self.messages.is_growing() => {}
                 Ok(None) => match Pin::new(&mut self.incoming).poll_frame(context) {
                     Poll::Pending => return true,
                     Poll::Ready(Some(Ok(frame))) => {
@@ -194,6 +210,42 @@ impl StreamBody {
             }
         }
         true
+    }
+
+    /// Goes on with what other threads have done; ready where that was all.
+    fn poll_beside(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while let Some(beside) = &mut self.beside {
+            match beside {
+                Beside::Growing(growing) => {
+                    let grown = ready!(growing.as_mut().poll(context));
+                    self.beside = None;
+                    match grown.and_then(|grown| self.messages.resume(grown)) {
+                        Ok(message) => message.into_iter().for_each(|message| self.take(message)),
+                        Err(error) => self.end(status::failure(&error)),
+                    }
+                }
+                Beside::Preparing(preparing) => {
+                    let message = ready!(preparing.as_mut().poll(context));
+                    self.beside = None;
+                    self.accept(message);
+                }
+                Beside::Submitting(submission) => {
+                    let outcome = ready!(submission.as_mut().poll(context));
+                    self.beside = None;
+                    self.session.submitted(outcome);
+                }
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Takes a message: parses it, or has it expanded and parsed on another thread.
+    fn take(&mut self, message: Message) {
+        if !message.is_compressed() && is_read_at_once(&message) {
+            self.accept(parse_now(message, &self.service.budget));
+        } else {
+            self.beside = Some(Beside::Preparing(Box::pin(self.prepare(message))));
+        }
     }
 
     /// Expands and parses a message beside this thread.
@@ -216,6 +268,7 @@ impl StreamBody {
 
     fn submit(&mut self, message: Parsed) {
         let request = &message.request;
+        note_request(METHOD, &request.model_name);
         let id = CompactString::from(request.id.as_str());
         let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &request.model_name));
         match self.service.lookup(&request.model_name, &request.model_version) {
@@ -231,7 +284,7 @@ impl StreamBody {
                 Ok((mut request, held)) => {
                     request.parameters.extend_from_slice(&self.forwarded);
                     request.trace = trace;
-                    self.session.submit(model, request, held);
+                    self.beside = self.session.submit(model, request, held).map(Beside::Submitting);
                 }
             },
         }
@@ -260,7 +313,7 @@ impl StreamBody {
     /// Ends the stream: requests in flight are cancelled.
     fn end(&mut self, trailers: HeaderMap) {
         self.session = Session::new(Arc::clone(&self.service));
-        self.preparing = None;
+        self.beside = None;
         self.reading = Reading::HalfClosed;
         self.phase = StreamPhase::Ending(trailers);
     }

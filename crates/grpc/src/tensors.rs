@@ -58,6 +58,11 @@ impl Sorting {
         self.splitter.left()
     }
 
+    /// Bytes that are copied so that there is room for so many more.
+    pub(super) fn moved_by(&self, bytes: usize) -> usize {
+        self.sink.open.as_ref().map_or(0, |open| open.moved_by(bytes)) + self.splitter.moved_by(bytes)
+    }
+
     pub(super) fn extend(&mut self, piece: &[u8]) {
         self.splitter.take(piece, &mut self.sink);
     }

@@ -7,6 +7,8 @@ use alipes_net::aligned::AlignedBytes;
 use alipes_net::connection::RequestBody;
 use alipes_protocol::{Code, InferError, limits};
 use alipes_request::budget::{Budget, Charge};
+use alipes_request::offload::offload;
+use alipes_stats::turn::{Task, timed};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
@@ -25,7 +27,7 @@ pub fn discard(mut body: RequestBody) -> bool {
         return true;
     }
     let fits = body.size_hint().lower() <= limits::HTTP_DISCARD_BYTES as u64;
-    tokio::spawn(tokio::time::timeout(limits::HTTP_DISCARD_TIME, async move {
+    let discard = tokio::time::timeout(limits::HTTP_DISCARD_TIME, async move {
         let mut discarded = 0;
         while let Ok(Some(piece)) = next(&mut body).await {
             discarded += piece.len();
@@ -33,7 +35,8 @@ pub fn discard(mut body: RequestBody) -> bool {
                 break;
             }
         }
-    }));
+    });
+    tokio::spawn(timed(Task::Discard, discard));
     fits
 }
 
@@ -92,9 +95,17 @@ pub async fn read(body: &mut RequestBody, expected: Expected<'_>) -> Result<(Bod
         if length > max_bytes {
             return Err(too_large(length, max_bytes));
         }
-        received.push(piece)?;
+        if received.moved_by(piece.len()) <= limits::MOVED_AT_ONCE_BYTES {
+            received.push(piece)?;
+        } else {
+            received = Box::pin(offload(move || received.with(piece))).await.unwrap_or_else(|| Err(no_room()))?;
+        }
     }
     Ok(received.freeze())
+}
+
+fn no_room() -> InferError {
+    InferError::internal("there is no memory for the request body")
 }
 
 /// Reads a body without tensors.
@@ -136,6 +147,23 @@ impl Received {
             (_, header_length) => Parts::Whole(AlignedBytes::new(announced, header_length.unwrap_or(0))),
         };
         Received { parts, budget: Arc::clone(expected.budget), charge: Charge::default() }
+    }
+
+    /// Bytes that are copied so that there is room for a piece of so many.
+    fn moved_by(&self, bytes: usize) -> usize {
+        match &self.parts {
+            Parts::Whole(whole) => whole.moved_by(bytes),
+            Parts::Split { json, tensors, .. } => json.moved_by(bytes) + tensors.moved_by(bytes),
+        }
+    }
+
+    /// The same with one more piece of the network's.
+    ///
+    /// # Errors
+    ///
+    /// As for `push`.
+    fn with(mut self, piece: Bytes) -> Result<Received, InferError> {
+        self.push(piece).map(|()| self)
     }
 
     /// Appends a piece of the network's.

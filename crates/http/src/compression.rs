@@ -5,9 +5,9 @@
 
 use std::io::{self, Read, Write};
 
-use alipes_net::offload::offload;
 use alipes_protocol::{Code, InferError, limits};
 use alipes_request::budget::Charge;
+use alipes_request::offload::offload;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};

@@ -1,9 +1,12 @@
 //! Control requests over HTTP.
 
+use std::sync::Arc;
+
 use alipes_net::connection::RequestBody;
 use alipes_protocol::codec::json::value::Value;
-use alipes_protocol::{Code, InferError, Parameter};
+use alipes_protocol::{Code, InferError, Parameter, limits};
 use alipes_request::budget::Charge;
+use alipes_request::offload::offload;
 use alipes_service::{IndexEntry, Service};
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
@@ -50,11 +53,20 @@ impl<'a> From<&'a IndexEntry> for IndexDocument<'a> {
 }
 
 /// The repository index.
-pub async fn index(service: &Service, body: RequestBody) -> Response<ResponseBody> {
-    let ready_only = match read(service, body).await.and_then(|(text, _)| self::ready_only(&text)) {
-        Ok(flag) => flag,
+pub async fn index(service: &Arc<Service>, body: RequestBody) -> Response<ResponseBody> {
+    let ready_only = match read_as(service, body, self::ready_only).await {
+        Ok((flag, _charge)) => flag,
         Err(error) => return response::error(&error),
     };
+    if !service.has_long_index() {
+        return index_document(service, ready_only);
+    }
+    let service = Arc::clone(service);
+    let response = Box::pin(offload(move || index_document(&service, ready_only))).await;
+    response.unwrap_or_else(|| response::error(&InferError::internal("the index could not be written")))
+}
+
+fn index_document(service: &Service, ready_only: bool) -> Response<ResponseBody> {
     let entries = service.repository_index(ready_only);
     response::json(&entries.iter().map(IndexDocument::from).collect::<Vec<_>>())
 }
@@ -62,9 +74,7 @@ pub async fn index(service: &Service, body: RequestBody) -> Response<ResponseBod
 /// Loads a model.
 pub async fn load(service: &Service, model: &str, body: RequestBody) -> Response<ResponseBody> {
     let outcome = async {
-        let (text, charge) = read(service, body).await?;
-        let parameters = load_parameters(&text)?;
-        drop(text);
+        let (parameters, charge) = read_as(service, body, load_parameters).await?;
         service.load_model(model, parameters, charge).await
     };
     response::empty_or(outcome.await)
@@ -78,11 +88,30 @@ pub fn named_repository() -> Response<ResponseBody> {
 /// Takes a model out of service.
 pub async fn unload(service: &Service, model: &str, body: RequestBody) -> Response<ResponseBody> {
     let outcome = async {
-        let (text, _charge) = read(service, body).await?;
-        let dependents = unload_dependents(&text)?;
+        let (dependents, _charge) = read_as(service, body, unload_dependents).await?;
         service.unload_model(model, dependents).await
     };
     response::empty_or(outcome.await)
+}
+
+/// What the body of a control request asks for, and what it is charged: read on this thread, or beside it where that
+/// takes long.
+///
+/// # Errors
+///
+/// As for `read`, and what `parse` refuses.
+pub async fn read_as<T: Send + 'static>(
+    service: &Service,
+    body: RequestBody,
+    parse: fn(&[u8]) -> Result<T, InferError>,
+) -> Result<(T, Charge), InferError> {
+    let (text, charge) = read(service, body).await?;
+    if text.len() <= limits::READ_AT_ONCE_BYTES {
+        return Ok((parse(&text)?, charge));
+    }
+    let parsed = Box::pin(offload(move || parse(&text))).await;
+    let parsed = parsed.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
+    Ok((parsed, charge))
 }
 
 /// The body of a control request, and what it is charged.
@@ -112,6 +141,12 @@ fn load_parameters(text: &[u8]) -> Result<Vec<(String, Parameter)>, InferError> 
         let key = String::from_utf8_lossy(&key).into_owned();
         if key != "config" && !key.starts_with("file:") {
             return Err(InferError::internal("unexpected error on creating Triton parameter"));
+        }
+        if found.len() == limits::REQUEST_MAX_ENTRIES {
+            return Err(InferError::invalid(format!(
+                "the request has more than {} parameters",
+                limits::REQUEST_MAX_ENTRIES
+            )));
         }
         found.push((key, Parameter::String(value.as_text()?.into_owned())));
     }

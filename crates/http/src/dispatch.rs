@@ -1,9 +1,12 @@
 //! From a request's route to the function that answers it.
 
+use std::sync::Arc;
+
 use alipes_net::connection::{RequestBody, Spelling};
 use alipes_net::restricted::Restrictions;
 use alipes_request::inflight::stopping;
 use alipes_service::Service;
+use alipes_stats::turn::note_request;
 use hyper::{Request, Response};
 
 use super::connection::HttpProtocol;
@@ -44,11 +47,13 @@ fn is_refused_at_stop(request: &Request<RequestBody>) -> bool {
 }
 
 async fn answer(
-    service: &Service,
+    service: &Arc<Service>,
     request: Request<RequestBody>,
     spelling: Option<&Spelling>,
 ) -> Response<ResponseBody> {
-    match Route::of(request.method(), request.uri().path()) {
+    let route = Route::of(request.method(), request.uri().path());
+    note_request(route.name(), route.model());
+    match route {
         Route::Infer { model, version } => {
             let (model, version) = (model.to_owned(), version.to_owned());
             infer::infer(service, &model, &version, request, spelling).await
@@ -88,7 +93,7 @@ async fn answer(
 }
 
 /// Answers a request of a route for which its body says nothing.
-async fn answer_head(service: &Service, route: Route<'_>) -> Response<ResponseBody> {
+async fn answer_head(service: &Arc<Service>, route: Route<'_>) -> Response<ResponseBody> {
     match route {
         Route::Live => response::health(service.server_live()),
         Route::Ready => response::health(service.server_ready().await),
@@ -96,7 +101,7 @@ async fn answer_head(service: &Service, route: Route<'_>) -> Response<ResponseBo
         Route::ModelReady { model, version } => control::model_ready(service, model, version).await,
         Route::ModelMetadata { model, version } => response::json_or(service.model_metadata(model, version)),
         Route::ModelConfig { model, version } => control::model_config(service, model, version),
-        Route::Statistics { model, version } => statistics::statistics(service, model, version),
+        Route::Statistics { model, version } => statistics::statistics(service, model, version).await,
         Route::Explain { model, version } => response::json_or(service.explain(model, version)),
         Route::SequenceState { model, version, id } => sequences::state(service, model, version, id).await,
         Route::EndSequence { model, version, id } => sequences::end(service, model, version, id).await,

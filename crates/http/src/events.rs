@@ -1,9 +1,13 @@
 //! Responses as server-sent events, each as soon as the model gives it.
 
-use std::task::{Context, Poll};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use alipes_protocol::codec::json;
+use alipes_protocol::limits::WRITTEN_AT_ONCE_BYTES;
 use alipes_protocol::{InferError, InferResponse};
+use alipes_request::offload::offload;
 use alipes_service::generate::Generation;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
@@ -11,12 +15,30 @@ use hyper::{Response, StatusCode};
 use super::response::{self, ResponseBody};
 
 /// The events of a request. Dropping them, which a connection that breaks does, withdraws the request.
-pub struct Events(Generation);
+pub struct Events {
+    generation: Generation,
+    /// The event that is being written on another thread; those behind it wait.
+    writing: Option<Writing>,
+}
+
+type Encoded = Result<Vec<u8>, InferError>;
+
+type Writing = Pin<Box<dyn Future<Output = Encoded> + Send>>;
 
 impl Events {
     /// The next event; none after the last.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        self.0.poll_next(context).map(|response| response.map(|response| event(encode(response)).1))
+        if self.writing.is_none() {
+            match ready!(self.generation.poll_next(context)) {
+                None => return Poll::Ready(None),
+                Some(Ok(response)) if is_long(&response) => self.writing = Some(Box::pin(encode(Ok(response)))),
+                Some(response) => return Poll::Ready(Some(event(encode_now(response)).1)),
+            }
+        }
+        let Some(writing) = &mut self.writing else { return Poll::Ready(None) };
+        let text = ready!(writing.as_mut().poll(context));
+        self.writing = None;
+        Poll::Ready(Some(event(text).1))
     }
 }
 
@@ -25,13 +47,25 @@ pub async fn answer(mut generation: Generation) -> Response<ResponseBody> {
     let Some(first) = generation.next().await else {
         return response::new(StatusCode::OK, response::EVENTS, ResponseBody::default());
     };
-    let (status, first) = event(encode(first));
-    response::new(status, response::EVENTS, ResponseBody::of_events(first, Events(generation)))
+    let (status, first) = event(encode(first).await);
+    response::new(status, response::EVENTS, ResponseBody::of_events(first, Events { generation, writing: None }))
 }
 
-/// A response as text, or why there is none.
-pub fn encode(response: Result<InferResponse, InferError>) -> Result<Vec<u8>, InferError> {
+/// A response as text, or why there is none: written on this thread, or beside it where that takes long.
+pub async fn encode(response: Result<InferResponse, InferError>) -> Encoded {
+    if !response.as_ref().is_ok_and(is_long) {
+        return encode_now(response);
+    }
+    let encoded = Box::pin(offload(move || encode_now(response))).await;
+    encoded.unwrap_or_else(|| Err(InferError::internal("the response could not be written")))
+}
+
+fn encode_now(response: Result<InferResponse, InferError>) -> Encoded {
     response.and_then(|response| json::encode_generated(&response))
+}
+
+fn is_long(response: &InferResponse) -> bool {
+    json::generated_text_bytes(response) > WRITTEN_AT_ONCE_BYTES
 }
 
 /// Status of an answer that begins with this response: 400 for every error, as Triton answers.
@@ -44,7 +78,7 @@ pub fn last(error: &InferError) -> Bytes {
     event(Err(error.clone())).1
 }
 
-fn event(response: Result<Vec<u8>, InferError>) -> (StatusCode, Bytes) {
+fn event(response: Encoded) -> (StatusCode, Bytes) {
     let status = status(&response);
     let text = match response {
         Ok(text) => Bytes::from(text),

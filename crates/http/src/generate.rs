@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
-use alipes_net::offload::offload;
 use alipes_protocol::codec::json::{self, DecodeLimits, Memory};
 use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, InferRequest, limits};
 use alipes_request::budget::GrowingCharge;
+use alipes_request::offload::offload;
 use alipes_service::generate::{Generation, declared_input};
 use alipes_service::{ModelVersion, Service};
 use alipes_shared_memory::Held;
@@ -39,7 +39,7 @@ pub async fn generate(
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
     let begun = match read {
-        Ok((model, request)) => service.generate(&model, InferRequest { trace: trace.clone(), ..request }),
+        Ok((model, request)) => service.generate(&model, InferRequest { trace: trace.clone(), ..request }).await,
         Err(error) => {
             service.log_refusal(model, version, "", &error);
             Err(error)
@@ -93,9 +93,10 @@ async fn read(
 
 /// The one response. The status follows from the first of several, as in Triton, and what is wrong from the last.
 async fn answer(mut generation: Generation) -> Response<ResponseBody> {
-    let Some(first) = generation.next().await.map(events::encode) else {
+    let Some(first) = generation.next().await else {
         return response::new(StatusCode::OK, response::JSON, response::error_body(NOT_ONE));
     };
+    let first = events::encode(first).await;
     let mut responses = 1;
     while generation.next().await.is_some() {
         responses += 1;

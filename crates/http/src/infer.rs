@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use alipes_net::connection::{RequestBody, Spelling};
-use alipes_net::offload::offload;
 use alipes_protocol::codec::json::DecodeLimits;
 use alipes_protocol::codec::{binary, json};
 use alipes_protocol::trace::{Moment, Trace};
-use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, Tensor, limits};
+use alipes_protocol::{
+    Code, InferError, InferRequest, InferResponse, Origin, Parameter, RequestedOutput, Tensor, limits,
+};
 use alipes_request::budget::{Budget, Charge, GrowingCharge};
+use alipes_request::offload::offload;
 use alipes_service::{Encoded, Service};
 use alipes_shared_memory::{Finder, Held};
 use alipes_stats::clock::now_ns;
@@ -30,7 +32,7 @@ const ENDPOINT: &str = "HTTP end point";
 
 /// Answers an inference request.
 pub async fn infer(
-    service: &Service,
+    service: &Arc<Service>,
     model: &str,
     version: &str,
     request: Request<RequestBody>,
@@ -67,7 +69,7 @@ struct RequestContext<'a> {
 }
 
 async fn answer(
-    service: &Service,
+    service: &Arc<Service>,
     context: &mut RequestContext<'_>,
     body: &mut RequestBody,
     forwarded: Result<Vec<(String, Parameter)>, InferError>,
@@ -97,8 +99,10 @@ async fn answer(
     if let Some(trace) = trace {
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
-    let repeated = Repeated::of(&model, &body, header_length, trace.is_some(), &forwarded);
-    if let Some(answer) = repeated.as_ref().and_then(|repeated| repeated.answer(service, &model)) {
+    let is_all = trace.is_none() && matches!(&forwarded, Ok(headers) if headers.is_empty());
+    let known = Repeated::of(service, &model, &body, header_length, is_all).await;
+    let (repeated, known) = known.map_or((None, None), |(repeated, answer)| (Some(repeated), answer));
+    if let Some(answer) = known {
         context.submitted = true;
         return Ok(respond(answer, Coding::of_answer(headers), &service.budget).await);
     }
@@ -111,13 +115,38 @@ async fn answer(
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
     context.submitted = true;
     let response = service.infer(&model, request, held).await?;
-    let encoded =
-        json::encode_response(&response, &outputs, binary_by_default).map_err(|error| error.at(Origin::Model))?;
-    drop(response);
-    if let Some(repeated) = repeated {
-        repeated.keep(&encoded);
+    let encoded = encode(response, outputs, binary_by_default, repeated).await?;
+    Ok(respond(encoded, Coding::of_answer(headers), &service.budget).await)
+}
+
+/// The response as it is sent, kept for those who repeat the request: written on this thread, or beside it where that
+/// takes long.
+async fn encode(
+    response: InferResponse,
+    outputs: Vec<RequestedOutput>,
+    binary_by_default: bool,
+    repeated: Option<Repeated>,
+) -> Result<Encoded, InferError> {
+    let text_bytes = json::text_bytes(&response, &outputs, binary_by_default);
+    let copied_bytes = repeated.as_ref().map_or(0, |repeated| repeated.bytes() + bytes_of(&response));
+    let write = move || {
+        let encoded = json::encode_response(&response, &outputs, binary_by_default);
+        let encoded = encoded.map_err(|error| error.at(Origin::Model))?;
+        drop(response);
+        if let Some(repeated) = repeated {
+            repeated.keep(&encoded);
+        }
+        Ok(encoded.into())
+    };
+    if text_bytes <= limits::WRITTEN_AT_ONCE_BYTES && copied_bytes <= limits::CHECKED_AT_ONCE_BYTES {
+        return write();
     }
-    Ok(respond(encoded.into(), Coding::of_answer(headers), &service.budget).await)
+    let written = Box::pin(offload(write)).await;
+    written.unwrap_or_else(|| Err(InferError::internal("the response could not be written")))
+}
+
+fn bytes_of(response: &InferResponse) -> usize {
+    response.outputs.iter().map(|output| output.data.len()).sum()
 }
 
 /// The headers that are forwarded to the model. Called before the body is read: the recorded spelling is dropped later.

@@ -7,7 +7,7 @@ use alipes_service::{LOG_FILE_IS_FIXED, Service};
 use alipes_spec::log::{LogChange, LogFormat};
 use hyper::Response;
 
-use super::control::read;
+use super::control::read_as;
 use super::response::{self, ResponseBody};
 
 /// The settings.
@@ -18,8 +18,7 @@ pub fn settings(service: &Service) -> Response<ResponseBody> {
 /// Changes settings and answers all of them.
 pub async fn change(service: &Service, body: RequestBody) -> Response<ResponseBody> {
     let outcome = async {
-        let (text, _charge) = read(service, body).await?;
-        let change = self::change_of(&text)?;
+        let (change, _charge) = read_as(service, body, change_of).await?;
         service.change_log(change).await
     };
     response::json_or(outcome.await)

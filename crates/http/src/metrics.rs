@@ -8,7 +8,9 @@ use alipes_net::connection::{TrackedBody, TransportStream, drive_connection};
 use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
 use alipes_net::protocol::{Protocol, Serving};
+use alipes_request::offload::offload;
 use alipes_service::Service;
+use alipes_stats::turn::note_request;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::server::conn::http1;
@@ -49,22 +51,32 @@ async fn serve_connection(transport: TransportStream, metrics: Arc<MetricsProtoc
     let (activity, watchdog) = (Arc::clone(transport.activity()), metrics.policy.watch_http1(&transport));
     let builder = builder(&metrics.policy);
     let handler = service_fn(move |request| {
-        let call = activity.begin();
-        let mut response = handle(&metrics.service, &request);
-        if call.ending().is_announced() {
-            response::announce_close(&mut response);
+        let (metrics, call) = (Arc::clone(&metrics), activity.begin());
+        async move {
+            let mut response = handle(&metrics.service, &request).await;
+            if call.ending().is_announced() {
+                response::announce_close(&mut response);
+            }
+            Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call)))
         }
-        async move { Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call))) }
     });
     let mut connection = builder.serve_connection(TokioIo::new(transport), handler);
     drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, shutdown).await;
 }
 
 /// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: Triton, recorded.
-fn handle<B>(service: &Service, request: &Request<B>) -> Response<ResponseBody> {
+async fn handle<B>(service: &Arc<Service>, request: &Request<B>) -> Response<ResponseBody> {
+    note_request("metrics", "");
     if request.method() != Method::GET {
         return response::wrong_method(true);
     }
-    let text = if request.uri().path() == "/metrics" { service.metrics_text() } else { String::new() };
+    let text = match request.uri().path() {
+        "/metrics" if service.has_many_versions() => {
+            let service = Arc::clone(service);
+            offload(move || service.metrics_text()).await.unwrap_or_default()
+        }
+        "/metrics" => service.metrics_text(),
+        _ => String::new(),
+    };
     response::new(StatusCode::OK, EXPOSITION, Bytes::from(text))
 }

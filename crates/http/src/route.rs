@@ -122,6 +122,52 @@ impl<'a> Route<'a> {
         }
     }
 
+    /// What reports about the server call it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Route::Live => "live",
+            Route::Ready => "ready",
+            Route::Server => "server metadata",
+            Route::ModelReady { .. } => "model ready",
+            Route::ModelMetadata { .. } => "model metadata",
+            Route::ModelConfig { .. } => "model config",
+            Route::Statistics { .. } => "stats",
+            Route::Explain { .. } => "explain",
+            Route::Infer { .. } => "infer",
+            Route::SequenceState { .. } | Route::RestoreSequence { .. } | Route::EndSequence { .. } => "sequence state",
+            Route::Generate { events: false, .. } => "generate",
+            Route::Generate { events: true, .. } => "generate_stream",
+            Route::Index => "index",
+            Route::Load { .. } => "load",
+            Route::Unload { .. } => "unload",
+            Route::Region(_) => "shared memory",
+            Route::LogSettings | Route::ChangeLog => "logging",
+            Route::TraceSettings { .. } | Route::ChangeTracing { .. } => "trace setting",
+            Route::NamedRepository | Route::WrongMethod { .. } | Route::Unknown => "a refused request",
+        }
+    }
+
+    /// The model that it names; empty where it names none.
+    pub fn model(&self) -> &'a str {
+        match self {
+            Route::ModelReady { model, .. }
+            | Route::ModelMetadata { model, .. }
+            | Route::ModelConfig { model, .. }
+            | Route::Statistics { model, .. }
+            | Route::Explain { model, .. }
+            | Route::Infer { model, .. }
+            | Route::SequenceState { model, .. }
+            | Route::RestoreSequence { model, .. }
+            | Route::EndSequence { model, .. }
+            | Route::Generate { model, .. }
+            | Route::Load { model }
+            | Route::Unload { model }
+            | Route::TraceSettings { model }
+            | Route::ChangeTracing { model } => model,
+            _ => "",
+        }
+    }
+
     /// The group of the route that `path` names. A wrong method changes nothing: Triton asks for the header before it
     /// looks at the method.
     pub fn group(&self, path: &'a str) -> Option<Group> {

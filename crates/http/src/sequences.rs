@@ -29,7 +29,7 @@ pub async fn restore(
 ) -> Response<ResponseBody> {
     let outcome = async {
         let (state, _charge) = read(service, body).await?;
-        service.restore_sequence(model, version, parse_id(id)?, &state).await
+        service.restore_sequence(model, version, parse_id(id)?, state).await
     };
     response::empty_or(outcome.await)
 }

@@ -8,7 +8,7 @@ use alipes_shared_memory::RegionStatus;
 use hyper::Response;
 use serde::Serialize;
 
-use super::control::read;
+use super::control::read_as;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction};
 
@@ -56,8 +56,7 @@ fn status(service: &Service, name: &str) -> Response<ResponseBody> {
 }
 
 async fn register_named(service: &Service, name: &str, body: RequestBody) -> Result<(), InferError> {
-    let (text, _charge) = read(service, body).await?;
-    let (key, offset, byte_size) = part(&text)?;
+    let ((key, offset, byte_size), _charge) = read_as(service, body, part).await?;
     service.register_region(name, &key, offset, byte_size)
 }
 

@@ -1,7 +1,10 @@
 //! Statistics as JSON. Source: Triton's statistics extension, recorded.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use alipes_protocol::InferError;
+use alipes_request::offload::offload;
 use alipes_service::{ModelStatistics, Service};
 use alipes_stats::statistics::{BatchTally, Tally};
 use hyper::Response;
@@ -9,8 +12,17 @@ use serde::Serialize;
 
 use super::response::{self, ResponseBody};
 
-/// Answers a request for statistics.
-pub fn statistics(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
+/// Answers a request for statistics: on this thread, or beside it where there are those of many models.
+pub async fn statistics(service: &Arc<Service>, model: &str, version: &str) -> Response<ResponseBody> {
+    if !(model.is_empty() && service.has_many_versions()) {
+        return written(service, model, version);
+    }
+    let service = Arc::clone(service);
+    let response = Box::pin(offload(move || written(&service, "", ""))).await;
+    response.unwrap_or_else(|| response::error(&InferError::internal("the statistics could not be written")))
+}
+
+fn written(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
     let found = service.statistics(model, version);
     response::json_or(
         found.map(|found| StatisticsDocument { model_stats: found.iter().map(ModelDocument::from).collect() }),

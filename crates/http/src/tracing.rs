@@ -9,7 +9,7 @@ use hyper::Response;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::control::read;
+use super::control::read_as;
 use super::response::{self, ResponseBody};
 
 /// The settings of a model, or of all where the name is empty.
@@ -21,8 +21,7 @@ pub fn settings(service: &Service, model: &str) -> Response<ResponseBody> {
 pub async fn change(service: &Service, model: &str, body: RequestBody) -> Response<ResponseBody> {
     let outcome = async {
         service.check_traced_model(model)?;
-        let (text, _charge) = read(service, body).await?;
-        let change = change_of(&text)?;
+        let (change, _charge) = read_as(service, body, change_of).await?;
         service.change_tracing(model, &change)
     };
     response::json_or(outcome.await.map(|values| document(service.traces.destination(), &values)))

@@ -121,6 +121,18 @@ impl<const WORDS: usize> Producer<WORDS> {
     }
 }
 
+/// The second word of an entry for a message: the length of its frame, and how many bytes of tensors the reader copies
+/// beside it.
+pub(crate) fn message_word(frame_bytes: u64, private_bytes: u64) -> u64 {
+    debug_assert!(frame_bytes >> 32 == 0 && private_bytes >> 32 == 0, "{frame_bytes} and {private_bytes} bytes");
+    private_bytes << 32 | frame_bytes
+}
+
+/// The length of the frame, and the other bytes, as whoever wrote the word claims.
+pub(crate) fn of_message_word(word: u64) -> (u64, u64) {
+    (word & u64::from(u32::MAX), word >> 32)
+}
+
 /// The end that reads.
 #[derive(Debug)]
 pub(crate) struct Consumer<const WORDS: usize> {

@@ -11,7 +11,7 @@ use crate::frame::answer::Slots;
 use crate::frame::{MAX_FRAME_BYTES, MAX_PRIVATE_BYTES, Writer, message};
 use crate::layout::{ANSWER_ENTRIES, FREE_ENTRIES, Header, Link};
 use crate::outgoing::{OutMessage, SendError};
-use crate::rings::{Consumer, Producer, Ring, SOUND};
+use crate::rings::{Consumer, Producer, Ring, SOUND, message_word};
 
 /// Most slots that the worker has with the server: fewer than the free ring holds, so that it never overflows.
 const MAX_RESPONSE_SLOTS: usize = FREE_ENTRIES as usize - 1;
@@ -149,7 +149,7 @@ impl Sender {
         writer.write_to(self.slot(offset, len));
         // All of them are the server's to give back.
         slots.offsets.clear();
-        Ok([offset, len as u64])
+        Ok([offset, message_word(len as u64, slots.private as u64)])
     }
 
     /// The memory of a slot.

@@ -19,7 +19,7 @@ use crate::link_handle::LinkHandle;
 use crate::message::{Message, Violation};
 use crate::request_arena::Placed;
 use crate::request_slots::RequestSlots;
-use crate::rings::{Consumer, Producer, Ring};
+use crate::rings::{Consumer, Producer, Ring, of_message_word};
 
 /// The server's end. Methods that take it by `&mut` belong to one thread at a time.
 #[derive(Debug)]
@@ -195,13 +195,23 @@ impl ServerEnd {
         received
     }
 
+    /// Bytes that are copied and looked at to receive the next message, as the worker claims; 0 where there is none.
+    pub fn next_bytes(&mut self) -> u64 {
+        let next = self.answers.peek().ok().flatten();
+        next.map_or(0, |[_, word]| {
+            let (frame, private) = of_message_word(word);
+            frame + private
+        })
+    }
+
     fn next_message(&mut self) -> Result<Option<Message>, Violation> {
         if self.responses.is_overrun() {
             return Err(Violation::new("the worker had more slots lent than there are"));
         }
-        let Some([offset, len]) = self.answers.peek()? else {
+        let Some([offset, word]) = self.answers.peek()? else {
             return Ok(None);
         };
+        let (len, _) = of_message_word(word);
         let frame = self.copy(offset, len)?;
         self.answers.advance();
         // Rings the bell of those who wait for room as well, here too for the entry that has become free.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use alipes_protocol::limits;
 use alipes_stats::events::EventQueue;
+use alipes_stats::turn::{Task, timed};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -151,10 +152,10 @@ impl Acceptor {
         let Ok(permit) = Arc::clone(&self.rejections).try_acquire_owned() else { return };
         let (encrypted, most) = (self.tls.is_some(), self.capacity.most());
         if let Ok(stream) = stream.adopt() {
-            tokio::spawn(async move {
+            tokio::spawn(timed(Task::Rejection, async move {
                 reject(encrypted, most, stream).await;
                 drop(permit);
-            });
+            }));
         }
     }
 }

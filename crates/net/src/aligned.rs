@@ -47,6 +47,11 @@ impl AlignedBytes {
         AlignedBytes { announced, arena: Some(arena), ..AlignedBytes::default() }
     }
 
+    /// Bytes that are copied so that there is room for a piece of so many.
+    pub fn moved_by(&self, bytes: usize) -> usize {
+        if self.len() + bytes > self.room.capacity() - self.skip { self.len() } else { 0 }
+    }
+
     /// Appends a piece, which is kept as it is while few have come.
     pub fn push(&mut self, piece: Bytes) {
         let is_first = self.room.capacity() == 0 && self.arena.is_none();
@@ -283,6 +288,22 @@ mod tests {
             copied += if kept { 0 } else { piece.len() } + if stays || kept { 0 } else { before };
         }
         copied
+    }
+
+    #[test]
+    fn what_a_piece_has_moved_is_known_before() {
+        let piece = [7; 70_001];
+        for announced in [0, 5_000_000] {
+            let (mut bytes, mut moved) = (AlignedBytes::new(announced, 0), Vec::new());
+            while bytes.len() < 5_000_000 {
+                let (expected, before) = (bytes.moved_by(piece.len()), bytes.room.address());
+                bytes.extend(&piece);
+                let has_moved = bytes.room.address() != before && bytes.len() > piece.len();
+                assert_eq!(expected > 0, has_moved, "{} bytes", bytes.len());
+                moved.extend(Some(expected).filter(|&bytes| bytes > 0));
+            }
+            assert!(moved.len() > 1 && moved.is_sorted(), "{moved:?}");
+        }
     }
 
     #[test]

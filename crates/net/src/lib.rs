@@ -13,7 +13,6 @@ pub mod http2;
 pub mod listener;
 pub mod network;
 mod notices;
-pub mod offload;
 pub mod phase;
 pub mod phases;
 pub mod policy;

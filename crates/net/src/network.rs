@@ -13,6 +13,7 @@ use alipes_protocol::limits;
 use alipes_spec::ConnectionSpec;
 use alipes_stats::events::EventQueue;
 use alipes_stats::priority::{self, Priority};
+use alipes_stats::turn::{self, Task, TurnMeters, timed};
 use tokio::runtime;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -45,6 +46,8 @@ pub struct NetworkOptions {
     pub limits: ConnectionSpec,
     /// Where rejected connections, failed handshakes and reloaded certificates are logged.
     pub events: Arc<EventQueue>,
+    /// Where the turns of the threads are counted.
+    pub turns: Arc<TurnMeters>,
     /// What else runs on each thread.
     pub hooks: ThreadHooks,
 }
@@ -67,7 +70,7 @@ impl Network {
     ///
     /// The system refuses a thread or an event loop.
     pub fn start(options: NetworkOptions) -> io::Result<Network> {
-        let NetworkOptions { threads, limits, events, hooks } = options;
+        let NetworkOptions { threads, limits, events, turns, hooks } = options;
         let (phases, watching) = Phases::new();
         let (connections, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
         let mut network = Network {
@@ -84,12 +87,14 @@ impl Network {
             network.event_loops.push(runtime.handle().clone());
             let (phase, events) = (watching.clone(), Arc::clone(&network.events));
             let handle = thread::Builder::new().name(format!("alipes-net-{number}"));
+            let turns = Arc::clone(&turns);
             network.threads.push(handle.spawn(move || {
                 priority::set(Priority::Network);
-                runtime.block_on(async {
+                turn::watch(&turns, number);
+                runtime.block_on(timed(Task::Thread, async {
                     (hooks.start)();
                     serve_connections(receiver, phase, events).await;
-                });
+                }));
                 (hooks.stop)();
             })?);
         }
@@ -121,9 +126,10 @@ impl Network {
             let (probation, events) = (Arc::clone(&self.probation), Arc::clone(&self.events));
             let acceptor = Acceptor::new(protocol, tls, capacity, turnover, probation, events);
             if let Some(reload) = acceptor.reload() {
-                accepting.spawn(reload);
+                accepting.spawn(timed(Task::Certificates, reload));
             }
-            accepting.spawn(acceptor.run(socket, self.connections.clone(), self.phases.subscribe()));
+            let run = acceptor.run(socket, self.connections.clone(), self.phases.subscribe());
+            accepting.spawn(timed(Task::Acceptor, run));
         }
     }
 
@@ -149,7 +155,8 @@ async fn serve_connections(
     loop {
         tokio::select! {
             Some(connection) = receiver.recv() => {
-                connections.spawn(serve(connection, shutdown.clone(), Arc::clone(&events)));
+                let serving = serve(connection, shutdown.clone(), Arc::clone(&events));
+                connections.spawn(timed(Task::Connection, serving));
             }
             Some(_) = connections.join_next() => {}
             () = &mut closed => return,

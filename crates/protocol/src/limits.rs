@@ -16,11 +16,12 @@ pub const GRPC_MAX_MESSAGE_BYTES: usize = i32::MAX as usize;
 /// else become two gigabytes. As much as HTTP takes; a server of large compressed tensors raises it.
 pub const GRPC_MAX_EXPANDED_BYTES: usize = 1 << 26;
 
-/// Largest gRPC request in bytes that is neither an inference nor a load: names and settings.
-pub const GRPC_MAX_CONTROL_BYTES: usize = 1 << 20;
+/// Largest gRPC request in bytes that is neither an inference nor a load: names and settings, which a network thread
+/// reads itself.
+pub const GRPC_MAX_CONTROL_BYTES: usize = 64 << 10;
 
-/// Most entries of a request of each kind: inputs, outputs, parameters. Models have some, and a request with millions
-/// would cost the server seconds and gigabytes before its model could refuse it.
+/// Most entries of a request of each kind: inputs, outputs, parameters, settings. Models have some, and a request with
+/// millions would cost the server seconds and gigabytes before its model could refuse it.
 pub const REQUEST_MAX_ENTRIES: usize = 16 * 1024;
 
 /// Most fields of an inference message over gRPC outside of its tensors' contents: entries, their names and parameters,
@@ -210,6 +211,41 @@ pub const FLOOD_HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// Most connections that are held at a time; further ones are closed at once.
 pub const FLOOD_MAX_HELD: usize = 256;
+
+/// Longest turn of a network thread that nobody hears of. Each is far shorter by design; a longer one, during which
+/// nobody else on the thread is served, is counted and logged.
+pub const TURN_TIME: Duration = Duration::from_millis(250);
+
+/// The same in time of the processor, where turns are measured in that (`--turn-clock=cpu`): what a turn may cost on a
+/// slow machine, however large the request and whoever sends it.
+pub const TURN_CPU_TIME: Duration = Duration::from_millis(20);
+
+/// Most bytes that a connection receives and sends before others on its thread have their turn: a fast client could
+/// else keep the thread for as long as its tensor is large. The copies take about a millisecond.
+pub const TURN_BYTES: usize = 4 << 20;
+
+/// Most bytes of an answer that are handed to the system at once, for the same reason.
+pub const WRITE_BYTES: usize = 1 << 20;
+
+/// Most bytes of a body that a network thread copies when it needs more room for the rest.
+pub const MOVED_AT_ONCE_BYTES: usize = 2 << 20;
+
+/// Largest batch in bytes that a network thread executes itself, or copies to a worker, however quick its model is with
+/// others.
+pub const EXECUTED_HERE_BYTES: usize = 1 << 20;
+
+/// Most bytes of a request that a network thread looks through itself: words, whose lengths stand among them, and
+/// everything that is compared with requests whose answers are kept.
+pub const CHECKED_AT_ONCE_BYTES: usize = 512 << 10;
+
+/// Most bytes of an answer that a network thread turns into JSON or classes itself.
+pub const WRITTEN_AT_ONCE_BYTES: usize = 256 << 10;
+
+/// Largest tensor in bytes whose memory a network thread gives back to the system itself.
+pub const FREED_HERE_BYTES: usize = 4 << 20;
+
+/// Most model versions of which a network thread writes metrics or statistics itself.
+pub const VERSIONS_AT_ONCE: usize = 16;
 
 /// Largest piece of an answer that the HTTP/2 library is given at once: this much has to be taken in the stall time,
 /// four kibibytes a second by default.

@@ -114,7 +114,7 @@ impl Server {
     fn next_event(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<String>> {
         let deadline = deadline(timeout_s)?;
         detached(py, || {
-            self.inner.service.events.next(deadline).map(|event| Ok(serde_json::to_string(&event)?)).transpose()
+            self.inner.service.next_event(deadline).map(|event| Ok(serde_json::to_string(&event)?)).transpose()
         })
     }
 

@@ -12,10 +12,11 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alipes_protocol::limits::{BUDGET_FREE_BYTES, BUDGET_LARGE_BYTES};
+use alipes_protocol::limits::{BUDGET_FREE_BYTES, BUDGET_LARGE_BYTES, FREED_HERE_BYTES};
 use alipes_protocol::{Code, InferError, InferRequest, Tensor};
 use alipes_shared_memory::Held;
 use bytes::Bytes;
+use tokio::runtime::Handle;
 
 /// What of the budget is kept back for requests that are not large, so that they still pass beside those that are.
 const RESERVED_SHARE: u64 = 8;
@@ -225,6 +226,18 @@ impl Drop for Charge {
 struct Charged {
     data: Bytes,
     _charge: Charge,
+}
+
+impl Drop for Charged {
+    fn drop(&mut self) {
+        // The system takes milliseconds for each hundred megabytes that it gets back, and this may be a network thread.
+        if self.data.len() > FREED_HERE_BYTES
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let data = mem::take(&mut self.data);
+            drop(runtime.spawn_blocking(move || drop(data)));
+        }
+    }
 }
 
 impl AsRef<[u8]> for Charged {

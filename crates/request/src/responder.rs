@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_protocol::{InferError, Origin, Parameter, Tensor};
 use tokio::sync::oneshot;
 use tokio::task;
@@ -184,6 +185,16 @@ impl Completion {
         }
     }
 
+    /// The reply, where a copy of it takes long.
+    fn large_reply(&self) -> Option<&Reply> {
+        match self {
+            Completion::One(_, Ok(reply)) | Completion::Last(_, Some(Ok(reply))) => {
+                Some(reply).filter(|reply| reply.bytes() > CHECKED_AT_ONCE_BYTES as u64)
+            }
+            _ => None,
+        }
+    }
+
     fn has_reader(&self) -> bool {
         match self {
             Completion::One(..) => false,
@@ -266,7 +277,10 @@ impl AnswerBatch {
             Way::Nobody => return,
         };
         if let Some(keep) = responder.keep {
-            completion.keep(keep).into_iter().for_each(|(other, reply)| self.end(other, Some(Ok(reply))));
+            match completion.large_reply() {
+                Some(reply) if completion::is_network_thread() => keep_beside(keep, reply.clone()),
+                _ => completion.keep(keep).into_iter().for_each(|(other, reply)| self.end(other, Some(Ok(reply)))),
+            }
         }
         match responder.place {
             None => self.dispatch(responder.home, completion),
@@ -314,6 +328,15 @@ impl AnswerBatch {
             }
         }
     }
+}
+
+/// Has an answer kept on another thread, which copies it and answers those who wait for it.
+fn keep_beside(keep: Box<dyn Keep>, reply: Reply) {
+    drop(task::spawn_blocking(move || {
+        let mut outgoing = AnswerBatch::default();
+        keep.keep(&reply).into_iter().for_each(|(other, reply)| outgoing.end(other, Some(Ok(reply))));
+        outgoing.send();
+    }));
 }
 
 /// The one answer to a unary request.

@@ -12,6 +12,7 @@ use alipes_spec::{ControlMode, ModelSpec, ServerConfig};
 use alipes_stats::Log;
 use alipes_stats::custom::CustomMetrics;
 use alipes_stats::events::EventQueue;
+use alipes_stats::turn::TurnMeters;
 
 use crate::cache::ResponseCache;
 use crate::control::{ControlKind, ControlQueue, ControlRequest};
@@ -38,6 +39,8 @@ pub struct Context {
     pub budget: Arc<Budget>,
     /// The event loops of the network threads.
     pub reactors: Reactors,
+    /// How long their turns are.
+    pub turns: Arc<TurnMeters>,
     /// Metrics that models keep.
     pub metrics: CustomMetrics,
     /// Events for the log.
@@ -56,17 +59,19 @@ impl Context {
     pub fn new(config: ServerConfig, factories: Vec<Box<dyn DriverFactory>>) -> Context {
         let budget = Budget::new(config.inflight_bytes);
         let cache = || Arc::new(ResponseCache::new(config.response_cache_bytes, &budget));
+        let events = Arc::<EventQueue>::default();
         Context {
             cache: (config.response_cache_bytes > 0).then(cache),
             limiter: config.rate_limit.as_ref().map(|limits| Arc::new(Limiter::new(limits))),
             log: Log::new(config.log.clone()),
+            turns: Arc::new(TurnMeters::new(config.turn_clock, Arc::clone(&events))),
             budget,
             config,
             registry: Registry::default(),
             control: ControlQueue::default(),
             reactors: Reactors::default(),
             metrics: CustomMetrics::default(),
-            events: Arc::default(),
+            events,
             factories,
         }
     }

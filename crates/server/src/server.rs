@@ -141,6 +141,7 @@ impl Server {
             threads: network_threads(&service.config),
             limits: service.config.connections.clone(),
             events: Arc::clone(&service.events),
+            turns: Arc::clone(&service.turns),
             hooks: HOOKS,
         })?;
         service.reactors.set(network.event_loops().to_vec());

@@ -14,6 +14,7 @@ use compact_str::CompactString;
 
 use super::Service;
 use super::caller_end::CallerEnd;
+use super::infer::submit_beside;
 use super::log::RequestRecord;
 
 impl Service {
@@ -22,12 +23,17 @@ impl Service {
     /// # Errors
     ///
     /// What the request's checks refuse, and `Unavailable` while the server drains.
-    pub fn generate(&self, model: &Arc<ModelVersion>, request: InferRequest) -> Result<Generation, InferError> {
+    pub async fn generate(&self, model: &Arc<ModelVersion>, request: InferRequest) -> Result<Generation, InferError> {
         let arrived = alipes_clock::now();
         let inside = self.inflight.enter_owned()?;
         let id = request.id.clone();
-        let respond = || Responder::stream_through(Mailbox::counted(Arc::clone(&self.budget)));
-        let submitted = model.submit(request, arrived, respond);
+        let budget = Arc::clone(&self.budget);
+        let respond = || Responder::stream_through(Mailbox::counted(budget));
+        let submitted = if model.submits_at_once(&request) {
+            model.submit(request, arrived, respond)
+        } else {
+            Box::pin(submit_beside(model, request, arrived, respond)).await
+        };
         if let Err(error) = &submitted {
             self.log_request(model, &id, alipes_clock::elapsed(arrived), Some(error));
         }

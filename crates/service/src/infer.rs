@@ -2,20 +2,20 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use alipes_protocol::{InferError, InferRequest, InferResponse, Origin, RequestedOutput, Tensor};
+use alipes_protocol::{InferError, InferRequest, InferResponse};
 use alipes_request::budget::{Budget, Charge, count_answer};
+use alipes_request::offload::offload;
 use alipes_request::responder::{Reply, Responder};
 use alipes_runtime::cache::{BodyKey, Cached, Encoded};
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
-use alipes_spec::ModelSpec;
 use bytes::Bytes;
 
 use super::Service;
 use super::caller_end::CallerEnd;
-use super::classification::best_classes;
+use super::finishing::Finishing;
 
 impl Service {
     /// Runs a request and returns the model's response. Outputs for the client's regions are written there.
@@ -34,9 +34,14 @@ impl Service {
     ) -> Result<InferResponse, InferError> {
         let arrived = alipes_clock::now();
         let _inflight = self.inflight.enter()?;
-        let (id, classified) = (request.id.clone(), classified(&request));
+        let (id, finishing) = (request.id.clone(), Finishing::of(&request, held));
         let mut caller = CallerEnd::of(model);
-        let outcome = match model.submit(request, arrived, Responder::unary) {
+        let submitted = if model.submits_at_once(&request) {
+            model.submit(request, arrived, Responder::unary)
+        } else {
+            Box::pin(submit_beside(model, request, arrived, Responder::unary)).await
+        };
+        let outcome = match submitted {
             Ok(answer) => answer.await.unwrap_or_else(|_| Err(no_answer(model))),
             Err(error) => Err(error),
         };
@@ -45,10 +50,11 @@ impl Service {
             self.log_request(model, &id, alipes_clock::elapsed(arrived), outcome.as_ref().err());
         }
         let Reply { mut outputs, parameters } = outcome?;
-        for tensor in &mut outputs {
-            classify(&model.spec, &classified, tensor).map_err(|error| error.at(Origin::Model))?;
+        if finishing.is_short(&outputs) {
+            finishing.finish(&model.spec, &mut outputs)?;
+        } else {
+            outputs = Box::pin(Arc::new(finishing).finish_beside(model, outputs)).await?;
         }
-        held.settle(&mut outputs)?;
         count_answer(&self.budget, &mut outputs)?;
         Ok(InferResponse {
             id,
@@ -88,24 +94,22 @@ fn counted(budget: &Arc<Budget>, mut answer: Encoded) -> Option<Encoded> {
     Some(answer)
 }
 
+/// Submits a request on another thread; `respond` is called there.
+///
+/// # Errors
+///
+/// As `ModelVersion::submit`.
+pub(super) async fn submit_beside<R: Send + 'static>(
+    model: &Arc<ModelVersion>,
+    request: InferRequest,
+    arrived: Instant,
+    respond: impl FnOnce() -> (Responder, R) + Send + 'static,
+) -> Result<R, InferError> {
+    let submitting = Arc::clone(model);
+    let submitted = offload(move || submitting.submit(request, arrived, respond)).await;
+    submitted.unwrap_or_else(|| Err(no_answer(model)))
+}
+
 fn no_answer(model: &ModelVersion) -> InferError {
     InferError::internal(format!("model '{}' dropped the request without an answer", model.name))
-}
-
-/// The outputs with a classification; almost always none.
-pub(super) fn classified(request: &InferRequest) -> Vec<RequestedOutput> {
-    request.outputs.iter().filter(|output| output.classification > 0).cloned().collect()
-}
-
-/// Replaces an output by its best classes, where the request asks for a classification.
-pub(super) fn classify(
-    spec: &ModelSpec,
-    classified: &[RequestedOutput],
-    tensor: &mut Tensor,
-) -> Result<(), InferError> {
-    let Some(output) = classified.iter().find(|output| output.name == tensor.name) else { return Ok(()) };
-    let port = spec.outputs.iter().find(|port| port.name == tensor.name.as_str());
-    let labels = port.map_or(&[][..], |port| &port.labels);
-    *tensor = best_classes(tensor, spec.max_batch_size > 0, output.classification as usize, labels)?;
-    Ok(())
 }

@@ -5,6 +5,7 @@
 mod caller_end;
 mod classification;
 mod explain;
+mod finishing;
 pub mod generate;
 mod infer;
 mod log;
@@ -18,6 +19,7 @@ mod trace;
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
 
 use alipes_protocol::{Code, InferError};
 pub use explain::Explained;
@@ -35,6 +37,7 @@ use alipes_request::inflight::Inflight;
 use alipes_runtime::context::Context;
 use alipes_shared_memory::Regions;
 use alipes_stats::cpu::CpuMeter;
+use alipes_stats::events::Event;
 use alipes_trace_export::Traces;
 
 /// The running service: HTTP and gRPC both call it, so that they cannot disagree.
@@ -69,6 +72,14 @@ impl Service {
             cpu: CpuMeter::default(),
             context,
         }
+    }
+
+    /// The next event for the log; none when the deadline passes, or when the log is closed and all of it was given.
+    ///
+    /// Who asks again and again is awake when a network thread is not: this looks for turns that do not end.
+    pub fn next_event(&self, deadline: Instant) -> Option<Event> {
+        self.turns.report_overdue();
+        self.events.next(deadline)
     }
 
     /// Whether the server runs.

@@ -1,5 +1,6 @@
 //! The repository index. Requests to load and unload are the context's.
 
+use alipes_protocol::limits::VERSIONS_AT_ONCE;
 use alipes_runtime::registry::IndexEntry;
 
 use super::Service;
@@ -8,6 +9,11 @@ use super::Service;
 const READY: &str = "READY";
 
 impl Service {
+    /// Whether the index is so long that a network thread would be long about it.
+    pub fn has_long_index(&self) -> bool {
+        self.registry.index().len() > VERSIONS_AT_ONCE
+    }
+
     /// The repository index.
     pub fn repository_index(&self, ready_only: bool) -> Vec<IndexEntry> {
         let index = self.registry.index();

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use alipes_protocol::limits::READ_AT_ONCE_BYTES;
 use alipes_protocol::{Code, CorrelationId, InferError};
+use alipes_request::offload::offload;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::sequences::Visit;
 use bytes::Bytes;
@@ -33,15 +35,18 @@ impl Service {
         name: &str,
         version: &str,
         id: CorrelationId,
-        state: &[u8],
+        state: Bytes,
     ) -> Result<(), InferError> {
         let model = self.lookup(name, version)?;
-        if let Some(states) = model.driver.sequence_states() {
-            return states.restore(&model, id, state);
-        }
-        let sequences = model.visited().ok_or_else(|| without_states(&model))?;
-        let states = sequences.states.of_bytes(state)?;
-        self.visit(&model, id, Visit::Put(states)).await.map(drop)
+        let read = if state.len() <= READ_AT_ONCE_BYTES {
+            read_state(&model, id.clone(), &state)
+        } else {
+            let (model, id) = (Arc::clone(&model), id.clone());
+            let read = Box::pin(offload(move || read_state(&model, id, &state))).await;
+            read.unwrap_or_else(|| Err(InferError::internal("the state could not be read")))
+        };
+        let Some(visit) = read? else { return Ok(()) };
+        self.visit(&model, id, visit).await.map(drop)
     }
 
     /// Ends a sequence: its state is forgotten.
@@ -62,6 +67,16 @@ impl Service {
         let _inflight = self.inflight.enter()?;
         model.visit(id, visit).await
     }
+}
+
+/// Has a sequence go on from a state, where the driver keeps the states of its sequences; else gives the visit that
+/// will.
+fn read_state(model: &ModelVersion, id: CorrelationId, state: &[u8]) -> Result<Option<Visit>, InferError> {
+    if let Some(states) = model.driver.sequence_states() {
+        return states.restore(model, id, state).map(|()| None);
+    }
+    let sequences = model.visited().ok_or_else(|| without_states(model))?;
+    Ok(Some(Visit::Put(sequences.states.of_bytes(state)?)))
 }
 
 fn without_states(model: &ModelVersion) -> InferError {

@@ -1,6 +1,7 @@
 //! Statistics for clients and Prometheus.
 
 use alipes_protocol::InferError;
+use alipes_protocol::limits::VERSIONS_AT_ONCE;
 use alipes_runtime::cache::Cached;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::{Introspection, WorkerStatus};
@@ -21,6 +22,12 @@ pub struct ModelStatistics {
 }
 
 impl Service {
+    /// Whether so many versions are served that a network thread would be long about all of them.
+    pub fn has_many_versions(&self) -> bool {
+        let models = self.registry.models();
+        models.values().flat_map(|served| served.versions()).nth(VERSIONS_AT_ONCE).is_some()
+    }
+
     /// Statistics of all models (empty name), of a model's versions (empty version), or of one version.
     ///
     /// # Errors
@@ -81,6 +88,7 @@ impl Service {
             .filter_map(|version| Some((version.labels.clone(), version.driver.sequence_states()?.live())));
         let sequences: Vec<SequencesRow> = streaming.map(|(labels, live)| SequencesRow { labels, live }).collect();
         metrics::sequences(&mut text, &sequences);
+        metrics::turns(&mut text, &self.turns.readings());
         if let Some(cache) = &self.cache {
             metrics::cache(&mut text, &rows, cache.usage(), self.config.counter_latencies);
         }

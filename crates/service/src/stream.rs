@@ -4,15 +4,18 @@
 //! Source: Triton's stream semantics, recorded.
 
 use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use alipes_protocol::trace::Trace;
-use alipes_protocol::{InferError, InferRequest, Origin, RequestedOutput};
+use alipes_protocol::{InferError, InferRequest};
 use alipes_request::inflight::OwnedAdmission;
 use alipes_request::mailbox::{Caller, Mailbox, Response};
-use alipes_request::responder::{Answer, Responder};
+use alipes_request::offload::offload;
+use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
 use compact_str::CompactString;
@@ -20,7 +23,7 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use super::Service;
-use super::infer::{classified, classify};
+use super::finishing::Finishing;
 
 /// The open requests of one stream. Dropping the session cancels them all.
 pub struct Session {
@@ -33,8 +36,27 @@ pub struct Session {
     order: VecDeque<usize>,
     arrived: VecDeque<Response>,
     consumed: Consumed,
+    /// The response that is finished on another thread; those behind it wait.
+    finishing: Option<FinishingResponse>,
     /// The request that ended last, lent to its last event.
     ended: Option<OpenRequest>,
+}
+
+/// A response that is finished on another thread: that of which request, whether its last, and the rest of it.
+struct FinishingResponse {
+    key: usize,
+    last: bool,
+    answer: Pin<Box<dyn Future<Output = Answer> + Send>>,
+}
+
+/// The submission of a request on another thread. The next request of the stream is not submitted before its outcome
+/// has been handed to [`Session::submitted`].
+pub type Submission = Pin<Box<dyn Future<Output = SubmissionOutcome> + Send>>;
+
+/// What became of a submission.
+pub struct SubmissionOutcome {
+    key: usize,
+    outcome: Result<(), InferError>,
 }
 
 /// One request without its last response.
@@ -55,8 +77,8 @@ struct Submitted {
     version: Arc<ModelVersion>,
     arrived: Instant,
     trace: Option<Arc<Trace>>,
-    classified: Vec<RequestedOutput>,
-    held: Held,
+    /// What is left to do with its responses; almost always nothing.
+    finishing: Option<Arc<Finishing>>,
     caller: Caller,
     _inside: OwnedAdmission,
 }
@@ -93,6 +115,7 @@ impl Session {
             order: VecDeque::new(),
             arrived: VecDeque::new(),
             consumed: Consumed::default(),
+            finishing: None,
             ended: None,
         }
     }
@@ -102,26 +125,43 @@ impl Session {
         self.requests.len()
     }
 
-    /// Submits a request. A refusal is its only response.
-    pub fn submit(&mut self, model: Arc<ModelVersion>, request: InferRequest, held: Held) {
+    /// Submits a request. A refusal is its only response. Where it takes long, the submission is to be driven by the
+    /// caller.
+    pub fn submit(&mut self, model: Arc<ModelVersion>, request: InferRequest, held: Held) -> Option<Submission> {
         let arrived = alipes_clock::now();
         let key = self.requests.vacant_key();
         let open = OpenRequest {
             empty_final_response: request.empty_final_response,
             ..OpenRequest::new(request.id.clone(), !model.is_decoupled())
         };
-        let (classified, trace) = (classified(&request), request.trace.clone());
+        let (finishing, trace) = (Finishing::of(&request, held), request.trace.clone());
+        let finishing = (!finishing.is_nothing()).then(|| Arc::new(finishing));
         let entered = self.service.inflight.enter_owned();
+        let mut submission = None;
         let submitted = entered.and_then(|inside| {
-            let caller = model.submit(request, arrived, || Responder::into_mailbox(&self.mailbox, key as u64))?;
+            if model.submits_at_once(&request) {
+                let caller = model.submit(request, arrived, || Responder::into_mailbox(&self.mailbox, key as u64))?;
+                return Ok((inside, caller));
+            }
+            let (responder, caller) = Responder::into_mailbox(&self.mailbox, key as u64);
+            submission = Some(submission_of(key, &model, request, arrived, responder));
             Ok((inside, caller))
         });
         match submitted {
             Ok((_inside, caller)) => {
-                let model = Some(Submitted { version: model, arrived, trace, classified, held, caller, _inside });
+                let model = Some(Submitted { version: model, arrived, trace, finishing, caller, _inside });
                 self.admit(OpenRequest { model, ..open });
             }
             Err(error) => self.refuse_open(open, error),
+        }
+        submission
+    }
+
+    /// Takes note of what became of a submission.
+    pub fn submitted(&mut self, SubmissionOutcome { key, outcome }: SubmissionOutcome) {
+        if let (Err(error), Some(open)) = (outcome, self.requests.get_mut(key)) {
+            open.model = None;
+            self.arrived.push_back(Response { tag: key as u64, answer: Some(Err(error)), last: true });
         }
     }
 
@@ -147,13 +187,23 @@ impl Session {
     /// The next event, where one has arrived; else the task is woken when one does.
     pub fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event<'_>> {
         loop {
+            if let Some(FinishingResponse { answer, .. }) = &mut self.finishing {
+                let answer = ready!(answer.as_mut().poll(context));
+                let Some(FinishingResponse { key, last, .. }) = self.finishing.take() else { continue };
+                return Poll::Ready(self.event(key, Some(answer), last));
+            }
             match self.next_due() {
                 // An end without a response is an event only where the request asked for one.
                 Some((key, None, _)) if !self.requests[key].empty_final_response => {
                     self.log_end(key, None);
                     self.forget(key);
                 }
-                Some((key, answer, last)) => return Poll::Ready(self.event(key, answer, last)),
+                Some((key, None, last)) => return Poll::Ready(self.event(key, None, last)),
+                Some((key, Some(answer), last)) => {
+                    if let Some(answer) = self.finish(key, answer, last) {
+                        return Poll::Ready(self.event(key, Some(answer), last));
+                    }
+                }
                 None => {
                     self.report_consumed();
                     self.ended = None;
@@ -196,7 +246,6 @@ impl Session {
     }
 
     fn event(&mut self, key: usize, answer: Option<Answer>, last: bool) -> Event<'_> {
-        let answer = answer.map(|answer| self.finish(key, answer));
         let open = if last {
             self.log_end(key, answer.as_ref());
             self.forget(key);
@@ -220,22 +269,29 @@ impl Session {
         }
     }
 
-    /// Counts a response as consumed and applies the requested classification and regions.
-    fn finish(&mut self, key: usize, answer: Answer) -> Answer {
+    /// Counts a response as consumed and applies the requested classification and regions: here, or on another thread
+    /// where that takes long.
+    fn finish(&mut self, key: usize, answer: Answer, last: bool) -> Option<Answer> {
         if self.consumed.request != key {
             self.report_consumed();
             self.consumed.request = key;
         }
         self.consumed.responses += 1;
-        let mut reply = answer?;
+        let Ok(mut reply) = answer else { return Some(answer) };
         self.consumed.bytes += reply.bytes();
-        if let Some(Submitted { version, classified, held, .. }) = &self.requests[key].model {
-            for tensor in &mut reply.outputs {
-                classify(&version.spec, classified, tensor).map_err(|error| error.at(Origin::Model))?;
-            }
-            held.settle(&mut reply.outputs)?;
+        let Some(Submitted { version, finishing: Some(finishing), .. }) = &self.requests[key].model else {
+            return Some(Ok(reply));
+        };
+        if finishing.is_short(&reply.outputs) {
+            return Some(finishing.finish(&version.spec, &mut reply.outputs).map(|()| reply));
         }
-        Ok(reply)
+        let (version, finishing) = (Arc::clone(version), Arc::clone(finishing));
+        let answer = Box::pin(async move {
+            let outputs = finishing.finish_beside(&version, reply.outputs).await?;
+            Ok(Reply { outputs, ..reply })
+        });
+        self.finishing = Some(FinishingResponse { key, last, answer });
+        None
     }
 
     /// Reports consumed responses to their model, which may then send more.
@@ -259,6 +315,30 @@ impl Session {
         }
         self.ended = Some(open);
     }
+}
+
+/// The submission of a request on another thread.
+fn submission_of(
+    key: usize,
+    model: &Arc<ModelVersion>,
+    request: InferRequest,
+    arrived: Instant,
+    responder: Responder,
+) -> Submission {
+    let model = Arc::clone(model);
+    Box::pin(async move {
+        let submit = move || {
+            let mut responder = Some(responder);
+            let respond = || (responder.take().unwrap_or_else(Responder::nobody), ());
+            let outcome = model.submit(request, arrived, respond);
+            // Refused before anybody had it: the caller learns that from the outcome.
+            responder.into_iter().for_each(Responder::dismiss);
+            outcome
+        };
+        let outcome = offload(submit).await;
+        let outcome = outcome.unwrap_or_else(|| Err(InferError::internal("the request could not be submitted")));
+        SubmissionOutcome { key, outcome }
+    })
 }
 
 impl Drop for Session {

@@ -1,8 +1,10 @@
 //! A mapping of a client's shared-memory object.
 
 use std::ptr::{self, NonNull};
+use std::thread;
 
 use alipes_protocol::copies;
+use alipes_protocol::limits::FREED_HERE_BYTES;
 use bytes::Bytes;
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
@@ -136,7 +138,29 @@ impl Drop for Mapping {
         // First the watch: another mapping may get this address as soon as it is free, and the handler must not take it
         // for this one.
         self.watch = None;
-        // SAFETY: the mapping is ours, and everything that points into it keeps this structure alive.
+        let mapped = Mapped { base: self.base, len: self.len };
+        if self.len <= FREED_HERE_BYTES {
+            return drop(mapped);
+        }
+        // The system takes milliseconds for each hundred megabytes, and this may be a network thread. Where there is no
+        // thread to be had, it is unmapped at once.
+        drop(thread::Builder::new().name("alipes-unmap".into()).spawn(move || drop(mapped)));
+    }
+}
+
+/// Addresses that nobody uses any more.
+struct Mapped {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: addresses may be unmapped by any thread.
+unsafe impl Send for Mapped {}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was ours, and everything that points into it kept the structure alive that has just
+        // ended.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

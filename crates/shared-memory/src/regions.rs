@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 
 use alipes_protocol::limits::REGION_MAX_NAME_BYTES;
 use alipes_protocol::{Code, InferError, RegionSlice};
@@ -13,6 +14,9 @@ use crate::region::{Region, RegionStatus};
 
 /// Prefix of keys that belong to the processes of Triton's Python models, which may run beside this server.
 const RESERVED_PREFIX: &str = "triton_python_backend_shm_region_";
+
+/// Most regions that whoever unregisters them unmaps itself.
+const UNMAPPED_AT_ONCE: usize = 16;
 
 /// The regions that clients have registered, by name.
 pub struct Regions {
@@ -91,8 +95,10 @@ impl Regions {
             keep
         });
         drop(known);
-        // Unmapping a large region takes long, so it happens outside the lock.
-        drop(gone);
+        // Unmapping takes long, so it happens outside the lock, and that of many regions on another thread.
+        if gone.len() > UNMAPPED_AT_ONCE {
+            drop(thread::Builder::new().name("alipes-unmap".into()).spawn(move || drop(gone)));
+        }
         used
     }
 

@@ -31,5 +31,5 @@ pub use read::SCHEMA;
 pub use resources::{LimitSpec, ResourceSpec};
 pub use scheduling::{DynamicSpec, LevelPolicySpec, QueuePolicySpec, Scheduling};
 pub use sequences::{ControlKind, ControlSpec, SequenceSpec, StateSpec, StrategySpec};
-pub use server::{CompressionLevel, ControlMode, ServerConfig};
+pub use server::{CompressionLevel, ControlMode, ServerConfig, TurnClock};
 pub use warmup::{SampleData, SampleInput, SampleSpec};

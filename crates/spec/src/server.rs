@@ -38,6 +38,17 @@ pub enum CompressionLevel {
     High,
 }
 
+/// What the turns of network threads are measured in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TurnClock {
+    /// Time that passes, as others on the thread feel it.
+    #[default]
+    Wall,
+    /// Time of the processor, which does not depend on what else the machine does. A reading is a call of the system.
+    Cpu,
+}
+
 /// The server's configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,6 +139,9 @@ pub struct ServerConfig {
     pub request_histograms: bool,
     /// Whether metrics contain the `nv_cpu_*` gauges.
     pub cpu_metrics: bool,
+    /// What the turns of network threads are measured in.
+    #[serde(default)]
+    pub turn_clock: TurnClock,
 }
 
 fn default_grpc_max_request_bytes() -> usize {
@@ -167,6 +181,13 @@ mod tests {
         assert!(serde_json::from_str::<ServerConfig>(CONFIG).is_ok());
         let more = CONFIG.replace("\"id\"", "\"ids\":1,\"id\"");
         assert!(serde_json::from_str::<ServerConfig>(&more).unwrap_err().to_string().contains("unknown field `ids`"));
+    }
+
+    #[test]
+    fn turns_are_measured_in_time_that_passes_by_default() {
+        let read = |text: &str| serde_json::from_str::<ServerConfig>(text).unwrap().turn_clock;
+        assert_eq!(read(CONFIG), TurnClock::Wall);
+        assert_eq!(read(&CONFIG.replace("\"id\"", "\"turn_clock\":\"cpu\",\"id\"")), TurnClock::Cpu);
     }
 
     #[test]

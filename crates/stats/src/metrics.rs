@@ -7,6 +7,7 @@ use super::cpu::CpuGauges;
 use super::histogram::{Exposed, Histogram};
 use super::statistics::{FailureReason, Snapshot, Tally};
 use super::summary::Shown;
+use super::turn::TurnReading;
 
 /// Metrics of one model version.
 pub struct ModelRow {
@@ -180,6 +181,20 @@ pub fn sequences(text: &mut String, rows: &[SequencesRow]) {
     }
     family(text, "alipes_live_sequences", "Sequences whose state the server keeps", "gauge");
     rows.iter().for_each(|row| sample(text, "alipes_live_sequences", &row.labels, row.live as f64));
+}
+
+/// Appends the families of network threads, which Triton does not have.
+pub fn turns(text: &mut String, readings: &[TurnReading]) {
+    let mut series = |name, help, kind, value: fn(&TurnReading) -> f64| {
+        family(text, name, help, kind);
+        readings.iter().for_each(|reading| {
+            sample(text, name, &format!("thread=\"{}\"", reading.thread), value(reading));
+        });
+    };
+    let longest = "Longest time in seconds that a network thread has spent on one task without serving others";
+    series("alipes_network_longest_turn_seconds", longest, "gauge", |reading| reading.longest.as_secs_f64());
+    let long = "Turns of a network thread that were longer than is logged";
+    series("alipes_network_long_turns_total", long, "counter", |reading| reading.long_turns as f64);
 }
 
 /// The whole exposition of the models and the machine.
@@ -363,6 +378,21 @@ mod tests {
     #[test]
     fn a_namespace_is_a_label_of_its_own() {
         assert_eq!(labels("m", 1, "/models", &BTreeMap::new()), r#"model="m",version="1",namespace="/models""#);
+    }
+
+    #[test]
+    fn each_network_thread_shows_its_turns() {
+        let mut text = String::new();
+        let longest = Duration::from_millis(252);
+        turns(&mut text, &[TurnReading { thread: 1, longest, long_turns: 7 }]);
+        for line in [
+            "# TYPE alipes_network_longest_turn_seconds gauge",
+            r#"alipes_network_longest_turn_seconds{thread="1"} 0.252"#,
+            "# TYPE alipes_network_long_turns_total counter",
+            r#"alipes_network_long_turns_total{thread="1"} 7"#,
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
+        }
     }
 
     #[test]

@@ -318,6 +318,7 @@ class ServerOptions:
         histogram_latencies: Whether the histogram of the time to the first response is shown.
         summary_quantiles: The quantiles of the summaries of latencies; empty shows no summaries.
         request_histograms: Whether the `alipes_inference_*` histograms are shown.
+        turn_clock: What the turns of network threads are measured in.
         http: The HTTP endpoint.
         grpc: The gRPC endpoint.
         metrics: The metrics endpoint.
@@ -353,6 +354,7 @@ class ServerOptions:
     histogram_latencies: bool
     summary_quantiles: tuple[float, ...]
     request_histograms: bool
+    turn_clock: Literal["wall", "cpu"]
     http: Endpoint
     grpc: Endpoint
     metrics: Endpoint

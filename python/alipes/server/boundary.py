@@ -50,6 +50,7 @@ def server_config(options: ServerOptions) -> str:
             "summary_quantiles": options.summary_quantiles,
             "request_histograms": options.request_histograms,
             "cpu_metrics": options.cpu_metrics,
+            "turn_clock": options.turn_clock,
         }
     )
 

@@ -112,10 +112,10 @@ def test_a_control_message_beyond_its_own_limit_is_refused(plain: ServerProcess)
     with grpc.insecure_channel(plain.grpc) as channel:
         endpoint = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         answers = {
-            1 << 20: (grpc.StatusCode.NOT_FOUND, "Request for unknown model: 'xxx"),
-            (1 << 20) + 1: (
+            1 << 16: (grpc.StatusCode.NOT_FOUND, "Request for unknown model: 'xxx"),
+            (1 << 16) + 1: (
                 grpc.StatusCode.INVALID_ARGUMENT,
-                "request message of 1048577 bytes exceeds the limit of 1048576 bytes",
+                "request message of 65537 bytes exceeds the limit of 65536 bytes",
             ),
         }
         for length, (code, text) in answers.items():

@@ -54,6 +54,7 @@ OURS = {
     "stall-timeout-secs",
     "streaming-max-sequences",
     "trusted-proxies",
+    "turn-clock",
     "worker-memory",
     *(
         f"{prefix}-{what}"

@@ -163,6 +163,9 @@ fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
     if batch.requests.is_empty() {
         return;
     }
+    if completion::is_network_thread() && !model.pace.runs_here(batch.requests.iter().map(Pending::bytes).sum()) {
+        return batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
+    }
     match fuse(ensemble, model, batch, claimed_at) {
         Outcome::Answered => ensemble.fusing.tries.store(0, Ordering::Relaxed),
         Outcome::Busy if ensemble.fusing.tries_again(ensemble.steps.len()) => {

@@ -50,6 +50,31 @@ fn a_message_is_the_same_in_pieces_of_any_size() {
     }
 }
 
+#[tokio::test]
+async fn a_large_message_is_moved_on_another_thread_and_stays_whole() {
+    let message: Vec<u8> = (0..40_000_000_u32).map(|index| (index / 7) as u8).collect();
+    let wire = [framed(&message), framed(b"next")].concat();
+    let mut messages = Messages::new(AlignedAt(7, Budget::new(u64::MAX)), RECEIVING);
+    let (mut moves, mut found) = (0, Vec::new());
+    for piece in wire.chunks(1 << 20) {
+        messages.push(Bytes::copy_from_slice(piece));
+        loop {
+            found.extend(messages.next().unwrap());
+            if let Some(growing) = messages.growing() {
+                moves += 1;
+                assert!(!messages.is_between());
+                found.extend(messages.resume(growing.grow().await.unwrap()).unwrap());
+            } else if messages.rest.is_empty() {
+                break;
+            }
+        }
+    }
+    assert!(moves > 0);
+    assert!(messages.is_between());
+    assert_eq!(found[0].bytes[7..].as_ptr().addr() % 64, 0);
+    assert!(found[0].bytes == message && found[1].bytes == "next");
+}
+
 #[test]
 fn a_message_is_charged_as_it_arrives_or_refused_at_its_prefix() {
     let budget = Budget::new(100_000);

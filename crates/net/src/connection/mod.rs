@@ -3,6 +3,7 @@
 mod activity;
 mod drive;
 mod ending;
+mod paced;
 mod request_body;
 mod socket;
 mod spelling;

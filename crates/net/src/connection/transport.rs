@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use super::activity::Activity;
+use super::paced::Paced;
 use super::socket::{Carrier, Socket};
 use super::spelling::Spelling;
 use super::stall_timer::StallTimer;
@@ -18,7 +19,7 @@ use crate::probation::{Hold, Origin};
 
 /// A connection's byte stream.
 pub struct TransportStream {
-    socket: Socket,
+    socket: Paced<Socket>,
     /// Bytes that were read ahead, delivered before those of the socket.
     front: Bytes,
     activity: Arc<Activity>,
@@ -38,7 +39,7 @@ impl TransportStream {
     pub fn new(socket: Socket, stall_timeout: Option<Duration>) -> TransportStream {
         let stall_timer = StallTimer::new(stall_timeout);
         TransportStream {
-            socket,
+            socket: Paced::new(socket),
             front: Bytes::new(),
             activity: Arc::default(),
             spelling: None,
@@ -78,7 +79,7 @@ impl TransportStream {
 
     /// The application protocol that the TLS handshake negotiated.
     pub fn negotiated_protocol(&self) -> Option<&[u8]> {
-        match &self.socket {
+        match self.socket.get_ref() {
             Socket::Plain(_) => None,
             Socket::Tls(stream) => stream.get_ref().1.alpn_protocol(),
         }

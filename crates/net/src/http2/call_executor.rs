@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use alipes_stats::turn::{Task, timed};
 use hyper::rt::Executor;
 use pin_project_lite::pin_project;
 
@@ -31,7 +32,8 @@ impl CallExecutor {
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for CallExecutor {
     fn execute(&self, call: F) {
         let (activity, stall_timer) = (Arc::clone(&self.activity), StallTimer::new(self.stall_timeout));
-        tokio::spawn(DrivenCall { call, activity, key: None, has_data: false, stall_timer });
+        let call = DrivenCall { call, activity, key: None, has_data: false, stall_timer };
+        tokio::spawn(timed(Task::Call, call));
     }
 }
 

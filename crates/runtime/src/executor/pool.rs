@@ -13,11 +13,28 @@ use super::{Run, drive_loop};
 /// that a thousand idle models own no thread.
 const IDLE_LIFETIME: Duration = Duration::from_secs(5);
 
-static POOL: LazyLock<Exchange<Run>> = LazyLock::new(Exchange::default);
+/// What a thread of the pool does next.
+enum Job {
+    /// Drives an instance until it is idle.
+    Run(Run),
+    /// Does something once for an instance that is claimed.
+    Once(Box<dyn FnOnce() + Send>),
+}
+
+static POOL: LazyLock<Exchange<Job>> = LazyLock::new(Exchange::default);
 
 /// Has an instance driven by a thread of the pool. Never blocks: there are at most as many threads as instances.
 pub fn drive(run: Run) {
-    if !POOL.leave(run) {
+    leave(Job::Run(run));
+}
+
+/// Has a thread of the pool do something once, for an instance that is claimed and that nobody else drives.
+pub fn once(work: impl FnOnce() + Send + 'static) {
+    leave(Job::Once(Box::new(work)));
+}
+
+fn leave(job: Job) {
+    if !POOL.leave(job) {
         return;
     }
     let spawned = thread::Builder::new().name("alipes-instance".into()).spawn(work);
@@ -29,7 +46,10 @@ pub fn drive(run: Run) {
 
 fn work() {
     priority::set(Priority::Engine);
-    while let Some(run) = POOL.next(alipes_clock::now() + IDLE_LIFETIME) {
-        drive_loop::drive(&run);
+    while let Some(job) = POOL.next(alipes_clock::now() + IDLE_LIFETIME) {
+        match job {
+            Job::Run(run) => drive_loop::drive(&run),
+            Job::Once(work) => work(),
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use alipes_request::completion::CompletionQueue;
 use alipes_request::responder::Completion;
+use alipes_stats::turn::{Task, note_request, timed};
 
 use super::{Run, drive_loop, pool};
 
@@ -58,7 +59,11 @@ impl RunQueue {
     }
 
     /// The task of both queues: ends when the event loop does.
-    pub async fn serve(self: Arc<Self>) {
+    pub fn serve(self: Arc<Self>) -> impl Future<Output = ()> {
+        timed(Task::RunQueue, self.drain())
+    }
+
+    async fn drain(self: Arc<Self>) {
         let (mut completed, mut runs): (Vec<Completion>, Vec<Run>) = Default::default();
         loop {
             self.completions.woken().await;
@@ -90,6 +95,7 @@ fn is_empty() -> bool {
 
 /// One batch at a time, so that the network waits for no more than one execution of a quick model.
 fn step(run: Run) {
+    note_request("an execution", &run.model.name);
     if let Some(waiting) = drive_loop::drive_once(run) {
         pool::drive(waiting);
     }

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use alipes_engine::batch::Layout;
 use alipes_link::RequestArena;
+use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
-use alipes_protocol::{Code, InferError, InferRequest, Origin};
+use alipes_protocol::{Code, Datatype, InferError, InferRequest, Origin};
 use alipes_request::chain::{Chain, VersionId};
 use alipes_request::check::{Checked, check_request};
 use alipes_request::order::Order;
@@ -60,6 +61,13 @@ pub struct Pending {
     pub trace: Option<Underway>,
     /// When it has waited too long, where the queue policy says so.
     pub deadline: Option<Instant>,
+}
+
+impl Pending {
+    /// Bytes of its tensors.
+    pub fn bytes(&self) -> usize {
+        self.checked.inputs.iter().map(|input| input.data.len()).sum()
+    }
 }
 
 /// The queue of a version, of whichever kind.
@@ -204,6 +212,14 @@ impl ModelVersion {
     /// Whether a request may have any number of responses.
     pub fn is_decoupled(&self) -> bool {
         self.spec.decoupled
+    }
+
+    /// Whether a network thread may submit a request itself: whoever checks its words, or compares it with requests
+    /// whose answers are kept, looks at all of their bytes.
+    pub fn submits_at_once(&self, request: &InferRequest) -> bool {
+        let all = self.cache.is_some();
+        let looked_at = request.inputs.iter().filter(|tensor| all || tensor.datatype == Datatype::Bytes || request.raw);
+        looked_at.map(|tensor| tensor.data.len()).sum::<usize>() <= CHECKED_AT_ONCE_BYTES
     }
 
     /// Checks a request and queues it. `respond` makes its two ends once it is accepted: the responder, to which every

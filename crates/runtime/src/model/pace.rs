@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use alipes_protocol::limits::EXECUTED_HERE_BYTES;
 use alipes_spec::ExecutionThreads;
 
 /// An execution up to this long may run on a network thread. A hand-over to another thread and back costs 10 to 40 µs
@@ -65,6 +66,12 @@ impl Pace {
         }
     }
 
+    /// Whether a network thread may execute a batch of so many bytes, unless it is forced to execute all: what nine of
+    /// ten executions take says nothing of one that is far larger.
+    pub fn runs_here(&self, bytes: usize) -> bool {
+        bytes <= EXECUTED_HERE_BYTES || self.threads == ExecutionThreads::Network
+    }
+
     /// Whether the model may run on a network thread; false before its first execution.
     pub fn is_quick(&self) -> bool {
         Pace::are_quick([self])
@@ -91,6 +98,14 @@ mod tests {
             assert_eq!(pace.is_quick(), is_quick);
             pace.note(if is_quick { Duration::from_secs(1) } else { Duration::from_nanos(1) });
             assert_eq!(pace.is_quick(), is_quick);
+        }
+    }
+
+    #[test]
+    fn a_large_batch_is_not_for_a_network_thread_unless_all_are() {
+        for (threads, runs) in [(ExecutionThreads::Network, true), (ExecutionThreads::Measured, false)] {
+            assert!(Pace::of(threads).runs_here(EXECUTED_HERE_BYTES));
+            assert_eq!(Pace::of(threads).runs_here(EXECUTED_HERE_BYTES + 1), runs);
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use alipes_driver_native::slots::Slots;
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_protocol::limits::EXECUTED_HERE_BYTES;
 use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_request::responder::{Answer, Responder};
 use alipes_runtime::cancellation::Cancellation;
@@ -24,6 +25,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone, Default)]
 struct Echo {
     batches: Arc<Mutex<Vec<i64>>>,
+    threads: Arc<Mutex<Vec<ThreadId>>>,
     pause: Duration,
 }
 
@@ -36,6 +38,7 @@ impl Engine for Echo {
     ) -> Result<(), EngineError> {
         let input = &inputs[0];
         self.batches.lock().unwrap().push(input.shape[0]);
+        self.threads.lock().unwrap().push(thread::current().id());
         thread::sleep(self.pause);
         match input.data[0] {
             13 => Err(EngineError::internal("thirteen")),
@@ -83,8 +86,12 @@ fn model_and_slots(engine: &Echo, scheduling: &str, instances: usize) -> (Arc<Mo
 }
 
 fn submit(model: &Arc<ModelVersion>, value: u8) -> oneshot::Receiver<Answer> {
-    let shape = [1, 1].into_iter().collect();
-    let tensor = Tensor { name: "X".into(), datatype: Datatype::Uint8, shape, data: Bytes::from(vec![value]) };
+    submit_row(model, vec![value])
+}
+
+fn submit_row(model: &Arc<ModelVersion>, row: Vec<u8>) -> oneshot::Receiver<Answer> {
+    let shape = [1, row.len() as i64].into_iter().collect();
+    let tensor = Tensor { name: "X".into(), datatype: Datatype::Uint8, shape, data: row.into() };
     let request = InferRequest { inputs: vec![tensor], ..InferRequest::default() };
     model.submit(request, Instant::now(), Responder::unary).unwrap()
 }
@@ -184,6 +191,40 @@ fn requests_of_one_turn_of_a_network_thread_form_one_batch() {
         RunQueue::close();
     });
     assert_eq!(engine.batches.lock().unwrap()[..], [1, 8]);
+}
+
+#[test]
+fn a_large_batch_of_a_quick_model_leaves_the_network_thread() {
+    let engine = Echo::default();
+    let mut spec = spec(8, DYNAMIC, 1);
+    (spec.inputs[0].dims, spec.outputs[0].dims) = (vec![-1], vec![-1]);
+    let slots = Arc::new(Slots::new(engines(&engine, 1)));
+    let model = Arc::new(ModelVersion::new(spec, slots as Arc<dyn Driver>).unwrap());
+    model.pace.note(Duration::from_micros(1));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::spawn(RunQueue::open().serve());
+        for length in [1, EXECUTED_HERE_BYTES, EXECUTED_HERE_BYTES + 1, 1] {
+            let reply = submit_row(&model, vec![5; length]).await.unwrap().unwrap();
+            assert_eq!(reply.outputs[0].data.len(), length);
+            // What that execution took says nothing of the next.
+            (0..1000).for_each(|_| model.pace.note(Duration::from_micros(1)));
+            // Else the thread that executed the last one would find the next.
+            while !model.queue().is_quiet() {
+                tokio::task::yield_now().await;
+            }
+        }
+        // One that waits behind it is executed as well, with nobody to ask for it again.
+        let answers = [EXECUTED_HERE_BYTES + 1, 1, 1].map(|length| submit_row(&model, vec![5; length]));
+        for answer in answers {
+            assert!(answer.await.unwrap().is_ok());
+        }
+        RunQueue::close();
+    });
+    let here = thread::current().id();
+    let were_here: Vec<bool> = engine.threads.lock().unwrap().iter().map(|thread| *thread == here).collect();
+    assert_eq!(were_here[..4], [true, true, false, true]);
+    assert!(!were_here[4]);
 }
 
 #[test]

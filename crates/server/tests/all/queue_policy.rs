@@ -173,11 +173,11 @@ fn whose_caller_has_gone_is_counted_and_makes_room() {
     assert!(gated.submit(2, 0, 0).is_ok());
 }
 
-#[test]
-fn a_generation_that_is_dropped_leaves_the_queue_at_once() {
+#[tokio::test]
+async fn a_generation_that_is_dropped_leaves_the_queue_at_once() {
     let (gated, _first) = Gated::busy(dynamic(json!({})));
     let service = service([Arc::clone(&gated.model)]);
-    let generation = service.generate(&gated.model, request(1)).unwrap();
+    let generation = service.generate(&gated.model, request(1)).await.unwrap();
     assert_eq!(gated.model.waiting(), 1);
     drop(generation);
     assert_eq!((gated.failures(), gated.model.waiting()), ([0, 1, 0, 0], 0));

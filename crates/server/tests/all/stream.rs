@@ -4,14 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use alipes_protocol::codec::proto::inference::{ModelInferResponse, ModelStreamInferResponse};
-use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
+use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
+use alipes_protocol::codec::proto::inference::model_infer_request::InferRequestedOutputTensor;
+use alipes_protocol::codec::proto::inference::{
+    InferParameter, ModelInferRequest, ModelInferResponse, ModelStreamInferResponse,
+};
+use alipes_protocol::limits::{CHECKED_AT_ONCE_BYTES, GRPC_MAX_STREAM_REQUESTS};
 use alipes_protocol::{Code, InferError};
 use alipes_request::responder::{AnswerBatch, Observer};
 use alipes_runtime::model::Pending;
 
 use crate::common::{
-    Echo, GrpcServer, Puppet, Stream, TEST_TIMEOUT, model, reply, request, summary,
+    Echo, GrpcServer, Puppet, Stream, TEST_TIMEOUT, model, model_of, reply, request, summary,
     with_empty_final_response as with_empty_final,
 };
 use alipes_net::phase::Phase;
@@ -98,6 +102,67 @@ async fn ordinary_models_answer_in_the_order_of_the_requests() {
     assert_eq!(summary(&refused), ("3", "Request for unknown model: 'absent' is not found", None));
     assert_eq!(refused.infer_response.unwrap().model_name, "");
     assert_eq!(ids(&mut stream, 1).await, ["4"]);
+}
+
+/// A request with so many empty words.
+fn words(id: &str, count: usize) -> ModelInferRequest {
+    let mut request = request("words", id, count);
+    request.inputs[0].datatype = "BYTES".to_owned();
+    request.raw_input_contents = vec![vec![0; 4 * count].into()];
+    request
+}
+
+/// More words than a network thread looks at itself.
+const MANY: usize = CHECKED_AT_ONCE_BYTES / 4 + 1;
+
+#[tokio::test]
+async fn requests_that_are_submitted_on_another_thread_stay_in_order() {
+    let server = GrpcServer::open([model_of("BYTES", "words", false, Echo)]).await;
+    let mut stream = server.stream(false).await;
+    for (id, count) in [("1", MANY), ("2", 1), ("3", MANY), ("4", MANY), ("5", 1)] {
+        stream.send(words(id, count));
+    }
+    stream.half_close();
+    assert_eq!(ids(&mut stream, 5).await, ["1", "2", "3", "4", "5"]);
+    assert_eq!(stream.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_request_is_refused_alike_on_whichever_thread() {
+    let server = GrpcServer::open([model_of("BYTES", "words", false, Echo)]).await;
+    let mut stream = server.stream(false).await;
+    for count in [1, MANY] {
+        let mut request = with_empty_final(words("x", count));
+        request.inputs[0].shape = vec![count as i64 + 1];
+        stream.send(request);
+        stream.send(words("y", 1));
+        let refused = stream.response().await;
+        let (id, error, last) = summary(&refused);
+        let text =
+            format!("expected {} string elements for inference input 'X' for model 'words', got {count}", count + 1);
+        assert!(error.ends_with(&text), "{error}");
+        assert_eq!((id, last), ("x", None));
+        assert_eq!(refused.infer_response.unwrap().model_name, "");
+        assert_eq!(ids(&mut stream, 1).await, ["y"]);
+    }
+}
+
+#[tokio::test]
+async fn classes_are_found_on_another_thread_and_stay_in_order() {
+    let server = GrpcServer::open([model("echo", false, Echo)]).await;
+    let mut stream = server.stream(false).await;
+    for (id, elements) in [("1", 100_000), ("2", 1), ("3", 100_000)] {
+        let mut request = request("echo", id, elements);
+        let classes = InferParameter { parameter_choice: Some(ParameterChoice::Int64Param(1)) };
+        let parameters = [("classification".to_owned(), classes)].into();
+        request.outputs = vec![InferRequestedOutputTensor { name: "Y".to_owned(), parameters }];
+        stream.send(request);
+    }
+    for id in ["1", "2", "3"] {
+        let response = stream.response().await.infer_response.unwrap();
+        assert_eq!((response.id.as_str(), response.outputs[0].datatype.as_str()), (id, "BYTES"));
+        assert_eq!(response.outputs[0].shape, [1]);
+    }
 }
 
 #[tokio::test]

@@ -36,6 +36,15 @@ METRICS: Final[tuple[Flag, ...]] = (
         "Milliseconds between two readings.",
         ignored="gauges are read when they are asked for",
     ),
+    Flag(
+        "turn-clock",
+        "choice",
+        "wall",
+        "What the turns of network threads are measured in, see the metrics: `wall` is time that passes; `cpu` is time "
+        "of the processor, which what else the machine does leaves alone, at some cost. Not a flag of Triton.",
+        choices=("wall", "cpu"),
+        option="turn_clock",
+    ),
     Flag("metrics-config", "list", (), "Setting of the metrics, `<key>=<value>`; see the table of settings."),
 )
 

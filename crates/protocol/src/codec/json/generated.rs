@@ -1,6 +1,6 @@
 //! Responses of `generate`: one flat object, its keys in the order of their bytes, as Triton writes them.
 
-use super::response::Encoder;
+use super::response::{Encoder, element_bytes};
 use super::write;
 use crate::shape::element_count;
 use crate::{InferError, InferResponse, Origin, Parameter, Tensor};
@@ -25,6 +25,11 @@ pub fn encode_generated(response: &InferResponse) -> Result<Vec<u8>, InferError>
     }
     encoder.text(b"}");
     Ok(encoder.head)
+}
+
+/// Bytes that the elements of the response will take as text, roughly.
+pub fn generated_text_bytes(response: &InferResponse) -> usize {
+    response.outputs.iter().map(element_bytes).sum()
 }
 
 enum Member<'a> {

@@ -31,10 +31,10 @@ use std::cell::Cell;
 use bytes::Bytes;
 
 pub use generate::{DeclaredInput, decode_generate};
-pub use generated::encode_generated;
+pub use generated::{encode_generated, generated_text_bytes};
 use limits::DecodeContext;
 pub use limits::{DecodeLimits, Memory};
-pub use response::{EncodedResponse, encode_response};
+pub use response::{EncodedResponse, encode_response, text_bytes};
 
 use crate::codec::binary::{self, Tail};
 use crate::{Code, InferError, InferRequest, Regions};

@@ -31,12 +31,7 @@ pub fn encode_response(
     outputs: &[RequestedOutput],
     binary_by_default: bool,
 ) -> Result<EncodedResponse, InferError> {
-    let form = |output: &Tensor| match outputs.iter().find(|requested| requested.name == output.name) {
-        Some(requested) if requested.in_region => Form::Description,
-        Some(RequestedOutput { binary: Some(true), .. }) => Form::Binary,
-        None if binary_by_default => Form::Binary,
-        _ => Form::Json,
-    };
+    let form = |output: &Tensor| form(output, outputs, binary_by_default);
     let mut encoder = Encoder::default();
     encoder.head.reserve(estimate(response, &form));
     encoder.preamble(response);
@@ -48,16 +43,36 @@ pub fn encode_response(
     Ok(EncodedResponse { binary: !encoder.tail.is_empty(), head: encoder.head, tail: encoder.tail })
 }
 
-/// Bytes that the JSON will take, roughly: enough for one allocation in the common cases.
-fn estimate(response: &InferResponse, form: &impl Fn(&Tensor) -> Form) -> usize {
-    let data = |output: &Tensor| match output.datatype {
-        _ if form(output) != Form::Json => 0,
+/// How a request wants an output.
+fn form(output: &Tensor, outputs: &[RequestedOutput], binary_by_default: bool) -> Form {
+    match outputs.iter().find(|requested| requested.name == output.name) {
+        Some(requested) if requested.in_region => Form::Description,
+        Some(RequestedOutput { binary: Some(true), .. }) => Form::Binary,
+        None if binary_by_default => Form::Binary,
+        _ => Form::Json,
+    }
+}
+
+/// Bytes that the elements of these outputs will take as JSON, roughly.
+pub fn text_bytes(response: &InferResponse, outputs: &[RequestedOutput], binary_by_default: bool) -> usize {
+    let written = response.outputs.iter().filter(|output| form(output, outputs, binary_by_default) == Form::Json);
+    written.map(element_bytes).sum()
+}
+
+/// Bytes that the elements of an output will take as JSON, roughly.
+pub(super) fn element_bytes(output: &Tensor) -> usize {
+    match output.datatype {
         // As doubles most FP32 take 18 to 20 characters and a comma.
         Datatype::Fp32 => output.data.len() / 4 * 21,
         Datatype::Fp64 => output.data.len() / 8 * 21,
         Datatype::Bool | Datatype::Uint8 | Datatype::Int8 => output.data.len() * 6,
         _ => output.data.len() * 2,
-    };
+    }
+}
+
+/// Bytes that the JSON will take, roughly: enough for one allocation in the common cases.
+fn estimate(response: &InferResponse, form: &impl Fn(&Tensor) -> Form) -> usize {
+    let data = |output: &Tensor| if form(output) == Form::Json { element_bytes(output) } else { 0 };
     let described: usize = response.outputs.iter().map(|output| 128 + data(output)).sum();
     128 + response.id.len() + response.model_name.len() + 64 * response.parameters.len() + described
 }

@@ -19,7 +19,7 @@ pub use locate::{first_raw_output, first_raw_tensor, named_model};
 pub use reply::{Reply, StreamReply, check_output, is_elsewhere};
 pub use request_message::{MessageInput, MessageOutput, RequestMessage};
 pub use split::{Skeleton, Splitter, TensorSink};
-pub use weight::{parsed_bytes, read_bytes};
+pub use weight::{check_fields, parsed_bytes, read_bytes};
 pub use write::{Pieces, ResponseMessage, StreamMessage};
 
 /// Messages of `proto/inference.proto` and `proto/model_config.proto`.

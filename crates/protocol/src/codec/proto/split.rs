@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::inference::ModelInferRequest;
 use super::records::is_misread;
+use crate::limits::GRPC_MAX_FIELDS;
 
 /// Field numbers of `parameters` and `raw_input_contents` in `ModelInferRequest`.
 const PARAMETERS: u64 = 4;
@@ -35,6 +36,8 @@ pub struct Splitter {
     message: BytesMut,
     at: At,
     head: SmallVec<[u8; LONGEST_HEAD]>,
+    /// Fields that may still come: what stands behind more of them is left to whoever refuses the message.
+    fields_left: usize,
     /// Raw contents seen so far, and which of them were taken out.
     contents: usize,
     separated: SmallVec<[usize; 4]>,
@@ -70,6 +73,7 @@ impl Splitter {
             message: BytesMut::new(),
             at: At::Head,
             head: SmallVec::new(),
+            fields_left: GRPC_MAX_FIELDS,
             contents: 0,
             separated: SmallVec::new(),
         }
@@ -78,6 +82,11 @@ impl Splitter {
     /// Bytes that are still to come.
     pub fn left(&self) -> usize {
         self.left
+    }
+
+    /// Bytes that are copied so that there is room for so many more.
+    pub fn moved_by(&self, bytes: usize) -> usize {
+        if self.message.len() + bytes > self.message.capacity() { self.message.len() } else { 0 }
     }
 
     /// Takes the next piece, which is no longer than what is still to come.
@@ -152,7 +161,8 @@ impl Splitter {
     fn keep_head(&mut self, next: At) -> At {
         self.message.extend_from_slice(&self.head);
         self.head.clear();
-        next
+        self.fields_left = self.fields_left.saturating_sub(1);
+        if self.fields_left > 0 { next } else { At::Rest }
     }
 
     /// The message without its tensors.

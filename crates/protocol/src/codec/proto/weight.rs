@@ -1,7 +1,7 @@
 //! What a request may take while it is parsed.
 
 use super::records::records;
-use crate::limits::GRPC_MAX_FIELDS;
+use crate::limits::{GRPC_MAX_FIELDS, REQUEST_MAX_ENTRIES};
 use crate::{Code, InferError};
 
 /// Field numbers of `ModelInferRequest`, of its inputs, outputs and parameters, and of `InferTensorContents`.
@@ -60,6 +60,17 @@ pub fn parsed_bytes(message: &[u8]) -> Result<u64, InferError> {
             };
     }
     Ok(bytes)
+}
+
+/// # Errors
+///
+/// `TooLarge` for a message that is no inference and has more than `REQUEST_MAX_ENTRIES` fields.
+pub fn check_fields(message: &[u8]) -> Result<(), InferError> {
+    if records(message, None).nth(REQUEST_MAX_ENTRIES).is_none() {
+        return Ok(());
+    }
+    let text = format!("request message has more than {REQUEST_MAX_ENTRIES} fields");
+    Err(InferError::new(Code::TooLarge, text))
 }
 
 fn of_input(input: &[u8], left: &mut usize) -> Result<u64, InferError> {
@@ -154,6 +165,14 @@ mod tests {
         assert_eq!(message.len(), 2 * count);
         assert!(parsed_bytes(&message).unwrap() >= (count * size_of::<InferInputTensor>()) as u64);
         assert!(2 * size_of::<InferInputTensor>() as u64 <= ENTRY_BYTES);
+    }
+
+    #[test]
+    fn a_message_of_settings_has_so_many_at_most() {
+        let settings = |count: usize| [0x0a, 1, 7].repeat(count);
+        assert_eq!(check_fields(&settings(REQUEST_MAX_ENTRIES)), Ok(()));
+        let refused = check_fields(&settings(REQUEST_MAX_ENTRIES + 1)).unwrap_err();
+        assert_eq!(refused.message, "request message has more than 16384 fields");
     }
 
     #[test]

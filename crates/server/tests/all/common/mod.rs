@@ -139,10 +139,15 @@ pub fn service(models: impl IntoIterator<Item = Arc<ModelVersion>>) -> Service {
 
 /// Version 3 of a model with the input `X` and the output `Y`, one instance and no batches.
 pub fn model(name: &str, decoupled: bool, engine: impl Engine + 'static) -> Arc<ModelVersion> {
+    model_of("FP32", name, decoupled, engine)
+}
+
+/// The same with another datatype of its input and output.
+pub fn model_of(datatype: &str, name: &str, decoupled: bool, engine: impl Engine + 'static) -> Arc<ModelVersion> {
     let spec = json!({
         "schema": 1, "name": name, "version": 3, "platform": "test", "max_batch_size": 0,
-        "inputs": [{"name": "X", "datatype": "FP32", "dims": [-1]}],
-        "outputs": [{"name": "Y", "datatype": "FP32", "dims": [-1]}],
+        "inputs": [{"name": "X", "datatype": datatype, "dims": [-1]}],
+        "outputs": [{"name": "Y", "datatype": datatype, "dims": [-1]}],
         "scheduling": {"kind": "direct"}, "instances": ["i"], "decoupled": decoupled,
         "engine": {"kind": "onnxruntime", "library": "", "model_path": "", "intra_op_threads": 1,
             "inter_op_threads": 1, "execution_mode": "sequential", "graph_optimization": "all",
