@@ -61,6 +61,9 @@ class DataPlane:
         self.before_build: Callable[[str, int], None] = lambda name, version: None
         self.drains_in_time = True
 
+    def limit_memory(self, inflight_bytes: int, connection_bytes: int) -> None:
+        self.history.append(f"limit {inflight_bytes} {connection_bytes}")
+
     def start(self) -> str:
         self.history.append("start")
         return json.dumps({"http": "127.0.0.1:80", "grpc": None, "metrics": None})

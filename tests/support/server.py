@@ -39,11 +39,12 @@ class ServerProcess:
         *arguments: str,
         environment: dict[str, str] | None = None,
         folder: Path | None = None,
+        launcher: tuple[str, ...] = (),
     ) -> None:
-        """Starts the process, in a folder, and does not wait; see `wait_until_started`."""
-        command = [sys.executable, "-m", "alipes", "serve", str(repository), *_ADDRESSES, *_PORTS, *arguments]
+        """Starts the process, in a folder and by a launcher, and does not wait; see `wait_until_started`."""
+        serve = [sys.executable, "-m", "alipes", "serve", str(repository), *_ADDRESSES, *_PORTS]
         self.process = subprocess.Popen(
-            command,
+            [*launcher, *serve, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -17,7 +17,8 @@ const RESERVED_SHARE: usize = 4;
 
 /// A number of connections, and those that are open.
 pub struct Capacity {
-    most: usize,
+    /// What descriptors allow, where the number follows from them and from memory.
+    descriptors: Option<usize>,
     open: Mutex<Open>,
     ended: Condvar,
 }
@@ -25,6 +26,7 @@ pub struct Capacity {
 /// The open connections.
 #[derive(Default)]
 struct Open {
+    most: usize,
     all: usize,
     /// Those that were admitted before `late` was set.
     early: usize,
@@ -38,31 +40,48 @@ pub struct ConnectionPermit {
 }
 
 impl Capacity {
-    /// Capacity for `most` connections; 0 takes as many as the process may have further descriptors, less a share for
-    /// the rest.
-    pub fn new(most: usize) -> Arc<Capacity> {
-        let most = if most == 0 { free_descriptors() / RESERVED_SHARE * (RESERVED_SHARE - 1) } else { most };
-        Arc::new(Capacity { most, open: Mutex::default(), ended: Condvar::new() })
+    /// Capacity for `most` connections.
+    pub fn of(most: usize) -> Arc<Capacity> {
+        Capacity::new(None, most)
+    }
+
+    /// Capacity for as many connections as fit into `memory_bytes`, and as the process may have further descriptors,
+    /// less a share for the rest.
+    pub fn derived(memory_bytes: u64) -> Arc<Capacity> {
+        let descriptors = free_descriptors() / RESERVED_SHARE * (RESERVED_SHARE - 1);
+        Capacity::new(Some(descriptors), that_fit(descriptors, memory_bytes))
+    }
+
+    fn new(descriptors: Option<usize>, most: usize) -> Arc<Capacity> {
+        let open = Mutex::new(Open { most, ..Open::default() });
+        Arc::new(Capacity { descriptors, open, ended: Condvar::new() })
+    }
+
+    /// Has a derived number follow from another amount of memory. Connections that are open stay.
+    pub fn limit_memory(&self, memory_bytes: u64) {
+        if let Some(descriptors) = self.descriptors {
+            self.open.lock().most = that_fit(descriptors, memory_bytes);
+        }
     }
 
     /// The most connections at a time.
     pub fn most(&self) -> usize {
-        self.most
+        self.open.lock().most
     }
 
     /// A permit for one more connection, where there is capacity.
     pub fn acquire(self: &Arc<Self>) -> Option<ConnectionPermit> {
-        self.acquire_below(self.most)
+        self.acquire_of(|most| most)
     }
 
     /// A permit for one in the place of another, which was asked to end and may not have done so yet.
     pub fn acquire_in_exchange(self: &Arc<Self>) -> Option<ConnectionPermit> {
-        self.acquire_below(2 * self.most)
+        self.acquire_of(|most| 2 * most)
     }
 
-    fn acquire_below(self: &Arc<Self>, most: usize) -> Option<ConnectionPermit> {
+    fn acquire_of(self: &Arc<Self>, most: impl Fn(usize) -> usize) -> Option<ConnectionPermit> {
         let mut open = self.open.lock();
-        if open.all >= most {
+        if open.all >= most(open.most) {
             return None;
         }
         let is_early = !open.late;
@@ -103,6 +122,11 @@ impl Drop for ConnectionPermit {
             self.capacity.ended.notify_all();
         }
     }
+}
+
+/// How many connections there may be, of those that descriptors allow; one at least.
+fn that_fit(descriptors: usize, memory_bytes: u64) -> usize {
+    usize::try_from(memory_bytes / limits::CONNECTION_BYTES).unwrap_or(usize::MAX).clamp(1, descriptors.max(1))
 }
 
 /// How many descriptors the process may have beside those that are open.
@@ -169,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_permit_is_released_with_its_connection() {
-        let capacity = Capacity::new(2);
+        let capacity = Capacity::of(2);
         let first = capacity.acquire();
         let second = capacity.acquire();
         assert!(first.is_some() && second.is_some() && capacity.acquire().is_none());
@@ -179,7 +203,23 @@ mod tests {
 
     #[test]
     fn without_a_number_descriptors_are_left_for_everything_else() {
-        let most = Capacity::new(0).most();
+        let most = Capacity::derived(u64::MAX).most();
         assert!(most > 0 && most < free_descriptors());
+    }
+
+    #[test]
+    fn a_derived_number_follows_memory_and_a_given_one_does_not() {
+        let (derived, given) = (Capacity::derived(3 * limits::CONNECTION_BYTES), Capacity::of(7));
+        assert_eq!(derived.most(), 3);
+        let open = [derived.acquire(), derived.acquire()];
+        for capacity in [&derived, &given] {
+            capacity.limit_memory(limits::CONNECTION_BYTES);
+        }
+        assert!(derived.acquire().is_none());
+        drop(open);
+        assert!(derived.acquire().is_some());
+        assert_eq!((derived.most(), given.most()), (1, 7));
+        derived.limit_memory(0);
+        assert_eq!(derived.most(), 1);
     }
 }

@@ -5,7 +5,7 @@
 //! several listening sockets does not.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -58,7 +58,9 @@ pub struct Network {
     threads: Vec<JoinHandle<()>>,
     event_loops: Vec<runtime::Handle>,
     connections: Vec<mpsc::UnboundedSender<Connection>>,
-    max_connections: usize,
+    /// Connections of clients, once listeners are open.
+    clients: OnceLock<Arc<Capacity>>,
+    limits: ConnectionSpec,
     probation: Arc<Probation>,
     events: Arc<EventQueue>,
 }
@@ -78,8 +80,9 @@ impl Network {
             threads: Vec::with_capacity(threads),
             event_loops: Vec::with_capacity(threads),
             connections,
-            max_connections: limits.max_connections,
+            clients: OnceLock::new(),
             probation: Probation::new(&limits, Arc::clone(&events)),
+            limits,
             events,
         };
         for (number, receiver) in receivers.into_iter().enumerate() {
@@ -111,16 +114,26 @@ impl Network {
         &self.phases
     }
 
+    /// Bounds the connections by another amount of memory, unless their number was given.
+    pub fn limit_memory(&self, bytes: u64) {
+        if let Some(clients) = self.clients.get() {
+            clients.limit_memory(bytes);
+        }
+    }
+
     /// Begins to accept.
     pub fn open(&self, listeners: Vec<Listener>) {
         let Some(accepting) = self.event_loops.first() else { return };
-        let clients = Capacity::new(self.max_connections);
+        let clients = self.clients.get_or_init(|| match self.limits.max_connections {
+            0 => Capacity::derived(self.limits.memory_bytes),
+            most => Capacity::of(most),
+        });
         for Listener { socket, protocol, tls } in listeners {
             let kind = protocol.policy().kind;
             // Metrics report on a server that is full, to whoever asks now.
             let (capacity, turnover) = match kind {
-                ListenerKind::Metrics => (Capacity::new(limits::METRICS_MAX_CONNECTIONS), Some(Arc::default())),
-                ListenerKind::Http | ListenerKind::Grpc => (Arc::clone(&clients), None::<Arc<Turnover>>),
+                ListenerKind::Metrics => (Capacity::of(limits::METRICS_MAX_CONNECTIONS), Some(Arc::default())),
+                ListenerKind::Http | ListenerKind::Grpc => (Arc::clone(clients), None::<Arc<Turnover>>),
             };
             self.phases.count(kind, &capacity);
             let (probation, events) = (Arc::clone(&self.probation), Arc::clone(&self.events));

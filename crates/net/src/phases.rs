@@ -95,7 +95,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     fn clients(phases: &Phases) -> Arc<Capacity> {
-        let clients = Capacity::new(8);
+        let clients = Capacity::of(8);
         phases.count(ListenerKind::Http, &clients);
         clients
     }

@@ -266,6 +266,10 @@ pub const METRICS_MAX_CONNECTIONS: usize = 128;
 /// shorter: longer than a minute, at which most scrapers come again.
 pub const METRICS_IDLE_TIME: Duration = Duration::from_secs(75);
 
+/// Memory that a connection may take before its requests are charged, in bytes: twice the largest head. As many
+/// connections are admitted as fit into a quarter of the memory (`--max-connections`).
+pub const CONNECTION_BYTES: u64 = 128 << 10;
+
 /// Most connections at a time that wait for their clients to read that there are too many.
 pub const REFUSALS_AT_A_TIME: usize = 256;
 

@@ -142,6 +142,13 @@ impl Server {
         })
     }
 
+    fn limit_memory(&self, py: Python<'_>, inflight_bytes: u64, connection_bytes: u64) -> PyResult<()> {
+        detached(py, || {
+            self.inner.limit_memory(inflight_bytes, connection_bytes);
+            Ok(())
+        })
+    }
+
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
             self.inner.stop();

@@ -25,13 +25,22 @@ const RESERVED_SHARE: u64 = 8;
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicU64,
-    limit: u64,
+    limit: AtomicU64,
 }
 
 impl Budget {
     /// A budget of so many bytes.
     pub fn new(limit: u64) -> Arc<Budget> {
-        Arc::new(Budget { used: AtomicU64::new(0), limit })
+        Arc::new(Budget { used: AtomicU64::new(0), limit: AtomicU64::new(limit) })
+    }
+
+    /// Changes how many bytes there may be. What is taken stays, so that more than that may be in use for a while.
+    pub fn set_limit(&self, limit: u64) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// Bytes that are taken.
@@ -51,12 +60,13 @@ impl Budget {
 
     /// Whether answers take more than there is.
     pub fn is_overrun(&self) -> bool {
-        self.used() > self.limit
+        self.used() > self.limit()
     }
 
     /// What may be in use, a body of so many bytes included.
     fn ceiling(&self, bytes: u64) -> u64 {
-        if bytes > BUDGET_LARGE_BYTES { self.limit - self.limit / RESERVED_SHARE } else { self.limit }
+        let limit = self.limit();
+        if bytes > BUDGET_LARGE_BYTES { limit - limit / RESERVED_SHARE } else { limit }
     }
 
     fn take(&self, more: u64, whole: u64) -> Result<(), InferError> {
@@ -73,7 +83,7 @@ impl Budget {
             "{what} of {bytes} bytes does not fit beside the requests and answers in flight, which take {} of {} bytes; \
              try again later, or give the server more with --max-inflight-bytes",
             self.used(),
-            self.limit
+            self.limit()
         );
         InferError::new(Code::Overloaded, text)
     }
@@ -287,6 +297,18 @@ mod tests {
         assert!(budget.check(2 << 20).is_err());
         drop(held);
         assert_eq!(budget.check(2 << 20), Ok(()));
+    }
+
+    #[test]
+    fn a_lower_limit_leaves_what_is_taken_and_refuses_more() {
+        let budget = Budget::new(LIMIT);
+        let held = grown(&budget, 6 << 20).unwrap();
+        budget.set_limit(LIMIT / 2);
+        assert!(budget.is_overrun() && budget.check(100_000).is_err());
+        drop(held);
+        assert_eq!((budget.check(100_000), budget.check(LIMIT / 2 + 1).is_err()), (Ok(()), true));
+        budget.set_limit(2 * LIMIT);
+        assert_eq!(budget.check(LIMIT), Ok(()));
     }
 
     #[test]

@@ -184,6 +184,14 @@ impl Server {
         self.service.traces.reopen();
     }
 
+    /// Bounds what is in flight, and the connections where their number is derived, by other amounts of memory in bytes.
+    pub fn limit_memory(&self, inflight_bytes: u64, connection_bytes: u64) {
+        self.service.budget.set_limit(inflight_bytes);
+        if let State::Running(network) = &*self.state.lock() {
+            network.limit_memory(connection_bytes);
+        }
+    }
+
     /// Lets clients go, refuses what comes later, and finishes what came before; false where the deadline came first.
     /// Then what is not finished is answered with an error.
     pub fn drain(&self, deadline: Instant) -> bool {

@@ -51,9 +51,11 @@ pub struct RestrictionSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionSpec {
-    /// Most connections at a time, without those of the metrics endpoint; 0 derives the number from the limit on
-    /// descriptors.
+    /// Most connections at a time, without those of the metrics endpoint; 0 derives the number from memory and from the
+    /// limit on descriptors.
     pub max_connections: usize,
+    /// Memory for connections in bytes, where their number is derived.
+    pub memory_bytes: u64,
     /// Largest head of a request in bytes.
     pub max_header_bytes: usize,
     /// Most headers of a request.
@@ -78,6 +80,7 @@ impl Default for ConnectionSpec {
     fn default() -> ConnectionSpec {
         ConnectionSpec {
             max_connections: 0,
+            memory_bytes: u64::MAX,
             max_header_bytes: limits::HTTP_MAX_HEADER_BYTES,
             max_header_count: limits::HTTP_MAX_HEADERS,
             header_timeout_s: limits::HEADER_TIME.as_secs_f64(),

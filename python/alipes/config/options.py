@@ -83,7 +83,7 @@ class ConnectionOptions:
     """What connections may take. Times and rates of 0 set no limit.
 
     Attributes:
-        max_connections: Connections at a time; 0 takes what descriptors allow.
+        max_connections: Connections at a time; 0 takes what memory and descriptors allow.
         max_header_bytes: Largest head of a request in bytes.
         max_header_count: Most headers of a request.
         header_timeout_s: Seconds until a head has come.

@@ -6,10 +6,7 @@ import json
 from dataclasses import asdict
 
 from alipes.config.options import Endpoint, LogOptions, ModelOptions, ServerOptions, TlsOptions, TraceOptions
-from alipes.server.memory_limit import memory_limit_bytes
-
-# Requests and answers may take this part of the memory: models need the rest.
-_SHARE_IN_FLIGHT = 4
+from alipes.server.memory_shares import MemoryShares
 
 # Version of the documents; the data plane refuses any other.
 SCHEMA = 1
@@ -17,6 +14,7 @@ SCHEMA = 1
 
 def server_config(options: ServerOptions) -> str:
     """The data plane's configuration, as JSON."""
+    shares = MemoryShares.now(options)
     return json.dumps(
         {
             "schema": SCHEMA,
@@ -27,13 +25,13 @@ def server_config(options: ServerOptions) -> str:
             "network_threads": options.network_threads,
             "paths": asdict(options.paths),
             "http_max_input_bytes": options.http_max_input_bytes,
-            "inflight_bytes": options.inflight_bytes or memory_limit_bytes() // _SHARE_IN_FLIGHT,
+            "inflight_bytes": shares.inflight_bytes,
             "http_header_forward_pattern": options.http_header_forward_pattern,
             "grpc_header_forward_pattern": options.grpc_header_forward_pattern,
             "grpc_max_request_bytes": options.grpc_max_request_bytes,
             "grpc_max_expanded_bytes": options.grpc_max_expanded_bytes,
             "grpc_compression_level": options.grpc_compression_level,
-            "connections": asdict(options.connections),
+            "connections": asdict(options.connections) | {"memory_bytes": shares.connection_bytes},
             "keepalive": asdict(options.keepalive),
             "http_restricted": [asdict(restriction) for restriction in options.http_restricted],
             "grpc_restricted": [asdict(restriction) for restriction in options.grpc_restricted],

@@ -25,6 +25,7 @@ from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from alipes.server.loads import LoadLimits
 from alipes.server.log import log, log_table
+from alipes.server.memory_shares import MemoryWatch
 from alipes.server.planner import Planner
 from alipes.server.pump import LogPump
 from alipes.server.refresher import Refresher
@@ -73,6 +74,7 @@ class Server:
         explicit = options.repository.control_mode == "explicit"
         self._control = Control(self._core, self._lifecycle, self._pool, allowed=explicit)
         self._refresher = Refresher(self._lifecycle)
+        self._memory = MemoryWatch(options, self._core.limit_memory)
         self._pump = LogPump(self._core)
         self._settled = threading.Event()
         self._phase = (
@@ -103,6 +105,7 @@ class Server:
             addresses = self._accept()
             self._control.start()
             self._refresher.start()
+            self._memory.start()
             if self._watcher is not None:
                 self._watcher.start()
             self._started = True
@@ -134,6 +137,7 @@ class Server:
         if self._watcher is not None:
             self._watcher.stop(_remaining(deadline))
         self._refresher.stop(0.0)  # a look that hangs must not hold the exit
+        self._memory.stop(0.0)
         done = self._settled.wait(_remaining(deadline))
         if self._started:
             log.info("Waiting for in-flight requests to complete.")

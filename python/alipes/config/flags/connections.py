@@ -13,9 +13,9 @@ CONNECTIONS: Final[tuple[Flag, ...]] = (
         "max-connections",
         "int",
         0,
-        "Connections of all clients together; further ones are told to come later. 0 takes three quarters of the "
-        "descriptors that the process may open further. Connections to the metrics endpoint do not count. "
-        "Not a flag of Triton.",
+        "Connections of all clients together; further ones are told to come later. 0 takes what fits into a quarter of "
+        "the memory, at 128 KiB each, and into three quarters of the descriptors that the process may open further. "
+        "Connections to the metrics endpoint do not count. Not a flag of Triton.",
         option="connections.max_connections",
     ),
     Flag(
