@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 
-use alipes_net::connection::{RequestBody, TrackedBody, TransportStream, drive_connection};
+use alipes_net::connection::{RequestBody, TrackedBody, TransportStream, drive_call, drive_connection};
 use alipes_net::http2;
 use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
@@ -60,7 +60,7 @@ pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol
         };
         async move {
             let response = match answer {
-                Ok(answer) => call.unless_cut(answer).await.unwrap_or_else(|| status::refusal(&unfinished())),
+                Ok(answer) => drive_call(&call, answer).await.unwrap_or_else(|| status::refusal(&unfinished())),
                 Err(refused) => *refused,
             };
             Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))

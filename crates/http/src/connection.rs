@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use alipes_net::connection::{Call, End, RequestBody, Spelling, TrackedBody, TransportStream, drive_connection};
+use alipes_net::connection::{
+    Call, End, RequestBody, Spelling, TrackedBody, TransportStream, drive_call, drive_connection,
+};
 use alipes_net::http2;
 use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
@@ -113,7 +115,7 @@ async fn answer(
     spelling: Option<&Spelling>,
 ) -> Response<ResponseBody> {
     let answer = handle(http, request, spelling, call.ending().is_refusing());
-    call.unless_cut(answer).await.unwrap_or_else(|| response::error(&unfinished()))
+    drive_call(call, answer).await.unwrap_or_else(|| response::error(&unfinished()))
 }
 
 async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, shutdown: Shutdown) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use super::ending::{Ending, UnlessCut};
+use super::ending::Ending;
 
 /// The counts of one connection.
 ///
@@ -113,12 +113,6 @@ impl Call {
     #[inline]
     pub fn ending(&self) -> &Ending {
         &self.activity.ending
-    }
-
-    /// The output of a future that answers the call; none where the call is cut before that.
-    #[inline]
-    pub fn unless_cut<F: Future>(&self, future: F) -> UnlessCut<'_, F> {
-        UnlessCut::new(future, self)
     }
 
     /// Sets who must act next.

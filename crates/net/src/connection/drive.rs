@@ -1,11 +1,15 @@
-//! Drives a connection until it ends, and ends it at its time-outs and when the network drains.
+//! Drives a connection until it ends, and ends it at its time-outs and when the network drains; and its calls, which a cut
+//! ends.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use pin_project_lite::pin_project;
 use tokio::task::yield_now;
 
+use super::activity::Call;
 use super::timeouts::{TimeoutAction, Watchdog};
 use crate::phase::{Phase, Shutdown};
 
@@ -65,5 +69,60 @@ pub async fn drive_connection<C: Future>(
                 TimeoutAction::Close => return End::TimedOut,
             },
         }
+    }
+}
+
+/// Drives a call until it has an answer; none where the network is cut before it has any.
+#[inline]
+pub fn drive_call<F: Future>(call: &Call, future: F) -> UnlessCut<'_, F> {
+    UnlessCut { future, call }
+}
+
+pin_project! {
+    /// The output of a call's future; none where the call was cut before it had any.
+    pub struct UnlessCut<'a, F> {
+        #[pin]
+        future: F,
+        call: &'a Call,
+    }
+}
+
+impl<F: Future> Future for UnlessCut<'_, F> {
+    type Output = Option<F::Output>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+        let this = self.project();
+        match this.future.poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if this.call.ending().is_cut() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::pin::pin;
+    use std::task::Waker;
+
+    use super::super::activity::Activity;
+    use super::*;
+
+    fn polled<F: Future>(future: F) -> Poll<F::Output> {
+        pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_cut_ends_what_is_pending_and_leaves_what_is_ready() {
+        let activity = Arc::new(Activity::default());
+        let call = activity.begin();
+        assert!(polled(drive_call(&call, pending::<()>())).is_pending());
+        activity.ending.reach(Phase::Closing);
+        assert!(call.ending().is_refusing() && polled(drive_call(&call, pending::<()>())).is_pending());
+        activity.ending.reach(Phase::Cut);
+        assert_eq!(polled(drive_call(&call, pending::<()>())), Poll::Ready(None));
+        assert_eq!(polled(drive_call(&call, ready(7))), Poll::Ready(Some(7)));
     }
 }

@@ -13,7 +13,7 @@ mod tracked_body;
 mod transport;
 
 pub use self::activity::{Activity, Call, NextActor};
-pub use self::drive::{End, drive_connection};
+pub use self::drive::{End, drive_call, drive_connection};
 pub use self::ending::{CutOff, Ending};
 pub use self::request_body::RequestBody;
 #[cfg(debug_assertions)]
