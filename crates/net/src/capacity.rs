@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_derived_number_follows_memory_and_a_given_one_does_not() {
+    fn a_number_that_is_derived_follows_memory_and_another_does_not() {
         let (derived, given) = (Capacity::derived(3 * limits::CONNECTION_BYTES), Capacity::of(7));
         assert_eq!(derived.most(), 3);
         let open = [derived.acquire(), derived.acquire()];

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_limit_leaves_what_is_taken_and_refuses_more() {
+    fn a_lower_limit_leaves_what_is_in_use_and_refuses_more() {
         let budget = Budget::new(LIMIT);
         let held = grown(&budget, 6 << 20).unwrap();
         budget.set_limit(LIMIT / 2);

@@ -184,7 +184,7 @@ impl Server {
         self.service.traces.reopen();
     }
 
-    /// Bounds what is in flight, and the connections where their number is derived, by other amounts of memory in bytes.
+    /// Bounds what is in flight, and connections where their number is derived, by other amounts of memory in bytes.
     pub fn limit_memory(&self, inflight_bytes: u64, connection_bytes: u64) {
         self.service.budget.set_limit(inflight_bytes);
         if let State::Running(network) = &*self.state.lock() {

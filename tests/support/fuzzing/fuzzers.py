@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from alipes.backends.base import Draft
 from alipes.backends.prepare import prepare_version
 from alipes.config.load import parse_flags
 from alipes.config.override import parse_override
@@ -178,7 +179,7 @@ def _check_plan(config: Any, data: bytes) -> None:
     config.name = "m"
     try:
         polled = poll_model(_model_folder(), "m", _options(), config)
-        plan = prepare_version(polled, _model_folder(), 1, _options(), backend_of=backend_of)
+        plan = prepare_version(Draft(polled, _model_folder(), 1, _options()), backend_of=backend_of)
     except AlipesError as error:
         return _check_text(error, data)
     json.dumps(plan.spec)

@@ -1,4 +1,4 @@
-//! Drives a connection until it ends, and ends it at its time-outs and when the network drains; and its calls, which a cut
+//! Drives a connection until it ends, and ends it at its time-outs and when the network drains; and calls, which a cut
 //! ends.
 
 use std::future::{Future, poll_fn};

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 
 use alipes_protocol::limits::HTTP2_DEBTOR_INTERVAL;
+use alipes_stats::turn::{Task, timed};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
@@ -49,7 +50,7 @@ pub fn wait_for_turn(grant: &Grant, waker: &Waker) {
         let mut waiting = debtors.0.lock();
         waiting.connections.push_back((grant.clone(), waker.clone()));
         if !std::mem::replace(&mut waiting.is_served, true) {
-            drop(tokio::spawn(serve(Served(Arc::clone(debtors)))));
+            drop(tokio::spawn(timed(Task::Debtors, serve(Served(Arc::clone(debtors))))));
         }
     });
 }

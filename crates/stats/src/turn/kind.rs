@@ -15,6 +15,8 @@ pub enum Task {
     Connection,
     /// A call over HTTP/2.
     Call,
+    /// Lets connections that owe frames take turns.
+    Debtors,
     /// Reads and drops a body.
     Discard,
     /// Runs quick models, and hands answers out.
@@ -29,13 +31,14 @@ pub enum Task {
 
 impl Task {
     /// Each at the place of its number.
-    const ALL: [Task; 11] = [
+    const ALL: [Task; 12] = [
         Task::Thread,
         Task::Acceptor,
         Task::Rejection,
         Task::Certificates,
         Task::Connection,
         Task::Call,
+        Task::Debtors,
         Task::Discard,
         Task::RunQueue,
         Task::Worker,
@@ -57,6 +60,7 @@ impl Task {
             Task::Certificates => "the reload of certificates",
             Task::Connection => "a connection",
             Task::Call => "a call of HTTP/2",
+            Task::Debtors => "connections that flood",
             Task::Discard => "a body that is discarded",
             Task::RunQueue => "the run-to-completion queue",
             Task::Worker => "a worker process",

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_a_map_is_read_by_parsers_whatever_it_is_said_to_be() {
+    fn an_entry_of_a_map_is_read_by_parsers_whatever_kind_it_names() {
         for kind in [VARINT, EIGHT_BYTES, COUNTED, GROUP, FOUR_BYTES] {
             let message = [4 << 3 | kind as u8, 3, 0x0a, 1, b'k', 0x0a, 1, b'm'];
             let parsed = ModelInferRequest::decode(&message[..]).expect("a map and a name");
