@@ -47,12 +47,11 @@ def memory_group(limit_bytes: int) -> Iterator[MemoryGroup]:
             folder.mkdir()
         except OSError:
             continue
-        group = MemoryGroup(folder, file)
-        try:
-            group.limit(limit_bytes)
-        except OSError:  # this version does not hold memory here
+        if not (folder / file).exists():  # this version does not hold memory here
             folder.rmdir()
             continue
+        group = MemoryGroup(folder, file)
+        group.limit(limit_bytes)
         try:
             yield group
         finally:

@@ -48,7 +48,7 @@ pub fn config(
         None => builder.with_no_client_auth(),
         Some(Identity { certificate, key }) => builder
             .with_client_auth_cert(files::certificates(certificate)?, files::key(key)?)
-            .map_err(|error| FileError::new(certificate, &error))?,
+            .map_err(|error| FileError::of_certificate(certificate, &error))?,
     };
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(config)

@@ -54,9 +54,9 @@ def test_many_connections_do_not_end_a_small_server(server: ServerProcess) -> No
 
 
 def test_a_changed_limit_is_noticed(server: ServerProcess, group: MemoryGroup) -> None:
-    group.limit(LIMIT_BYTES // 2)
-    server.wait_for_output(rf"The memory limit has changed: requests in flight may take {LIMIT_BYTES // 8} bytes\.")
+    group.limit(LIMIT_BYTES // 4)
+    server.wait_for_output(rf"The memory limit has changed: requests in flight may take {LIMIT_BYTES // 16} bytes\.")
     # A body of more than that is refused by its length.
     with connect(server.http) as link:
-        link.sendall(BEGUN.replace(b"100000", str(LIMIT_BYTES // 8 + 1).encode()))
+        link.sendall(BEGUN.replace(b"100000", str(LIMIT_BYTES // 16 + 1).encode()))
         assert link.recv(4096).startswith(b"HTTP/1.1 503")

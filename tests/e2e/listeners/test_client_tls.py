@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -207,10 +209,24 @@ def test_a_certificate_of_version_1_is_refused_with_that_reason(
     models: Path, authority: Authority, serve: Serve, scheme: str
 ) -> None:
     server = serve(models, *both(authority.files("server"), authority.root))
-    with pytest.raises(TlsError, match="the server does not accept this client's certificate"):
-        old = authority.version_1("old")
-        doubled(address(server, scheme), Tls(authority.root, old.certificate, old.key))
+    old = authority.version_1("old")
+    context = ssl.create_default_context(cafile=str(authority.root))
+    context.load_cert_chain(old.certificate, old.key)
+    host, _, port = address(server, scheme).rpartition("/")[2].rpartition(":")
+    # Another client shows it; the refusal comes after the client's side of the handshake.
+    with (
+        pytest.raises(OSError),
+        socket.create_connection((host, int(port)), TIMEOUT_S) as plain,
+        context.wrap_socket(plain, server_hostname=host) as link,
+    ):
+        link.recv(1)
     server.wait_for_output("handshake with 127.0.0.1 failed: the client's certificate is not of X.509 version 3")
+
+
+def test_a_client_refuses_a_certificate_of_version_1_of_its_own(authority: Authority) -> None:
+    old = authority.version_1("old")
+    with pytest.raises(ConfigError, match="old.pem.*: it is not of X.509 version 3"):
+        Client("https://localhost:1", tls=Tls(authority.root, old.certificate, old.key))
 
 
 def test_what_the_system_trusts_is_trusted_by_default(models: Path, authority: Authority, serve: Serve) -> None:

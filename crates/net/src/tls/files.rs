@@ -46,7 +46,8 @@ pub fn load(spec: &TlsSpec, protocols: &[&[u8]]) -> Result<ServerConfig, FileErr
     };
     let chain = certificates(&spec.certificate)?;
     let key = key(&spec.key)?;
-    let mut config = builder.with_single_cert(chain, key).map_err(|error| FileError::new(&spec.certificate, &error))?;
+    let mut config =
+        builder.with_single_cert(chain, key).map_err(|error| FileError::of_certificate(&spec.certificate, &error))?;
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(config)
 }
