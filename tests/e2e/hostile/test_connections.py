@@ -86,12 +86,11 @@ def test_idle_readers_of_metrics_make_room_for_whoever_asks_now(server: ServerPr
     with links(server.metrics, METRICS_PLACES, b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n") as opened:
         for link in opened:
             assert link.recv(4096).startswith(b"HTTP/1.1 200")
-        for number in range(3):
-            with connect(server.metrics) as late:
-                late.sendall(question)
-                assert late.recv(4096).startswith(b"HTTP/1.1 200")
-            # The oldest has given way.
-            assert rest(opened[number]) == b""
+        with links(server.metrics, 3, question) as late:
+            for link, oldest in zip(late, opened, strict=False):
+                assert link.recv(4096).startswith(b"HTTP/1.1 200")
+                # It has given way.
+                assert rest(oldest) == b""
         for link in opened[3:]:
             link.sendall(question)
             assert link.recv(4096).startswith(b"HTTP/1.1 200")
