@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Error, RootCertStore};
 
-use crate::is_other_than_version_3;
+use crate::version::is_other_than_version_3;
 
 /// Largest file that is read, in bytes: every root that browsers trust is a quarter of a megabyte.
 const MAX_BYTES: u64 = 8 << 20;

@@ -6,16 +6,8 @@
 pub mod client;
 pub mod files;
 mod pinned;
+mod version;
 
 pub use client::Identity;
 pub use files::FileError;
-use rustls::CertificateError;
-
-/// What the library says of a certificate of version 1 or 2, which it has no error of its own for.
-const OTHER_VERSION: &str = "UnsupportedCertVersion";
-
-/// Whether a certificate is refused since it is not of X.509 version 3: older ones have no extensions, and so do not
-/// say what they may be used for.
-pub fn is_other_than_version_3(error: &CertificateError) -> bool {
-    matches!(error, CertificateError::Other(why) if why.to_string() == OTHER_VERSION)
-}
+pub use version::is_other_than_version_3;

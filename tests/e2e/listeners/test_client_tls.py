@@ -225,7 +225,7 @@ def test_a_certificate_of_version_1_is_refused_with_that_reason(
 
 def test_a_client_refuses_a_certificate_of_version_1_of_its_own(authority: Authority) -> None:
     old = authority.version_1("old")
-    with pytest.raises(ConfigError, match="old.pem.*: it is not of X.509 version 3"):
+    with pytest.raises(ConfigError, match=r"old\.pem.*: it is not of X\.509 version 3"):
         Client("https://localhost:1", tls=Tls(authority.root, old.certificate, old.key))
 
 
