@@ -148,9 +148,9 @@ pub const HTTP2_CREDIT_PER_HEAD: u32 = 2;
 /// window updates for each frame of data, and 2 for each call.
 pub const HTTP2_CREDIT_PER_DATA: u32 = 3;
 
-/// Bytes of data sent to the client that pay for one frame more: to open the windows of the call and of the connection
-/// by a kilobyte is an honest habit.
-pub const HTTP2_BYTES_PER_CREDIT: usize = 512;
+/// Bytes of data sent to the client that pay for one frame more: clients of gRPC open a window after each message of a
+/// stream that they read, and a frame of data may hold a hundred messages of this size.
+pub const HTTP2_BYTES_PER_CREDIT: usize = 64;
 
 /// Fewest bytes of a frame of data that pays: a client that opens its window byte by byte pays for its own frames.
 pub const HTTP2_PAYING_DATA_BYTES: usize = 32;

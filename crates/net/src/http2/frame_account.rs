@@ -448,6 +448,18 @@ mod tests {
     }
 
     #[test]
+    fn a_client_may_acknowledge_each_small_message_of_a_large_frame() {
+        const MESSAGE_BYTES: usize = 80;
+        let mut client = Client::new();
+        client.says(HEADERS, 20, END_HEADERS, 1);
+        for _ in 0..BURST {
+            client.is_sent(DATA, 100 * MESSAGE_BYTES, 0, 1);
+            (0..100).for_each(|_| client.says(WINDOW_UPDATE, 4, 0, 1));
+        }
+        assert!(client.account.flood().is_none() && client.account.is_trusted());
+    }
+
+    #[test]
     fn a_client_that_opens_its_window_byte_by_byte_pays_for_it() {
         let (updates, _) = Client::new().floods(|client, _| {
             client.says(WINDOW_UPDATE, 4, 0, 1);
