@@ -198,6 +198,7 @@ def endpoint_kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.slow("the answer that a stopping server finishes comes when the check is given up, after five seconds")
 def test_a_worker_leaves_although_its_check_hangs(repository: Path, start: Start, notes: Notes) -> None:
     add_python_model(repository, "waits", WAITS)
     server = start()
