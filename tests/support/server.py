@@ -53,6 +53,7 @@ class ServerProcess:
             start_new_session=True,  # a Ctrl-C of the person at the keyboard is not the test's
         )
         self._lines: list[str] = []
+        self._addresses: dict[str, str] = {}
         self._changed = threading.Condition()
         self._ended = False
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -137,7 +138,10 @@ class ServerProcess:
             self.process.stdout.close()
 
     def _address(self, endpoint: str) -> str:
-        return self.wait_for_output(rf"Started {_SERVICES[endpoint]} at ([^\"\s]+)")[1]
+        # The output of a server that runs for hours is long.
+        if endpoint not in self._addresses:
+            self._addresses[endpoint] = self.wait_for_output(rf"Started {_SERVICES[endpoint]} at ([^\"\s]+)")[1]
+        return self._addresses[endpoint]
 
     def _read(self) -> None:
         assert self.process.stdout is not None

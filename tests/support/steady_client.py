@@ -42,7 +42,12 @@ class SteadyClient:
         """Starts the process, which connects with its first request."""
         command = [sys.executable, "-m", "support.steady_client", http_address, grpc_address]
         self._process = subprocess.Popen(
-            command, cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            cwd=Path(__file__).parents[1],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,  # a Ctrl-C of the person at the keyboard is not its own
         )
 
     def __enter__(self) -> Self:
@@ -61,12 +66,16 @@ class SteadyClient:
         Raises:
             AssertionError: If an answer was wrong, or there are fewer after a minute.
         """
+        return [latency for latencies_s in self.latencies_by_protocol_s(at_least).values() for latency in latencies_s]
+
+    def latencies_by_protocol_s(self, at_least: int) -> dict[str, list[float]]:
+        """The same for `http` and `grpc` each; at least this many are those of both together."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(at_least, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         assert answer, "the steady client got a wrong answer, see its output"
-        return [float(latency) for latency in json.loads(answer)]
+        return dict(json.loads(answer))
 
 
 def p99_s(latencies_s: list[float]) -> float:
@@ -81,7 +90,7 @@ class _Work:
         self._http, self._grpc = http_address, grpc_address
         self._stop = threading.Event()
         self._changed = threading.Condition()
-        self._latencies_s: list[float] = []
+        self._latencies_s: dict[str, list[float]] = {"http": [], "grpc": []}
         self._errors: list[Exception] = []
         self._looks = 0
         self._stood_s = 0.0
@@ -103,13 +112,16 @@ class _Work:
             print(repr(error), file=sys.stderr)
         return 1 if self._errors else 0
 
-    def _take(self, at_least: int) -> list[float] | None:
+    def _take(self, at_least: int) -> dict[str, list[float]] | None:
+        def count() -> int:
+            return sum(len(latencies_s) for latencies_s in self._latencies_s.values())
+
         with self._changed:
-            self._changed.wait_for(lambda: self._errors or len(self._latencies_s) >= at_least, _TIMEOUT_S)
-            if self._errors or len(self._latencies_s) < at_least:
+            self._changed.wait_for(lambda: self._errors or count() >= at_least, _TIMEOUT_S)
+            if self._errors or count() < at_least:
                 return None
-            latencies_s, self._latencies_s = self._latencies_s, []
-        return latencies_s
+            taken, self._latencies_s = self._latencies_s, {protocol: [] for protocol in self._latencies_s}
+        return taken
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
@@ -119,7 +131,7 @@ class _Work:
                 self._errors.append(error)
                 self._changed.notify_all()
 
-    def _repeat(self, ask: Callable[[], None]) -> None:
+    def _repeat(self, protocol: str, ask: Callable[[], None]) -> None:
         while not self._stop.is_set():
             stood_s, begun_s = self._stood_s, time.monotonic()
             ask()
@@ -127,7 +139,7 @@ class _Work:
             if spent_s > _STANDSTILL_S:
                 spent_s -= self._stood_by_now_s() - stood_s
             with self._changed:
-                self._latencies_s.append(spent_s)
+                self._latencies_s[protocol].append(spent_s)
                 self._changed.notify_all()
             self._stop.wait(_PAUSE_S)
 
@@ -160,7 +172,7 @@ class _Work:
             assert answer.status == 200, text
 
         try:
-            self._repeat(ask)
+            self._repeat("http", ask)
         finally:
             connection.close()
 
@@ -168,7 +180,7 @@ class _Work:
         tensor = grpc_client.InferInput("X", [1, 2], "FP32")
         tensor.set_data_from_numpy(np.array([[1, 2]], np.float32))
         with grpc_client.InferenceServerClient(self._grpc) as client:
-            self._repeat(lambda: _assert_answer(client.infer("double", [tensor], client_timeout=_TIMEOUT_S)))
+            self._repeat("grpc", lambda: _assert_answer(client.infer("double", [tensor], client_timeout=_TIMEOUT_S)))
 
 
 def _assert_answer(answer: grpc_client.InferResult) -> None:
