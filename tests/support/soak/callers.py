@@ -119,7 +119,7 @@ def regions(protocol: str) -> Call:
     """A tensor in shared memory, both ways."""
 
     def call(server: ServerProcess, tally: Tally, dice: random.Random, pause: Pause) -> None:
-        name, sent = f"honest {next(_sequences)}", np.full((1, 10_000), dice.randrange(1000), np.float32)
+        name, sent = f"honest-{next(_sequences)}", np.full((1, 10_000), dice.randrange(1000), np.float32)
         client = RegionClient(protocol, server)
         try:
             with SharedObject.of(sent, sent) as shared, tally.errors_of("regions"):

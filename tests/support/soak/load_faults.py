@@ -66,7 +66,7 @@ def conjure(scene: Scene) -> None:
 
 def load_nothing(scene: Scene) -> None:
     """Loads what is not there, under a short name and a long one."""
-    _control(scene, "x" * scene.dice.choice((1, 1_000, 60_000)), "load", 400, 404, 414, 431)
+    _control(scene, "x" * scene.dice.choice((1, 1_000, 60_000)), "load", 400, 414, 431, 500)
 
 
 def _control(scene: Scene, model: str, verb: str, *statuses: int, body: object = None) -> None:

@@ -23,7 +23,7 @@ def talk(scene: Scene) -> None:
 
 
 def trace(scene: Scene) -> None:
-    """Traces some of a model's requests, into no file, and no longer."""
+    """Traces some of a model's requests, for a moment."""
     for settings in ({"trace_level": ["TIMESTAMPS"], "trace_rate": "10", "trace_count": "100"}, {"trace_level": ["OFF"]}):
         status, text = heavy.ask(scene.server.http, "/v2/trace/setting", json.dumps(settings).encode())
         assert status == 200, text

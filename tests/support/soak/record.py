@@ -14,7 +14,7 @@ from support.soak.series import SERIES
 FILE: Final = "samples.csv"
 
 # `run` counts the servers whose samples the file holds, `seconds` goes from the start of each.
-COLUMNS: Final = ("run", "seconds", *(series.name for series in SERIES), "answers", "refusals", "faults")
+COLUMNS: Final = ("run", "seconds", *(series.name for series in SERIES), "answers", "refusals", "faults", "mistakes")
 
 Sample = dict[str, float | None]
 

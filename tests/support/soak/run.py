@@ -19,6 +19,7 @@ from support.regions import ALLOWED
 from support.server import ServerProcess
 from support.soak.fault import Scene
 from support.soak.faults import Faults
+from support.soak.mistakes import Mistakes
 from support.soak.models import write_repository
 from support.soak.probe import probe
 from support.soak.record import Sample, Writer
@@ -30,7 +31,7 @@ LOG: Final = "server.log"
 
 _INTERVAL_S: Final = 1.0
 _PROGRESS_S: Final = 60.0
-# Everything by name, and loads by request. Sequences that clients leave are many.
+# Loads by request, and room for the sequences that clients leave.
 _FLAGS: Final = ("--model-control-mode=explicit", "--load-model=*", ALLOWED, "--streaming-max-sequences=5000")
 
 Say = Callable[[str], None]
@@ -56,7 +57,7 @@ class Soak:
         """Prepares it; samples, log and faults go into the folder."""
         self._folder, self._seconds, self._seed, self._say, self._leak = folder, seconds, seed, say, leak
         self._tally = Tally()
-        self._wrong: list[str] = []
+        self._wrong = Mistakes(say)
         self._answers = self._refusals = 0
         self._stopped = False
 
@@ -65,14 +66,14 @@ class Soak:
         with tempfile.TemporaryDirectory(prefix="alipes-soak-") as home, Writer(self._folder) as writer:
             repository = Path(home) / "models"
             write_repository(repository, leak=self._leak)
-            with ServerProcess(repository, *_FLAGS) as server:
+            with ServerProcess(repository, *_FLAGS, f"--trace-config=triton,file={home}/trace.json") as server:
                 try:
                     done = self._drive(server.wait_until_started(), repository, writer)
                     self._end(server)
                 finally:
                     (self._folder / LOG).write_text(server.output, encoding="utf-8")
         faults = ", ".join(f"{name} {count}" for name, count in sorted(done.items()))
-        return Outcome(f"{self._answers} answers, {self._refusals} refusals; faults: {faults}", self._wrong)
+        return Outcome(f"{self._answers} answers, {self._refusals} refusals; faults: {faults}", self._wrong.texts())
 
     def _drive(self, server: ServerProcess, repository: Path, writer: Writer) -> dict[str, int]:
         scene = Scene(server, repository, random.Random(f"{self._seed} faults"))
@@ -84,7 +85,7 @@ class Soak:
             try:
                 self._sample(server, traffic, steady, faults, writer)
             except (AssertionError, OSError, psutil.Error, ValueError) as error:
-                self._wrong.append(f"the soak ended early: {type(error).__name__}: {error}")
+                self._wrong.add(f"the soak ended early: {type(error).__name__}: {error}")
         self._count(traffic.left)
         return dict(faults.done)
 
@@ -96,13 +97,13 @@ class Soak:
         while not self._stopped and time.monotonic() - begun_s < self._seconds:
             time.sleep(_INTERVAL_S)
             if (code := server.process.poll()) is not None:
-                self._wrong.append(f"the server ended with exit code {code}")
+                self._wrong.add(f"the server ended with exit code {code}")
                 return
             sample = probe(server.process.pid) | _latencies(steady.latencies_by_protocol_s(at_least=0))
             answers, refusals = self._count(traffic.take())
             seconds = time.monotonic() - begun_s
             done = sum(faults.done.values())
-            sample |= {"seconds": seconds, "answers": answers, "refusals": refusals, "faults": done}
+            sample |= {"seconds": seconds, "answers": answers, "refusals": refusals, "faults": done, "mistakes": self._wrong.count}
             writer.add(sample)
             if time.monotonic() - told_s >= _PROGRESS_S:
                 told_s = time.monotonic()
@@ -114,8 +115,7 @@ class Soak:
         self._answers += answers
         self._refusals += refusals
         for text in (*wrong, *self._tally.take()[2]):
-            self._wrong.append(text)
-            self._say(f"wrong: {text}")
+            self._wrong.add(text)
         return answers, refusals
 
     def _progress(self, sample: Sample) -> str:
@@ -125,7 +125,7 @@ class Soak:
 
         return (
             f"{of('seconds', 60)} of {self._seconds / 60:.0f} min: {self._answers} answers, {self._refusals} refusals, "
-            f"{of('faults')} faults, {len(self._wrong)} wrong; server {of('server_bytes', 1 << 20)} MiB, "
+            f"{of('faults')} faults, {self._wrong.count} wrong; server {of('server_bytes', 1 << 20)} MiB, "
             f"all {of('all_bytes', 1 << 20)} MiB, {of('descriptors')} descriptors, {of('threads')} threads, "
             f"{of('processes')} processes"
         )
@@ -133,7 +133,7 @@ class Soak:
     def _end(self, server: ServerProcess) -> None:
         """Ends the server as an operator does."""
         if server.process.poll() is None and (code := server.stop()) != 0:
-            self._wrong.append(f"the server ended with exit code {code} when it was asked to stop")
+            self._wrong.add(f"the server ended with exit code {code} when it was asked to stop")
 
     @contextmanager
     def _interruptible(self):  # type: ignore[no-untyped-def]

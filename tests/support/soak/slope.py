@@ -72,13 +72,15 @@ def slope_of(hours: Numbers, values: Numbers) -> Slope | None:
     times, medians = parts(hours, values)
     if len(times) < _FEWEST_PARTS:
         return None
-    middle_hours, middle = float(times.mean()), float(medians.mean())
-    away = times - middle_hours
+    middle_hours, first = float(times.mean()), float(medians[0])
+    # Beside the first value, so that a constant has a slope of nothing at all.
+    middle = float((medians - first).mean())
+    away, rises = times - middle_hours, medians - first - middle
     spread = float(away @ away)
-    slope = float(away @ medians) / spread
-    error = _error(away, medians - middle - slope * away) / spread
+    slope = float(away @ rises) / spread
+    error = _error(away, rises - slope * away) / spread
     low, high = slope - _STUDENT_T * error, slope + _STUDENT_T * error
-    return Slope(slope, low, high, middle_hours, middle, float(hours[-1] - hours[0]))
+    return Slope(slope, low, high, middle_hours, first + middle, float(hours[-1] - hours[0]))
 
 
 def _error(away: Numbers, residuals: Numbers) -> float:

@@ -100,7 +100,7 @@ class _Work:
                 call(self._server, self._tally, dice, pause)
             except Exception as error:
                 self._tally.wrong(f"a caller failed: {type(error).__name__}: {error}")
-                pause()
+            pause()
 
 
 if __name__ == "__main__":
