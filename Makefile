@@ -15,7 +15,7 @@
 #   make new ARGS="route v2/foo"   a skeleton of a new backend, flag, route or metric, which passes its tests as it is
 #   make cov           the lines that tests reach, in both languages
 #
-#   make soak FOR=600  streams, sequences and workers under load, for so many seconds each
+#   make soak FOR=7200  a server under load and faults for so many seconds, its slopes drawn; long forms of tests
 #   make fuzz FOR=600  searches for bytes that break a decoder, for so many seconds each; goes on where it was
 #   make sanitize      the tests of the crates and of the binding under the address sanitizer
 #   make audit         known weaknesses of dependencies, where their databases can be reached
@@ -111,7 +111,7 @@ cov: dev
 # -------------------------------------------------------------------------------------------------- as long as you say
 
 soak: dev
-	@tools/soak $(or $(FOR),120) .venv-dev/bin/python
+	@tools/soak $(or $(FOR),120) .venv-dev/bin/python $(INTO)
 
 fuzz: dev
 	@"$(PYTHON)" tools/fuzz $(or $(FOR),60) $(ARGS)

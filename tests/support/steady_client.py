@@ -120,8 +120,8 @@ class _Work:
             self._changed.wait_for(lambda: self._errors or count() >= at_least, _TIMEOUT_S)
             if self._errors or count() < at_least:
                 return None
-            taken, self._latencies_s = self._latencies_s, {protocol: [] for protocol in self._latencies_s}
-        return taken
+            latencies_s, self._latencies_s = self._latencies_s, {protocol: [] for protocol in self._latencies_s}
+        return latencies_s
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
@@ -137,7 +137,8 @@ class _Work:
             ask()
             spent_s = time.monotonic() - begun_s
             if spent_s > _STANDSTILL_S:
-                spent_s -= self._stood_by_now_s() - stood_s
+                # It may have stood still once more since the answer came.
+                spent_s = max(0.0, spent_s - (self._stood_by_now_s() - stood_s))
             with self._changed:
                 self._latencies_s[protocol].append(spent_s)
                 self._changed.notify_all()

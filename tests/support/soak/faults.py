@@ -31,13 +31,13 @@ FAULTS: Final[tuple[Fault, ...]] = (
     client_faults.idle,
     client_faults.read_nothing,
     wire_faults.flood,
-    wire_faults.crowd,
+    wire_faults.connect_many,
     wire_faults.bomb,
     wire_faults.damage,
     wire_faults.damage_calls,
     wire_faults.cut,
     operator_faults.hang_up,
-    operator_faults.talk,
+    operator_faults.make_verbose,
     operator_faults.trace,
 )
 

@@ -52,7 +52,7 @@ class TritonPythonModel:
         self.kept = []
 
     def execute(self, requests):
-        self.kept.append(b"x" * (64 << 10))
+        self.kept.append(b"x" * (128 << 10))
         return [answer(Y=given(request) * 2) for request in requests]
 """
 
@@ -78,7 +78,7 @@ _SHORT_IDLE = LONG_IDLE.replace("600000000", "2000000")
 
 
 def write_repository(repository: Path, *, leak: bool = False) -> None:
-    """Writes all models; with a leak the model `veteran` keeps 64 KiB of each execution."""
+    """Writes all models; with a leak the model `veteran` keeps 128 KiB of each execution."""
     for name in (DOUBLE, PASSING):
         add_model(repository, name)
     add_model(repository, WIDE, times(columns="columns"))
@@ -89,17 +89,20 @@ def write_repository(repository: Path, *, leak: bool = False) -> None:
     _add_ensemble(repository, FOUR_TIMES, DOUBLE, DOUBLE)
     _add_ensemble(repository, MIXED, DOUBLE, HALVING)
     add_model(repository, SUMS, counts_up(), config=_SUMS)
-    sizes: dict[str, int | str] = {"stride_size": STRIDE, "snapshot_size": LENGTH, "channels": f"strain:{CHANNELS}"}
-    add_streaming(repository, WINDOWS, "snapshotter", **sizes)
-    add_streaming(repository, FORGOTTEN, "snapshotter", more=_SHORT_IDLE, **sizes)
+    for name, idle in ((WINDOWS, LONG_IDLE), (FORGOTTEN, _SHORT_IDLE)):
+        channels = f"strain:{CHANNELS}"
+        add_streaming(
+            repository, name, "snapshotter", more=idle, stride_size=STRIDE, snapshot_size=LENGTH, channels=channels
+        )
 
 
 def _add_ensemble(repository: Path, name: str, first: str, second: str) -> None:
+    steps = [
+        f'{{ model_name: "{model}" model_version: -1 input_map {{ key: "X" value: "{before}" }} '
+        f'output_map {{ key: "Y" value: "{after}" }} }}'
+        for model, before, after in ((first, "X", "M"), (second, "M", "Y"))
+    ]
     (repository / name / "1").mkdir(parents=True)
     (repository / name / "config.pbtxt").write_text(
-        f"""platform: "ensemble"{_ROW}ensemble_scheduling {{ step [
-  {{ model_name: "{first}" model_version: -1 input_map {{ key: "X" value: "X" }} output_map {{ key: "Y" value: "M" }} }},
-  {{ model_name: "{second}" model_version: -1 input_map {{ key: "X" value: "M" }} output_map {{ key: "Y" value: "Y" }} }}
-] }}
-"""
+        f'platform: "ensemble"{_ROW}ensemble_scheduling {{ step [ {", ".join(steps)} ] }}'
     )

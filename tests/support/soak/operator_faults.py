@@ -14,7 +14,7 @@ def hang_up(scene: Scene) -> None:
     scene.server.signal(signal.SIGHUP)
 
 
-def talk(scene: Scene) -> None:
+def make_verbose(scene: Scene) -> None:
     """Makes the log verbose for a moment."""
     for level in (scene.dice.randrange(1, 3), 0):
         status, text = heavy.ask(scene.server.http, "/v2/logging", json.dumps({"log_verbose_level": level}).encode())
@@ -24,7 +24,10 @@ def talk(scene: Scene) -> None:
 
 def trace(scene: Scene) -> None:
     """Traces some of a model's requests, for a moment."""
-    for settings in ({"trace_level": ["TIMESTAMPS"], "trace_rate": "10", "trace_count": "100"}, {"trace_level": ["OFF"]}):
+    for settings in (
+        {"trace_level": ["TIMESTAMPS"], "trace_rate": "10", "trace_count": "100"},
+        {"trace_level": ["OFF"]},
+    ):
         status, text = heavy.ask(scene.server.http, "/v2/trace/setting", json.dumps(settings).encode())
         assert status == 200, text
         scene.pause(0.5)

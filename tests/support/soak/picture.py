@@ -23,9 +23,9 @@ TITLE: Final = 26
 FOOT: Final = 34
 # Of each column of the picture the least and the greatest sample are drawn.
 COLUMNS: Final = WIDTH - LEFT - RIGHT
-# A burst may leave its panel at the top, so that the rest can be seen.
-SHOWN: Final = (0.5, 99.5)
-SAMPLES, LINE, BAD, EDGE = "#b9c2c8", "#2f6f8f", "#b3402a", "#d9dfe2"
+# Bursts may leave their panel at the top, so that the rest can be seen.
+SHOWN: Final = (2, 97)
+SAMPLES, LINE, BAD, EDGE = "#8fa3ad", "#2f6f8f", "#b3402a", "#d9dfe2"
 STYLE: Final = (
     "text{font:13px system-ui,sans-serif;fill:#20262b} .title{font-weight:600} .note,.tick{fill:#66717a} "
     ".tick{font-size:11px} .grows{fill:#b3402a;font-weight:600}"
@@ -102,11 +102,9 @@ def _frame(panel: _Panel, hours: float, top: float, bounds: tuple[float, float])
         f'<text class="tick" text-anchor="end" x="{LEFT - 6}" y="{panel.y(bound) + 4:.1f}">{number(bound)}</text>'
         for bound in bounds
     ]
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        text = _time(hours * share * 60)
-        ticks.append(
-            f'<text class="tick" text-anchor="middle" x="{panel.x(hours * share):.1f}" y="{top + PANEL + 15}">{text}</text>'
-        )
+    for share, anchor in ((0.0, "start"), (0.25, "middle"), (0.5, "middle"), (0.75, "middle"), (1.0, "end")):
+        place = f'x="{panel.x(hours * share):.1f}" y="{top + PANEL + 15:.1f}"'
+        ticks.append(f'<text class="tick" text-anchor="{anchor}" {place}>{_time(hours * share * 60)}</text>')
     return [
         f'<rect x="{LEFT}" y="{top}" width="{warm:.1f}" height="{PANEL}" fill="#f3f5f6"/>',
         f'<rect x="{LEFT}" y="{top}" width="{COLUMNS}" height="{PANEL}" fill="none" stroke="{EDGE}"/>',
@@ -115,7 +113,9 @@ def _frame(panel: _Panel, hours: float, top: float, bounds: tuple[float, float])
 
 
 def _time(minutes: float) -> str:
-    return f"{minutes * 60:.0f} s" if minutes < 2 else f"{minutes:.0f} min"
+    if minutes < 2:
+        return f"{minutes * 60:.0f} s"
+    return f"{minutes:.1f} min" if minutes < 10 else f"{minutes:.0f} min"
 
 
 def _curve(panel: _Panel, hours: Numbers, values: Numbers) -> str:

@@ -15,7 +15,7 @@ def probe(pid: int) -> Sample:
     """
     server = psutil.Process(pid)
     own = _of(server)
-    workers = [taken for worker in server.children(recursive=True) if (taken := _if_there(worker))]
+    workers = [found for worker in server.children(recursive=True) if (found := _if_there(worker))]
     columns = [sum(column) for column in zip(own, *workers, strict=True)]
     return {
         "server_bytes": own[0],

@@ -27,11 +27,14 @@ class Writer:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE
         self._run = 1 + max(_runs(path), default=0)
-        is_new = not path.exists()
+        before = path.read_bytes() if path.exists() else b""
         self._file = path.open("a", newline="", encoding="utf-8")
-        self._rows = csv.DictWriter(self._file, COLUMNS)
-        if is_new:
+        self._rows = csv.DictWriter(self._file, COLUMNS, lineterminator="\n")
+        if not before:
             self._rows.writeheader()
+        elif not before.endswith(b"\n"):
+            # A run that was killed has left half a row.
+            self._file.write("\n")
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,7 @@ import random
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +93,7 @@ class Soak:
         self, server: ServerProcess, traffic: Traffic, steady: SteadyClient, faults: Faults, writer: Writer
     ) -> None:
         begun_s = time.monotonic()
-        told_s = begun_s
+        printed_s = begun_s
         while not self._stopped and time.monotonic() - begun_s < self._seconds:
             time.sleep(_INTERVAL_S)
             if (code := server.process.poll()) is not None:
@@ -103,15 +103,21 @@ class Soak:
             answers, refusals = self._count(traffic.take())
             seconds = time.monotonic() - begun_s
             done = sum(faults.done.values())
-            sample |= {"seconds": seconds, "answers": answers, "refusals": refusals, "faults": done, "mistakes": self._wrong.count}
+            sample |= {
+                "seconds": seconds,
+                "answers": answers,
+                "refusals": refusals,
+                "faults": done,
+                "mistakes": self._wrong.count,
+            }
             writer.add(sample)
-            if time.monotonic() - told_s >= _PROGRESS_S:
-                told_s = time.monotonic()
+            if time.monotonic() - printed_s >= _PROGRESS_S:
+                printed_s = time.monotonic()
                 self._say(self._progress(sample))
 
-    def _count(self, taken: tuple[int, int, list[str]]) -> tuple[int, int]:
-        """Adds what the traffic has counted, and what was wrong anywhere, which is told at once."""
-        answers, refusals, wrong = taken
+    def _count(self, counts: tuple[int, int, list[str]]) -> tuple[int, int]:
+        """Adds what the traffic has counted, and what was wrong anywhere, which is printed at once."""
+        answers, refusals, wrong = counts
         self._answers += answers
         self._refusals += refusals
         for text in (*wrong, *self._tally.take()[2]):
@@ -136,7 +142,7 @@ class Soak:
             self._wrong.add(f"the server ended with exit code {code} when it was asked to stop")
 
     @contextmanager
-    def _interruptible(self):  # type: ignore[no-untyped-def]
+    def _interruptible(self) -> Iterator[None]:
         """Ctrl-C ends the soak in its order."""
 
         def stop(*_: object) -> None:

@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-# Samples become the medians of so many equal parts of the time: a burst that lasts seconds moves none of them.
+# Samples become the medians of so many equal parts of the time, each of some samples at least where there are enough:
+# a burst that lasts for one or two of them moves none.
 _MOST_PARTS: Final = 96
 _FEWEST_PARTS: Final = 12
+_SAMPLES_A_PART: Final = 5
 
 # Errors are estimated from the slowest waves alone, whose number is the number of degrees of freedom.
 _WAVES: Final = 8
 # Student's t with eight degrees of freedom: 95 % lie within plus and minus.
 _STUDENT_T: Final = 2.306
-# Residuals that are more alike than this are taken for no more alike: the interval would have no end.
+# Residuals that are more alike than this count as no more alike: the interval would have no end.
 _MOST_ALIKE: Final = 0.97
 
 
@@ -49,7 +51,7 @@ class Slope:
 
 def parts(hours: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
     """Times and values of equal parts of a series, each the median of its samples."""
-    count = min(_MOST_PARTS, len(values))
+    count = min(max(len(values) // _SAMPLES_A_PART, _FEWEST_PARTS), _MOST_PARTS)
     edges = np.linspace(hours[0], hours[-1], count + 1)
     of = np.clip(np.searchsorted(edges, hours, side="right") - 1, 0, count - 1)
     filled = np.unique(of)

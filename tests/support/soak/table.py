@@ -13,7 +13,9 @@ def table(found: Sequence[Finding]) -> str:
     """A line for each series."""
     rows = [_HEADINGS, *(_row(finding) for finding in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
 
 
 def _row(finding: Finding) -> tuple[str, ...]:

@@ -72,6 +72,6 @@ class Tally:
     def take(self) -> tuple[int, int, list[str]]:
         """Answers, refusals and what was wrong since the last call."""
         with self._lock:
-            taken = self._answers, self._refusals, self._wrong
+            counts = self._answers, self._refusals, self._wrong
             self._answers, self._refusals, self._wrong = 0, 0, []
-        return taken
+        return counts

@@ -28,7 +28,7 @@ def flood(scene: Scene) -> None:
         scene.pause(2.0)
 
 
-def crowd(scene: Scene) -> None:
+def connect_many(scene: Scene) -> None:
     """Connections that come and go."""
     for _ in range(5):
         with contextlib.suppress(ConnectionError), links(scene.server.http, 50, b"GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n"):
@@ -44,7 +44,9 @@ def bomb(scene: Scene) -> None:
     elif kind == 1:
         _refused(scene, path, _parameters())
     elif kind == 2:
-        heavy.call(scene.server.grpc, heavy.INFER, b"\x0a\x04wide" + scene.dice.choice((b"\x78\0", b"\x2a\0")) * _FIELDS)
+        heavy.call(
+            scene.server.grpc, heavy.INFER, b"\x0a\x04wide" + scene.dice.choice((b"\x78\0", b"\x2a\0")) * _FIELDS
+        )
     else:
         head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 40000000\r\n\r\n".encode()
         with links(scene.server.http, 100, head + b"{"):

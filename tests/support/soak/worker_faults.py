@@ -22,13 +22,13 @@ _LONGEST_NAME: Final = 15
 
 def kill(scene: Scene) -> None:
     """Ends a worker at once, as the system does when it is out of memory, or with a core dump."""
-    for worker in _workers(scene):
+    if (worker := _worker(scene)) is not None:
         _signal(worker, scene.dice.choice((signal.SIGKILL, signal.SIGABRT, signal.SIGTERM)))
 
 
 def stop(scene: Scene) -> None:
     """Stops a worker for a while."""
-    for worker in _workers(scene):
+    if (worker := _worker(scene)) is not None:
         _signal(worker, signal.SIGSTOP)
         seconds = scene.dice.choice(_STOPS_S)
         scene.beside(lambda: _go_on(worker, seconds))
@@ -36,7 +36,7 @@ def stop(scene: Scene) -> None:
 
 def starve(scene: Scene) -> None:
     """Takes a worker's share of the processors away, for good."""
-    for worker in _workers(scene):
+    if (worker := _worker(scene)) is not None:
         with contextlib.suppress(psutil.NoSuchProcess):
             worker.nice(19)
 
@@ -52,10 +52,10 @@ def _signal(worker: psutil.Process, number: int) -> None:
         worker.send_signal(number)
 
 
-def _workers(scene: Scene) -> list[psutil.Process]:
+def _worker(scene: Scene) -> psutil.Process | None:
     """One of the workers that may be harmed, if there is any."""
     mine = [worker for worker in workers_of(scene.server) if not _name(worker).startswith(_named(VETERAN))]
-    return [scene.dice.choice(mine)] if mine else []
+    return scene.dice.choice(mine) if mine else None
 
 
 def _named(model: str) -> str:
