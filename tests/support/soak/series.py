@@ -36,7 +36,7 @@ class Series:
 SERIES: Final = (
     Series("server_bytes", "Memory of the server", "MiB", MIB, may_rise=32),
     Series("all_bytes", "Memory of server and workers", "MiB", MIB, may_rise=48),
-    Series("descriptors", "Open descriptors, server and workers", "descriptors", may_rise=6),
+    Series("descriptors", "Open descriptors, server and workers", "descriptors", may_rise=10),
     Series("threads", "Threads, server and workers", "threads", may_rise=4),
     Series("processes", "Processes, server and workers", "processes", may_rise=1),
     Series("http_median_s", "Latency over HTTP, median", "ms", 1e-3),
