@@ -54,8 +54,8 @@ def soaking(folder: Path, *more: str) -> Iterator[Soak]:
     try:
         yield soak
     finally:
-        soak.process.send_signal(signal.SIGINT)
-        soak.process.communicate()
+        if soak.process.poll() is None:
+            soak.interrupt()
 
 
 def grown(output: str) -> set[str]:
