@@ -78,6 +78,7 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     if state.batch.is_empty() {
         return state.outgoing.send();
     }
+    let bytes = state.batch.iter().map(Pending::bytes).sum();
     let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
     match outcome {
         Ok(Ok(times)) => succeed(model, state, claimed_at, times),
@@ -87,7 +88,9 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
         }
     }
     // Without what readers do with the answers, such as the next steps of an ensemble: the model is no slower for it.
-    model.pace.note(alipes_clock::elapsed(claimed_at));
+    let time = alipes_clock::elapsed(claimed_at);
+    model.pace.note(time);
+    model.pace.note_batch(time, bytes);
     state.outgoing.send();
 }
 

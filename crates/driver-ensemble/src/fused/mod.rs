@@ -163,11 +163,15 @@ fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
     if batch.requests.is_empty() {
         return;
     }
-    if completion::is_network_thread() && !model.pace.runs_here(batch.requests.iter().map(Pending::bytes).sum()) {
+    let bytes = batch.requests.iter().map(Pending::bytes).sum();
+    if completion::is_network_thread() && !model.pace.runs_here(bytes) {
         return batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
     }
     match fuse(ensemble, model, batch, claimed_at) {
-        Outcome::Answered => ensemble.fusing.tries.store(0, Ordering::Relaxed),
+        Outcome::Answered => {
+            model.pace.note_batch(alipes_clock::elapsed(claimed_at), bytes);
+            ensemble.fusing.tries.store(0, Ordering::Relaxed);
+        }
         Outcome::Busy if ensemble.fusing.tries_again(ensemble.steps.len()) => {
             let effect = model.with_queue(|queue, now| queue.put_back(now, &mut batch.requests.drain(..)));
             model.carry_out(effect);

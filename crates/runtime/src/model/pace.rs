@@ -1,6 +1,6 @@
 //! How long a model's executions take, leaving out the odd one that was held up.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use alipes_protocol::limits::EXECUTED_HERE_BYTES;
@@ -10,6 +10,10 @@ use alipes_spec::ExecutionThreads;
 /// on two cores, so at a few hundred microseconds nothing is gained any more, while the thread's other connections
 /// would begin to notice.
 const QUICK: Duration = Duration::from_micros(300);
+
+/// How many times as many bytes as an execution that was quick a network thread executes: five milliseconds, where the
+/// time grows as they do.
+const LARGER: usize = 16;
 
 /// A longer execution than the estimate raises it by this much, in 1/64; a shorter one lowers it by `STEP_DOWN`. Nine
 /// to one makes the estimate settle where one execution in ten is longer. A mean would not do: times are those of the
@@ -22,13 +26,15 @@ const STEP_DOWN: u64 = 1;
 pub struct Pace {
     // Nanoseconds; 0 before the first execution. Instances write it without a lock: a lost update costs nothing.
     estimate_ns: AtomicU64,
+    // Bytes of the largest batch whose execution was quick, likewise.
+    quick_bytes: AtomicUsize,
     threads: ExecutionThreads,
 }
 
 impl Pace {
     /// The pace of a model that executes on these threads.
     pub fn of(threads: ExecutionThreads) -> Pace {
-        Pace { estimate_ns: AtomicU64::default(), threads }
+        Pace { threads, ..Pace::default() }
     }
 
     /// Takes note of an execution.
@@ -43,6 +49,13 @@ impl Pace {
             before - (before / 64 * STEP_DOWN).min(before - now)
         };
         self.estimate_ns.store(estimate, Ordering::Relaxed);
+    }
+
+    /// Takes note of the bytes of a batch, which took so long.
+    pub fn note_batch(&self, time: Duration, bytes: usize) {
+        if time <= QUICK && bytes > self.quick_bytes.load(Ordering::Relaxed) {
+            self.quick_bytes.store(bytes, Ordering::Relaxed);
+        }
     }
 
     /// What nine of ten executions stay below; none before the first.
@@ -69,7 +82,8 @@ impl Pace {
     /// Whether a network thread may execute a batch of so many bytes, unless it is forced to execute all: what nine of
     /// ten executions take says nothing of one that is far larger.
     pub fn runs_here(&self, bytes: usize) -> bool {
-        bytes <= EXECUTED_HERE_BYTES || self.threads == ExecutionThreads::Network
+        let is_like_others = || bytes / LARGER <= self.quick_bytes.load(Ordering::Relaxed);
+        bytes <= EXECUTED_HERE_BYTES || is_like_others() || self.threads == ExecutionThreads::Network
     }
 
     /// Whether the model may run on a network thread; false before its first execution.
@@ -107,6 +121,17 @@ mod tests {
             assert!(Pace::of(threads).runs_here(EXECUTED_HERE_BYTES));
             assert_eq!(Pace::of(threads).runs_here(EXECUTED_HERE_BYTES + 1), runs);
         }
+    }
+
+    #[test]
+    fn a_batch_is_large_beside_those_that_were_quick() {
+        let pace = Pace::default();
+        pace.note_batch(LONG, EXECUTED_HERE_BYTES);
+        assert!(!pace.runs_here(2 * EXECUTED_HERE_BYTES));
+        pace.note_batch(SHORT, EXECUTED_HERE_BYTES / 2);
+        pace.note_batch(SHORT, 10);
+        let most = LARGER * EXECUTED_HERE_BYTES / 2;
+        assert!(pace.runs_here(most) && !pace.runs_here(most + LARGER));
     }
 
     #[test]
