@@ -19,6 +19,7 @@
 #   make fuzz FOR=600  searches for bytes that break a decoder, for so many seconds each; goes on where it was
 #   make sanitize      the tests of the crates and of the binding under the address sanitizer
 #   make audit         known weaknesses of dependencies, where their databases can be reached
+#   make under-attack  what attacks cost a client that behaves well, here and at a real Triton (half an hour)
 #   make bench         ratios against the floors and the peers (see docs/benchmarks.md)
 #   make bench-queue   what one request costs a model's queue, in nanoseconds
 #   make clients       fetches perf_analyzer, the KServe SDK, a real Triton and Azurite
@@ -39,7 +40,7 @@ ENVIRONMENT = "$(PYTHON)" tools/environment
 RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz sanitize audit clients docs wheel tools clean
+.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients docs wheel tools clean
 
 help:
 	@sed -n 's/^#   //p; s/^#$$//p' Makefile
@@ -121,6 +122,9 @@ sanitize: dev
 
 audit: tools
 	@tools/audit
+
+under-attack: $(VENV)/tests clients
+	@$(BIN)/python tools/under-attack $(ARGS)
 
 # What cannot be fetched is named and holds nothing up: the tests that need it say why they are skipped.
 clients: tools

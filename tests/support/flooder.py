@@ -28,6 +28,8 @@ _AGAIN: Final = b"\x83\x86\xc0\xbf\xbe"
 # Calls that are prepared: more than a server takes from one connection.
 _CALLS: Final = 100_000
 _CALLS_AT_ONCE: Final = 2000
+# Longer than a server may hold a connection that it closes for a flood.
+_STAY_S: Final = 3.0
 
 
 class Flooder:
@@ -55,10 +57,12 @@ class Flooder:
             self.calls = json.loads(output)
 
 
-class _Flood:
+class Flood:
     """The work of the process."""
 
-    def __init__(self, address: str, source: str) -> None:
+    def __init__(self, address: str, source: str, stay_s: float = _STAY_S) -> None:
+        """Prepares what each connection sends; then it stays for so long, unless the server closes it."""
+        self._stay_s = stay_s
         self._address, self._source = address, source
         self._stop = threading.Event()
         self._pieces = _pieces()
@@ -79,11 +83,12 @@ class _Flood:
     def _work(self) -> None:
         while not self._stop.is_set():
             try:
-                self._flood()
+                self.flood()
             except OSError:
                 continue
 
-    def _flood(self) -> None:
+    def flood(self) -> None:
+        """Floods over one connection, until the server closes it or the work is over."""
         with Connection(self._address, source=self._source) as connection:
             reader = threading.Thread(target=self._read, args=(connection,))
             reader.start()
@@ -92,11 +97,11 @@ class _Flood:
                     if self._stop.is_set():
                         break
                     connection.send(piece)
+                reader.join(self._stay_s)
+                connection.socket.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
             finally:
-                if self._stop.is_set():
-                    connection.socket.shutdown(socket.SHUT_RDWR)
                 reader.join()
 
     def _read(self, connection: Connection) -> None:
@@ -119,4 +124,4 @@ def _pieces() -> list[bytes]:
 
 
 if __name__ == "__main__":
-    _Flood(sys.argv[1], sys.argv[2]).run(int(sys.argv[3]))
+    Flood(sys.argv[1], sys.argv[2]).run(int(sys.argv[3]))

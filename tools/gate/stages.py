@@ -19,6 +19,7 @@ ON_THE_WIRE = (
     f'{PYTEST} -n $PROCESSES -m "not proof and not slow and not alone" tests/golden tests/e2e tests/conformance'
 )
 POOL = "ALIPES_EXECUTION_THREADS=pool ALIPES_ENSEMBLE_STEPS=single ALIPES_WORKER_MEMORY=small"
+UNDER_ATTACK = "tests/e2e/hostile/test_under_attack.py"
 NETWORK = "ALIPES_EXECUTION_THREADS=network"
 
 
@@ -83,7 +84,7 @@ STAGES: Sequence[Stage] = (
     Stage(
         "python alone",
         "what measures memory, and needs the machine for itself",
-        f'{MAIN} alone {PYTEST} -m "$EXTENT and alone"',
+        f'{MAIN} alone {PYTEST} -m "$EXTENT and alone" --ignore {UNDER_ATTACK}',
         420,
         ("wheel",),
         TESTED,
@@ -118,6 +119,14 @@ STAGES: Sequence[Stage] = (
         "ways network",
         "the same answers from the network threads",
         f"{NETWORK} {MAIN} network {ON_THE_WIRE}",
+        900,
+        ("wheel",),
+        (PROOF,),
+    ),
+    Stage(
+        "under attack",
+        "clients that behave well hardly notice others that do not",
+        f"{MAIN} under-attack {PYTEST} {UNDER_ATTACK}",
         900,
         ("wheel",),
         (PROOF,),
