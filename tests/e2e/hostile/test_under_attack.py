@@ -13,6 +13,7 @@ from support.steady_client import WIRES
 from support.under_attack.attacks import ATTACKS
 from support.under_attack.measurement import Measurement, measure
 from support.under_attack.servers import MODELS
+from support.under_attack.table import cell
 from support.under_attack.target import Target
 
 pytestmark = [
@@ -65,4 +66,4 @@ def test_a_client_that_behaves_well_hardly_notices(target: Target, name: str) ->
         assert measured.growth_bytes is not None
         assert measured.growth_bytes < BYTES_FOR_A_BYTE * attack.under_way_bytes + BYTES_BESIDE
         rounds.append(measured)
-    assert sum(map(is_hardly_noticed, rounds)) > ROUNDS // 2, rounds
+    assert sum(map(is_hardly_noticed, rounds)) > ROUNDS // 2, "\n".join(cell([one]) for one in rounds)

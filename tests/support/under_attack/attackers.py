@@ -44,6 +44,16 @@ class Attackers:
         self.outcomes: Counter[str] = Counter()
         """How often the clients were told what; complete once the context has ended."""
 
+    @property
+    def pid(self) -> int:
+        """Their process."""
+        return self._process.pid
+
+    def forget(self) -> None:
+        """Lets go of their process, as one who is killed does; it ends by itself."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
     def __enter__(self) -> Self:
         """Returns once they attack."""
         self._reader.start()
