@@ -14,7 +14,7 @@ TEXT = page.PAGE.read_text(encoding="utf-8")
 SERVES = Measurement(
     quiet_s={"http": 0.002, "grpc": 0.003},
     loud_s={"http": 0.003, "grpc": 0.3},
-    asked=600,
+    due=600,
     failures=Counter(),
     growth_bytes=12_000_000,
     alive=True,

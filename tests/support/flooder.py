@@ -28,8 +28,6 @@ _AGAIN: Final = b"\x83\x86\xc0\xbf\xbe"
 # Calls that are prepared: more than a server takes from one connection.
 _CALLS: Final = 100_000
 _CALLS_AT_ONCE: Final = 2000
-# Longer than a server may hold a connection that it closes for a flood.
-_STAY_S: Final = 3.0
 
 
 class Flooder:
@@ -60,8 +58,8 @@ class Flooder:
 class Flood:
     """The work of the process."""
 
-    def __init__(self, address: str, source: str, stay_s: float = _STAY_S) -> None:
-        """Prepares what each connection sends; then it stays for so long, unless the server closes it."""
+    def __init__(self, address: str, source: str, stay_s: float | None = None) -> None:
+        """Prepares what each connection sends; then it stays until the server closes it, or for so long at most."""
         self._stay_s = stay_s
         self._address, self._source = address, source
         self._stop = threading.Event()

@@ -15,6 +15,8 @@ from support.under_attack.target import Target
 
 # A type of frames that nobody knows.
 _UNKNOWN: Final = 0xF3
+# Longer than a server may hold a connection that it closes for a flood.
+_STAY_S: Final = 3.0
 _AT_ONCE: Final = 2000
 # More than a server takes from one connection, and far fewer than would fill its window.
 _TIMES: Final = 1000
@@ -30,7 +32,7 @@ def resets(source: str, *, stay: bool = True) -> Prepare:
     """
 
     def prepare(target: Target) -> Strike:
-        flood = Flood(target.grpc, source) if stay else Flood(target.grpc, source, stay_s=0)
+        flood = Flood(target.grpc, source, _STAY_S if stay else 0.0)
 
         def strike() -> str:
             flood.flood()

@@ -33,7 +33,7 @@ class Measurement:
     Attributes:
         quiet_s: By wire, the 99th percentile of the steady client's latencies before the attack.
         loud_s: The same during the attack; without a wire over which no request was answered.
-        asked: Requests that were due during the attack.
+        due: Requests that were due during the attack.
         failures: Why some of them were not answered well.
         growth_bytes: By how much the server's resident memory grew at most; nothing where it died.
         alive: Whether the server's process goes on.
@@ -43,7 +43,7 @@ class Measurement:
 
     quiet_s: dict[str, float]
     loud_s: dict[str, float]
-    asked: int
+    due: int
     failures: Counter[str]
     growth_bytes: int | None
     alive: bool

@@ -56,12 +56,12 @@ def _quiet_of(found: Rounds, server: str) -> str:
 def cell(rounds: Sequence[Measurement]) -> str:
     """What an attack did to a server: medians of the rounds, failures of all of them."""
     failed = sum(one.failures.total() for one in rounds)
-    asked = sum(one.asked for one in rounds)
+    due = sum(one.due for one in rounds)
     words: Counter[str] = sum((one.outcomes for one in rounds), Counter())
     parts = [
         _fate(rounds),
         "p99 " + ", ".join(f"{_NAMES[wire]} {_latency(rounds, wire)}" for wire in WIRES),
-        f"{failed:,} of {asked:,} failed" if failed else "none failed",
+        f"{failed:,} of {due:,} failed" if failed else "none failed",
         _memory(rounds),
         "told " + ", ".join(f"`{word}`" for word, _ in words.most_common(_MOST_WORDS)) if words else "",
     ]
