@@ -36,9 +36,10 @@ def replaced(name: str, text: str, page: str) -> str:
 def measured(found: table.Rounds, versions: str, rounds: int) -> str:
     """The results, with what has to be known of how they came about."""
     cores = len(os.sched_getaffinity(0))
+    times = "one round" if rounds == 1 else f"{rounds} rounds"
     facts = (
-        f"Medians of {rounds} rounds on a machine of {cores} cores, which servers, attackers and the steady client "
-        f"share; {versions}. Without an attack the 99th percentile is: {table.quiet(found)}."
+        f"Medians of {times} on a machine of {cores} cores, which servers, attackers and the steady client share; "
+        f"{versions}. Without an attack the 99th percentile is: {table.quiet(found)}."
     )
     return f"{facts}\n\n{table.results(found)}"
 
