@@ -49,6 +49,12 @@ impl FrameBudget {
         self.debt > self.burst
     }
 
+    /// Frames that were charged since the last settlement.
+    #[inline]
+    pub fn unsettled(&self) -> u32 {
+        self.unsettled
+    }
+
     /// Frames that were charged and not forgiven yet.
     #[inline]
     pub fn debt(&self) -> u32 {

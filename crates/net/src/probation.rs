@@ -1,8 +1,9 @@
 //! Addresses whose connections flooded the server, and what their next connections may do.
 //!
 //! Each connection has a budget of its own, and a client that connects again has a new one. So after a flood all
-//! connections of the client's address share one budget for a while. A client that sends nothing which needs the budget
-//! does not notice, whatever others do from the same address.
+//! connections of the client's address share one budget for a while. What clients owe when they leave adds up to a
+//! flood as well. A client that sends nothing which needs the budget does not notice, whatever others do from the same
+//! address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,7 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use alipes_protocol::limits::{FLOOD_HOLD_TIME, FLOOD_MAX_ADDRESSES, FLOOD_MAX_HELD, FLOOD_PROBATION_TIME};
+use alipes_protocol::limits::{
+    FLOOD_HOLD_TIME, FLOOD_MAX_ADDRESSES, FLOOD_MAX_HELD, FLOOD_PROBATION_TIME, HTTP2_CONTROL_BURST_SECONDS,
+};
 use alipes_spec::{AddressRange, ConnectionSpec};
 use alipes_stats::events::{Event, EventQueue};
 use parking_lot::Mutex;
@@ -27,11 +30,11 @@ const NOTICE_INTERVAL: Duration = Duration::from_secs(60);
 /// Seconds of the shared budget that may be spent at once.
 const BURST_S: u32 = 1;
 
-/// Which addresses are on probation.
+/// Which addresses are on probation, and what others have left unpaid.
 pub struct Probation {
     frames_per_s: u32,
     trusted: Vec<AddressRange>,
-    addresses: Mutex<HashMap<IpAddr, Offender>>,
+    addresses: Mutex<HashMap<IpAddr, Account>>,
     /// How many they are, for those who need not look: nearly always none.
     count: AtomicUsize,
     holds: Arc<Semaphore>,
@@ -39,9 +42,11 @@ pub struct Probation {
     last_notice: Mutex<Option<Instant>>,
 }
 
-/// An address on probation.
-struct Offender {
+/// What is known of an address.
+struct Account {
+    /// When its probation ends; in the past where it is not on probation.
     until: Instant,
+    /// What its connections share on probation; what those that have ended owe before.
     budget: FrameBudget,
 }
 
@@ -100,33 +105,67 @@ impl Origin {
         }
         let Some(key) = self.key() else { return true };
         let mut addresses = self.probation.addresses.lock();
-        let Some(offender) = addresses.get_mut(&key) else { return true };
-        if offender.until <= now {
-            addresses.remove(&key);
-            self.probation.count.store(addresses.len(), Ordering::Relaxed);
+        let Some(account) = addresses.get_mut(&key) else { return true };
+        if account.until <= now {
+            account.budget.settle(now);
+            if account.budget.debt() == 0 {
+                addresses.remove(&key);
+                self.probation.count.store(addresses.len(), Ordering::Relaxed);
+            }
             return true;
         }
-        offender.budget.charge(frames);
-        offender.budget.settle(now);
-        !offender.budget.is_overdrawn()
+        account.budget.charge(frames);
+        account.budget.settle(now);
+        !account.budget.is_overdrawn()
+    }
+
+    /// Whether the address is on probation.
+    pub fn is_on_probation(&self, now: Instant) -> bool {
+        self.probation.count.load(Ordering::Relaxed) > 0
+            && self.key().is_some_and(|key| self.probation.addresses.lock().get(&key).is_some_and(|it| it.until > now))
+    }
+
+    /// The client has left and owes so many frames: one that leaves before it is cut off has flooded too, once that is
+    /// more than one connection may owe.
+    pub fn leave(&self, frames: u32, now: Instant) {
+        let Some(key) = self.key() else { return };
+        let mut addresses = self.probation.addresses.lock();
+        let account = entry(&mut addresses, key, now, || {
+            FrameBudget::new(self.probation.frames_per_s, HTTP2_CONTROL_BURST_SECONDS, now)
+        });
+        account.budget.charge(frames);
+        account.budget.settle(now);
+        if account.until <= now && account.budget.is_overdrawn() {
+            self.begin_probation(account, now);
+            self.probation.log(&self.name(), "connections that were left", now);
+        }
+        self.probation.count.store(addresses.len(), Ordering::Relaxed);
     }
 
     /// Puts the address on probation for a flood of this name. Holds the connection, where there is room to hold it.
     pub fn penalise(&self, flood: &str) -> Option<Hold> {
         let now = alipes_clock::now();
-        let who = self.address.map_or_else(|| "a Unix socket".to_owned(), |address| address.to_canonical().to_string());
-        self.probation.log(&who, flood, now);
+        self.probation.log(&self.name(), flood, now);
         let key = self.key()?;
         let mut addresses = self.probation.addresses.lock();
-        if !addresses.contains_key(&key) {
-            make_room(&mut addresses, now);
-        }
         let budget = || FrameBudget::new(self.probation.frames_per_s, BURST_S, now);
-        addresses.entry(key).or_insert_with(|| Offender { until: now, budget: budget() }).until =
-            now + FLOOD_PROBATION_TIME;
+        self.begin_probation(entry(&mut addresses, key, now, budget), now);
         self.probation.count.store(addresses.len(), Ordering::Relaxed);
         let permit = Arc::clone(&self.probation.holds).try_acquire_owned().ok()?;
         Some(Hold { timer: Box::pin(sleep(FLOOD_HOLD_TIME)), _permit: permit })
+    }
+
+    /// Begins a probation, or has it last longer.
+    fn begin_probation(&self, account: &mut Account, now: Instant) {
+        if account.until <= now {
+            account.budget = FrameBudget::new(self.probation.frames_per_s, BURST_S, now);
+        }
+        account.until = now + FLOOD_PROBATION_TIME;
+    }
+
+    /// Its name in the log.
+    fn name(&self) -> String {
+        self.address.map_or_else(|| "a Unix socket".to_owned(), |address| address.to_canonical().to_string())
     }
 
     /// The address that answers for the connection; none where nobody does. Of IPv6 a client has a whole network.
@@ -142,14 +181,27 @@ impl Origin {
     }
 }
 
+/// The account of an address; a new one, which is not on probation, has this budget.
+fn entry(
+    addresses: &mut HashMap<IpAddr, Account>,
+    key: IpAddr,
+    now: Instant,
+    budget: impl FnOnce() -> FrameBudget,
+) -> &mut Account {
+    if !addresses.contains_key(&key) {
+        make_room(addresses, now);
+    }
+    addresses.entry(key).or_insert_with(|| Account { until: now, budget: budget() })
+}
+
 /// Leaves room for one more address.
-fn make_room(addresses: &mut HashMap<IpAddr, Offender>, now: Instant) {
+fn make_room(addresses: &mut HashMap<IpAddr, Account>, now: Instant) {
     if addresses.len() < FLOOD_MAX_ADDRESSES {
         return;
     }
-    addresses.retain(|_, offender| offender.until > now);
+    addresses.retain(|_, account| account.until > now);
     if addresses.len() >= FLOOD_MAX_ADDRESSES
-        && let Some(first) = addresses.iter().min_by_key(|(_, offender)| offender.until).map(|(address, _)| *address)
+        && let Some(first) = addresses.iter().min_by_key(|(_, account)| account.until).map(|(address, _)| *address)
     {
         addresses.remove(&first);
     }
@@ -193,6 +245,28 @@ mod tests {
         clock.advance(Duration::from_secs(3));
         assert!(affordable(&probation, "203.0.113.9").is_some_and(|frames| frames > 500));
         clock.advance(FLOOD_PROBATION_TIME);
+        assert_eq!(affordable(&probation, "203.0.113.9"), None);
+        assert_eq!(probation.count.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_connections_owe_when_they_are_left_adds_up_to_a_flood() {
+        let clock = Held::new();
+        let _entered = clock.enter();
+        let probation = probation("10.0.0.0/8");
+        let origin = probation.origin("203.0.113.9".parse().ok());
+        // What one connection may owe, and then what time forgives.
+        (0..10).for_each(|_| origin.leave(500, alipes_clock::now()));
+        for _ in 0..100 {
+            clock.advance(Duration::from_millis(500));
+            origin.leave(500, alipes_clock::now());
+        }
+        assert!(!origin.is_on_probation(alipes_clock::now()));
+        (0..2).for_each(|_| origin.leave(500, alipes_clock::now()));
+        assert!(origin.is_on_probation(alipes_clock::now()));
+        assert!(affordable(&probation, "203.0.113.9").is_some_and(|frames| frames <= 1000));
+        clock.advance(FLOOD_PROBATION_TIME);
+        assert!(!origin.is_on_probation(alipes_clock::now()));
         assert_eq!(affordable(&probation, "203.0.113.9"), None);
         assert_eq!(probation.count.load(Ordering::Relaxed), 0);
     }

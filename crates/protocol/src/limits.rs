@@ -202,6 +202,10 @@ pub const FLOOD_PROBATION_TIME: Duration = Duration::from_secs(60);
 /// frames a second by default, so that a client which withdraws a call now and then does not pay for others.
 pub const FLOOD_HABIT_SHARE: u32 = 100;
 
+/// Frames that a connection of such an address may bring before its budget is looked at, and before it takes turns: its
+/// settings, and a few calls that it withdraws.
+pub const HTTP2_FRAMES_ON_PROBATION: u32 = 8;
+
 /// Most addresses on probation; the one that would be free first gives way.
 pub const FLOOD_MAX_ADDRESSES: usize = 4096;
 

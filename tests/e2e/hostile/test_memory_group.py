@@ -53,6 +53,7 @@ def test_many_connections_do_not_end_a_small_server(server: ServerProcess) -> No
     assert status(server) == 200
 
 
+@pytest.mark.slow("the limit is looked at every ten seconds")
 def test_a_changed_limit_is_noticed(server: ServerProcess, group: MemoryGroup) -> None:
     group.limit(LIMIT_BYTES // 4)
     server.wait_for_output(rf"The memory limit has changed: requests in flight may take {LIMIT_BYTES // 16} bytes\.")

@@ -90,7 +90,11 @@ impl FrameGuard {
             }
             let most = if account.is_trusted() { u32::MAX } else { HTTP2_FRAMES_PER_SMALL_QUANTUM };
             quantum.left = quantum.left.saturating_sub(1).min(most);
-            if quantum.left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if quantum.left > 0 && account.flood().is_none() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         });
         match account.flood() {
             _ if too_many_pings => Err(Flood::Pings),

@@ -7,8 +7,8 @@
 
 use alipes_protocol::limits::{
     HTTP2_BYTES_PER_CREDIT, HTTP2_BYTES_PER_FRAME, HTTP2_CALLS_PER_SETTINGS, HTTP2_CONTROL_BURST_SECONDS,
-    HTTP2_CREDIT_PER_DATA, HTTP2_CREDIT_PER_EARLY_ANSWER, HTTP2_CREDIT_PER_HEAD, HTTP2_FRAMES_ON_TRUST,
-    HTTP2_MAX_CREDIT, HTTP2_PAYING_DATA_BYTES, HTTP2_SMALL_PIECE_BYTES,
+    HTTP2_CREDIT_PER_DATA, HTTP2_CREDIT_PER_EARLY_ANSWER, HTTP2_CREDIT_PER_HEAD, HTTP2_FRAMES_ON_PROBATION,
+    HTTP2_FRAMES_ON_TRUST, HTTP2_MAX_CREDIT, HTTP2_PAYING_DATA_BYTES, HTTP2_SMALL_PIECE_BYTES,
 };
 
 use super::frames::{ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, HEADERS, PING, RST_STREAM, SETTINGS};
@@ -49,6 +49,8 @@ pub struct FrameAccount {
     /// None where nothing is limited.
     budget: Option<FrameBudget>,
     origin: Option<Origin>,
+    /// Its address is on probation: it is trusted with next to nothing.
+    is_suspect: bool,
     /// What the last charge was for.
     charged_for: Flood,
     flood: Option<Flood>,
@@ -57,7 +59,9 @@ pub struct FrameAccount {
 impl FrameAccount {
     /// An account that may be charged `frames_per_s`; 0 sets no limit.
     pub fn new(frames_per_s: u32, origin: Option<Origin>) -> FrameAccount {
-        let budget = || FrameBudget::new(frames_per_s, HTTP2_CONTROL_BURST_SECONDS, alipes_clock::now());
+        let now = alipes_clock::now();
+        let budget = || FrameBudget::new(frames_per_s, HTTP2_CONTROL_BURST_SECONDS, now);
+        let is_suspect = frames_per_s > 0 && origin.as_ref().is_some_and(|origin| origin.is_on_probation(now));
         FrameAccount {
             calls: OpenCalls::default(),
             last_stream: 0,
@@ -65,6 +69,7 @@ impl FrameAccount {
             credit: 0,
             budget: (frames_per_s > 0).then(budget),
             origin,
+            is_suspect,
             charged_for: Flood::Control,
             flood: None,
         }
@@ -89,7 +94,8 @@ impl FrameAccount {
     /// Whether the connection owes so little that nobody need mind.
     #[inline]
     pub fn is_trusted(&self) -> bool {
-        self.budget.as_ref().is_none_or(|budget| budget.debt() <= HTTP2_FRAMES_ON_TRUST)
+        let most = if self.is_suspect { HTTP2_FRAMES_ON_PROBATION } else { HTTP2_FRAMES_ON_TRUST };
+        self.budget.as_ref().is_none_or(|budget| budget.debt() <= most)
     }
 
     /// The same now that time has passed.
@@ -215,7 +221,8 @@ impl FrameAccount {
 
     fn charge(&mut self, frames: u32, flood: Flood) {
         self.charged_for = flood;
-        if self.budget.as_mut().is_some_and(|budget| budget.charge(frames)) {
+        let Some(budget) = &mut self.budget else { return };
+        if budget.charge(frames) || (self.is_suspect && budget.unsettled() >= HTTP2_FRAMES_ON_PROBATION) {
             self.settle();
         }
     }
@@ -227,8 +234,20 @@ impl FrameAccount {
         let now = alipes_clock::now();
         let frames = budget.settle(now);
         let is_affordable = self.origin.as_ref().is_none_or(|origin| origin.affords(frames, now));
+        self.is_suspect = self.origin.as_ref().is_some_and(|origin| origin.is_on_probation(now));
         if self.flood.is_none() && (budget.is_overdrawn() || !is_affordable) {
             self.flood = Some(self.charged_for);
+        }
+    }
+}
+
+impl Drop for FrameAccount {
+    /// A client that leaves what it owes leaves it to its address.
+    fn drop(&mut self) {
+        if let (Some(budget), Some(origin), None) = (&self.budget, &self.origin, self.flood)
+            && budget.debt() > HTTP2_FRAMES_ON_TRUST
+        {
+            origin.leave(budget.debt(), alipes_clock::now());
         }
     }
 }

@@ -271,6 +271,40 @@ async fn a_client_that_connects_again_after_a_flood_has_no_new_budget() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_before_it_is_cut_off_has_flooded_too() {
+    let endpoint = endpoint(ListenerKind::Grpc, ConnectionSpec::default());
+    let pieces: Vec<u8> = rapid_resets(1200).flatten().collect();
+    for _ in 0..40 {
+        let mut connection = endpoint.connect_from(ATTACKER).0;
+        begin(&mut connection).await;
+        // As much as the connection's buffer takes, of which the server reads some while it is its turn.
+        assert!(connection.send(&pieces).await);
+        sleep(Duration::from_millis(20)).await;
+        connection.reset();
+    }
+    sleep(Duration::from_millis(100)).await;
+    // By now the address is on probation: all its connections share a budget, and of most next to nothing is read.
+    let mut connections = Vec::new();
+    for _ in 0..8 {
+        let mut connection = endpoint.connect_from(ATTACKER).0;
+        begin(&mut connection).await;
+        assert!(connection.send(&pieces).await);
+        connections.push(connection);
+    }
+    let mut calls = Vec::new();
+    for mut connection in connections {
+        let received = connection.exchange(std::iter::empty::<Vec<u8>>()).await;
+        let goodbye = frames(&received).into_iter().rfind(|frame| frame.kind == GOAWAY).expect("a GOAWAY");
+        assert_eq!(goodbye.error_code(), ENHANCE_YOUR_CALM);
+        calls.push(u32::from_be_bytes(goodbye.payload[..4].try_into().unwrap()).div_ceil(2));
+    }
+    assert!(calls.iter().sum::<u32>() < 2 * HTTP2_CONTROL_FRAMES_PER_SECOND, "{calls:?}");
+    let mut good = endpoint.connect_from(ATTACKER).0;
+    begin(&mut good).await;
+    is_answered(&mut good, ListenerKind::Grpc, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_floods_gets_goaway_and_is_held_before_it_is_closed() {
     let endpoint = endpoint(ListenerKind::Grpc, ConnectionSpec::default());
     let (mut connection, _) = endpoint.connect_from(ATTACKER);

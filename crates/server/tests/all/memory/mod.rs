@@ -8,7 +8,7 @@ pub mod http2;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -106,8 +106,10 @@ impl Endpoint {
         let (stream, accepted) = tokio::io::duplex(BUFFER_BYTES);
         let read = Arc::<AtomicUsize>::default();
         let origin = self.probation.origin(Some(address.parse().expect("an address")));
-        self.serve(Counted { stream: accepted, read: Arc::clone(&read) }, Some(origin));
-        (self.connection(stream), read)
+        let connection = self.connection(stream);
+        let (stream, is_reset) = (accepted, Arc::clone(&connection.is_reset));
+        self.serve(Counted { stream, read: Arc::clone(&read), is_reset }, Some(origin));
+        (connection, read)
     }
 
     /// A connection whose server's end is what `wrap` makes of it.
@@ -128,7 +130,7 @@ impl Endpoint {
     }
 
     fn connection(&self, stream: DuplexStream) -> Connection {
-        Connection { stream, opened: Instant::now(), _phase: self.phase.clone() }
+        Connection { stream, is_reset: Arc::default(), opened: Instant::now(), _phase: self.phase.clone() }
     }
 
     /// Takes the network to a phase; connections see it at their next turn.
@@ -137,14 +139,18 @@ impl Endpoint {
     }
 }
 
-/// A server's end that counts the bytes it reads.
+/// A server's end that counts the bytes it reads, and of which nothing more can be read once it is reset.
 struct Counted {
     stream: DuplexStream,
     read: Arc<AtomicUsize>,
+    is_reset: Arc<AtomicBool>,
 }
 
 impl AsyncRead for Counted {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.is_reset.load(Ordering::Relaxed) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, into);
         self.read.fetch_add(into.filled().len() - before, Ordering::Relaxed);
@@ -169,12 +175,18 @@ impl AsyncWrite for Counted {
 /// The client's end of a connection.
 pub struct Connection {
     stream: DuplexStream,
+    is_reset: Arc<AtomicBool>,
     opened: Instant,
     // The network lives as long as its connections.
     _phase: watch::Sender<Phase>,
 }
 
 impl Connection {
+    /// Leaves as a client does that closes its socket with something unread: what the server has not read yet is lost.
+    pub fn reset(self) {
+        self.is_reset.store(true, Ordering::Relaxed);
+    }
+
     /// How long the connection has been open.
     pub fn age(&self) -> Duration {
         self.opened.elapsed()
