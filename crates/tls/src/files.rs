@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Error, RootCertStore};
 
-use crate::version::is_other_than_version_3;
+use crate::version::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};
 
 /// Largest file that is read, in bytes: every root that browsers trust is a quarter of a megabyte.
 const MAX_BYTES: u64 = 8 << 20;
@@ -31,11 +31,9 @@ impl FileError {
     /// An error about a file's certificate, of which the library says what it does not like.
     pub fn of_certificate(path: &str, cause: &Error) -> FileError {
         match cause {
-            Error::InvalidCertificate(why) if is_other_than_version_3(why) => FileError::new(
-                path,
-                &"it is not of X.509 version 3, as `openssl x509 -req` issues it without extensions: issue it again with \
-                  some",
-            ),
+            Error::InvalidCertificate(why) if is_other_than_version_3(why) => {
+                FileError::new(path, &format_args!("it {IS_OTHER_THAN_VERSION_3}: issue it again with some"))
+            }
             cause => FileError::new(path, cause),
         }
     }

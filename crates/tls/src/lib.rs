@@ -10,4 +10,4 @@ mod version;
 
 pub use client::Identity;
 pub use files::FileError;
-pub use version::is_other_than_version_3;
+pub use version::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};

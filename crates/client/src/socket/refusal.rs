@@ -5,7 +5,7 @@
 
 use std::io;
 
-use alipes_tls::is_other_than_version_3;
+use alipes_tls::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};
 use rustls::{AlertDescription, CertificateError, Error};
 
 const MARK: io::ErrorKind = io::ErrorKind::PermissionDenied;
@@ -58,9 +58,9 @@ fn certificate(error: &CertificateError) -> String {
                      bears as Tls(server_name=...)"
             )
         }
-        other if is_other_than_version_3(other) => "the server's certificate is not of X.509 version 3, as `openssl x509 \
-                                                    -req` issues it without extensions: it has to be issued again with some"
-            .to_owned(),
+        other if is_other_than_version_3(other) => {
+            format!("the server's certificate {IS_OTHER_THAN_VERSION_3}: it has to be issued again with some")
+        }
         other => format!("the server's certificate cannot be used: {other}"),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use alipes_tls::is_other_than_version_3;
+use alipes_tls::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};
 use rustls::{AlertDescription, Error};
 
 /// Why there is no encrypted connection.
@@ -39,10 +39,9 @@ impl fmt::Display for Failure {
 fn write_cause(f: &mut fmt::Formatter<'_>, cause: &Error) -> fmt::Result {
     match cause {
         Error::NoCertificatesPresented => f.write_str("the client shows no certificate"),
-        Error::InvalidCertificate(why) if is_other_than_version_3(why) => f.write_str(
-            "the client's certificate is not of X.509 version 3, as `openssl x509 -req` issues it without extensions: \
-             issue it again with some",
-        ),
+        Error::InvalidCertificate(why) if is_other_than_version_3(why) => {
+            write!(f, "the client's certificate {IS_OTHER_THAN_VERSION_3}: issue it again with some")
+        }
         Error::InvalidCertificate(why) => write!(f, "the client's certificate is refused: {why}"),
         Error::AlertReceived(
             alert @ (AlertDescription::UnknownCA

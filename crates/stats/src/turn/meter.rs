@@ -193,7 +193,8 @@ impl TurnMeter {
             let task = Task::numbered(self.task.load(Ordering::Relaxed)).words();
             let (thread, took_s) = (self.thread, seconds(took_ns));
             self.notice(format!(
-                "network thread {thread} has spent {took_s:.3} s in one turn on {task} so far; its other connections wait"
+                "network thread {thread} has spent {took_s:.3} s in one turn on {task} so far; its other \
+                 connections wait"
             ));
         }
     }
