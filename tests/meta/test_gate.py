@@ -58,6 +58,20 @@ print("|".join(outcome.verdict for outcome in outcomes), sum(outcome.fails for o
     assert in_the_gate(code).splitlines()[-1] == "failed|not run|passed|over budget|left out|not run 2"
 
 
+def test_the_end_of_a_failed_stage_s_output_is_repeated(tmp_path: Path) -> None:
+    code = f"""
+import runner, table
+from pathlib import Path
+from stages import Stage
+table.ROOT = runner.ROOT = Path({str(tmp_path)!r})
+stage = Stage("a b", "", "seq 30; echo FAILED test_x >&2; false", 60)
+list(runner.run([stage], "gate"))
+print(table.last_words(stage))
+"""
+    *_, before, last = in_the_gate(code).splitlines()
+    assert (before, last) == ("  30", "  FAILED test_x")
+
+
 def test_tests_of_a_group_run_in_one_process(tmp_path: Path) -> None:
     (tmp_path / "test_grouped.py").write_text(
         """

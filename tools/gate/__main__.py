@@ -1,7 +1,7 @@
 """Runs the gate: `python tools/gate COMMAND [--only STAGE]... [--shuffle [SEED]]`, for lint, test, gate or proof.
 
 A failed stage keeps only those that need it from running. The table at the end says what each stage took; a stage over
-its budget fails. Reports in JUnit's format are in build/reports.
+its budget fails, and how its output ended is repeated last. Reports in JUnit's format are in build/reports.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 from runner import ROOT, Outcome, new_seed, run
 from stages import ALL, STAGES
-from table import PAGE, page, printed
+from table import PAGE, last_words, page, printed
 
 
 def main() -> int:
@@ -37,9 +37,12 @@ def main() -> int:
     print(f"\n{printed(outcomes)}\n")
     if options.shuffle is not None:
         print(f"shuffled with --shuffle {options.shuffle}")
-    failed = [outcome.stage.name for outcome in outcomes if outcome.fails]
+    failed = [outcome for outcome in outcomes if outcome.fails]
     if failed:
-        print(f"failed: {', '.join(failed)}; run one again with `python tools/gate {options.command} --only NAME`")
+        names = ", ".join(outcome.stage.name for outcome in failed)
+        print(f"failed: {names}; run one again with `python tools/gate {options.command} --only NAME`")
+    for outcome in failed:
+        print(f"\n{last_words(outcome.stage)}")
     return 1 if failed else 0
 
 

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from stages import PROOF, Stage
 
 ROOT = Path(__file__).resolve().parents[2]
+LOGS = Path("build", "reports")  # in `ROOT`
 LEFT_OUT = 77  # a stage's exit code where this machine lacks what it tests
 
 # Most tests wait for a server or a clock, so more processes than cores keep the cores at work.
@@ -79,12 +82,36 @@ def variables(command: str) -> Mapping[str, str]:
     }
 
 
+@contextmanager
+def _kept(log: Path) -> Iterator[IO[bytes]]:
+    """A pipe whose bytes are printed, and kept in a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    tee = subprocess.Popen(["tee", log], stdin=subprocess.PIPE)
+    assert tee.stdin is not None
+    with tee.stdin:
+        yield tee.stdin
+    # What a stage left running may hold the pipe open.
+    with suppress(subprocess.TimeoutExpired):
+        tee.wait(timeout=5)
+
+
+def log_of(stage: Stage) -> Path:
+    """Where the output of a stage is kept."""
+    return ROOT / LOGS / f"{stage.name.replace(' ', '-')}.log"
+
+
 def _one(stage: Stage, environment: Mapping[str, str]) -> Outcome:
     print(f"\n» {stage.name}: {stage.proves}", flush=True)
     began = time.monotonic()
-    code = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", stage.command], cwd=ROOT, env=environment, check=False
-    ).returncode
+    with _kept(log_of(stage)) as output:
+        code = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", stage.command],
+            cwd=ROOT,
+            env=environment,
+            check=False,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ).returncode
     took_s = time.monotonic() - began
     if code == LEFT_OUT:
         verdict = "left out"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from runner import Outcome
-from stages import STAGES
+from runner import ROOT, Outcome, log_of
+from stages import STAGES, Stage
 
-PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+PAGE = ROOT / "CONTRIBUTING.md"
 BEGIN, END = "<!-- stages: written by `make docs` from tools/gate/stages.py -->\n", "<!-- end of stages -->\n"
+LAST_LINES, LINE_LENGTH = 12, 200
 
 
 def printed(outcomes: Sequence[Outcome]) -> str:
@@ -20,6 +20,13 @@ def printed(outcomes: Sequence[Outcome]) -> str:
         lines.append(f"{outcome.stage.name:<16} {outcome.verdict:<12} {took:>8} {budget:>8}")
     lines.append(f"{'all':<29} {_clock(sum(outcome.took_s for outcome in outcomes)):>8}")
     return "\n".join(lines)
+
+
+def last_words(stage: Stage) -> str:
+    """How the output of a stage ended, which names the tests that failed: last, where a reader looks first."""
+    log = log_of(stage)
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
+    return "\n".join([f"the end of {log.relative_to(ROOT)}:", *(f"  {line[:LINE_LENGTH]}" for line in lines)])
 
 
 def page() -> str:
