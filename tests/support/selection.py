@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import pytest
+
+from support.stalls import stalled_s
 
 SLOW_S = 5.0
 # Several processes share the cores, so a test takes longer there than by itself.
@@ -52,16 +54,30 @@ MAY_TAKE_LONG = {"slow", "proof"}
 
 
 class SlowTests:
-    """Notes tests that took longer than a limit without being marked. Registered where reports come together."""
+    """Notes tests that took longer than a limit without being marked. Registered where reports come together.
+
+    In a process that runs tests itself, time does not count in which threads waited for a core.
+    """
 
     def __init__(self, file: Path, limit_s: float) -> None:
         self._file = file
         self._limit_s = limit_s
+        self._stalled_s = 0.0
         self._ids: list[str] = []
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """Measures how long the call of a test was kept waiting."""
+        before_s = stalled_s()
+        try:
+            return (yield)
+        finally:
+            self._stalled_s = stalled_s() - before_s
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Looks at the time of each call."""
-        if report.when == "call" and report.duration > self._limit_s and not MAY_TAKE_LONG & report.keywords.keys():
+        took_s = report.duration - self._stalled_s
+        if report.when == "call" and took_s > self._limit_s and not MAY_TAKE_LONG & report.keywords.keys():
             # xdist adds the group to the id.
             self._ids.append(re.sub(r"@[^\]]*$", "", report.nodeid))
 
