@@ -11,21 +11,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use alipes_protocol::limits::{
     FLOOD_HOLD_TIME, FLOOD_MAX_ADDRESSES, FLOOD_MAX_HELD, FLOOD_PROBATION_TIME, HTTP2_CONTROL_BURST_SECONDS,
 };
 use alipes_spec::{AddressRange, ConnectionSpec};
-use alipes_stats::events::{Event, EventQueue};
+use alipes_stats::events::EventQueue;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
 use super::frame_budget::FrameBudget;
-
-/// Interval between two log lines about floods.
-const NOTICE_INTERVAL: Duration = Duration::from_secs(60);
+use super::notices::Notices;
 
 /// Seconds of the shared budget that may be spent at once.
 const BURST_S: u32 = 1;
@@ -39,7 +37,7 @@ pub struct Probation {
     count: AtomicUsize,
     holds: Arc<Semaphore>,
     events: Arc<EventQueue>,
-    last_notice: Mutex<Option<Instant>>,
+    notices: Notices,
 }
 
 /// What is known of an address.
@@ -74,7 +72,7 @@ impl Probation {
             count: AtomicUsize::new(0),
             holds: Arc::new(Semaphore::new(FLOOD_MAX_HELD)),
             events,
-            last_notice: Mutex::new(None),
+            notices: Notices::default(),
         })
     }
 
@@ -84,16 +82,12 @@ impl Probation {
     }
 
     /// Logs a flood, at most once in an interval.
-    fn log(&self, who: &str, flood: &str, now: Instant) {
-        let mut last = self.last_notice.lock();
-        if last.is_some_and(|last| now.saturating_duration_since(last) < NOTICE_INTERVAL) {
-            return;
-        }
-        *last = Some(now);
-        let text = format!(
-            "an HTTP/2 connection of {who} is closed for a flood of frames ({flood}), see --http2-max-control-frames"
-        );
-        self.events.push(Event::Notice { level: 1, text });
+    fn log(&self, who: &str, flood: &str) {
+        self.notices.log(&self.events, || {
+            format!(
+                "an HTTP/2 connection of {who} is closed for a flood of frames ({flood}), see --http2-max-control-frames"
+            )
+        });
     }
 }
 
@@ -133,11 +127,14 @@ impl Origin {
         let account = entry(&mut addresses, key, now, || {
             FrameBudget::new(self.probation.frames_per_s, HTTP2_CONTROL_BURST_SECONDS, now)
         });
+        if account.until > now {
+            return; // On probation a frame is charged when it comes.
+        }
         account.budget.charge(frames);
         account.budget.settle(now);
-        if account.until <= now && account.budget.is_overdrawn() {
+        if account.budget.is_overdrawn() {
             self.begin_probation(account, now);
-            self.probation.log(&self.name(), "connections that were left", now);
+            self.probation.log(&self.name(), "connections that were left");
         }
         self.probation.count.store(addresses.len(), Ordering::Relaxed);
     }
@@ -145,7 +142,7 @@ impl Origin {
     /// Puts the address on probation for a flood of this name. Holds the connection, where there is room to hold it.
     pub fn penalise(&self, flood: &str) -> Option<Hold> {
         let now = alipes_clock::now();
-        self.probation.log(&self.name(), flood, now);
+        self.probation.log(&self.name(), flood);
         let key = self.key()?;
         let mut addresses = self.probation.addresses.lock();
         let budget = || FrameBudget::new(self.probation.frames_per_s, BURST_S, now);
@@ -216,6 +213,8 @@ impl Hold {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use alipes_clock::Held;
 
     use super::*;
