@@ -225,11 +225,12 @@ pub const TURN_TIME: Duration = Duration::from_millis(250);
 pub const TURN_CPU_TIME: Duration = Duration::from_millis(20);
 
 /// Most bytes that a connection receives and sends before others on its thread have their turn: a fast client could
-/// else keep the thread for as long as its tensor is large. The copies take about a millisecond.
-pub const TURN_BYTES: usize = 4 << 20;
+/// else keep the thread for as long as its tensor is large. The copies take about a millisecond, most of it where they
+/// are the first to touch the memory.
+pub const TURN_BYTES: usize = 1 << 20;
 
 /// Most bytes of an answer that are handed to the system at once, for the same reason.
-pub const WRITE_BYTES: usize = 1 << 20;
+pub const WRITE_BYTES: usize = 512 << 10;
 
 /// Most bytes of a body that a network thread copies when it needs more room for the rest.
 pub const MOVED_AT_ONCE_BYTES: usize = 2 << 20;
