@@ -82,7 +82,10 @@ class SteadyClient:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            process_group=0,  # a Ctrl-C of the person at the keyboard is not its own
+            # A Ctrl-C of the person at the keyboard is not its own. And Linux shares the cores out by session
+            # (sched(7), autogroup): with the attackers in one session it would wait for their turns and not for the
+            # server's, up to half a second.
+            start_new_session=True,
         )
 
     def __enter__(self) -> Self:
