@@ -9,7 +9,7 @@ use std::sync::Arc;
 use alipes_protocol::codec::proto::Pieces;
 use alipes_protocol::{Code, InferError};
 use alipes_request::budget::{Budget, Charge};
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use alipes_spec::CompressionLevel;
 use bytes::Bytes;
 use flate2::write::{GzEncoder, ZlibEncoder};

@@ -2,7 +2,7 @@
 
 use alipes_net::aligned::AlignedBytes;
 use alipes_protocol::InferError;
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use bytes::Bytes;
 
 use super::layout::Place;

@@ -11,8 +11,8 @@ use alipes_protocol::codec::proto::inference::{
 use alipes_protocol::limits::READ_AT_ONCE_BYTES;
 use alipes_protocol::{Code, InferError, Parameter};
 use alipes_request::budget::Charge;
-use alipes_request::offload::offload;
 use alipes_service::Service;
+use alipes_service::offload::offload;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;

@@ -7,7 +7,7 @@ use alipes_protocol::codec::proto::inference::{
     InferBatchStatistics, InferStatistics, ModelStatistics as ModelStatisticsMessage, ModelStatisticsRequest,
     ModelStatisticsResponse, StatisticDuration,
 };
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use alipes_service::{ModelStatistics, Service};
 use alipes_stats::statistics::{BatchTally, Snapshot, Tally};
 use bytes::Bytes;

@@ -7,7 +7,7 @@ use alipes_net::aligned::AlignedBytes;
 use alipes_net::connection::RequestBody;
 use alipes_protocol::{Code, InferError, limits};
 use alipes_request::budget::{Budget, Charge};
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use alipes_stats::turn::{Task, timed};
 use bytes::Bytes;
 use http_body_util::BodyExt;

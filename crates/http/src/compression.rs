@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 
 use alipes_protocol::{Code, InferError, limits};
 use alipes_request::budget::Charge;
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};

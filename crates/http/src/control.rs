@@ -6,7 +6,7 @@ use alipes_net::connection::RequestBody;
 use alipes_protocol::codec::json::value::Value;
 use alipes_protocol::{Code, InferError, Parameter, limits};
 use alipes_request::budget::Charge;
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use alipes_service::{IndexEntry, Service};
 use bytes::Bytes;
 use hyper::{Response, StatusCode};

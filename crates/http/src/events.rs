@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 use alipes_protocol::codec::json;
 use alipes_protocol::limits::WRITTEN_AT_ONCE_BYTES;
 use alipes_protocol::{InferError, InferResponse};
-use alipes_request::offload::offload;
 use alipes_service::generate::Generation;
+use alipes_service::offload::offload;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 

@@ -10,7 +10,7 @@ use alipes_protocol::{
     Code, InferError, InferRequest, InferResponse, Origin, Parameter, RequestedOutput, Tensor, limits,
 };
 use alipes_request::budget::{Budget, Charge, GrowingCharge};
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use alipes_service::{Encoded, Service};
 use alipes_shared_memory::{Finder, Held};
 use alipes_stats::clock::now_ns;

@@ -8,7 +8,7 @@ use alipes_protocol::InferRequest;
 use alipes_protocol::codec::json::EncodedResponse;
 use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_request::budget::{Budget, Charge};
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use alipes_service::{BodyKey, Cached, Encoded, ModelVersion, Service};
 use bytes::Bytes;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alipes_protocol::InferError;
-use alipes_request::offload::offload;
+use alipes_service::offload::offload;
 use alipes_service::{ModelStatistics, Service};
 use alipes_stats::statistics::{BatchTally, Tally};
 use hyper::Response;

@@ -5,7 +5,6 @@
 //! - `responder`: the obligation to answer, and batches of answers by network thread.
 //! - `completion`: finished answers on their way to a network thread.
 //! - `mailbox`: where any number of responses arrive.
-//! - `offload`: work of a request that takes too long for a network thread.
 //! - `order`: answers in the order of requests.
 //! - `budget`: the bytes of requests and answers in flight.
 //! - `inflight`: the number of requests in flight, and the end of admission.
@@ -20,7 +19,6 @@ pub mod check;
 pub mod completion;
 pub mod inflight;
 pub mod mailbox;
-pub mod offload;
 pub mod order;
 pub mod responder;
 pub mod visit;

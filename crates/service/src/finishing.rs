@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use alipes_protocol::limits::{EXECUTED_HERE_BYTES, WRITTEN_AT_ONCE_BYTES};
 use alipes_protocol::{InferError, InferRequest, Origin, RequestedOutput, Tensor};
-use alipes_request::offload::offload;
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
 use alipes_spec::ModelSpec;
 
 use super::classification::best_classes;
+use super::offload::offload;
 
 /// What is left to do with the outputs of a request.
 pub(super) struct Finishing {

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use alipes_protocol::{InferError, InferRequest, InferResponse};
 use alipes_request::budget::{Budget, Charge, count_answer};
-use alipes_request::offload::offload;
 use alipes_request::responder::{Reply, Responder};
 use alipes_runtime::cache::{BodyKey, Cached, Encoded};
 use alipes_runtime::model::ModelVersion;
@@ -16,6 +15,7 @@ use bytes::Bytes;
 use super::Service;
 use super::caller_end::CallerEnd;
 use super::finishing::Finishing;
+use super::offload::offload;
 
 impl Service {
     /// Runs a request and returns the model's response. Outputs for the client's regions are written there.

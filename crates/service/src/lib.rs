@@ -10,6 +10,7 @@ pub mod generate;
 mod infer;
 mod log;
 mod metadata;
+pub mod offload;
 mod repository;
 mod sequences;
 mod shared_memory;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use alipes_protocol::limits::READ_AT_ONCE_BYTES;
 use alipes_protocol::{Code, CorrelationId, InferError};
-use alipes_request::offload::offload;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::sequences::Visit;
 use bytes::Bytes;
 
 use super::Service;
+use super::offload::offload;
 
 impl Service {
     /// The state of a live sequence, between its requests.

@@ -14,7 +14,6 @@ use alipes_protocol::trace::Trace;
 use alipes_protocol::{InferError, InferRequest};
 use alipes_request::inflight::OwnedAdmission;
 use alipes_request::mailbox::{Caller, Mailbox, Response};
-use alipes_request::offload::offload;
 use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
@@ -24,6 +23,7 @@ use smallvec::SmallVec;
 
 use super::Service;
 use super::finishing::Finishing;
+use super::offload::offload;
 
 /// The open requests of one stream. Dropping the session cancels them all.
 pub struct Session {

@@ -1,16 +1,28 @@
 //! Work that would block a network thread, run on other threads, a few pieces at a time.
 
+use std::cell::Cell;
+
 use alipes_protocol::limits::OFFLOADED_AT_A_TIME;
+use alipes_stats::priority::{self, Priority};
 use tokio::sync::Semaphore;
 use tokio::task;
 
 static PERMITS: Semaphore = Semaphore::const_new(OFFLOADED_AT_A_TIME);
+
+thread_local! {
+    /// Whether this thread has stepped back for the network. It began with the priority of the network thread that
+    /// started it.
+    static HAS_STEPPED_BACK: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Runs work off the network threads once there is a permit; none where it panics.
 pub async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let permit = PERMITS.acquire().await.ok()?;
     // The permit is released with the work, also where the caller was cancelled.
     task::spawn_blocking(move || {
+        if !HAS_STEPPED_BACK.replace(true) {
+            priority::set(Priority::Engine);
+        }
         let done = work();
         drop(permit);
         done
