@@ -225,12 +225,13 @@ pub const TURN_TIME: Duration = Duration::from_millis(250);
 pub const TURN_CPU_TIME: Duration = Duration::from_millis(20);
 
 /// Most bytes that a connection receives and sends before others on its thread have their turn: a fast client could
-/// else keep the thread for as long as its tensor is large. The copies take about a millisecond, most of it where they
-/// are the first to touch the memory.
-pub const TURN_BYTES: usize = 1 << 20;
+/// else keep the thread for as long as its tensor is large. The copies take a millisecond, and some where they are the
+/// first to touch the memory.
+pub const TURN_BYTES: usize = 2 << 20;
 
-/// Most bytes of an answer that are handed to the system at once, for the same reason.
-pub const WRITE_BYTES: usize = 512 << 10;
+/// The same for each further turn of a connection that had more to move than fits into one: several of them share a
+/// thread, and a small request waits for a turn of each, more than once.
+pub const FURTHER_TURN_BYTES: usize = 128 << 10;
 
 /// Most bytes of a body that a network thread copies when it needs more room for the rest.
 pub const MOVED_AT_ONCE_BYTES: usize = 2 << 20;
