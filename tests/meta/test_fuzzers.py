@@ -23,7 +23,7 @@ def in_the_tool(code: str) -> str:
 
 def found_in_crates() -> dict[str, str]:
     """The fuzzers that `make fuzz` finds in crates, and which crates those are."""
-    found: dict[str, str] = json.loads(in_the_tool("import build, json; print(json.dumps(build.in_crates()))"))
+    found: dict[str, str] = json.loads(in_the_tool("import fuzzers, json; print(json.dumps(fuzzers.in_crates()))"))
     return found
 
 

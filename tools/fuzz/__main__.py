@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import build
+import fuzzers
 import record
 import search
 import vectors
@@ -26,9 +26,9 @@ def main() -> int:
     if sys.argv[1:2] == ["keep"]:
         return keep(sys.argv[2:])
     options = parsed()
-    fuzzers = search.named(build.fuzzers(options.sanitizer, options.only), options.only)
-    records = [record.Record.read(fuzzer.name) for fuzzer in fuzzers]
-    for fuzzer, kept in zip(fuzzers, records, strict=True):
+    chosen = search.named(fuzzers.built(options.sanitizer, options.only), options.only)
+    records = [record.Record.read(fuzzer.name) for fuzzer in chosen]
+    for fuzzer, kept in zip(chosen, records, strict=True):
         if options.inputs and kept.inputs >= options.inputs and not kept.crashes:
             continue
         print(f"fuzz: {fuzzer.name}, {options.seconds} s", flush=True)
@@ -56,7 +56,7 @@ def keep(arguments: Sequence[str]) -> int:
     parser.add_argument("crash", type=Path)
     parser.add_argument("fact", help="what it showed, as the name of a test would say it")
     options = parser.parse_args(arguments)
-    [fuzzer] = search.named(build.fuzzers(None, [options.fuzzer]), [options.fuzzer])
+    [fuzzer] = search.named(fuzzers.built(None, [options.fuzzer]), [options.fuzzer])
     shortest = search.shortened(fuzzer, options.crash)
     vectors.add(fuzzer.name, options.fact, shortest)
     record.Record.read(fuzzer.name).forget_crash(options.crash).write()

@@ -33,7 +33,7 @@ PYTHON_FUZZERS = ROOT / "tests" / "support" / "fuzzing" / "fuzzers.py"
 PYTHON_FUZZER = re.compile(r'^    Fuzzer\("([\w-]+)"', re.MULTILINE)
 
 
-def fuzzers(sanitizer: str | None, only: Sequence[str]) -> list[Fuzzer]:
+def built(sanitizer: str | None, only: Sequence[str]) -> list[Fuzzer]:
     """All fuzzers; of the crates only those of which some are wanted, since each has to be built."""
     wanted = {name: crate for name, crate in in_crates().items() if not only or name in only}
     built = rust(sorted(set(wanted.values())), sanitizer) if wanted else []
