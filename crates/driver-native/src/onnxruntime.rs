@@ -37,7 +37,7 @@ pub fn sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec, count: usize) -> Res
         Declared { model_name: &spec.name, max_batch_size: spec.max_batch_size, inputs: &inputs, outputs: &outputs };
     let load = || {
         // The engine's own threads inherit the priority of the one that loads it.
-        priority::set(Priority::Engine);
+        priority::set(Priority::Compute);
         model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>)
     };
     thread::scope(|scope| {

@@ -28,7 +28,7 @@ pub fn warm_up(
         return Ok(());
     }
     let execute = |slot: &InstanceSlot| {
-        priority::set(Priority::Engine);
+        priority::set(Priority::Compute);
         let execute = |sample| cancellation.check().and_then(|()| execute_on(model, slot, sample));
         model.samples.iter().try_for_each(|sample| (0..sample.count).try_for_each(|_| execute(sample)))
     };

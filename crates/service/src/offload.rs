@@ -21,7 +21,7 @@ pub async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
     // The permit is released with the work, also where the caller was cancelled.
     task::spawn_blocking(move || {
         if !HAS_STEPPED_BACK.replace(true) {
-            priority::set(Priority::Engine);
+            priority::set(Priority::Compute);
         }
         let done = work();
         drop(permit);

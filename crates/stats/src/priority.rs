@@ -3,7 +3,8 @@
 //! A request costs the network microseconds, an execution of a large model fills a core for as long as it lasts. Left
 //! to equal shares, a network thread that is busy with small requests has soon used its own up and waits for the next
 //! tick of the clock, 4 ms on many machines: the 99th percentile of a small model beside a saturated large one was 3 to
-//! 5 ms, at a median of 32 µs. So engines step back, and network threads may interrupt them when they wake.
+//! 5 ms, at a median of 32 µs. So threads that compute step back, and network threads may interrupt them when they
+//! wake.
 
 use std::io;
 use std::time::Duration;
@@ -13,9 +14,9 @@ use std::time::Duration;
 pub enum Priority {
     /// Receives, answers and runs quick models: never long at a time.
     Network,
-    /// Executes models, or loads them. It gets a quarter of a core's time beside each other runnable thread, and all
-    /// idle time: an engine alone on the machine runs at full speed.
-    Engine,
+    /// Executes or loads models, or reads and writes large requests. It gets a quarter of a core's time beside each
+    /// other runnable thread, and all idle time: alone on the machine it runs at full speed.
+    Compute,
 }
 
 impl Priority {
@@ -23,7 +24,7 @@ impl Priority {
     const fn niceness(self) -> i32 {
         match self {
             Priority::Network => 0,
-            Priority::Engine => 5,
+            Priority::Compute => 5,
         }
     }
 
@@ -32,7 +33,7 @@ impl Priority {
     const fn slice(self) -> Duration {
         match self {
             Priority::Network => Duration::from_micros(100),
-            Priority::Engine => Duration::from_micros(500),
+            Priority::Compute => Duration::from_micros(500),
         }
     }
 }
@@ -89,16 +90,16 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_steps_back_with_the_threads_it_starts_and_nobody_else_does() {
+    fn what_computes_steps_back_with_the_threads_it_starts() {
         let before = niceness_and_policy();
-        let (engine, started) = thread::spawn(|| {
-            set(Priority::Engine);
+        let (computing, started) = thread::spawn(|| {
+            set(Priority::Compute);
             (niceness_and_policy(), thread::spawn(niceness_and_policy).join().unwrap())
         })
         .join()
         .unwrap();
-        assert_eq!(engine, ((before.0 + 5).min(19), before.1));
-        assert_eq!(started, engine);
+        assert_eq!(computing, ((before.0 + 5).min(19), before.1));
+        assert_eq!(started, computing);
         assert_eq!(niceness_and_policy(), before);
     }
 

@@ -45,7 +45,7 @@ fn leave(job: Job) {
 }
 
 fn work() {
-    priority::set(Priority::Engine);
+    priority::set(Priority::Compute);
     while let Some(job) = POOL.next(alipes_clock::now() + IDLE_LIFETIME) {
         match job {
             Job::Run(run) => drive_loop::drive(&run),
