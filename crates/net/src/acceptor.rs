@@ -23,6 +23,7 @@ use super::policy::ListenerPolicy;
 use super::probation::{Origin, Probation};
 use super::protocol::Protocol;
 use super::spare::{SpareDescriptor, is_exhausted};
+use super::steps::Steps;
 use super::tls::Tls;
 use super::turnover::{Membership, Turnover};
 
@@ -93,7 +94,9 @@ impl Acceptor {
         let Ok(socket) = socket.adopt() else { return };
         let mut spare = SpareDescriptor::of(socket.as_fd());
         let last = self.policy().kind.closes_in();
+        let mut steps = Steps::new(limits::CONNECTIONS_PER_TURN);
         for thread in threads.iter().cycle() {
+            steps.begin().await;
             let accepted = tokio::select! {
                 accepted = socket.accept() => accepted,
                 _ = phase.wait_for(|phase| *phase >= last) => break,

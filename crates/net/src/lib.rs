@@ -20,5 +20,6 @@ pub mod probation;
 pub mod protocol;
 pub mod restricted;
 mod spare;
+mod steps;
 pub mod tls;
 mod turnover;

@@ -26,6 +26,7 @@ use super::phase::{Phase, Shutdown};
 use super::phases::Phases;
 use super::policy::ListenerKind;
 use super::probation::Probation;
+use super::steps::Steps;
 use super::tls::Tls;
 use super::turnover::Turnover;
 
@@ -165,9 +166,11 @@ async fn serve_connections(
     let shutdown = Shutdown::new(phase);
     let closed = shutdown.clone().reached(Phase::Closed);
     tokio::pin!(closed);
+    let mut steps = Steps::new(limits::CONNECTIONS_PER_TURN);
     loop {
         tokio::select! {
             Some(connection) = receiver.recv() => {
+                steps.begin().await;
                 let serving = serve(connection, shutdown.clone(), Arc::clone(&events));
                 connections.spawn(timed(Task::Connection, serving));
             }
