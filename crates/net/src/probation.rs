@@ -85,7 +85,8 @@ impl Probation {
     fn log(&self, who: &str, flood: &str) {
         self.notices.log(&self.events, || {
             format!(
-                "an HTTP/2 connection of {who} is closed for a flood of frames ({flood}), see --http2-max-control-frames"
+                "an HTTP/2 connection of {who} is closed for a flood of frames ({flood}), \
+                 see --http2-max-control-frames"
             )
         });
     }
