@@ -25,8 +25,7 @@ pub(super) fn decode(
     let [id, parameters, inputs, outputs] = Value::parse(text)?.pick(["id", "parameters", "inputs", "outputs"]);
     let mut request = InferRequest::default();
     if let Some(id) = id {
-        context.reserve(id.len())?;
-        request.id = id.as_text().within("Unable to parse 'id'")?.into();
+        request.id = context.text(id).within("Unable to parse 'id'")?.into();
     }
     if let Some(parameters) = parameters {
         parameters::read_request(parameters, context, &mut request)?;
@@ -37,7 +36,7 @@ pub(super) fn decode(
     }
     tail.finish(context.model)?;
     if let Some(outputs) = outputs {
-        request.outputs = read_outputs(outputs, regions)?;
+        request.outputs = read_outputs(outputs, context, regions)?;
     }
     Ok(request)
 }
@@ -51,8 +50,9 @@ fn read_input(
     let [name, datatype, shape, parameters, data] = input.pick(["name", "datatype", "shape", "parameters", "data"]);
     let parameters = InputParameters::of(parameters);
     check_one_source(data, parameters)?;
-    let name = CompactString::from(existing(name, "name").and_then(Value::as_text).within("Unable to parse 'name'")?);
-    let datatype = existing(datatype, "datatype").and_then(Value::as_text).within("Unable to parse 'datatype'")?;
+    let text = |value, name| existing(value, name).and_then(|value| context.text(value));
+    let name = CompactString::from(text(name, "name").within("Unable to parse 'name'")?);
+    let datatype = text(datatype, "datatype").within("Unable to parse 'datatype'")?;
     let datatype = Datatype::from_name(&datatype);
     let shape = read_shape(shape, &name, context)?;
     if let Some(size) = parameters.binary_data_size {
@@ -61,7 +61,7 @@ fn read_input(
         let datatype = datatype.ok_or_else(|| data::unknown_datatype(&name))?;
         return Ok(Tensor { name, datatype, shape, data });
     }
-    if let Some(slice) = parameters.slice()? {
+    if let Some(slice) = parameters.slice(context)? {
         // A datatype that is unknown is refused behind this.
         let data = regions.input(slice, datatype.unwrap_or(Datatype::Bytes), &shape)?;
         let datatype = datatype.ok_or_else(|| data::unknown_datatype(&name))?;
@@ -114,22 +114,31 @@ fn read_shape(shape: Option<Value<'_>>, input: &str, context: DecodeContext<'_>)
 /// # Errors
 ///
 /// The first thing that is wrong, in Triton's order.
-pub(super) fn read_outputs(outputs: Value<'_>, regions: &mut impl Regions) -> Result<Vec<RequestedOutput>, InferError> {
+pub(super) fn read_outputs(
+    outputs: Value<'_>,
+    context: DecodeContext<'_>,
+    regions: &mut impl Regions,
+) -> Result<Vec<RequestedOutput>, InferError> {
     let mut read = Vec::new();
     for output in outputs.elements().within("Unable to parse 'outputs'")? {
         check_entries(read.len(), "outputs")?;
-        read.push(read_output(output, regions)?);
+        read.push(read_output(output, context, regions)?);
     }
     Ok(read)
 }
 
-fn read_output(output: Value<'_>, regions: &mut impl Regions) -> Result<RequestedOutput, InferError> {
+fn read_output(
+    output: Value<'_>,
+    context: DecodeContext<'_>,
+    regions: &mut impl Regions,
+) -> Result<RequestedOutput, InferError> {
     let [name, parameters] = output.pick(["name", "parameters"]);
     let parameters = OutputParameters::of(parameters);
     parameters.check_exclusions()?;
-    let name = CompactString::from(existing(name, "name").and_then(Value::as_text).within("Unable to parse 'name'")?);
+    let name = existing(name, "name").and_then(|name| context.text(name)).within("Unable to parse 'name'")?;
+    let name = CompactString::from(name);
     let classification = parameters.classes()?;
-    let slice = parameters.slice()?;
+    let slice = parameters.slice(context)?;
     let in_region = slice.is_some();
     if let Some(slice) = slice {
         regions.output(slice, &name)?;

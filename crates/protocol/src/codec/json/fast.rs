@@ -66,14 +66,22 @@ impl<'a> FastReader<'a> {
                 return None;
             }
             match index {
-                Some(0) => request.id = self.cursor.string()?,
+                Some(0) => request.id = self.text()?,
                 Some(1) => parameters::read_request(self.cursor.value(1)?, self.context, &mut request).ok()?,
                 Some(2) => request.inputs = self.inputs()?,
-                Some(_) => request.outputs = read_outputs(self.cursor.value(1)?, &mut NoRegions).ok()?,
+                Some(_) => {
+                    request.outputs = read_outputs(self.cursor.value(1)?, self.context, &mut NoRegions).ok()?;
+                }
                 None => drop(self.cursor.value(1)?),
             }
         }
         seen[2].then_some(request)
+    }
+
+    fn text(&mut self) -> Option<CompactString> {
+        let text = self.cursor.string()?;
+        self.context.reserve(text.len()).ok()?;
+        Some(text.into())
     }
 
     fn inputs(&mut self) -> Option<Vec<Tensor>> {
@@ -93,8 +101,8 @@ impl<'a> FastReader<'a> {
         let mut members = self.cursor.open(b'{')?;
         while let Some(name) = self.cursor.next_name(&mut members)? {
             match name {
-                b"name" => set(&mut input.name, self.cursor.string()?)?,
-                b"datatype" => set(&mut input.datatype, Datatype::from_name(&self.cursor.string()?)?)?,
+                b"name" => set(&mut input.name, self.text()?)?,
+                b"datatype" => set(&mut input.datatype, Datatype::from_name(self.cursor.string()?)?)?,
                 b"shape" => set(&mut input.shape, self.cursor.shape()?)?,
                 b"parameters" => set(&mut input.parameters, self.cursor.value(ENVELOPE_DEPTH)?)?,
                 b"data" => self.data(&mut input)?,
@@ -130,7 +138,7 @@ impl<'a> FastReader<'a> {
     fn tensor(&mut self, input: Input<'a>) -> Option<Tensor> {
         let (name, datatype, shape) = (input.name?, input.datatype?, input.shape?);
         let parameters = InputParameters::of(input.parameters);
-        if parameters.slice().ok()?.is_some() {
+        if parameters.slice(self.context).ok()?.is_some() {
             return None;
         }
         let data = match (input.data, parameters.binary_data_size) {
@@ -196,13 +204,14 @@ impl<'a> Cursor<'a> {
         if name.escaped { None } else { Some(Some(name.raw)) }
     }
 
-    fn string(&mut self) -> Option<CompactString> {
+    /// A string that stands in the document as it is meant.
+    fn string(&mut self) -> Option<&'a str> {
         if peek(self.text, self.at) != b'"' {
             return None;
         }
         let (quoted, end) = text::lex(self.text, self.at).ok()?;
         self.at = end;
-        if quoted.escaped { None } else { CompactString::from_utf8(quoted.raw).ok() }
+        if quoted.escaped { None } else { str::from_utf8(quoted.raw).ok() }
     }
 
     /// Any value, which lies below `outer` open brackets.

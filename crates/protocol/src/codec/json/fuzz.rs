@@ -269,10 +269,11 @@ fn check_generate(text: &[u8]) {
         assert_eq!((input.datatype, input.shape.len()), (declared.datatype, declared.shape.len()));
         let fits = |(&size, &declared): (&i64, &i64)| declared < 0 || declared == size;
         assert!(input.shape.iter().zip(&declared.shape).all(fits), "{:?}", input.shape);
-        let count = crate::shape::element_count(&input.shape);
-        let read =
-            input.datatype.size().map_or_else(|| elements::count(&input.data).ok(), |it| Some(input.data.len() / it));
-        assert_eq!(count, read);
+        match input.datatype.size() {
+            Some(size) => assert_eq!(crate::shape::element_count(&input.shape), Some(input.data.len() / size)),
+            // As many as the shape says is asked where binary tensors are.
+            None => assert!(elements::count(&input.data).is_ok(), "strings were written in halves"),
+        }
     }
     let parameters = request.parameters.iter().filter(|(key, _)| key != "id").cloned().collect();
     let response = InferResponse { outputs: request.inputs, parameters, ..nothing() };

@@ -1,11 +1,11 @@
 //! Requests to `generate`: a flat object whose keys are inputs, or else parameters. Source: Triton's generate
 //! extension.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::error::{Within, check_entries};
+use super::text::Quoted;
 use super::value::{Leaves, Value, lossy};
 use super::{DecodeContext, DecodeLimits, check_text_size, data, parameters};
 use crate::{Datatype, InferError, InferRequest, Shape, Tensor};
@@ -35,15 +35,15 @@ pub fn decode_generate(
 ) -> Result<InferRequest, InferError> {
     check_text_size(text.len(), limits.max_input_bytes)?;
     let document = Value::parse(text)?;
-    let members = document.members()?;
+    let mut members = document.members()?;
     let reserved = Cell::new(0);
     let context = DecodeContext { model: model_name, limits, reserved: &reserved };
     let mut reader = GenerateReader { declared, context, request: InferRequest::default(), seen: HashSet::new() };
     if let Some(id) = document.find("id") {
-        reader.request.id = id.as_text().within("Unable to parse 'id'")?.into();
+        reader.request.id = context.text(id).within("Unable to parse 'id'")?.into();
     }
-    for (key, value) in members {
-        if &*key == b"parameters" { reader.nested(value)? } else { reader.member(key, value)? }
+    while let Some((key, value)) = members.next_as_it_stands() {
+        if key.is(b"parameters") { reader.nested(value)? } else { reader.member(key, value)? }
     }
     Ok(reader.request)
 }
@@ -66,21 +66,23 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
                 "Expected JSON object for keyword: 'parameters': attempt to access JSON non-object as object",
             ));
         }
-        for (key, value) in value.members()? {
+        let mut members = value.members()?;
+        while let Some((key, value)) = members.next_as_it_stands() {
             self.member(key, value).within("Converting keyword: 'parameters'")?;
         }
         Ok(())
     }
 
-    fn member(&mut self, key: Cow<'_, [u8]>, value: Value<'_>) -> Result<(), InferError> {
-        let key = lossy(key.into_owned());
+    fn member(&mut self, key: Quoted<'_>, value: Value<'_>) -> Result<(), InferError> {
+        self.context.reserve_text(key.raw.len())?;
+        let key = lossy(key.bytes().into_owned());
         if let Some(input) = (self.declared)(&key) {
             check_entries(self.request.inputs.len(), "inputs")?;
             let tensor = self.tensor(&key, input, value)?;
             self.request.inputs.push(tensor);
         } else if self.seen.insert(key.clone()) {
             check_entries(self.seen.len() - 1, "parameters")?;
-            self.context.reserve(2 * key.len() + value.len())?;
+            self.context.reserve_text(value.len())?;
             let value = parameters::model_value(&key, value)?;
             self.request.parameters.push((key, value));
         }

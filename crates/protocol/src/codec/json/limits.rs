@@ -1,8 +1,14 @@
 //! What reading a document may take: bytes of text and of a tensor, and memory, which is asked for before it is used.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
+use super::value::Value;
 use crate::InferError;
+
+/// Most bytes that a byte of a text takes while it is read: a replacement character where it is no UTF-8, beside the
+/// text without its escapes, which is there twice where it is looked up.
+const BYTES_PER_BYTE_OF_TEXT: usize = 5;
 
 /// Says whether all the memory that is taken then, in bytes, may be; an error says why not.
 pub type Memory<'a> = dyn Fn(usize) -> Result<(), InferError> + 'a;
@@ -49,5 +55,24 @@ impl DecodeContext<'_> {
         let Some(memory) = self.limits.memory else { return Ok(()) };
         self.reserved.set(self.reserved.get().saturating_add(bytes));
         memory(self.reserved.get())
+    }
+
+    /// Asks for the memory of texts that are this long where they stand.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reserve`](Self::reserve).
+    pub fn reserve_text(&self, length: usize) -> Result<(), InferError> {
+        self.reserve(BYTES_PER_BYTE_OF_TEXT * length)
+    }
+
+    /// A string as text, whose memory is asked for first; what is no UTF-8 in it is replaced.
+    ///
+    /// # Errors
+    ///
+    /// This is no string; as for [`reserve`](Self::reserve).
+    pub fn text<'v>(&self, value: Value<'v>) -> Result<Cow<'v, str>, InferError> {
+        self.reserve_text(value.len())?;
+        value.as_text()
     }
 }

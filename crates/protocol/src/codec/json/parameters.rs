@@ -20,7 +20,7 @@ pub(super) fn read_request(
     context: DecodeContext<'_>,
     request: &mut InferRequest,
 ) -> Result<(), InferError> {
-    context.reserve(parameters.len())?;
+    context.reserve_text(parameters.len())?;
     let members = parameters.members().within("failed to get request params.")?;
     let mut seen = std::collections::HashSet::new();
     for (key, value) in members {
@@ -107,8 +107,9 @@ impl<'a> InputParameters<'a> {
     /// # Errors
     ///
     /// Values of another type.
-    pub(super) fn slice(self) -> Result<Option<RegionSlice<'a>>, InferError> {
-        let region = self.region.map(Value::as_text).transpose().within("Unable to parse 'shared_memory_region'")?;
+    pub(super) fn slice(self, context: DecodeContext<'_>) -> Result<Option<RegionSlice<'a>>, InferError> {
+        let region =
+            self.region.map(|name| context.text(name)).transpose().within("Unable to parse 'shared_memory_region'")?;
         let number = |value: Option<Value<'_>>| value.map_or(Ok(0), Value::as_u64);
         let offset = number(self.offset).within("Unable to parse 'shared_memory_offset'")?;
         let byte_size = number(self.byte_size).within("Unable to parse 'shared_memory_byte_size'")?;
@@ -159,8 +160,8 @@ impl<'a> OutputParameters<'a> {
     }
 
     /// Where in shared memory the output goes; see [`InputParameters::slice`].
-    pub(super) fn slice(self) -> Result<Option<RegionSlice<'a>>, InferError> {
-        self.place.slice()
+    pub(super) fn slice(self, context: DecodeContext<'_>) -> Result<Option<RegionSlice<'a>>, InferError> {
+        self.place.slice(context)
     }
 
     /// Whether binary form is requested, where the parameter is present.

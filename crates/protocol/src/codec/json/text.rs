@@ -18,6 +18,15 @@ impl<'a> Quoted<'a> {
     pub(super) fn bytes(self) -> Cow<'a, [u8]> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
+
+    /// Whether the string is these bytes.
+    pub(super) fn is(self, bytes: &[u8]) -> bool {
+        if !self.escaped {
+            return self.raw == bytes;
+        }
+        // `\u0061` is the longest form of a byte, so a text that is longer still need not be looked at.
+        self.raw.len() <= "\\u0061".len() * bytes.len() && unescape(self.raw) == bytes
+    }
 }
 
 /// Reads the string whose opening quotation mark stands at `start`; also gives the offset behind the closing one.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use super::number::{self, Number};
 use super::parse;
-use super::text;
+use super::text::{self, Quoted};
 use crate::InferError;
 
 /// A value within a checked document.
@@ -76,8 +76,9 @@ impl<'a> Value<'a> {
     /// The first member with each of these names, found in one pass.
     pub fn pick<const N: usize>(self, names: [&str; N]) -> [Option<Value<'a>>; N] {
         let mut found = [None; N];
-        for (name, value) in self.members_or_none() {
-            if let Some(index) = names.iter().position(|wanted| wanted.as_bytes() == &*name) {
+        let mut members = self.members_or_none();
+        while let Some((name, value)) = members.next_as_it_stands() {
+            if let Some(index) = names.iter().position(|wanted| name.is(wanted.as_bytes())) {
                 found[index] = found[index].or(Some(value));
             }
         }
@@ -138,7 +139,7 @@ impl<'a> Value<'a> {
     /// This is no string.
     pub fn as_text(self) -> Result<Cow<'a, str>, InferError> {
         Ok(match self.as_bytes()? {
-            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+            Cow::Borrowed(bytes) => str::from_utf8(bytes).map_or_else(|_| Cow::Owned(replaced(bytes)), Cow::Borrowed),
             Cow::Owned(bytes) => Cow::Owned(lossy(bytes)),
         })
     }
@@ -208,7 +209,17 @@ pub(super) fn existing<'a>(member: Option<Value<'a>>, name: &str) -> Result<Valu
 
 /// The bytes as text; what is no UTF-8 in them is replaced.
 pub(super) fn lossy(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(bytes).unwrap_or_else(|error| replaced(error.as_bytes()))
+}
+
+/// As [`String::from_utf8_lossy`], but takes what the text needs and not, while it grows, up to three times that.
+fn replaced(bytes: &[u8]) -> String {
+    const REPLACEMENT: &str = "\u{fffd}";
+    let parts =
+        || bytes.utf8_chunks().flat_map(|it| [it.valid(), if it.invalid().is_empty() { "" } else { REPLACEMENT }]);
+    let mut text = String::with_capacity(parts().map(str::len).sum());
+    text.extend(parts());
+    text
 }
 
 fn fail(text: impl Into<String>) -> InferError {
@@ -222,14 +233,21 @@ pub struct Members<'a> {
     at: usize,
 }
 
+impl<'a> Members<'a> {
+    /// The next member, its name with the escapes that stand in it: undoing them takes memory.
+    pub(super) fn next_as_it_stands(&mut self) -> Option<(Quoted<'a>, Value<'a>)> {
+        let (name, start) = parse::name(self.text, next_item(self.text, self.at)?).ok()?;
+        let end = parse::skip_value(self.text, start, 0).ok()?;
+        self.at = end;
+        Some((name, Value::checked(self.text, start, end)))
+    }
+}
+
 impl<'a> Iterator for Members<'a> {
     type Item = (Cow<'a, [u8]>, Value<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (name, start) = parse::name(self.text, next_item(self.text, self.at)?).ok()?;
-        let end = parse::skip_value(self.text, start, 0).ok()?;
-        self.at = end;
-        Some((name.bytes(), Value::checked(self.text, start, end)))
+        self.next_as_it_stands().map(|(name, value)| (name.bytes(), value))
     }
 }
 
