@@ -21,9 +21,11 @@ def in_the_tool(code: str) -> str:
     return done.stdout
 
 
-def found_in_crates() -> dict[str, str]:
+def found_in_crates() -> dict[str, list[str]]:
     """The fuzzers that `make fuzz` finds in crates, and which crates those are."""
-    found: dict[str, str] = json.loads(in_the_tool("import fuzzers, json; print(json.dumps(fuzzers.in_crates()))"))
+    found: dict[str, list[str]] = json.loads(
+        in_the_tool("import fuzzers, json; print(json.dumps(fuzzers.in_crates()))")
+    )
     return found
 
 

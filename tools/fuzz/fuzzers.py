@@ -35,36 +35,46 @@ PYTHON_FUZZER = re.compile(r'^    Fuzzer\("([\w-]+)"', re.MULTILINE)
 
 def built(sanitizer: str | None, only: Sequence[str]) -> list[Fuzzer]:
     """All fuzzers; of the crates only those of which some are wanted, since each has to be built."""
-    wanted = {name: crate for name, crate in in_crates().items() if not only or name in only}
-    built = rust(sorted(set(wanted.values())), sanitizer) if wanted else []
+    wanted = {program for name, program in in_crates().items() if not only or name in only}
+    built = rust(wanted, sanitizer)
     ours = PYTHON_FUZZER.findall(PYTHON_FUZZERS.read_text(encoding="utf-8"))
     return built + (python(ours) if not only or set(ours) & set(only) else [])
 
 
-def in_crates() -> dict[str, str]:
-    """The names of the fuzzers that stand in crates, and those of the crates."""
+def in_crates() -> dict[str, tuple[str, str]]:
+    """The names of the fuzzers that stand in crates; for each its crate, and which of the crate's programs it is in."""
+    folders = {"src": "--lib", "tests": "--test=all"}
     return {
-        name: file.relative_to(ROOT / "crates").parts[0]
+        name: (crate, folders[folder])
         for file in sorted((ROOT / "crates").rglob("*.rs"))
-        if "fuzz" in file.as_posix().rsplit("/crates/", 1)[1]
+        for crate, folder, *inside in [file.relative_to(ROOT / "crates").parts]
+        if "fuzz" in "/".join(inside)
         for name in RUST.findall(file.read_text(encoding="utf-8"))
     }
 
 
-def rust(crates: Iterable[str], sanitizer: str | None) -> list[Fuzzer]:
-    """The fuzzers of these crates, in the order of their names."""
+def rust(wanted: Iterable[tuple[str, str]], sanitizer: str | None) -> list[Fuzzer]:
+    """The fuzzers of these programs of crates, in the order of their names."""
+    # A program without a fuzzer is not built: it lacks libFuzzer, which its flags ask for.
+    by_kind: dict[str, list[str]] = {}
+    for crate, kind in sorted(wanted):
+        by_kind.setdefault(kind, []).append(crate)
+    programs = [program for kind, crates in by_kind.items() for program in compiled(kind, crates, sanitizer)]
+    found = [fuzzer for program in programs for fuzzer in tests(program)]
+    return sorted(found, key=lambda fuzzer: fuzzer.name)
+
+
+def compiled(kind: str, crates: Iterable[str], sanitizer: str | None) -> list[Path]:
+    """The test programs of one kind, `--lib` or `--test=all`, of these crates."""
     environment = os.environ | {"RUSTFLAGS": " ".join([*COVERAGE, *sanitizing(sanitizer)])}
     environment |= {"CARGO_PROFILE_TEST_OPT_LEVEL": "2", "CARGO_TARGET_DIR": str(target(sanitizer))}
     environment |= {"RUSTC_BOOTSTRAP": "1"} if sanitizer else {}
     # With a target that is named, the flags are not those of build scripts and macros.
-    command = ["cargo", "test", "--no-run", "--tests", "--locked", "--target", host(), "--message-format=json"]
-    for crate in crates:
-        command += ["--package", f"alipes-{crate}"]
+    command = ["cargo", "test", "--no-run", kind, "--locked", "--target", host(), "--message-format=json"]
+    command += [f"--package=alipes-{crate}" for crate in crates]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    programs = [Path(it["executable"]) for it in messages if it.get("executable") and it["profile"]["test"]]
-    found = [fuzzer for program in programs for fuzzer in tests(program)]
-    return sorted(found, key=lambda fuzzer: fuzzer.name)
+    return [Path(it["executable"]) for it in messages if it.get("executable") and it["profile"]["test"]]
 
 
 def sanitizing(sanitizer: str | None) -> list[str]:

@@ -17,4 +17,4 @@ def add(fuzzer: str, fact: str, data: bytes) -> None:
     lines = [json.dumps(vector) for vector in [*known, {"fact": fact, "hex": data.hex()}]]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("[\n  " + ",\n  ".join(lines) + "\n]\n", encoding="utf-8")
-    print(f"{file}: {data!r}")
+    print(f"{file}: {data[:80]!r}, {len(data)} bytes")
