@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 GATE = ROOT / "tools" / "gate"
@@ -28,6 +31,22 @@ def test_every_extra_that_a_test_needs_has_a_stage() -> None:
     extras = set(re.findall(r'mark\.extra\("(\w+)"\)', sources))
     assert extras
     assert {f"extra {name}" for name in extras} <= stages
+
+
+@pytest.mark.parametrize("command", ["gate", "proof"])
+@pytest.mark.parametrize("marks", list(itertools.product([False, True], repeat=2)))
+def test_a_test_runs_in_one_stage_and_by_itself_where_it_has_to(command: str, marks: tuple[bool, bool]) -> None:
+    code = f"""
+import runner, stages
+for stage in stages.STAGES:
+    if stage.name in ("python", "python alone"):
+        print(stage.command.replace("$EXTENT", runner.variables({command!r})["EXTENT"]).split("-m ")[1].split('"')[1])
+"""
+    beside, alone = in_the_gate(code).splitlines()
+    proof, is_alone = marks
+    wanted = command == "proof" or not proof
+    selects = [eval(expression, {"proof": proof, "alone": is_alone}) for expression in (beside, alone)]
+    assert selects == [wanted and not is_alone, wanted and is_alone]
 
 
 def test_a_stage_needs_only_stages_before_it() -> None:

@@ -77,7 +77,7 @@ def variables(command: str) -> Mapping[str, str]:
         "WHEELS": "dist" if proof else "dist/gate",
         "NEXTEST": "proof" if proof else "gate",
         # The long forms of tests belong to the proof.
-        "EXTENT": "proof or not proof" if proof else "not proof",
+        "EXTENT": "(proof or not proof)" if proof else "not proof",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
 
