@@ -85,7 +85,7 @@ STAGES: Sequence[Stage] = (
         "python alone",
         "what measures memory, and needs the machine for itself",
         f'{MAIN} alone {PYTEST} -m "$EXTENT and alone" --ignore {UNDER_ATTACK}',
-        420,
+        600,
         ("wheel",),
         TESTED,
     ),
