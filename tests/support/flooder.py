@@ -10,6 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -28,6 +31,10 @@ _AGAIN: Final = b"\x83\x86\xc0\xbf\xbe"
 # Calls that are prepared: more than a server takes from one connection.
 _CALLS: Final = 100_000
 _CALLS_AT_ONCE: Final = 2000
+
+# How long connections have to end by themselves: longer than a server holds one that it is going to close.
+_LAST_S: Final = 3.0
+_AGAIN_S: Final = 0.05
 
 
 class Flooder:
@@ -65,6 +72,7 @@ class Flood:
         self._stop = threading.Event()
         self._pieces = _pieces()
         self._calls: list[int] = []
+        self._open: set[Connection] = set()
 
     def run(self, connections: int) -> None:
         """Prints a line once it floods, and at the end of its input what it has done."""
@@ -74,9 +82,19 @@ class Flood:
         print("flooding", flush=True)
         sys.stdin.read()
         self._stop.set()
-        for thread in threads:
-            thread.join()
+        self._end(threads)
         print(json.dumps(self._calls), flush=True)
+
+    def _end(self, threads: Sequence[threading.Thread]) -> None:
+        """Waits for the threads, and cuts off those that still send or wait: a server may read a flood very slowly."""
+        until_s = time.monotonic() + _LAST_S
+        for thread in threads:
+            thread.join(max(0.0, until_s - time.monotonic()))
+        while any(thread.is_alive() for thread in threads):
+            for connection in tuple(self._open):
+                with suppress(OSError):
+                    connection.socket.shutdown(socket.SHUT_RDWR)
+            time.sleep(_AGAIN_S)
 
     def _work(self) -> None:
         while not self._stop.is_set():
@@ -88,6 +106,7 @@ class Flood:
     def flood(self) -> None:
         """Floods over one connection, until the server closes it or the work is over."""
         with Connection(self._address, source=self._source) as connection:
+            self._open.add(connection)
             reader = threading.Thread(target=self._read, args=(connection,))
             reader.start()
             try:
@@ -101,6 +120,7 @@ class Flood:
                 pass
             finally:
                 reader.join()
+                self._open.discard(connection)
 
     def _read(self, connection: Connection) -> None:
         """Reads what the server sends, which else would not be able to go on."""
