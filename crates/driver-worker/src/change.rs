@@ -8,7 +8,8 @@ use alipes_runtime::model::{ModelVersion, PendingQueue};
 use alipes_spec::{ModelSpec, WorkerSpec};
 
 use super::worker::Worker;
-use super::worker_set::{Numbers, WorkerSet};
+use super::worker_set::WorkerSet;
+use super::worker_turns::Numbers;
 use super::{Workers, new_worker};
 
 impl Workers {

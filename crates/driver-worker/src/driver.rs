@@ -83,11 +83,11 @@ impl Driver for Workers {
     }
 
     fn park(&self, turn: usize, until: Instant) {
-        self.set().turn(turn).0.parker.park_until(until);
+        self.set().turn(turn).parker.park_until(until);
     }
 
     fn unpark(&self, turn: usize) {
-        self.set().turn(turn).0.parker.unpark();
+        self.set().turn(turn).parker.unpark();
     }
 
     fn is_ready(&self) -> bool {

@@ -31,6 +31,7 @@ pub mod supervisor;
 mod warmup;
 pub mod worker;
 pub mod worker_set;
+mod worker_turns;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -57,7 +58,8 @@ use process::Program;
 use request_slots::RequestSlots;
 use supervisor::Supervisor;
 use worker::{Damage, Limits, State, Stopping, Tickets, Worker};
-use worker_set::{Numbers, WorkerSet};
+use worker_set::WorkerSet;
+use worker_turns::{Numbers, WorkerTurns};
 
 /// Address space of a version's request arena: what is not written costs nothing.
 const REQUEST_ARENA_BYTES: u64 = 16 << 30;
@@ -261,7 +263,7 @@ fn new_worker(
             watched: false,
             slots: RequestSlots::new(*slots),
             held: Held::default(),
-            turns: vec![0; *levels],
+            turns: WorkerTurns::new(numbers, *levels),
             parked: Vec::new(),
             mail: Default::default(),
             states: Default::default(),

@@ -107,14 +107,14 @@ fn follow(workers: &Workers, effect: Effect, turns: &mut Turns) {
     match effect {
         Effect::None => {}
         Effect::Start(turn) => turns.push(turn),
-        Effect::Wake(turn) => workers.set().turn(turn).0.parker.unpark(),
+        Effect::Wake(turn) => workers.set().turn(turn).parker.unpark(),
     }
 }
 
 /// Brings requests to the worker whose turn it is.
 fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, batch: &mut Vec<Pending>, turns: &mut Turns) {
     let set = workers.set();
-    let (worker, level) = set.turn(turn);
+    let worker = set.turn(turn);
     let mut outgoing = AnswerBatch::default();
     let mut written: SmallVec<[Written; 1]> = SmallVec::new();
     if let Some(sequences) = &model.sequences {
@@ -144,7 +144,7 @@ fn place(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, batch: &mut 
     }
     let delivering = worker.delivering.try_lock();
     let mut state = worker.state.lock();
-    let outcome = enter(&mut state, worker, Some((turn, level)), group, written);
+    let outcome = enter(&mut state, worker, Some(turn), group, written);
     if !matches!(outcome, Entered::Yes(_)) {
         // As long as nobody else can find the turn where it is parked.
         end_use(model, turn);
@@ -202,12 +202,12 @@ impl InRing {
     }
 }
 
-/// Puts requests into a worker's ring, all of them or none; to be woken for once the lock is released. Without a turn,
-/// and its level, they are samples, which come before the worker is open to others.
+/// Puts requests into a worker's ring, all of them or none; to be woken for once the lock is released. Without a turn
+/// they are samples, which come before the worker is open to others.
 pub(super) fn enter(
     state: &mut State,
     worker: &Arc<Worker>,
-    turn: Option<(usize, usize)>,
+    turn: Option<usize>,
     group: u64,
     written: SmallVec<[Written; 1]>,
 ) -> Entered {
@@ -223,13 +223,11 @@ pub(super) fn enter(
     let link = state.link.as_mut().filter(|_| fits);
     let Some(link) = link.and_then(|link| link.publish(&entries).map(|()| link)) else {
         slots.into_iter().for_each(|slot| state.slots.release(slot));
-        state.parked.extend(turn.map(|(turn, _)| turn));
+        state.parked.extend(turn);
         return Entered::NotNow(back(written));
     };
     let handle = link.handle();
-    if let Some((_, level)) = turn {
-        state.turns[level] = slots.len() as u32;
-    }
+    let group_of_turn = turn.map(|turn| state.turns.begin(turn, slots.len() as u32));
     if !std::mem::replace(&mut state.watched, true) {
         worker.placed.notify_one();
     }
@@ -248,7 +246,7 @@ pub(super) fn enter(
                 is_filler: pending.is_filler(),
                 pending: Some(pending),
                 ticket,
-                turn: turn.map(|(turn, _)| turn),
+                turn: group_of_turn,
                 placed: Some(placed),
                 executed: false,
                 responded: false,
@@ -328,7 +326,7 @@ pub fn parameters_json(parameters: &[(String, Parameter)]) -> String {
 /// A worker with nothing to do takes over what waits unclaimed with another one.
 fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mut Turns) {
     let set = workers.set();
-    let (idle, _) = set.turn(turn);
+    let idle = set.turn(turn);
     if idle.is_leaving() {
         return idle.leave_if_done();
     }
@@ -336,7 +334,7 @@ fn relieve(model: &Arc<ModelVersion>, workers: &Workers, turn: usize, turns: &mu
         return;
     }
     for worker in set.list.iter().filter(|worker| !Arc::ptr_eq(worker, idle)) {
-        let Some((pending, freed)) = take_back(&mut worker.state.lock(), worker) else { continue };
+        let Some((pending, freed)) = take_back(&mut worker.state.lock()) else { continue };
         follow(workers, model.with_queue(|queue, now| queue.put_back(now, &mut std::iter::once(pending))), turns);
         // Driven first: the idle worker's turn was pushed last. The relieved one's asks for more after it.
         turns.insert_many(0, freed);
@@ -359,7 +357,7 @@ pub(super) fn take_over(model: &Arc<ModelVersion>, silent: &Worker) -> bool {
         let mut guard = silent.state.lock();
         let state = &mut *guard;
         state.open = false;
-        while let Some((request, turn)) = take_back(state, silent) {
+        while let Some((request, turn)) = take_back(state) {
             pending.push(request);
             state.parked.extend(turn);
         }
@@ -375,11 +373,11 @@ fn is_idle(state: &State) -> bool {
 }
 
 /// Takes the oldest unclaimed request back from a worker; gives the turn that is free with it.
-fn take_back(state: &mut State, worker: &Worker) -> Option<(Pending, Option<usize>)> {
+fn take_back(state: &mut State) -> Option<(Pending, Option<usize>)> {
     let link = state.link.as_ref()?;
     let (slot, ticket) = state.slots.oldest().find(|&(slot, ticket)| link.revoke(slot, ticket))?;
     let request = state.slots.take(slot, ticket)?;
-    let turn = receive::end_of_turn(state, worker, request.turn);
+    let turn = request.turn.and_then(|group| state.turns.end(group));
     Some((request.pending?, turn))
 }
 

@@ -107,13 +107,11 @@ fn take(
         Message::Checked { number, ready } => received.checked.push((number, ready)),
         Message::Failed { text } => received.refused = Some(text),
         Message::Finalized => {}
-        Message::Answers { times, tickets, answers } => {
-            executed(received, state, worker, model, times, &tickets, answers)?
-        }
+        Message::Answers { times, tickets, answers } => executed(received, state, model, times, &tickets, answers)?,
         Message::Answer(answer) => {
             let place = (answer.slot, answer.ticket);
             answered(received, state, model, answer)?;
-            leave_if_over(received, state, worker, place);
+            leave_if_over(received, state, place);
         }
         Message::Released { lease } => {
             received.receipts.extend(state.held.release(lease));
@@ -129,7 +127,6 @@ fn take(
 fn executed(
     received: &mut Received,
     state: &mut State,
-    worker: &Worker,
     model: &ModelVersion,
     times: Option<Times>,
     tickets: &[(u32, u64)],
@@ -159,7 +156,7 @@ fn executed(
     }
     received.executions.push(execution);
     for &place in tickets {
-        leave_if_over(received, state, worker, place);
+        leave_if_over(received, state, place);
     }
     Ok(())
 }
@@ -345,20 +342,12 @@ fn unknown(slot: u32, ticket: u64) -> Violation {
     format!("it answered request {ticket} in lane {slot}, which it does not hold")
 }
 
-fn leave_if_over(received: &mut Received, state: &mut State, worker: &Worker, (slot, ticket): (u32, u64)) {
+fn leave_if_over(received: &mut Received, state: &mut State, (slot, ticket): (u32, u64)) {
     if state.slots.get(slot, ticket).is_some_and(|request| request.is_over())
         && let Some(request) = state.slots.take(slot, ticket)
     {
-        received.turns.extend(end_of_turn(state, worker, request.turn));
+        received.turns.extend(request.turn.and_then(|group| state.turns.end(group)));
     }
-}
-
-/// Records the end of one request of a turn; returns the turn where it was the last one.
-pub fn end_of_turn(state: &mut State, worker: &Worker, turn: Option<usize>) -> Option<usize> {
-    let turn = turn?;
-    let left = &mut state.turns[worker.numbers.level(turn)];
-    *left -= 1;
-    (*left == 0).then_some(turn)
 }
 
 impl Received {
@@ -483,7 +472,7 @@ pub fn withdraw(worker: &Arc<Worker>, slot: u32, ticket: u64) {
         return;
     }
     let Some(request) = state.slots.take(slot, ticket) else { return };
-    let freed = end_of_turn(state, worker, request.turn);
+    let freed = request.turn.and_then(|group| state.turns.end(group));
     drop(guard);
     model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(request.arrived));
     // Without the lock: others may have waited for their turn behind it, and be told now.

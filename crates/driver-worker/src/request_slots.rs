@@ -10,6 +10,8 @@ use alipes_request::chain::Chain;
 use alipes_runtime::model::Pending;
 use alipes_stats::statistics::Shares;
 
+use super::worker_turns::Group;
+
 /// A request that was placed in a worker's ring.
 pub struct InFlight {
     /// The request, until its last answer. Its inputs are kept, so that it can still be placed elsewhere while the
@@ -27,8 +29,8 @@ pub struct InFlight {
     pub trace: Option<Arc<Trace>>,
     /// Its number, unique among the requests of the model version.
     pub ticket: u64,
-    /// Whose turn brought it here; none of a sample that warms the worker up.
-    pub turn: Option<usize>,
+    /// Those that came with its turn; none of a sample that warms the worker up.
+    pub turn: Option<Group>,
     /// Its frame and inputs in shared memory.
     pub placed: Option<Placed>,
     /// `execute` has returned for it.

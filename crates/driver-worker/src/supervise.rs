@@ -424,8 +424,7 @@ fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
         let ours = request.turn.is_some() && link.as_ref().is_none_or(|link| link.revoke(slot, request.ticket));
         if ours { unclaimed.push(pending) } else { lost.push(pending) }
     }
-    let over = |(level, left): (usize, &mut u32)| (std::mem::take(left) > 0).then_some(worker.numbers.turn(level));
-    let ended: Vec<usize> = state.turns.iter_mut().enumerate().filter_map(over).collect();
+    let ended = state.turns.clear();
     state.parked.extend(&ended);
     let held = std::mem::take(&mut state.held);
     state.mail.clear();

@@ -20,7 +20,7 @@ use super::held::Held;
 use super::process::Program;
 use super::request_slots::RequestSlots;
 use super::supervisor::Supervisor;
-use super::worker_set::Numbers;
+use super::worker_turns::{Numbers, WorkerTurns};
 
 /// Numbers that are given once, among the workers of a model version.
 #[derive(Debug, Default)]
@@ -62,8 +62,8 @@ pub struct State {
     pub slots: RequestSlots,
     /// Input memory that it holds beyond its requests.
     pub held: Held,
-    /// By level of this worker: requests of the turn that are not over yet.
-    pub turns: Vec<u32>,
+    /// Its turns that are in use.
+    pub turns: WorkerTurns,
     /// Turns that wait for the worker to be ready, or for room in its ring.
     pub parked: Vec<usize>,
     /// Answers to its calls that wait for room in its mail ring.
