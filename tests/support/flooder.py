@@ -34,7 +34,8 @@ _CALLS_AT_ONCE: Final = 2000
 
 # How long connections have to end by themselves: longer than a server holds one that it is going to close.
 _LAST_S: Final = 3.0
-_AGAIN_S: Final = 0.05
+# How often those that are left, and those that have come meanwhile, are cut off.
+_CUT_OFF_EVERY_S: Final = 0.05
 
 
 class Flooder:
@@ -94,7 +95,7 @@ class Flood:
             for connection in tuple(self._open):
                 with suppress(OSError):
                     connection.socket.shutdown(socket.SHUT_RDWR)
-            time.sleep(_AGAIN_S)
+            time.sleep(_CUT_OFF_EVERY_S)
 
     def _work(self) -> None:
         while not self._stop.is_set():

@@ -377,7 +377,7 @@ fn take_back(state: &mut State) -> Option<(Pending, Option<usize>)> {
     let link = state.link.as_ref()?;
     let (slot, ticket) = state.slots.oldest().find(|&(slot, ticket)| link.revoke(slot, ticket))?;
     let request = state.slots.take(slot, ticket)?;
-    let turn = request.turn.and_then(|group| state.turns.end(group));
+    let turn = state.end_turn(&request);
     Some((request.pending?, turn))
 }
 

@@ -346,7 +346,7 @@ fn leave_if_over(received: &mut Received, state: &mut State, (slot, ticket): (u3
     if state.slots.get(slot, ticket).is_some_and(|request| request.is_over())
         && let Some(request) = state.slots.take(slot, ticket)
     {
-        received.turns.extend(request.turn.and_then(|group| state.turns.end(group)));
+        received.turns.extend(state.end_turn(&request));
     }
 }
 
@@ -472,7 +472,7 @@ pub fn withdraw(worker: &Arc<Worker>, slot: u32, ticket: u64) {
         return;
     }
     let Some(request) = state.slots.take(slot, ticket) else { return };
-    let freed = request.turn.and_then(|group| state.turns.end(group));
+    let freed = state.end_turn(&request);
     drop(guard);
     model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(request.arrived));
     // Without the lock: others may have waited for their turn behind it, and be told now.

@@ -18,7 +18,7 @@ use super::calls::Calls;
 use super::checks::Checks;
 use super::held::Held;
 use super::process::Program;
-use super::request_slots::RequestSlots;
+use super::request_slots::{InFlight, RequestSlots};
 use super::supervisor::Supervisor;
 use super::worker_turns::{Numbers, WorkerTurns};
 
@@ -126,6 +126,11 @@ pub struct Worker {
 }
 
 impl State {
+    /// A request was taken out. The turn that is free now, where it was the last one of its turn.
+    pub fn end_turn(&mut self, request: &InFlight) -> Option<usize> {
+        request.turn.and_then(|group| self.turns.end(group))
+    }
+
     /// Puts answers to calls into the worker's mail ring, as far as there is room. The link, where there were some:
     /// whoever waits for them is to be woken once the lock is released.
     #[must_use = "who waits for an answer sleeps until he is woken"]
