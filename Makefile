@@ -112,7 +112,7 @@ cov: dev
 # -------------------------------------------------------------------------------------------------- as long as you say
 
 soak: dev
-	@tools/soak $(or $(FOR),120) .venv-dev/bin/python $(INTO)
+	@tools/soak $(or $(FOR),210) .venv-dev/bin/python $(INTO)
 
 fuzz: dev
 	@"$(PYTHON)" tools/fuzz $(or $(FOR),60) $(ARGS)

@@ -1,4 +1,4 @@
-"""The soak itself: a round of faults leaves a server as it was, and a model that keeps memory on purpose is found."""
+"""The soak itself: a round of faults goes well, and a model that keeps memory on purpose is found."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ pytestmark = [pytest.mark.proof, pytest.mark.alone, pytest.mark.timeout(1200)]
 
 TESTS = Path(__file__).parents[1]
 
-# Enough for a slope behind the first time that each fault happens, when the heap grows: a minute and a half.
-SAMPLES = 90
+# In a calm soak the heap has its size after so many seconds; a minute of samples is enough for a slope then.
+WARM_UP_S = 20
+SAMPLES = WARM_UP_S + 60
 # On a busy machine that takes several times as long.
 LONGEST_S = 900.0
 
@@ -63,28 +64,30 @@ def grown(output: str) -> set[str]:
     return {line.partition("  ")[0] for line in output.splitlines() if line.endswith("GROWS")}
 
 
-def test_a_round_of_faults_leaves_a_server_as_it_was(tmp_path: Path) -> None:
+def test_a_round_has_each_fault_once_and_nothing_goes_wrong(tmp_path: Path) -> None:
     with soaking(tmp_path) as soak:
         # One more: the last of the round has ended.
         soak.wait_for(len(FAULTS) + 1, "faults.log")
-        soak.wait_for(SAMPLES, "samples.csv")
         output = soak.interrupt()
     assert soak.process.returncode == 0, output
     begun = [line.split()[1] for line in soak.lines("faults.log")]
     assert sorted(begun[: len(FAULTS)]) == sorted(fault.__name__ for fault in FAULTS)
     with (tmp_path / "samples.csv").open(newline="") as file:
         assert {sample["mistakes"] for sample in csv.DictReader(file)} == {"0"}
-    assert output.count("flat") >= 5
+    # The heap still grows, and nothing is judged: that takes the minutes that the soak of the proof has.
+    assert "soak: too short for a verdict: its warm-up takes 120 s" in output
     assert {"slopes.svg", "slopes.txt", "server.log"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_a_model_that_keeps_memory_is_found(tmp_path: Path) -> None:
-    with soaking(tmp_path, "--leak") as soak:
+    with soaking(tmp_path, "--leak", "--calm", f"--warm-up={WARM_UP_S}") as soak:
         soak.wait_for(SAMPLES, "samples.csv")
         output = soak.interrupt()
     assert soak.process.returncode == 1, output
     assert "Memory of server and workers" in grown(output), output
     assert "Memory of the server" not in grown(output), output
+    assert output.count("flat") == 4
+    assert soak.lines("faults.log") == []
 
 
 def test_a_server_that_ends_is_a_failure(tmp_path: Path) -> None:

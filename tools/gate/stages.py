@@ -149,5 +149,5 @@ STAGES: Sequence[Stage] = (
         ("tools",),
         (PROOF,),
     ),
-    Stage("soak", "a server with faults, streams and workers for long", "tools/soak 120", 1800, ("wheel",), (PROOF,)),
+    Stage("soak", "a server with faults, streams and workers for long", "tools/soak 210", 1800, ("wheel",), (PROOF,)),
 )

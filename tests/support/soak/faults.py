@@ -47,8 +47,9 @@ _LONGEST_PAUSE_S: Final = 1.0
 class Faults:
     """Rounds of faults, on a thread, while the context lasts."""
 
-    def __init__(self, scene: Scene, tally: Tally, folder: Path) -> None:
-        """Begins nothing yet. The faults are written to a file of the folder as they begin."""
+    def __init__(self, scene: Scene, tally: Tally, folder: Path, *, calm: bool) -> None:
+        """Begins nothing yet. The faults are written to a file of the folder as they begin; a calm soak has none."""
+        self._faults = () if calm else FAULTS
         self._scene = scene
         self._tally = tally
         self._file: TextIO = (folder / FILE).open("a", encoding="utf-8")
@@ -68,8 +69,8 @@ class Faults:
         self._file.close()
 
     def _run(self) -> None:
-        while not self._scene.over.is_set():
-            for fault in self._scene.dice.sample(FAULTS, len(FAULTS)):
+        while self._faults and not self._scene.over.is_set():
+            for fault in self._scene.dice.sample(self._faults, len(self._faults)):
                 self._do(fault)
                 if self._scene.pause(_LONGEST_PAUSE_S):
                     return

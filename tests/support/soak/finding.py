@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from support.soak.record import Record
-from support.soak.series import SERIES, WARM_UP_SHARE, Series
+from support.soak.series import SERIES, Series
 from support.soak.slope import Slope, slope_of
 
 Verdict = Literal["grows", "flat", "not judged", "too short"]
@@ -22,11 +22,13 @@ class Finding:
         series: Which one.
         slope: Its line, after the warm-up; `None` if there are too few samples.
         median: Of the values after the warm-up.
+        warm_up_s: How long that took.
     """
 
     series: Series
     slope: Slope | None
     median: float
+    warm_up_s: float
 
     @property
     def tolerance_per_hour(self) -> float | None:
@@ -45,13 +47,14 @@ class Finding:
         return "grows" if self.slope.low > 0 and self.slope.per_hour > self.tolerance_per_hour else "flat"
 
 
-def findings(record: Record) -> list[Finding]:
-    """A finding for each series."""
-    return [_finding(record, series) for series in SERIES]
+def findings(record: Record, warm_up_s: float) -> list[Finding]:
+    """A finding for each series of a run, whose warm-up took so many seconds."""
+    return [_finding(record, series, warm_up_s) for series in SERIES]
 
 
-def _finding(record: Record, series: Series) -> Finding:
+def _finding(record: Record, series: Series, warm_up_s: float) -> Finding:
     hours, values = record.column(series.name)
-    warm = hours >= record.seconds / 3600 * WARM_UP_SHARE
+    warm = hours >= warm_up_s / 3600
     hours, values = hours[warm], values[warm] / series.scale
-    return Finding(series, slope_of(hours, values), float(np.median(values)) if len(values) else float("nan"))
+    median = float(np.median(values)) if len(values) else float("nan")
+    return Finding(series, slope_of(hours, values), median, warm_up_s)

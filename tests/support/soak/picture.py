@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from support.soak.finding import Finding
 from support.soak.record import Record
-from support.soak.series import WARM_UP_SHARE
 from support.soak.table import number
 
 Numbers = NDArray[np.float64]
@@ -72,7 +71,7 @@ def _series(record: Record, finding: Finding, top: int) -> list[str]:
     values = values / finding.series.scale
     least, greatest = _range(values)
     panel = _Panel(top + TITLE, record.seconds / 3600, least, greatest)
-    parts += _frame(panel, record.seconds / 3600, top + TITLE, (least, greatest))
+    parts += _frame(panel, record.seconds / 3600, finding.warm_up_s / 3600, top + TITLE, (least, greatest))
     parts.append(f'<polyline points="{_curve(panel, hours, values)}" fill="none" stroke="{SAMPLES}"/>')
     return parts + _lines(panel, finding, record.seconds / 3600)
 
@@ -95,9 +94,9 @@ def _range(values: Numbers) -> tuple[float, float]:
     return max(least - room, 0.0), greatest + room
 
 
-def _frame(panel: _Panel, hours: float, top: float, bounds: tuple[float, float]) -> list[str]:
+def _frame(panel: _Panel, hours: float, warm_up_hours: float, top: float, bounds: tuple[float, float]) -> list[str]:
     """The panel, its warm-up in grey, and what its edges stand for."""
-    warm = panel.x(hours * WARM_UP_SHARE) - LEFT
+    warm = panel.x(min(hours, warm_up_hours)) - LEFT
     ticks = [
         f'<text class="tick" text-anchor="end" x="{LEFT - 6}" y="{panel.y(bound) + 4:.1f}">{number(bound)}</text>'
         for bound in bounds
@@ -131,7 +130,7 @@ def _lines(panel: _Panel, finding: Finding, hours: float) -> list[str]:
     if slope is None:
         return []
     colour = BAD if finding.verdict == "grows" else LINE
-    ends = (hours * WARM_UP_SHARE, hours)
+    ends = (finding.warm_up_s / 3600, hours)
 
     def points(per_hour: float, at: Sequence[float]) -> str:
         return " ".join(f"{panel.x(one):.1f},{panel.y(slope.at(one, per_hour)):.1f}" for one in at)

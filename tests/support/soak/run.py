@@ -53,9 +53,12 @@ class Outcome:
 class Soak:
     """A server under everything."""
 
-    def __init__(self, folder: Path, seconds: float, seed: int, say: Say, *, leak: bool = False) -> None:
-        """Prepares it; samples, log and faults go into the folder."""
-        self._folder, self._seconds, self._seed, self._say, self._leak = folder, seconds, seed, say, leak
+    def __init__(
+        self, folder: Path, seconds: float, seed: int, say: Say, *, leak: bool = False, calm: bool = False
+    ) -> None:
+        """Prepares it; samples, log and faults go into the folder. A calm one has no faults."""
+        self._folder, self._seconds, self._seed, self._say = folder, seconds, seed, say
+        self._leak, self._calm = leak, calm
         self._tally = Tally()
         self._wrong = Mistakes(say)
         self._answers = self._refusals = 0
@@ -81,7 +84,7 @@ class Soak:
             stack.enter_context(self._interruptible())
             traffic = stack.enter_context(Traffic(server, self._seed))
             steady = stack.enter_context(SteadyClient(server.http, server.grpc))
-            faults = stack.enter_context(Faults(scene, self._tally, self._folder))
+            faults = stack.enter_context(Faults(scene, self._tally, self._folder, calm=self._calm))
             try:
                 self._sample(server, traffic, steady, faults, writer)
             except (AssertionError, OSError, psutil.Error, ValueError) as error:

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from support.soak.finding import findings
+from support.soak.finding import Finding, findings
 from support.soak.picture import svg
 from support.soak.record import COLUMNS, FILE, Record, Sample, Writer
-from support.soak.series import MIB, SERIES
+from support.soak.series import MIB, SERIES, warm_up_s
 from support.soak.table import table
 
 ROOT = Path(__file__).parents[2]
@@ -33,8 +33,13 @@ def write(folder: Path, seconds: int, **per_hour: float) -> None:
             writer.add(sample(second, **grown))
 
 
+def found_in(folder: Path) -> list[Finding]:
+    record = Record.read(folder)
+    return findings(record, warm_up_s(record.seconds))
+
+
 def verdicts(folder: Path) -> dict[str, str]:
-    return {finding.series.name: finding.verdict for finding in findings(Record.read(folder))}
+    return {finding.series.name: finding.verdict for finding in found_in(folder)}
 
 
 def test_what_grows_is_named_and_nothing_else(tmp_path: Path) -> None:
@@ -44,7 +49,7 @@ def test_what_grows_is_named_and_nothing_else(tmp_path: Path) -> None:
 
 def test_growth_within_the_tolerance_is_none(tmp_path: Path) -> None:
     write(tmp_path, 3600, server_bytes=20 * MIB)
-    (found, *_) = findings(Record.read(tmp_path))
+    (found, *_) = found_in(tmp_path)
     assert found.slope is not None
     assert found.slope.low > 0
     assert found.verdict == "flat"
@@ -55,11 +60,19 @@ def test_a_server_that_shrinks_does_not_grow(tmp_path: Path) -> None:
     assert "grows" not in verdicts(tmp_path).values()
 
 
-def test_growth_in_the_warm_up_does_not_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seconds", "still_grows"), [(200, 120), (400, 120), (4000, 1000)])
+def test_growth_in_the_warm_up_does_not_count(tmp_path: Path, seconds: int, still_grows: int) -> None:
     with Writer(tmp_path) as writer:
-        for second in range(400):
-            writer.add(sample(second, server_bytes=min(second, 100) * 10.0 * MIB))
-    assert "grows" not in verdicts(tmp_path).values()
+        for second in range(seconds):
+            writer.add(sample(second, server_bytes=min(second, still_grows) * 10.0 * MIB))
+    assert set(verdicts(tmp_path).values()) == {"flat", "not judged"}
+
+
+def test_a_run_within_its_warm_up_is_too_short(tmp_path: Path) -> None:
+    write(tmp_path, 120, server_bytes=100_000 * MIB)
+    assert set(verdicts(tmp_path).values()) == {"too short", "not judged"}
+    judged = findings(Record.read(tmp_path), warm_up_s=20)
+    assert {finding.series.name for finding in judged if finding.verdict == "grows"} == {"server_bytes"}
 
 
 def test_a_further_run_is_added_and_is_what_is_read(tmp_path: Path) -> None:
@@ -99,7 +112,7 @@ def test_a_second_without_answers_has_no_latency(tmp_path: Path) -> None:
 def test_any_length_becomes_a_table_and_a_picture(tmp_path: Path, seconds: int) -> None:
     write(tmp_path, seconds, server_bytes=100_000 * MIB)
     record = Record.read(tmp_path)
-    found = findings(record)
+    found = found_in(tmp_path)
     assert len(table(found).splitlines()) == 1 + len(SERIES)
     drawn = svg(record, found)
     ElementTree.fromstring(drawn)
