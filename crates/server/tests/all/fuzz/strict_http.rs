@@ -22,7 +22,10 @@ pub fn read(mut wire: &[u8]) -> Option<Strict> {
 
 /// Bytes of the request in front; `Some(None)` where it is not whole.
 fn request(wire: &[u8]) -> Option<Option<usize>> {
-    let Some(end) = find(wire, b"\r\n\r\n") else { return Some(None) };
+    let Some(end) = find(wire, b"\r\n\r\n") else {
+        // What there is has to be strict so far: a line feed alone ends a head for others.
+        return lines(wire.strip_suffix(b"\r").unwrap_or(wire)).map(|_| None);
+    };
     let mut lines = lines(&wire[..end])?.into_iter();
     request_line(lines.next()?)?;
     let (mut length, mut is_chunked, mut hosts) = (None, false, 0);
@@ -122,4 +125,8 @@ fn what_is_ambiguous_is_not_strict() {
         assert_eq!(read(format!("POST / HTTP/1.1\r\nHost: a\r\n{odd}\r\n\r\nab").as_bytes()), None, "{odd}");
     }
     assert_eq!(read(b"GET / HTTP/1.1\nHost: a\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"), None);
+    assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\n\n\r\n{"), None);
+    for unfinished in ["G", "GET / HTTP/1.1\r", "GET / HTTP/1.1\r\nHost: a\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r"] {
+        assert_eq!(read(unfinished.as_bytes()), whole(0, true), "{unfinished:?}");
+    }
 }
