@@ -91,6 +91,7 @@ print(table.last_words(stage))
     assert (before, last) == ("  30", "  FAILED test_x")
 
 
+@pytest.mark.slow("pytest starts pytest, with two processes")
 def test_tests_of_a_group_run_in_one_process(tmp_path: Path) -> None:
     (tmp_path / "test_grouped.py").write_text(
         """
