@@ -81,6 +81,21 @@ def test_a_configuration_in_the_request_takes_effect(repository: Path, server: S
         assert client.get_model_config("scaled")["max_batch_size"] == 4
 
 
+def test_models_load_from_the_repositories_that_are_there(repository: Path, tmp_path: Path, serve: Serve) -> None:
+    add_model(repository, "scaled")
+    late = tmp_path / "late"
+    server = serve(repository, f"--model-repository={late}", "--model-control-mode=explicit")
+    with http_client.InferenceServerClient(server.http) as client:
+        client.load_model("scaled")
+        with pytest.raises(InferenceServerException, match="failed to load 'second', failed to poll from"):
+            client.load_model("second")
+        server.wait_for_output(f"failed to poll model 'second': not found .*; '{late}' cannot be read")
+        add_model(late, "second", times(3.0))
+        client.load_model("second")
+        assert answer_of(server, "second") == 3.0
+        until(lambda: [entry["name"] for entry in client.get_model_repository_index()] == ["scaled", "second"])
+
+
 @pytest.mark.parametrize(
     ("model", "text"),
     [

@@ -98,6 +98,25 @@ def test_a_broken_change_is_logged_and_leaves_what_serves(
     until(lambda: answer_of(server, "first") == 4.0)
 
 
+@pytest.mark.slow("waits for several polls")
+def test_a_repository_that_comes_and_goes_leaves_the_others_alone(
+    repository: Path, tmp_path: Path, serve: Serve
+) -> None:
+    add_model(repository, "first")
+    late = tmp_path / "late"
+    server = serve(repository, f"--model-repository={late}", "--model-control-mode=poll", "--repository-poll-secs=1")
+    with http_client.InferenceServerClient(server.http) as client, Traffic(server, "first") as traffic:
+        add_model(late, "second", times(3.0))
+        until(lambda: client.is_model_ready("second"))
+        assert answer_of(server, "second") == 3.0
+        shutil.rmtree(late)
+        add_model(repository, "third")
+        until(lambda: client.is_model_ready("third") and not client.is_model_ready("second"))
+        assert client.is_server_ready()
+    assert traffic.failures == []
+    server.wait_for_output(f"model repository '{late}' can be read now")
+
+
 def test_load_requests_are_refused(client: http_client.InferenceServerClient) -> None:
     with pytest.raises(InferenceServerException, match="not allowed if polling is enabled"):
         client.load_model("first")

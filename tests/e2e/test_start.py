@@ -56,6 +56,21 @@ def test_an_absent_repository_is_one_line(tmp_path: Path) -> None:
     assert refused(tmp_path / "nowhere").output == f"error: failed to stat file {tmp_path}/nowhere\n"
 
 
+def test_exit_on_error_names_an_absent_repository_in_tritons_words(repository: Path, tmp_path: Path) -> None:
+    flags = [f"--model-repository={tmp_path / 'nowhere'}", "--exit-on-error=true"]
+    output = refused(repository, *flags).output
+    assert output == f"error: creating server: Internal - failed to stat file {tmp_path}/nowhere\n"
+
+
+def test_what_is_there_is_served_beside_an_absent_repository(repository: Path, tmp_path: Path, serve: Serve) -> None:
+    add_model(repository, "good")
+    server = serve(repository, f"--model-repository={tmp_path / 'nowhere'}", "--exit-on-error=false")
+    assert status(server.http, "/v2/health/ready") == 200
+    assert status(server.http, "/v2/models/good/ready") == 200
+    server.wait_for_output(f"failed to poll model repository '{tmp_path}/nowhere': failed to open directory")
+    server.wait_for_output("the others are served; start the server again once it can be read")
+
+
 def test_an_unknown_flag_shows_the_usage(repository: Path) -> None:
     output = refused(repository, "--no-such-flag").output
     assert "Usage:" in output

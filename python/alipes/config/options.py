@@ -138,7 +138,7 @@ class RepositoryOptions:
         paths: Folders of models, each once, in the order given; at least one.
         control_mode: `none`, `poll` or `explicit`.
         load_models: Models to load at start in explicit mode; `("*",)` means all.
-        exit_on_error: Whether a model that fails at start ends the server.
+        exit_on_error: Whether a model that fails at start, or a repository that cannot be read, ends the server.
         strict_readiness: Whether the server is ready only while every model is.
         load_threads: How many models load at the same time.
         load_retries: Further attempts at a model version that does not load.

@@ -22,13 +22,11 @@ class Mirror:
     """
 
     def __init__(self, url: str) -> None:
-        """Opens a bucket; nothing is fetched yet.
+        """Makes room for a copy; nothing is opened or fetched yet.
 
         Raises:
-            RepositoryError: If it cannot be opened, or there is no room for a copy.
+            RepositoryError: If there is no room.
         """
-        store = open_store(url, create=False)
-        assert isinstance(store, BucketStore), url
         self.url = url
         try:
             self._holder = ProcessFolder("repository")
@@ -36,10 +34,22 @@ class Mirror:
             self.folder.mkdir()
         except OSError as error:
             raise RepositoryError(f"cannot make a folder for a copy of {url}: {error}") from error
-        self._store = store
+        self._store: BucketStore | None = None
         # By model: the path of each file in it, and the token of the object that it was fetched from.
         self._have: dict[str, dict[str, str]] = {}
         self._locks: KeyedLocks[str] = KeyedLocks()
+
+    def open(self) -> BucketStore:
+        """The bucket, which is opened at the first call that succeeds.
+
+        Raises:
+            RepositoryError: If it cannot be opened.
+        """
+        if self._store is None:
+            store = open_store(self.url, create=False)
+            assert isinstance(store, BucketStore), self.url
+            self._store = store
+        return self._store
 
     def refresh(self, model: str = "") -> None:
         """Fetch what has changed, and remove what is gone. Looks at different models never wait for each other.
@@ -54,7 +64,7 @@ class Mirror:
             if model:
                 self._refresh(model)
                 return
-            found = _by_model(self._store.tokens())
+            found = _by_model(self.open().tokens())
             for name in sorted({*found, *self._have}):
                 if found.get(name, {}) != self._have.get(name, {}):
                     self._refresh(name)
@@ -66,7 +76,7 @@ class Mirror:
     def _refresh(self, model: str) -> None:
         with self._locks.of(model):
             # Listed again under the lock: an older listing would take away what somebody else has just fetched.
-            wanted = _by_model(self._store.tokens(model)).get(model, {})
+            wanted = _by_model(self.open().tokens(model)).get(model, {})
             have = self._have.get(model, {})
             for path in [path for path in have if path not in wanted]:
                 del have[path]
@@ -87,7 +97,7 @@ class Mirror:
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = place.with_name(f".{secrets.token_hex(8)}")
         try:
-            self._store.fetch(path, draft)
+            self.open().fetch(path, draft)
             draft.replace(place)
         except FileNotFoundError:
             return False

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
@@ -18,8 +18,15 @@ from alipes.types import ModelKey
 if TYPE_CHECKING:
     from alipes.repository.mirror import Mirror
 
+Need: TypeAlias = Literal["all", "one", "none"]
+"""Which of the paths have to be there at the start. Those that are not are looked for again at each look."""
+
 # Reason that the index gives for a model that several repositories claim.
 DUPLICATE_REASON = "model appears in two or more repositories"
+
+
+class NotAFolder(RepositoryError):
+    """The path of a repository leads to something that is no folder."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +37,13 @@ class Listing:
         folders: Model folders, in the order of their names.
         duplicates: Names that more than one repository has; none of these can be served. None with namespaces.
         nameless: Folders whose names are no text, so that no request could name them; they are no models.
+        unreadable: Why a repository could not be read, by its path or address.
     """
 
     folders: dict[ModelKey, ModelFolder]
     duplicates: frozenset[str]
     nameless: frozenset[str] = frozenset()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> tuple[ModelKey, ...]:
@@ -50,15 +59,18 @@ class Listing:
 class Repository:
     """The model folders of one or more repository paths."""
 
-    def __init__(self, paths: Iterable[str | os.PathLike[str]], *, namespacing: bool = False) -> None:
+    def __init__(
+        self, paths: Iterable[str | os.PathLike[str]], *, namespacing: bool = False, need: Need = "all"
+    ) -> None:
         """Takes the paths in the order given, folders before buckets; a path given twice counts once.
 
         Args:
             paths: The repositories: folders, or addresses such as `s3://bucket/models`.
             namespacing: Whether a name may stand in several of them; each is a namespace then.
+            need: Which of them have to be there.
 
         Raises:
-            RepositoryError: If a path is absent or no folder.
+            RepositoryError: If a path that is needed is absent or no folder, or one is no text.
         """
         wanted = list(dict.fromkeys(paths))
         # Path -> the bucket that it is a copy of.
@@ -66,8 +78,11 @@ class Repository:
         folders = (Path(path).absolute() for path in wanted if not _is_address(path))
         self.paths = (*dict.fromkeys(folders), *self._mirrors)
         self._namespacing = namespacing
+        # Path -> the names that its last look has found.
+        self._seen: dict[Path, list[str]] = {}
         for path in self.paths:
-            _check_folder(path)
+            _check_text(path)
+        self._check(need)
 
     def close(self) -> None:
         """Removes the copies of buckets. For after the last version has ended."""
@@ -77,18 +92,16 @@ class Repository:
     def read(self) -> Listing:
         """Reads the folders of all repositories.
 
-        Raises:
-            RepositoryError: If a repository cannot be read.
+        A repository that is gone has no folders; one that cannot be read has those of its last look.
         """
-        for mirror in self._mirrors.values():
-            mirror.refresh()
-        places = [(path, name) for path in self.paths for name in subdirectories(path)]
+        unreadable = {self._called(path): why for path in self.paths if (why := self._look(path))}
+        places = [(path, name) for path in self.paths for name in self._seen[path]]
         found = [self._folder(path, name) for path, name in places if _is_text(name)]
         nameless = frozenset(str(path / name) for path, name in places if not _is_text(name))
         counts = Counter(folder.key for folder in found)
         duplicates = frozenset(key.name for key, count in counts.items() if count > 1)
         unique = {folder.key: folder for folder in found if folder.name not in duplicates}
-        return Listing(dict(sorted(unique.items())), duplicates, nameless)
+        return Listing(dict(sorted(unique.items())), duplicates, nameless, unreadable)
 
     def find(self, name: str) -> tuple[ModelFolder, ...]:
         """The folders of one model: one, or with namespaces one in each repository that has it.
@@ -97,23 +110,69 @@ class Repository:
             RepositoryError: If the name is unsafe, unknown, or not unique across the repositories.
         """
         check_model_name(name)
-        for mirror in self._mirrors.values():
-            mirror.refresh(name)
-        found = tuple(self._folder(path, name) for path in self.paths if kind_of(path / name) == "folder")
+        found, unreadable = [], {}
+        for path in self.paths:
+            if why := self._refresh(path, name):
+                unreadable[self._called(path)] = why
+            elif kind_of(path / name) == "folder":
+                found.append(self._folder(path, name))
+            elif kind_of(path) != "folder":
+                unreadable[self._called(path)] = "there is no such folder"
         if not found:
-            raise RepositoryError(f"failed to poll model '{name}': not found in any model repository")
+            doubts = "".join(f"; '{called}' cannot be read: {why}" for called, why in unreadable.items())
+            raise RepositoryError(f"failed to poll model '{name}': not found in any model repository{doubts}")
         if len(found) > 1 and not self._namespacing:
             raise RepositoryError(f"failed to poll model '{name}': not unique across all model repositories")
-        return found
+        return tuple(found)
 
     def stamp(self) -> tuple[int, ...]:
-        """Changes when a model's folder is added to a repository or taken away. Costs one ``stat`` a repository."""
+        """Changes when a model's folder is added to a repository or taken away. Costs two system calls a repository."""
         return tuple(_folder_stamp(path) for path in self.paths)
 
+    def _check(self, need: Need) -> None:
+        """Refuses paths that are needed and not there."""
+        refusals = [refusal for path in self.paths if (refusal := self._refusal(path)) is not None]
+        if refusals and (need == "all" or (need == "one" and len(refusals) == len(self.paths))):
+            self.close()
+            raise refusals[0]
+
+    def _refusal(self, path: Path) -> RepositoryError | None:
+        try:
+            if (mirror := self._mirrors.get(path)) is not None:
+                mirror.open()
+            else:
+                _check_folder(path)
+        except RepositoryError as error:
+            return error
+        return None
+
+    def _look(self, path: Path) -> str:
+        """Notes which folders a repository has now; why it cannot be read, empty where it can."""
+        why = self._refresh(path)
+        try:
+            self._seen[path] = subdirectories(path)
+        except RepositoryError as error:
+            gone = isinstance(error.__cause__, FileNotFoundError | NotADirectoryError)
+            self._seen[path] = [] if gone else self._seen.get(path, [])
+            return str(error)
+        return why
+
+    def _refresh(self, path: Path, model: str = "") -> str:
+        """Brings the copy of a bucket up to date; why that failed, empty where it did not."""
+        try:
+            if (mirror := self._mirrors.get(path)) is not None:
+                mirror.refresh(model)
+        except RepositoryError as error:
+            return str(error)
+        return ""
+
     def _folder(self, path: Path, name: str) -> ModelFolder:
+        return ModelFolder(name, path / name, self._called(path) if self._namespacing else "")
+
+    def _called(self, path: Path) -> str:
+        """What a repository was named when it was given."""
         mirror = self._mirrors.get(path)
-        called = str(path) if mirror is None else mirror.url
-        return ModelFolder(name, path / name, called if self._namespacing else "")
+        return str(path) if mirror is None else mirror.url
 
 
 def _is_address(path: str | os.PathLike[str]) -> bool:
@@ -138,19 +197,22 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _check_folder(path: Path) -> None:
+def _check_text(path: Path) -> None:
     if not _is_text(str(path)):
         raise RepositoryError(f"model repository path is not UTF-8: {str(path)!r}")
+
+
+def _check_folder(path: Path) -> None:
     try:
         path.stat()
     except OSError as error:
         raise RepositoryError(f"failed to stat file {path}") from error
     if kind_of(path) != "folder":
-        raise RepositoryError(f"model repository path is not a directory: {path}")
+        raise NotAFolder(f"repository path is not a valid directory: {path}")
 
 
 def _folder_stamp(path: Path) -> int:
     try:
-        return path.stat().st_mtime_ns
+        return path.stat().st_mtime_ns if os.access(path, os.R_OK | os.X_OK) else 0
     except OSError:
         return 0

@@ -7,10 +7,11 @@ lock of each keeps their own jobs away. A load that fails, at whatever step, lea
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from alipes.errors import ModelLoadError, RepositoryError
+from alipes.errors import ModelLoadError
 from alipes.load import Load, LoadCancelled
 from alipes.repository.keyed_locks import KeyedLocks
 from alipes.repository.layout import ModelFolder
@@ -85,30 +86,34 @@ class Lifecycle:
         self._put_off: dict[ModelKey, Request] = {}
         self._stamp: tuple[int, ...] = ()
         self._nameless: frozenset[str] = frozenset()
+        self._unreadable: Mapping[str, str] = {}
         self.refresh()
 
     def refresh(self) -> None:
         """Looks for folders that came or went since the last call, so that the index names them."""
         stamp = self._repository.stamp()
-        if stamp != self._stamp and self.listing() is not None:
+        if stamp != self._stamp:
+            self.listing()
             self._stamp = stamp
 
-    def listing(self) -> Listing | None:
-        """The folders that there are now, which the index takes over; ``None`` if a repository cannot be read."""
-        try:
-            listing = self._repository.read()
-        except RepositoryError as error:  # unmounted, say; what is loaded goes on serving
-            log.warning("%s", error)
-            return None
+    def listing(self) -> Listing:
+        """The folders that there are now, which the index takes over."""
+        listing = self._repository.read()
         self._index.take_listing(listing)
+        self._log_unreadable(listing.unreadable)
         for folder in sorted(listing.nameless - self._nameless):
             log.warning("folder '%s' is passed over: its name is not UTF-8, so that no request could name it", folder)
         self._nameless = listing.nameless
         return listing
 
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """The repositories that could not be read at the last look, which changes nothing of what serves."""
+        return tuple(self._unreadable)
+
     def names(self) -> tuple[str, ...]:
         """Every model that a repository names, duplicates included."""
-        return self._repository.read().names
+        return self.listing().names
 
     def put_off(self) -> tuple[str, ...]:
         """The ensembles that `try_load` has put off and that are not loaded yet."""
@@ -226,6 +231,15 @@ class Lifecycle:
             member = self._published.find(name, key.namespace)
             if member is not None and member not in self._requested and not composition.ensembles_of(name):
                 self.unload_key(member, dependents=True)
+
+    def _log_unreadable(self, unreadable: Mapping[str, str]) -> None:
+        """Says once of each repository that it cannot be read, and once that it can again."""
+        before, self._unreadable = self._unreadable, unreadable
+        for repository, reason in unreadable.items():
+            if before.get(repository) != reason:
+                log.error("failed to poll model repository '%s': %s", repository, reason)
+        for repository in before.keys() - unreadable.keys():
+            log.info("model repository '%s' can be read now", repository)
 
     def _find(self, model: str, load: Load) -> tuple[ModelFolder, ...]:
         """The folders of a model, and the index with what else has come or gone."""

@@ -12,12 +12,13 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from alipes import _core
-from alipes.config.options import ServerOptions
-from alipes.errors import ServerStartError
+from alipes.config.options import RepositoryOptions, ServerOptions
+from alipes.errors import RepositoryError, ServerStartError
 from alipes.repository.process_folder import sweep
-from alipes.repository.repository import Repository
+from alipes.repository.repository import Need, NotAFolder, Repository
 from alipes.server.boundary import server_config
 from alipes.server.control import Control
 from alipes.server.index import Index
@@ -33,6 +34,13 @@ from alipes.server.table import HEADINGS, model_rows, print_table, text_table
 from alipes.server.watcher import Watcher
 
 ALL_MODELS = "*"
+
+# What becomes of a repository that cannot be read at the start, by control mode.
+_NEXT: Final = {
+    "none": "start the server again once it can be read",
+    "poll": "it is looked at again every few seconds",
+    "explicit": "its models can be loaded once it can be read",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +63,11 @@ class Server:
             core: The data plane, if it is not to be made from ``options``.
 
         Raises:
-            RepositoryError: If a repository is absent.
-            ServerStartError: If an address is in use or not ours.
+            RepositoryError: If no repository is there that could be served.
+            ServerStartError: If one is absent and the options say to leave then, or an address is in use or not ours.
         """
         self._options = options
-        repository = Repository(options.repository.paths, namespacing=options.repository.namespacing)
+        repository = _open(options.repository)
         self._core = core if core is not None else _bind(options)
         self._index = Index(self._core.set_index, strict_readiness=options.repository.strict_readiness)
         self._lifecycle = Lifecycle(
@@ -172,6 +180,7 @@ class Server:
         if self._watcher is not None:
             self._watcher.take_as_known()
         failed = self._load_side_by_side(self._names_at_start(), compose=False)
+        failed += self._unreadable_at_start()
         failed += self._load_side_by_side(self._lifecycle.put_off(), compose=True)
         return tuple(sorted(failed))
 
@@ -201,12 +210,32 @@ class Server:
             return requested
         return self._lifecycle.names()
 
+    def _unreadable_at_start(self) -> tuple[str, ...]:
+        """The repositories that are to be served and cannot be read, after a word about each on what comes of that."""
+        mode = self._options.repository.control_mode
+        for repository in self._lifecycle.unreadable:
+            log.warning("model repository '%s' cannot be read, and the others are served; %s", repository, _NEXT[mode])
+        explicit = mode == "explicit" and self._options.repository.load_models != (ALL_MODELS,)
+        return () if explicit else self._lifecycle.unreadable
+
     def _show_models(self) -> None:
         entries = self._index.touched()
         if sys.stderr.isatty() and not self._options.log.file:
             print_table(entries)
         else:
             log_table(text_table(HEADINGS, model_rows(entries)))
+
+
+def _open(options: RepositoryOptions) -> Repository:
+    """The repositories. Where the server stays whatever fails, one that could become readable later may be absent."""
+    need: Need = "all" if options.exit_on_error else "one" if options.control_mode == "none" else "none"
+    try:
+        return Repository(options.paths, namespacing=options.namespacing, need=need)
+    except RepositoryError as error:
+        if not options.exit_on_error:
+            raise
+        code = "Invalid argument" if isinstance(error, NotAFolder) else "Internal"
+        raise ServerStartError(f"creating server: {code} - {error}") from error
 
 
 def _bind(options: ServerOptions) -> _core.Server:

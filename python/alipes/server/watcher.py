@@ -50,9 +50,7 @@ class Watcher(ServiceThread):
 
     def take_as_known(self) -> None:
         """Records the folders as loaded. Call it before the start loads them, so that later changes are noticed."""
-        listing = self._lifecycle.listing()
-        if listing is not None:
-            self._known = _stamps(listing)
+        self._known = _stamps(self._lifecycle.listing())
 
     def poll(self) -> bool:
         """Polls the repositories once and submits the loads and unloads that follow.
@@ -61,8 +59,6 @@ class Watcher(ServiceThread):
             Whether a changed folder may still be changing.
         """
         listing = self._lifecycle.listing()
-        if listing is None:
-            return False
         self._log_duplicates(listing.duplicates)
         stamps = _stamps(listing)
         # Models found twice, and folders that cannot be read now, stay as they are.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from alipes.errors import RepositoryError
 from alipes.repository.mirror import Mirror
+from alipes.repository.repository import Repository
 from alipes.repository.store.bucket import BucketStore
 from support.waiting import until
 
@@ -102,3 +103,27 @@ def test_a_bucket_that_cannot_be_read_is_named(mirror: Mirror, store: Folder, mo
     for model in ("", "a"):
         with pytest.raises(RepositoryError, match="failed to read s3://bucket: TimeoutError: no answer"):
             mirror.refresh(model)
+
+
+def test_a_bucket_that_is_not_there_yet_keeps_no_folder_from_being_read(
+    store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = RepositoryError("cannot open s3://bucket: there is no bucket bucket")
+
+    def refuse(url: str, *, create: bool) -> Folder:
+        raise missing
+
+    (tmp_path / "folder" / "c").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("alipes.repository.mirror.open_store", refuse)
+        with pytest.raises(RepositoryError, match="there is no bucket"):
+            Repository([tmp_path / "folder", "s3://bucket"])
+        repository = Repository([tmp_path / "folder", "s3://bucket"], need="none")
+        listing = repository.read()
+        assert (listing.names, listing.unreadable) == (("c",), {"s3://bucket": str(missing)})
+        assert [folder.name for folder in repository.find("c")] == ["c"]
+        with pytest.raises(RepositoryError, match=r"'a': not found .*; 's3://bucket' cannot be read: cannot open"):
+            repository.find("a")
+    listing = repository.read()
+    assert (listing.names, listing.unreadable) == (("a", "b", "c"), {})
+    repository.close()

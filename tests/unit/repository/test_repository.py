@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from alipes.errors import RepositoryError
-from alipes.repository.repository import Repository
+from alipes.repository.repository import NotAFolder, Repository
 from alipes.repository.stamp import ABSENT
 from alipes.types import ModelKey
 
@@ -52,8 +52,44 @@ def test_an_absent_repository_is_an_error(tmp_path: Path) -> None:
 
 def test_a_file_is_no_repository(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RepositoryError, match="not a directory"):
+    with pytest.raises(NotAFolder, match=f"repository path is not a valid directory: {tmp_path}/file"):
         Repository([tmp_path / "file"])
+
+
+def test_one_path_that_is_there_is_enough_where_one_is_needed(tmp_path: Path) -> None:
+    (one,) = make(tmp_path, one=("a",))
+    repository = Repository([tmp_path / "two", one], need="one")
+    listing = repository.read()
+    assert listing.names == ("a",)
+    assert listing.unreadable == {
+        str(tmp_path / "two"): f"failed to open directory {tmp_path}/two: No such file or directory"
+    }
+    assert [folder.path for folder in repository.find("a")] == [one / "a"]
+    with pytest.raises(RepositoryError, match=f"failed to stat file {tmp_path}/two"):
+        Repository([tmp_path / "two"], need="one")
+
+
+def test_a_path_that_comes_later_is_read_like_the_others(tmp_path: Path) -> None:
+    repository = Repository([tmp_path / "one"], need="none")
+    before = repository.stamp()
+    with pytest.raises(RepositoryError, match=f"not found in any model repository; '{tmp_path}/one' cannot be read"):
+        repository.find("a")
+    make(tmp_path, one=("a",))
+    assert repository.stamp() != before
+    listing = repository.read()
+    assert (listing.names, listing.unreadable) == (("a",), {})
+    assert [folder.path for folder in repository.find("a")] == [tmp_path / "one" / "a"]
+
+
+def test_what_is_gone_holds_nothing_what_is_unreadable_what_it_held(tmp_path: Path) -> None:
+    one, two, three = make(tmp_path, one=("a",), two=("b",), three=("c",))
+    repository = Repository([one, two, three])
+    repository.read()
+    one.rename(tmp_path / "elsewhere")
+    two.rename(tmp_path / "unmounted")
+    two.symlink_to(two)  # nobody can read a link to itself, whatever they may do
+    listing = repository.read()
+    assert (listing.names, set(listing.unreadable)) == (("b", "c"), {str(one), str(two)})
 
 
 def test_an_unknown_model_is_an_error(tmp_path: Path) -> None:

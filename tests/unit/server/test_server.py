@@ -95,6 +95,41 @@ def test_an_absent_repository_is_an_error_before_any_bind(tmp_path: Path) -> Non
         Server(parse_flags([str(tmp_path / "nowhere"), "--http-port=1"], {}))
 
 
+@pytest.mark.parametrize("mode", ["none", "poll", "explicit"])
+def test_an_absent_repository_does_not_keep_another_from_being_served(
+    repository: Path, data_plane: DataPlane, model: MakeModel, tmp_path: Path, mode: str
+) -> None:
+    model("a")
+    flags = [f"--model-repository={tmp_path / 'nowhere'}", f"--model-control-mode={mode}"]
+    made = server(repository, data_plane, *flags, *(["--load-model=*"] if mode == "explicit" else []))
+    made.start()
+    assert [version.name for version in data_plane.published["a"]] == ["a"]
+    assert data_plane.ready is True
+    assert made.stop(TIMEOUT_S)
+
+
+def test_an_absent_repository_ends_a_server_that_is_to_leave_on_error(
+    repository: Path, data_plane: DataPlane, tmp_path: Path
+) -> None:
+    flags = [f"--model-repository={tmp_path / 'nowhere'}", "--exit-on-error=true"]
+    with pytest.raises(ServerStartError, match=f"^creating server: Internal - failed to stat file {tmp_path}/nowhere$"):
+        server(repository, data_plane, *flags)
+    (tmp_path / "nowhere").write_text("")
+    with pytest.raises(ServerStartError, match=r"^creating server: Invalid argument - repository path is not a valid"):
+        server(repository, data_plane, *flags)
+
+
+def test_a_repository_gone_before_the_load_ends_a_server_that_leaves_on_error(
+    repository: Path, data_plane: DataPlane, tmp_path: Path
+) -> None:
+    (tmp_path / "second").mkdir()
+    made = server(repository, data_plane, f"--model-repository={tmp_path / 'second'}", "--exit-on-error=true")
+    (tmp_path / "second").rmdir()
+    with pytest.raises(ServerStartError, match="creating server: Internal - failed to load all models"):
+        made.start()
+    assert made.stop(TIMEOUT_S)
+
+
 def test_a_stop_before_the_start_opens_no_listener(repository: Path, data_plane: DataPlane, model: MakeModel) -> None:
     model("a", config=CONFIG)
     made = server(repository, data_plane)

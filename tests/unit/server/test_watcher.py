@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from alipes.repository.repository import Repository
 from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
+from alipes.server.planner import Planner
 from alipes.server.watcher import Watcher
 from alipes.types import IndexEntry, ModelState
 from support.data_plane import DataPlane
-from support.folders import CONFIG, touch
+from support.folders import CONFIG, make_model, touch
 
 MakeModel = Callable[..., Path]
 TIMEOUT_S = 30
@@ -156,9 +158,45 @@ def test_a_repository_that_cannot_be_read_changes_nothing(
     model("m")
     look(watcher, pool)
     repository.rename(tmp_path / "unmounted")
+    repository.symlink_to(repository)  # nobody can read a link to itself, whatever they may do
     assert not watcher.poll()
     look(watcher, pool)
     assert len(data_plane.published["m"]) == 1
+    repository.unlink()
+    (tmp_path / "unmounted").rename(repository)
+    look(watcher, pool)
+    assert data_plane.history == ["build m 1", "publish m [1]"]
+
+
+def test_the_models_of_a_repository_that_is_gone_go_and_come_with_it(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, repository: Path, tmp_path: Path
+) -> None:
+    model("m")
+    look(watcher, pool)
+    repository.rename(tmp_path / "elsewhere")
+    assert watcher.poll(), "a repository may be replaced in two steps"
+    look(watcher, pool)
+    assert data_plane.published["m"] == []
+    (tmp_path / "elsewhere").rename(repository)
+    look(watcher, pool)
+    assert [version.version for version in data_plane.published["m"]] == [1]
+
+
+def test_a_repository_that_is_gone_keeps_no_other_from_being_followed(
+    tmp_path: Path, pool: LoaderPool, data_plane: DataPlane, index: Index, planner: Planner
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    two.mkdir()
+    both = Lifecycle(data_plane, Repository([one, two], need="none"), planner, index)  # type: ignore[arg-type]
+    watcher = Watcher(both, pool, interval_s=3600.0)
+    watcher.take_as_known()
+    make_model(two, "m", (1,))
+    look(watcher, pool)
+    assert data_plane.history == ["build m 1", "publish m [1]"]
+    one.mkdir()
+    make_model(one, "n", (1,))
+    look(watcher, pool)
+    assert data_plane.history[2:] == ["build n 1", "publish n [1]"]
 
 
 def test_the_thread_looks_until_it_is_stopped(

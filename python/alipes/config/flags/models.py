@@ -52,7 +52,8 @@ MODELS: Final[tuple[Flag, ...]] = (
         "exit-on-error",
         "bool",
         False,
-        "Leave when a model fails at start. Triton's default is true; here a broken model stops no other.",
+        "Leave when a model fails at start, or a repository cannot be read. Triton's default is true; here neither "
+        "stops the others.",
         option="repository.exit_on_error",
     ),
     Flag("strict-readiness", "bool", True, "Ready only while every model is.", option="repository.strict_readiness"),
