@@ -132,17 +132,21 @@ class OverrideFolders:
 
 
 def _confined(path: str) -> PurePosixPath:
-    """The path of a file below the model's folder, normalised.
+    """The path of a file below the model's folder, normalised. As in Triton, one with a slash begins in the folder too.
 
     Raises:
-        RepositoryError: If it leads elsewhere, or names no file.
+        RepositoryError: If it leads elsewhere, names no file, or is too deep.
     """
-    normal = posixpath.normpath(path)
+    normal = posixpath.normpath(path.lstrip("/"))
     leaves = normal.startswith(("/", "../")) or normal in (".", "..")
-    if leaves or path.endswith("/") or "\0" in path or normal.count("/") >= MAX_OVERRIDE_DEPTH:
+    if leaves or path.endswith("/") or "\0" in path:
         raise RepositoryError(
             f"invalid file path {path!r} of a load request: expected a file inside the model's folder, "
             "such as '1/model.onnx'"
+        )
+    if normal.count("/") >= MAX_OVERRIDE_DEPTH:
+        raise RepositoryError(
+            f"invalid file path '{path[:40]}...' of a load request: expected at most {MAX_OVERRIDE_DEPTH} names"
         )
     return PurePosixPath(normal)
 

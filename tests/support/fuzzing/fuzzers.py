@@ -97,7 +97,7 @@ def loads() -> Iterable[bytes]:
     requests: list[dict[str, object]] = [
         {"config": '{"backend": "onnxruntime"}'},
         {"config": "{}", "file:1/model.onnx": encoded},
-        {"config": "{}", "file:1/a/b/../c": encoded, "file:2/x": ""},
+        {"config": "{}", "file:1/a/b/../c": encoded, "file:2/x": "", "file:/2/y": ""},
         {"file:1/model.py": encoded},
         {"config": 1},
     ]

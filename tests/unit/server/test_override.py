@@ -76,9 +76,22 @@ def test_a_folder_holds_the_files_and_nothing_else(folders: OverrideFolders) -> 
     assert files == {"1/model.onnx": b"onnx", "2/model.onnx": b"two"}
 
 
+@pytest.mark.parametrize("slashes", ["/", "//", "/./", "///"])
+def test_a_path_begins_in_the_folder_whether_with_a_slash_or_not(folders: OverrideFolders, slashes: str) -> None:
+    made = folders.make("m", {f"{slashes}1/model.onnx": b"onnx", f"{slashes}etc/passwd": b"no secret"})
+    files = {str(path.relative_to(made.path)): path.read_bytes() for path in made.path.rglob("*") if path.is_file()}
+    assert files == {"1/model.onnx": b"onnx", "etc/passwd": b"no secret"}
+
+
+def test_a_path_may_not_be_too_deep(folders: OverrideFolders) -> None:
+    with pytest.raises(LoadFailed) as failure:
+        folders.make("m", {"/" + "a/b/" * MAX_OVERRIDE_DEPTH + "c": b""})
+    assert f"at most {MAX_OVERRIDE_DEPTH} names" in failure.value.reason
+
+
 @pytest.mark.parametrize(
     "path",
-    ["", ".", "..", "../x", "/x", "//x", "1/../../x", "1/", "a/../..", "x\0y", "a/b/" * MAX_OVERRIDE_DEPTH + "c"],
+    ["", ".", "..", "/", "//", "../x", "/../x", "//../x", "1/../../x", "/1/../../x", "1/", "/1/", "a/../..", "x\0y"],
 )
 def test_no_path_leads_out_of_the_folder(folders: OverrideFolders, temporary: Path, path: str) -> None:
     with pytest.raises(LoadFailed, match=HIDDEN) as failure:
