@@ -308,16 +308,15 @@ FIELDS: Final[tuple[Field, ...]] = (
             "model_transaction_policy.decoupled": "Any number, none included, in place of one.",
         }
     ),
-    *_tree(
-        "refused",
-        "no repository agent is offered",
-        "model_repository_agents",
+    *_works(
         {
-            "": "Programs that prepare the folder before a load.",
-            "agents": "One of them.",
-            "agents.name": "Its name.",
-            "agents.parameters": "Its settings.",
-        },
+            "model_repository_agents": "What is done with the folder before a load.",
+            "model_repository_agents.agents": "One such thing.",
+            "model_repository_agents.agents.name": "Its name: checksum, which compares files with their sums; any "
+            "other is refused by name.",
+            "model_repository_agents.agents.parameters": "Its settings; of checksum `MD5:<path in the folder>` and the "
+            "sum, 32 small hexadecimal digits.",
+        }
     ),
     *_works(
         {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from alipes.config.agents import run_agents
 from alipes.config.normalize import normalize
 from alipes.config.options import ServerOptions
 from alipes.config.pbtxt import read_config
@@ -43,6 +44,8 @@ def poll_model(folder: Path, name: str, options: ServerOptions, override: ModelC
             path=folder / "config.pbtxt",
             code="NOT_FOUND",
         )
+    if loaded is not None:
+        run_agents(loaded, folder)
     config = copy_config(loaded) if loaded is not None else new_config()
     complete_backend(config, folder, name)
     normalize(config)

@@ -280,6 +280,8 @@ ELSEWHERE = {
     "ensemble_scheduling.step.input_map": "reaches the data plane with the ensemble (prepare)",
     "ensemble_scheduling.step.output_map": "reaches the data plane with the ensemble (prepare)",
     "ensemble_scheduling.max_inflight_requests": "reaches the data plane with the ensemble (prepare)",
+    "model_repository_agents.agents.name": "acts before the load (agents)",
+    "model_repository_agents.agents.parameters": "acts before the load (agents)",
 }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from alipes.errors import ModelLoadError
+from alipes.server.failures import LoadFailed
 from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.override import Override
@@ -17,7 +19,7 @@ from support.lifecycle import failure_of
 MakeModel = Callable[..., Path]
 
 
-def conjure(lifecycle: Lifecycle, files: dict[str, bytes] | None = None) -> None:
+def conjure(lifecycle: Lifecycle, files: dict[str, bytes] | None = None, **more: object) -> None:
     """Loads a model that no repository has."""
     port = {"data_type": "TYPE_FP32", "dims": [2]}
     config = {
@@ -25,6 +27,7 @@ def conjure(lifecycle: Lifecycle, files: dict[str, bytes] | None = None) -> None
         "max_batch_size": 4,
         "input": [{"name": "X", **port}],
         "output": [{"name": "Y", **port}],
+        **more,
     }
     lifecycle.load("conjured", Override(json.dumps(config), files or {"1/model.onnx": b"onnx"}))
 
@@ -79,3 +82,17 @@ def test_a_model_of_a_request_gives_way_to_the_repository(
     lifecycle.load("conjured")
     (version,) = data_plane.published["conjured"]
     assert version.spec["engine"]["model_path"] == str(folder / "1" / "model.onnx")  # type: ignore[index]
+
+
+def test_sums_are_those_of_the_files_that_are_loaded(
+    lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    (model("conjured") / "1" / "model.onnx").write_bytes(b"of the repository")
+    parameters = {"MD5:1/model.onnx": hashlib.md5(b"onnx").hexdigest()}
+    agents = {"agents": [{"name": "checksum", "parameters": parameters}]}
+    conjure(lifecycle, model_repository_agents=agents)
+    assert len(data_plane.published["conjured"]) == 1
+    with pytest.raises(LoadFailed, match="failed to load 'conjured', failed to poll from model repository"):
+        conjure(lifecycle, {"1/model.onnx": b"of the repository"}, model_repository_agents=agents)
+    assert "Poll failed for model directory 'conjured': Mismatched MD5 hash for file 1/model.onnx" in caplog.text
+    assert len(data_plane.built) == 1, "what serves is left alone"

@@ -22,7 +22,9 @@ BACKENDS: Final[tuple[Flag, ...]] = (
         "Folder of backend libraries.",
         ignored="backends are Python packages, found by name",
     ),
-    Flag("repoagent-directory", "str", "", "Folder of repository agents.", ignored="no repository agent is offered"),
+    Flag(
+        "repoagent-directory", "str", "", "Folder of repository agents.", ignored="the one agent, checksum, is built in"
+    ),
 )
 
 DEVICES: Final[tuple[Flag, ...]] = (

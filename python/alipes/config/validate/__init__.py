@@ -11,7 +11,7 @@ from alipes.config.validate.batch_io import check_batch_io
 from alipes.config.validate.batching import check_dynamic_batching
 from alipes.config.validate.caching import check_caching
 from alipes.config.validate.ensembles import check_ensemble
-from alipes.config.validate.identity import check_agents, check_max_batch_size, check_name, check_platform
+from alipes.config.validate.identity import check_max_batch_size, check_name, check_platform
 from alipes.config.validate.instance_groups import check_instance_groups
 from alipes.config.validate.metrics import check_metrics
 from alipes.config.validate.sequences import check_sequences
@@ -34,7 +34,6 @@ def check_poll(config: ModelConfig, name: str, *, strict: bool) -> None:
         ConfigError: With the first thing that is wrong.
     """
     check_name(config, name)
-    check_agents(config)
     check_platform(config)
     check_max_batch_size(config)
     check_dynamic_batching(config)

@@ -1,4 +1,4 @@
-"""What a model is: its name, its platform and backend, its largest batch, its repository agents."""
+"""What a model is: its name, its platform and backend, its largest batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from alipes.config.platforms import ENSEMBLE, PLATFORMS, backend_of
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
-__all__ = ["check_agents", "check_max_batch_size", "check_name", "check_platform"]
+__all__ = ["check_max_batch_size", "check_name", "check_platform"]
 
 
 def check_name(config: ModelConfig, name: str) -> None:
@@ -18,15 +18,6 @@ def check_name(config: ModelConfig, name: str) -> None:
         raise ConfigError(
             f"unexpected directory name '{name}' for model '{config.name}', directory name must equal model name",
             key="name",
-        )
-
-
-def check_agents(config: ModelConfig) -> None:
-    """No repository agent is offered, so none is found."""
-    for agent in config.model_repository_agents.agents:
-        raise ConfigError(
-            f"unable to find 'libtritonrepoagent_{agent.name}.so' for repo agent '{agent.name}', searched: ",
-            key="model_repository_agents.agents",
         )
 
 
