@@ -61,9 +61,8 @@ class Watcher(ServiceThread):
         listing = self._lifecycle.listing()
         self._log_duplicates(listing.duplicates)
         stamps = _stamps(listing)
-        # Models found twice, and folders that cannot be read now, stay as they are.
-        doubtful = {key for key in self._known if key in listing.folders or key.name in listing.duplicates}
-        polled = {*stamps, *(self._known.keys() - doubtful)}
+        # Folders that cannot be read stay as they are. A name found twice is nobody's, as in Triton: what had it goes.
+        polled = {*stamps, *(self._known.keys() - listing.folders.keys())}
         for key in self._changing.keys() - polled:
             del self._changing[key]  # appeared and vanished between two polls
         for key in sorted(polled):

@@ -116,6 +116,45 @@ def test_a_model_whose_folder_is_gone_is_unloaded_after_a_second_look(
     assert index.ready()
 
 
+def test_a_name_that_comes_a_second_time_is_served_from_neither_until_one_goes(
+    tmp_path: Path, repository: Path, pool: LoaderPool, data_plane: DataPlane, index: Index, planner: Planner
+) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    both = Lifecycle(data_plane, Repository([repository, second]), planner, index)  # type: ignore[arg-type]
+    watcher = Watcher(both, pool, interval_s=3600.0)
+    make_model(repository, "m", (1,))
+    make_model(repository, "n", (1,))
+    look(watcher, pool)
+    make_model(second, "m", (2,))
+    assert watcher.poll(), "a model may be moved from one repository to the other in two steps"
+    assert len(data_plane.published["m"]) == 1
+    look(watcher, pool)
+    assert data_plane.published["m"] == []
+    assert len(data_plane.published["n"]) == 1
+    reason = "model appears in two or more repositories"
+    assert index.entries()[0] == IndexEntry("m", "", ModelState.UNAVAILABLE, reason)
+    assert index.ready(), "as after any unload"
+    shutil.rmtree(repository / "m")
+    look(watcher, pool)
+    assert [version.version for version in data_plane.published["m"]] == [2]
+
+
+def test_with_namespaces_a_name_that_comes_a_second_time_is_loaded_too(
+    tmp_path: Path, repository: Path, pool: LoaderPool, data_plane: DataPlane, index: Index, planner: Planner
+) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    paths = Repository([repository, second], namespacing=True)
+    watcher = Watcher(Lifecycle(data_plane, paths, planner, index), pool, interval_s=3600.0)  # type: ignore[arg-type]
+    make_model(repository, "m", (1,))
+    look(watcher, pool)
+    make_model(second, "m", (2,))
+    look(watcher, pool)
+    served = {space: [version.version for version in found] for (_, space), found in data_plane.spaces.items()}
+    assert served == {str(repository): [1], str(second): [2]}
+
+
 def test_a_replaced_folder_is_loaded_again_without_an_unload(
     watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, tmp_path: Path
 ) -> None:
