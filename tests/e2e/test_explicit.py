@@ -89,7 +89,7 @@ def test_models_load_from_the_repositories_that_are_there(repository: Path, tmp_
         client.load_model("scaled")
         with pytest.raises(InferenceServerException, match="failed to load 'second', failed to poll from"):
             client.load_model("second")
-        server.wait_for_output(f"failed to poll model 'second': not found .*; '{late}' cannot be read")
+        server.wait_for_output(f"failed to poll model 'second': model not found .* '{late}' cannot be read")
         add_model(late, "second", times(3.0))
         client.load_model("second")
         assert answer_of(server, "second") == 3.0

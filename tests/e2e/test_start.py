@@ -71,6 +71,26 @@ def test_what_is_there_is_served_beside_an_absent_repository(repository: Path, t
     server.wait_for_output("the others are served; start the server again once it can be read")
 
 
+def test_the_folder_of_a_model_is_told_from_a_repository(repository: Path, serve: Serve) -> None:
+    server = serve(add_model(repository, "double"))
+    server.wait_for_output(
+        f"'{repository}/double' looks like the folder of one model: pass '{repository}' in its place"
+    )
+    output = refused(repository / "double", "--exit-on-error=true").output
+    assert "looks like the folder of one model" in output
+
+
+def test_a_model_to_load_that_is_misspelt_is_told_the_right_name(repository: Path, serve: Serve) -> None:
+    add_model(repository, "double")
+    server = serve(repository, "--model-control-mode=explicit", "--load-model=duoble")
+    server.wait_for_output("failed to poll model 'duoble': model not found in any .* Did you mean 'double'")
+    request = urllib.request.Request(f"http://{server.http}/v2/repository/models/doubel/load", data=b"", method="POST")
+    with pytest.raises(urllib.error.HTTPError) as failure:
+        urllib.request.urlopen(request, timeout=60)
+    assert json.load(failure.value) == {"error": "failed to load 'doubel', failed to poll from model repository"}
+    server.wait_for_output("failed to poll model 'doubel': model not found in any .* Did you mean 'double'")
+
+
 def test_an_unknown_flag_shows_the_usage(repository: Path) -> None:
     output = refused(repository, "--no-such-flag").output
     assert "Usage:" in output

@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.stamp import FolderStamp, is_folder, stamp_folder
 from alipes.types import ModelKey
@@ -78,9 +79,28 @@ class ModelFolder:
                 versions.append(int(name))
         return VersionDirectories(tuple(sorted(versions)), tuple(ignored))
 
+    def is_blank(self) -> bool:
+        """Whether there is nothing in it that a model could be made of: no configuration and no version."""
+        configured = any(kind_of(self.path / name) != "nothing" for name in ("config.pbtxt", "configs"))
+        try:
+            return not configured and not any(_is_version(name) for name in subdirectories(self.path))
+        except RepositoryError:
+            return False
+
     def stamp(self) -> FolderStamp:
         """What the folder looks like now; a later look differs where anything in it has changed."""
         return stamp_folder(self.path)
+
+
+def holds_model(path: Path) -> bool:
+    """Whether a folder is that of one model, by what it holds, rather than a repository."""
+    if kind_of(path / "config.pbtxt") == "file":
+        return True
+    try:
+        names = subdirectories(path)
+    except RepositoryError:
+        return False
+    return any(_is_version(name) and any((path / name).glob("model.*")) for name in names)
 
 
 def check_model_name(name: str) -> None:

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
-from alipes.repository.layout import ModelFolder, check_model_name, subdirectories
+from alipes.repository.layout import ModelFolder, check_model_name, holds_model, subdirectories
 from alipes.types import ModelKey
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ Need: TypeAlias = Literal["all", "one", "none"]
 
 # Reason that the index gives for a model that several repositories claim.
 DUPLICATE_REASON = "model appears in two or more repositories"
+
+
+# Names that one that is not found is compared with: requests choose such names, and each comparison takes its time.
+MAX_COMPARED: Final = 1000
 
 
 class NotAFolder(RepositoryError):
@@ -119,10 +125,24 @@ class Repository:
             elif kind_of(path) != "folder":
                 unreadable[self._called(path)] = "there is no such folder"
         if not found:
-            doubts = "".join(f"; '{called}' cannot be read: {why}" for called, why in unreadable.items())
-            raise RepositoryError(f"failed to poll model '{name}': not found in any model repository{doubts}")
+            doubts = "".join(f" '{called}' cannot be read: {why}." for called, why in unreadable.items())
+            raise RepositoryError(
+                f"failed to poll model '{name}': model not found in any model repository.{self._nearest(name)}{doubts}"
+            )
         if len(found) > 1 and not self._namespacing:
             raise RepositoryError(f"failed to poll model '{name}': not unique across all model repositories")
+        return tuple(found)
+
+    def mistakes(self) -> tuple[str, ...]:
+        """One sentence for each path that leads to the folder of a model, where that of a repository is expected."""
+        found = []
+        for path in filter(holds_model, self.paths):
+            called = self._called(path)
+            above, _, name = called.rstrip("/").rpartition("/")
+            found.append(
+                f"model repository '{called}' looks like the folder of one model: pass '{above}' in its place, "
+                f"with --model-control-mode=explicit --load-model={name} for this model alone"
+            )
         return tuple(found)
 
     def stamp(self) -> tuple[int, ...]:
@@ -156,6 +176,12 @@ class Repository:
             self._seen[path] = [] if gone else self._seen.get(path, [])
             return str(error)
         return why
+
+    def _nearest(self, name: str) -> str:
+        """A sentence with the name that was probably meant, as far as there is one among those of the last look."""
+        known = islice((name for names in self._seen.values() for name in names), MAX_COMPARED)
+        close = nearest(name, known)
+        return f" Did you mean '{close}'?" if close else ""
 
     def _refresh(self, path: Path, model: str = "") -> str:
         """Brings the copy of a bucket up to date; why that failed, empty where it did not."""

@@ -106,6 +106,10 @@ class Lifecycle:
         self._nameless = listing.nameless
         return listing
 
+    def mistakes(self) -> tuple[str, ...]:
+        """One sentence for each path that was given as a repository and is probably none."""
+        return self._repository.mistakes()
+
     @property
     def unreadable(self) -> tuple[str, ...]:
         """The repositories that could not be read at the last look, which changes nothing of what serves."""
@@ -173,8 +177,11 @@ class Lifecycle:
             serves = True
             for folder in folders:
                 if (failed := self._ask(folder, None, Job(load, retry=False, compose=compose))) is not None:
-                    self._index.fail(folder.key, failed.reason)
                     serves = False
+                    if folder.is_blank():  # no model, so nobody waits for it: it takes nothing from readiness
+                        log.warning("folder '%s' holds neither a configuration nor a version of a model", folder.path)
+                    else:
+                        self._index.fail(folder.key, failed.reason)
             return serves
 
     def load(self, model: str, override: Override | None = None, *, announced: Load | None = None) -> None:

@@ -84,6 +84,12 @@ class Reader:
                 "version %d is specified for model '%s', but the version directory is not present", version, folder.name
             )
         versions = choose_versions(policy, directories.versions)
+        if not directories.versions:
+            log.error(
+                "model '%s' has no version: export one into %s, into a folder named by its number, or remove the model",
+                folder.name,
+                folder.path,
+            )
         if not versions:
             reason = f"at least one version must be available under the version policy of model '{folder.name}'"
             raise NoVersion("INVALID_ARG", f"load failed for model '{folder.name}': {reason}\n", reason=reason)

@@ -181,6 +181,8 @@ class Server:
             self._watcher.take_as_known()
         failed = self._load_side_by_side(self._names_at_start(), compose=False)
         failed += self._unreadable_at_start()
+        for mistake in self._lifecycle.mistakes():
+            log.error("%s", mistake)
         failed += self._load_side_by_side(self._lifecycle.put_off(), compose=True)
         return tuple(sorted(failed))
 

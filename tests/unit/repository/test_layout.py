@@ -70,3 +70,15 @@ def test_hidden_folders_and_files_are_no_models(tmp_path: Path) -> None:
     folder_with(tmp_path, "b", "a", ".git")
     (tmp_path / "README.md").write_text("")
     assert subdirectories(tmp_path) == ["a", "b"]
+
+
+def test_a_folder_without_configuration_and_version_is_blank(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, "warmup", "docs")
+    (tmp_path / "README.md").write_text("")
+    assert folder.is_blank()
+    (tmp_path / "config.pbtxt").write_text("")
+    assert not folder.is_blank()
+    (tmp_path / "config.pbtxt").unlink()
+    (tmp_path / "1").mkdir()
+    assert not folder.is_blank()
+    assert not ModelFolder("gone", tmp_path / "gone").is_blank()

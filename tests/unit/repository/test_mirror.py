@@ -122,7 +122,9 @@ def test_a_bucket_that_is_not_there_yet_keeps_no_folder_from_being_read(
         listing = repository.read()
         assert (listing.names, listing.unreadable) == (("c",), {"s3://bucket": str(missing)})
         assert [folder.name for folder in repository.find("c")] == ["c"]
-        with pytest.raises(RepositoryError, match=r"'a': not found .*; 's3://bucket' cannot be read: cannot open"):
+        with pytest.raises(
+            RepositoryError, match=r"'a': model not found .*\. 's3://bucket' cannot be read: cannot open"
+        ):
             repository.find("a")
     listing = repository.read()
     assert (listing.names, listing.unreadable) == (("a", "b", "c"), {})

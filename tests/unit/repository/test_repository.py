@@ -72,7 +72,7 @@ def test_one_path_that_is_there_is_enough_where_one_is_needed(tmp_path: Path) ->
 def test_a_path_that_comes_later_is_read_like_the_others(tmp_path: Path) -> None:
     repository = Repository([tmp_path / "one"], need="none")
     before = repository.stamp()
-    with pytest.raises(RepositoryError, match=f"not found in any model repository; '{tmp_path}/one' cannot be read"):
+    with pytest.raises(RepositoryError, match=f"not found in any model repository. '{tmp_path}/one' cannot be read"):
         repository.find("a")
     make(tmp_path, one=("a",))
     assert repository.stamp() != before
@@ -93,7 +93,7 @@ def test_what_is_gone_holds_nothing_what_is_unreadable_what_it_held(tmp_path: Pa
 
 
 def test_an_unknown_model_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RepositoryError, match="failed to poll model 'x': not found in any model repository"):
+    with pytest.raises(RepositoryError, match="failed to poll model 'x': model not found in any model repository"):
         Repository(make(tmp_path, one=("a",))).find("x")
 
 
@@ -139,7 +139,7 @@ def test_links_in_a_circle_hide_nothing_else(tmp_path: Path) -> None:
     assert folder.scan_versions().versions == (1,)
     (folder.path / "1" / "more").write_text("x")
     assert folder.stamp() != before
-    with pytest.raises(RepositoryError, match="failed to poll model '7': not found"):
+    with pytest.raises(RepositoryError, match="failed to poll model '7': model not found"):
         repository.find("7")
 
 
@@ -160,3 +160,28 @@ def test_a_folder_whose_name_is_no_text_is_no_model(tmp_path: Path) -> None:
     assert repository.find("a")[0].scan_versions().versions == ()
     with pytest.raises(RepositoryError, match="model repository path is not UTF-8: "):
         Repository([path / "b-\udcff"])
+
+
+@pytest.mark.parametrize(("asked", "hint"), [("digit", " Did you mean 'digits'?"), ("letters", "")])
+def test_a_name_that_is_nearly_right_is_told_the_right_one(tmp_path: Path, asked: str, hint: str) -> None:
+    repository = Repository(make(tmp_path, one=("noise", "window"), two=("digits",)))
+    repository.read()
+    with pytest.raises(RepositoryError) as refused:
+        repository.find(asked)
+    assert str(refused.value) == f"failed to poll model '{asked}': model not found in any model repository.{hint}"
+
+
+@pytest.mark.parametrize("file", ["config.pbtxt", "1/model.onnx", "12/model.py"])
+def test_the_folder_of_a_model_is_known_from_a_repository(tmp_path: Path, file: str) -> None:
+    one, two = make(tmp_path, one=("digits", "1"), two=("a",))
+    (two / "README.md").write_text("")
+    (one / "digits" / file).parent.mkdir(exist_ok=True)
+    (one / "digits" / file).write_text("")
+    (one / "1" / "1").mkdir()
+    (one / "1" / "config.pbtxt").write_text("")
+    assert Repository([one, two]).mistakes() == ()
+    (mistake,) = Repository([two, one / "digits"]).mistakes()
+    assert mistake.startswith(
+        f"model repository '{one}/digits' looks like the folder of one model: pass '{one}' in its"
+    )
+    assert mistake.endswith("--load-model=digits for this model alone")

@@ -95,6 +95,34 @@ def test_an_absent_repository_is_an_error_before_any_bind(tmp_path: Path) -> Non
         Server(parse_flags([str(tmp_path / "nowhere"), "--http-port=1"], {}))
 
 
+def test_a_folder_that_holds_no_model_takes_nothing_from_readiness(
+    repository: Path, data_plane: DataPlane, model: MakeModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    model("a")
+    (repository / "never_exported").mkdir()
+    (repository / "never_exported" / "README.md").write_text("to do")
+    made = server(repository, data_plane)
+    made.start()
+    assert data_plane.ready is True
+    assert {entry["name"]: entry["state"] for entry in data_plane.index} == {"a": "READY", "never_exported": ""}
+    assert f"folder '{repository}/never_exported' holds neither a configuration nor a version" in caplog.text
+    assert made.stop(TIMEOUT_S)
+
+
+def test_a_model_without_a_version_is_told_what_is_missing(
+    repository: Path, data_plane: DataPlane, model: MakeModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    (repository / "never_exported").mkdir()
+    (repository / "never_exported" / "config.pbtxt").write_text(CONFIG)
+    made = server(repository, data_plane)
+    made.start()
+    assert data_plane.ready is False, "as in Triton"
+    (entry,) = data_plane.index
+    assert entry["reason"].startswith("at least one version must be available under the version policy of model")
+    assert f"model 'never_exported' has no version: export one into {repository}/never_exported, into a" in caplog.text
+    assert made.stop(TIMEOUT_S)
+
+
 @pytest.mark.parametrize("mode", ["none", "poll", "explicit"])
 def test_an_absent_repository_does_not_keep_another_from_being_served(
     repository: Path, data_plane: DataPlane, model: MakeModel, tmp_path: Path, mode: str
