@@ -122,7 +122,7 @@ fn control_call(worker: &Arc<Worker>, context: Arc<Context>, id: CallId, name: S
     let Some(handle) = Handle::try_current().ok().or_else(|| context.reactors.pick().cloned()) else { return };
     let answering = Arc::clone(worker);
     let answer = async move {
-        let outcome = control::answer(&context, answering.owner(), &name, &json).await;
+        let outcome = control::answer(&context, answering.owner(), &name, json).await;
         let outcome = match &outcome {
             Ok(text) => MailOutcome::Json(text),
             Err(error) => MailOutcome::Error { code: number(error.code), text: &error.message },

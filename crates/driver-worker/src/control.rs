@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use alipes_protocol::{Code, InferError, Parameter};
+use alipes_protocol::limits::READ_AT_ONCE_BYTES;
+use alipes_protocol::{InferError, Parameter};
 use alipes_request::budget::Charge;
 use alipes_runtime::context::Context;
 use alipes_stats::custom::{Change, Kind, Owner};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::task;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,31 +75,44 @@ struct Forget {
 /// # Errors
 ///
 /// The operation is unknown, its arguments do not fit, or it was refused.
-pub async fn answer(context: &Context, owner: Owner, name: &str, text: &str) -> Result<String, InferError> {
+pub async fn answer(context: &Context, owner: Owner, name: &str, text: String) -> Result<String, InferError> {
     let nothing = json!({});
     let answer = match name {
-        "model.load" => load(context, question(text)?).await.map(|()| nothing),
+        "model.load" => load(context, text).await.map(|()| nothing),
         "model.unload" => {
-            let Unload { model, unload_dependents } = question(text)?;
+            let Unload { model, unload_dependents } = question(&text)?;
             context.unload_model(&model, unload_dependents).await.map(|()| nothing)
         }
         "model.ready" => {
-            let Ready { model, version } = question(text)?;
+            let Ready { model, version } = question(&text)?;
             let version = if version > 0 { version.to_string() } else { String::new() };
             context.model_ready(&model, &version).await.map(|ready| json!({"ready": ready}))
         }
-        _ => metric(context, owner, name, text),
+        _ => metric(context, owner, name, &text),
     };
     answer.map(|answer| answer.to_string())
 }
 
-async fn load(context: &Context, load: Load) -> Result<(), InferError> {
-    if let Some(file) = load.files.keys().next() {
-        let text = format!("load parameter '{file}' is not offered: files come from the repository");
-        return Err(InferError::new(Code::Unsupported, text));
+/// Loads a model, with the parameters that a request over HTTP would bring.
+async fn load(context: &Context, text: String) -> Result<(), InferError> {
+    let mut charge = Charge::default();
+    charge.grow(&context.budget, text.len())?;
+    let Load { model, config, files } = read_load(text).await?;
+    if let Some(other) = files.keys().find(|key| !key.starts_with("file:")) {
+        return Err(InferError::invalid(format!("unrecognized load parameter '{other}'.")));
     }
-    let config = (!load.config.is_empty()).then(|| ("config".to_owned(), Parameter::String(load.config)));
-    context.load_model(&load.model, config.into_iter().collect(), Charge::default()).await
+    let config = (!config.is_empty()).then(|| ("config".to_owned(), config));
+    let parameters = config.into_iter().chain(files).map(|(key, value)| (key, Parameter::String(value)));
+    context.load_model(&model, parameters.collect(), charge).await
+}
+
+/// What a model asks to be loaded, read beside this thread where that takes long.
+async fn read_load(text: String) -> Result<Load, InferError> {
+    if text.len() <= READ_AT_ONCE_BYTES {
+        return question(&text);
+    }
+    let reading = task::spawn_blocking(move || question(&text)).await;
+    reading.unwrap_or_else(|_| Err(InferError::internal("the question could not be read")))
 }
 
 fn metric(context: &Context, owner: Owner, name: &str, text: &str) -> Result<serde_json::Value, InferError> {

@@ -34,7 +34,7 @@ def load_model(model_name: str, config: str = "", files: Mapping[str, bytes] | N
     Args:
         model_name: The model.
         config: A configuration as JSON, in place of the model's own.
-        files: Contents in place of the version folders: ``{"file:1/model.py": b"..."}``. They need a ``config``.
+        files: Contents in place of the model's folder: ``{"file:1/model.py": b"..."}``. They need a ``config``.
 
     Raises:
         TritonModelException: If the server refuses or the model cannot be loaded.
@@ -43,6 +43,12 @@ def load_model(model_name: str, config: str = "", files: Mapping[str, bytes] | N
         raise TritonModelException(
             f"failed to load model '{model_name}', files should be a dictionary of file paths and file contents"
         )
+    for path, content in (files or {}).items():
+        if not isinstance(path, str) or not isinstance(content, bytes | bytearray | memoryview):
+            kind = type(content).__name__
+            raise TritonModelException(
+                f"failed to load model '{model_name}', a file should be a path and bytes, got {path!r} and {kind}"
+            )
     contents = {path: base64.b64encode(content).decode("ascii") for path, content in (files or {}).items()}
     ask("model.load", {"model": model_name, "config": config, "files": contents}, "Failed to load model")
 
