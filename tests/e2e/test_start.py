@@ -71,6 +71,14 @@ def test_what_is_there_is_served_beside_an_absent_repository(repository: Path, t
     server.wait_for_output("the others are served; start the server again once it can be read")
 
 
+def test_a_folder_that_holds_no_model_leaves_the_server_ready(repository: Path, serve: Serve) -> None:
+    add_model(repository, "double")
+    (repository / "never_exported").mkdir()
+    server = serve(repository)
+    assert status(server.http, "/v2/health/ready") == 200
+    server.wait_for_output(f"folder '{repository}/never_exported' holds neither a configuration nor a version")
+
+
 def test_the_folder_of_a_model_is_told_from_a_repository(repository: Path, serve: Serve) -> None:
     server = serve(add_model(repository, "double"))
     server.wait_for_output(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from alipes.errors import RepositoryError
+from alipes.config.agents import run_agents
+from alipes.config.pbtxt import parse_pbtxt
+from alipes.config.schema import ModelConfig
+from alipes.errors import ConfigError, RepositoryError
 from alipes.repository.mirror import Mirror
 from alipes.repository.repository import Repository
 from alipes.repository.store.bucket import BucketStore
@@ -129,3 +133,17 @@ def test_a_bucket_that_is_not_there_yet_keeps_no_folder_from_being_read(
     listing = repository.read()
     assert (listing.names, listing.unreadable) == (("a", "b", "c"), {})
     repository.close()
+
+
+def test_sums_of_files_are_compared_with_the_copy_that_is_loaded(mirror: Mirror, store: Folder) -> None:
+    def config(content: str) -> ModelConfig:
+        parameters = f'key: "MD5:1/model.onnx" value: "{hashlib.md5(content.encode()).hexdigest()}"'
+        return parse_pbtxt(f'model_repository_agents {{ agents {{ name: "checksum" parameters {{ {parameters} }} }} }}')
+
+    mirror.refresh("a")
+    run_agents(config("one"), mirror.folder / "a")
+    store.write("two", "a/1/model.onnx")
+    mirror.refresh("a")
+    run_agents(config("two"), mirror.folder / "a")
+    with pytest.raises(ConfigError, match=r"Mismatched MD5 hash for file 1/model.onnx"):
+        run_agents(config("one"), mirror.folder / "a")
