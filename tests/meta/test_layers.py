@@ -29,7 +29,7 @@ ALLOWED = {
     "worker": set(),
     "server": {"config", "disclosure", "load", "repository", "backends"},
     "quickstart": {"config"},
-    "compat": {"repository"},
+    "compat": {"repository", "serve", "local_ports"},
     "local_ports": set(),
     "handover": {"local_ports"},
     "client": {"config", "local_ports", "progress"},

@@ -105,7 +105,7 @@ _GOOGLE: Final = Absent(
     _CLUSTERS,
 )
 
-_SERVE: Final = _from("serve", "serve")
+_SERVE: Final = _from("compat.serve", "serve")
 _MONITOR: Final = _from("monitor", "ServerMonitor", "Pipeline", "PipelineProcess", "ExceptionWrapper")
 
 _WATCHING: Final[dict[str, Row]] = {
@@ -125,7 +125,10 @@ _HERMES: Final[dict[str, Row]] = {
         **_from("compat.client", "_check_ready"),
     },
     "hermes.aeriel.serve": _SERVE,
-    "hermes.aeriel.serve.serve": {**_SERVE, **_without(_INSIDE, "get_wait", "target", "Timer")},
+    "hermes.aeriel.serve.serve": {
+        **_from("compat.serve", "serve", "TRITON_BINARY", "LDG_REGISTRY"),
+        **_without(_INSIDE, "get_wait", "target", "Timer"),
+    },
     **{f"hermes.quiver{name}": row for name, row in _REPOSITORY.items()},
     "hermes.aeriel.monitor": _MONITOR,
     **{f"hermes.aeriel.monitor{name}": row for name, row in _WATCHING.items()},

@@ -52,6 +52,9 @@ _GROUPS: Final = {
 }
 _ENDPOINTS: Final = ("http", "grpc", "metrics")
 _PREFIX: Final = "ALIPES_"
+_OTHERS: Final = frozenset({"ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE"})
+"""Variables that scripts are told by, and that a server which they start inherits."""
+
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
 _BACKLOG_DELAY_SCHEDULER: Final = "TRITONSERVER_BACKLOG_DELAY_SCHEDULER"
 """Triton's variable for tests: a queue is laid out before its first batch."""
@@ -109,7 +112,7 @@ def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
     known = {environment_name(flag) for flag in FLAGS}
     notices = []
     for name in sorted(environ):
-        if name.startswith(_PREFIX) and name not in known:
+        if name.startswith(_PREFIX) and name not in known and name not in _OTHERS:
             close = nearest(name, known)
             notices.append(
                 f"environment variable {name} stands for no flag" + (f"; did you mean {close}?" if close else "")

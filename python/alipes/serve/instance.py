@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from alipes.errors import ServeError, ServeTimeout
 from alipes.local_ports import resolve
 from alipes.progress.work import Task, task
-from alipes.serve.endpoints import EndpointName, Endpoints
+from alipes.serve.endpoints import EndpointName, Endpoints, ServerEndpoint
 from alipes.serve.readiness import State, announces, loading, look, tail
 
 __all__ = ["Instance", "Source"]
@@ -94,6 +94,21 @@ class Instance:
         return self._address("metrics")
 
     @property
+    def http_port(self) -> int:
+        """The port of the HTTP endpoint."""
+        return self._endpoint("http").port
+
+    @property
+    def grpc_port(self) -> int:
+        """The port of the gRPC endpoint."""
+        return self._endpoint("grpc").port
+
+    @property
+    def metrics_port(self) -> int:
+        """The port of the metrics endpoint."""
+        return self._endpoint("metrics").port
+
+    @property
     def log(self) -> str:
         """The last lines of what the server wrote."""
         return tail(self.log_path)
@@ -106,7 +121,7 @@ class Instance:
 
     def wait(
         self,
-        endpoint: str = "localhost:8001",
+        endpoint: str | None = None,
         timeout: float | None = None,
         log_interval: float | None = 10,
         *,
@@ -115,7 +130,7 @@ class Instance:
         """Returns once the server and all of its models can answer.
 
         Args:
-            endpoint: One of the server's endpoints, as a script knows it.
+            endpoint: One of the server's endpoints, as a script knows it; `None` for whichever it has.
             timeout: Longest wait in seconds; `None` and 0 wait without end.
             log_interval: Seconds between two notes in the log (level DEBUG) that it is still waiting.
             progress: False shows no line with what is loading, which a terminal or a notebook is shown otherwise.
@@ -124,7 +139,8 @@ class Instance:
             ServeError: If the server ended, if a model cannot be loaded, or if the endpoint is none of its endpoints.
             ServeTimeout: If the time is up; it is a `TimeoutError` and a `RuntimeError`.
         """
-        self._check(endpoint)
+        if endpoint is not None:
+            self._check(endpoint)
         self.wait_until_ready(timeout, log_interval, progress=progress)
 
     def stop(self) -> None:
@@ -181,10 +197,13 @@ class Instance:
             raise ServeError(f"{endpoint} is no door of the server {self.name}: it has {there}")
 
     def _address(self, name: EndpointName) -> str:
+        return self._endpoint(name).address
+
+    def _endpoint(self, name: EndpointName) -> ServerEndpoint:
         endpoint = self._source.endpoints.get(name)
         if endpoint is None:
             raise ServeError(f"the server {self.name} has no {name} door: its flags close it")
-        return endpoint.address
+        return endpoint
 
     def _known(self, name: EndpointName) -> str:
         endpoint = self._source.endpoints.get(name)

@@ -53,6 +53,11 @@ def test_a_variable_that_stands_for_no_flag_gives_a_notice() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE"])
+def test_a_variable_of_scripts_gives_no_notice(name: str) -> None:
+    assert parse_flags(["models"], {name: "0"}).notices == ()
+
+
 def test_a_bad_value_in_the_environment_is_refused() -> None:
     with pytest.raises(ConfigError, match="--http-port"):
         parse_flags(["models"], {"ALIPES_HTTP_PORT": "many"})
