@@ -99,7 +99,7 @@ def to_spec(
         ],
         "decoupled": config.model_transaction_policy.decoupled,
         "response_cache": config.response_cache.enable,
-        "scheduling": _scheduling(config, folder, held),
+        "scheduling": _scheduling(config, folder, held, engine),
         "instances": instance_names(config),
         "passive_instances": [
             f"{group.name}_{index}" for group in _groups(config, passive=True) for index in range(group.count)
@@ -134,10 +134,12 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
     return path
 
 
-def _scheduling(config: ModelConfig, folder: Path, held: Held) -> dict[str, Any]:
+def _scheduling(config: ModelConfig, folder: Path, held: Held, engine: Mapping[str, Any]) -> dict[str, Any]:
     if config.HasField("sequence_batching"):
         waits = {"held_until": held.requests, "held_until_backlog": held.backlog}
-        return sequence_scheduling(config, folder) | waits
+        # A streaming model keeps its states itself: those in its configuration tell clients of them.
+        own: dict[str, Any] = {"states": []} if engine.get("kind") == "streaming" else {}
+        return sequence_scheduling(config, folder) | waits | own
     batching = config.dynamic_batching
     if not config.HasField("dynamic_batching") or (config.max_batch_size < 1 and batching.ByteSize() == 0):
         return {"kind": "direct"}

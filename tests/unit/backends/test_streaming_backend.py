@@ -161,12 +161,74 @@ def test_what_does_not_fit_is_refused(prepare: Prepare, lines: list[str], messag
     assert message in str(caught.value)
 
 
+STATE = """
+state {
+  input_name: "input_snapshot"
+  output_name: "output_snapshot"
+  data_type: TYPE_FP32
+  dims: [ 1, 3, 10 ]
+  initial_state { name: "snapshot" data_type: TYPE_FP32 dims: [ 1, 3, 10 ] zero_data: true }
+}
+"""
+
+
+def sequences(*parts: str) -> str:
+    return f"sequence_batching {{ direct {{}} {' '.join(parts)} }}"
+
+
+def states(plan: LoadPlan) -> list[tuple[str, str, str, list[int], bool]]:
+    return [
+        (one.input_name, one.output_name, first.name, list(one.dims), first.dims == one.dims and first.zero_data)
+        for one in plan.config.sequence_batching.state
+        for first in one.initial_state
+    ]
+
+
+def test_the_configuration_of_a_streaming_model_lists_its_states(prepare: Prepare) -> None:
+    plan = prepare(SNAPSHOTTER, UPDATE, WINDOWS)
+    assert states(plan) == [("input_snapshot", "output_snapshot", "snapshot", [1, 3, 10], True)]
+    plan = prepare(AVERAGER, KERNELS, MEANS, parameters(num_updates=3, unbiased_start=1))
+    assert states(plan) == [
+        ("input_online_average", "output_online_average", "online_average", [12], True),
+        ("input_seen", "output_seen", "seen", [1], True),
+    ]
+    # The data plane has its own: it is told of none.
+    assert plan.spec["scheduling"]["states"] == []
+
+
+def test_listed_states_change_nothing(prepare: Prepare) -> None:
+    listed, without = prepare(SNAPSHOTTER, UPDATE, WINDOWS, sequences(STATE)), prepare(SNAPSHOTTER, UPDATE, WINDOWS)
+    assert states(listed) == states(without)
+    assert engine(listed)["update"] == engine(without)["update"]
+    strict = prepare(SNAPSHOTTER, UPDATE, WINDOWS, sequences(), flags=("--disable-auto-complete-config",))
+    assert states(strict) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        STATE.replace("3, 10", "3, 9"),
+        STATE.replace("TYPE_FP32", "TYPE_FP64"),
+        STATE.replace('"input_snapshot"', '"i"'),
+        STATE.replace("zero_data: true", 'data_file: "zeros"'),
+        STATE + STATE.replace("put_snapshot", "put_more"),
+    ],
+    ids=["sizes", "datatype", "name", "beginning", "number"],
+)
+def test_states_that_it_does_not_keep_are_refused(prepare: Prepare, tmp_path: Path, lines: str) -> None:
+    (tmp_path / "m" / "initial_state").mkdir(parents=True)
+    (tmp_path / "m" / "initial_state" / "zeros").write_bytes(bytes(120))
+    with pytest.raises(
+        ConfigError, match=r"input_snapshot -> output_snapshot of TYPE_FP32 \[1, 3, 10\], each from zer"
+    ):
+        prepare(SNAPSHOTTER, UPDATE, WINDOWS, sequences(lines))
+
+
 @pytest.mark.parametrize(
     "more",
     [
         "oldest { max_candidate_sequences: 4 }",
         'control_input { name: "S" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } }',
-        'state { input_name: "i" output_name: "o" data_type: TYPE_FP32 dims: 1 }',
         "iterative_sequence: true",
     ],
 )

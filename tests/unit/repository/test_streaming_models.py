@@ -54,6 +54,19 @@ def test_a_snapshotter_gives_each_input_its_windows_under_its_name(repo: qv.Mode
     assert model.config.sequence_batching.max_sequence_idle_microseconds == 10_000_000
 
 
+def test_a_streaming_model_lists_its_states_as_hermes_does(repo: qv.ModelRepository) -> None:
+    model = streaming.make_streaming_input_model(repo, repo.models["net"].inputs["x"], 2, batch_size=16)
+    (state,) = parse_pbtxt(str(model.fs.read("snapshotter/config.pbtxt"))).sequence_batching.state
+    (initial,) = state.initial_state
+    assert (state.input_name, state.output_name, list(state.dims)) == ("input_snapshot", "output_snapshot", [1, 2, 8])
+    assert (initial.name, list(initial.dims), initial.zero_data) == ("snapshot", [1, 2, 8], True)
+    assert state.data_type == initial.data_type == model.config.input[0].data_type
+    averager = streaming.make_streaming_output_model(repo, repo.models["net"].outputs["y"], 2, 3, batch_size=4)
+    (state,) = averager.config.sequence_batching.state
+    assert (state.input_name, state.initial_state[0].name) == ("input_online_average", "online_average")
+    assert list(state.dims) == [2, 12]
+
+
 def test_a_streaming_model_asks_for_no_gpu(repo: qv.ModelRepository) -> None:
     model = streaming.make_streaming_input_model(repo, repo.models["net"].inputs["x"], 2, streams_per_gpu=3)
     groups = [(group.count, group.kind) for group in model.config.instance_group]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from alipes.backends.streaming.backend import StreamingBackend, dims_of, float_tensor, one_tensor
 from alipes.config.datatypes import config_name
 from alipes.config.streaming_parameters import AVERAGER_PARAMETERS
+from alipes.config.streaming_states import Shapes, mean_states
 
 __all__ = ["AveragerBackend"]
 
@@ -59,6 +61,11 @@ class AveragerBackend(StreamingBackend):
         self.check_sizes({**sizes, "channels": channels} if channels else sizes)
         sizes = {"update": update, "updates": updates, "batch": batch, "channels": channels, "kernel": kernel}
         return {**sizes, "unbiased": True} if self.size("unbiased_start", 0) else sizes
+
+    def states(self, update: Mapping[str, Any]) -> Shapes:
+        """Sums that are not complete, and the number of predictions where it counts."""
+        sums = update["update"] * (update["updates"] + update["batch"] - 1)
+        return mean_states(update["channels"], sums, unbiased=update.get("unbiased", False))
 
     def _predictions(self) -> list[int]:
         tensor = one_tensor(self, "input")

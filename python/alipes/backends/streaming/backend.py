@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from alipes.backends.base import Backend, Draft, Engine
-from alipes.config.datatypes import config_number
+from alipes.config.datatypes import config_name, config_number
 from alipes.config.parameters import Parameter
-from alipes.config.schema import ModelConfig
+from alipes.config.schema import ModelConfig, new_config
 from alipes.config.streaming_parameters import read_streaming_parameters
+from alipes.config.streaming_states import STREAM_IDLE_US, Shapes, declare_states
 from alipes.config.validate.caching import cannot_cache
 from alipes.errors import ConfigError
 
 __all__ = ["StreamingBackend", "dims_of", "float_tensor", "one_tensor"]
 
-_IDLE_US: Final = 10_000_000
-"""Silence that ends a sequence, where the configuration does not speak of sequences at all."""
-
-_NOT_ITS: Final = ("oldest", "control_input", "state", "iterative_sequence")
+_NOT_ITS: Final = ("oldest", "control_input", "iterative_sequence")
 """What a model with a state of its own has no use for."""
 
 
@@ -44,19 +42,20 @@ class StreamingBackend(Backend):
         config = self.draft.config
         if config.WhichOneof("scheduling_choice") is None:
             config.sequence_batching.direct.SetInParent()
-            config.sequence_batching.max_sequence_idle_microseconds = _IDLE_US
+            config.sequence_batching.max_sequence_idle_microseconds = STREAM_IDLE_US
         self.complete_tensors()
 
     def engine(self) -> Engine:
         """Hold the tensors against each other and against the parameters, and say what is computed."""
         self._check_scheduling()
         update = {"kind": self.kind, **self.update()}
+        self._settle_states(self.states(update))
         return Engine(
             {
                 "kind": "streaming",
                 "update": update,
                 "max_sequences": self.draft.options.model.streaming_max_sequences,
-                "max_idle_us": self.draft.config.sequence_batching.max_sequence_idle_microseconds or _IDLE_US,
+                "max_idle_us": self.draft.config.sequence_batching.max_sequence_idle_microseconds or STREAM_IDLE_US,
             },
             self._parameters.notices,
         )
@@ -75,6 +74,14 @@ class StreamingBackend(Backend):
 
         Raises:
             ConfigError: If tensors and parameters contradict each other.
+        """
+
+    @abstractmethod
+    def states(self, update: Mapping[str, Any]) -> Shapes:
+        """What the server keeps of a sequence, by name.
+
+        Args:
+            update: What `update` returned.
         """
 
     def size(self, key: str, default: int | None = None) -> int:
@@ -112,6 +119,24 @@ class StreamingBackend(Backend):
         """What is wrong with the model's configuration."""
         return ConfigError(f"{self.kind} '{self.draft.config.name}' {text}", key=key)
 
+    def _settle_states(self, states: Shapes) -> None:
+        """List the states where the configuration lists none; otherwise it has to list these."""
+        config = self.draft.config
+        batching, data_type = config.sequence_batching, config.input[0].data_type
+        expected = new_config()
+        declare_states(expected.sequence_batching, states, data_type)
+        if batching.state:
+            found = {state.input_name: _facts(state) for state in batching.state}
+            wanted = {state.input_name: _facts(state) for state in expected.sequence_batching.state}
+            if found != wanted or len(found) != len(batching.state):
+                listed = "; ".join(wanted.values())
+                raise self.error(
+                    f"keeps {listed}, each from zeros; its configuration lists other states",
+                    "sequence_batching.state",
+                )
+        elif not self.draft.options.model.strict_config:
+            batching.state.extend(expected.sequence_batching.state)
+
     def _check_scheduling(self) -> None:
         config = self.draft.config
         if config.max_batch_size > 0:
@@ -133,6 +158,13 @@ class StreamingBackend(Backend):
         for tensor in (*config.input, *config.output):
             if tensor.HasField("reshape"):
                 raise self.error(f"has a reshape of '{tensor.name}', which has one shape only", "input.reshape")
+
+
+def _facts(state: ModelConfig) -> str:
+    """What is fixed of a state: its names, its type, its sizes and its beginning."""
+    text = f"{state.input_name} -> {state.output_name} of {config_name(state.data_type)} {list(state.dims)}"
+    zeros = all(initial.WhichOneof("state_data") == "zero_data" for initial in state.initial_state)
+    return text if zeros else f"{text}, which begins with a file"
 
 
 def one_tensor(backend: StreamingBackend, side: str) -> ModelConfig:

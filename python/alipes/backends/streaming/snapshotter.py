@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from alipes.backends.streaming.backend import StreamingBackend, dims_of, float_tensor, one_tensor
 from alipes.config.datatypes import config_name, element_bytes
 from alipes.config.limits import MAX_STEP_TENSORS
 from alipes.config.streaming_parameters import SNAPSHOTTER_PARAMETERS
+from alipes.config.streaming_states import Shapes, window_states
 from alipes.config.values import read_int
 
 __all__ = ["SnapshotterBackend"]
@@ -62,6 +64,10 @@ class SnapshotterBackend(StreamingBackend):
         self.check_sizes({"stride_size": stride, "snapshot_size": samples, "batch_size": batch})
         axes = [dims[1] if len(dims) > 2 else 0 for dims in outputs]
         return {"stride": stride, "snapshot": samples, "batch": batch, "channels": axes}
+
+    def states(self, update: Mapping[str, Any]) -> Shapes:
+        """The newest samples of all channels."""
+        return window_states(sum(max(one, 1) for one in update["channels"]), update["snapshot"])
 
     def _named_channels(self) -> dict[str, int]:
         """Outputs by name: their channels, 0 for those without an axis for them."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from alipes.repository.declare import declare
+from alipes.config.streaming_states import STREAM_IDLE_US, declare_states
+from alipes.repository.declare import datatype_number, declare
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.platform import Platform, conventions
@@ -28,6 +29,7 @@ class SnapshotterExporter(Exporter):
         outputs = source.output_shapes
         declare(request.config._proto, "input", {"snapshot_update": source.update_shape}, [source.datatype])
         declare(request.config._proto, "output", outputs, dict.fromkeys(outputs, source.datatype))
+        _declare_states(request, source)
         _leave_file(request)
 
 
@@ -48,7 +50,17 @@ class AveragerExporter(Exporter):
         request.config.parameters["num_updates"].string_value = str(source.updates)
         if source.unbiased:
             request.config.parameters["unbiased_start"].string_value = "1"
+        _declare_states(request, source)
         _leave_file(request)
+
+
+def _declare_states(request: ExportRequest, source: Windows | Means) -> None:
+    """List what is kept, by which clients of hermes know a stream."""
+    proto = request.config._proto
+    if not proto.HasField("sequence_batching"):
+        proto.sequence_batching.direct.SetInParent()
+        proto.sequence_batching.max_sequence_idle_microseconds = STREAM_IDLE_US
+    declare_states(proto.sequence_batching, source.states, datatype_number(source.datatype))
 
 
 def _leave_file(request: ExportRequest) -> None:

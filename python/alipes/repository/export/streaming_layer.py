@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from alipes.config.streaming_states import declare_states, state_input, state_output
 from alipes.errors import ExportError
 from alipes.repository.declare import datatype_number
 from alipes.repository.export.exporter import Exporter
@@ -40,13 +41,13 @@ class StreamingLayer:
     @property
     def input_names(self) -> list[str]:
         """Names of the states among the inputs."""
-        return [f"input_{name}" for name in self.states]
+        return [state_input(name) for name in self.states]
 
     def output_names(self, platform: Platform) -> list[str]:
         """Names of the states among the outputs; those of a script carry their position."""
         numbered = platform is Platform.TORCHSCRIPT
         first = len(self.outputs)
-        return [f"output_{name}" + (f"__{first + at}" if numbered else "") for at, name in enumerate(self.states)]
+        return [state_output(name) + (f"__{first + at}" if numbered else "") for at, name in enumerate(self.states)]
 
 
 class StreamingExporter(Exporter):
@@ -84,7 +85,7 @@ class StreamingExporter(Exporter):
                 )
         _take_out(proto.input, source.input_names)
         _take_out(proto.output, states)
-        _declare_states(proto.sequence_batching, source, states)
+        declare_states(proto.sequence_batching, source.states, datatype_number(source.datatype), states)
 
 
 class StreamingOnnx(StreamingExporter):
@@ -105,12 +106,3 @@ def _take_out(tensors: Any, names: list[str]) -> None:
     for index in reversed(range(len(tensors))):
         if tensors[index].name in names:
             del tensors[index]
-
-
-def _declare_states(batching: Any, source: StreamingLayer, outputs: list[str]) -> None:
-    """Each state begins as zeros."""
-    del batching.state[:]
-    kind = datatype_number(source.datatype)
-    for (name, shape), input_name, exported in zip(source.states.items(), source.input_names, outputs, strict=True):
-        state = batching.state.add(input_name=input_name, output_name=exported, data_type=kind, dims=shape)
-        state.initial_state.add(name=name, data_type=kind, dims=shape, zero_data=True)

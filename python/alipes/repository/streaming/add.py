@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from alipes.config.streaming_states import STREAM_IDLE_US
 from alipes.repository.platform import Platform
 
 if TYPE_CHECKING:
@@ -11,9 +12,6 @@ if TYPE_CHECKING:
     from alipes.repository.model_repository import ModelRepository
 
 __all__ = ["add_prepared"]
-
-_IDLE_US: Final = 10_000_000
-"""Silence that ends a sequence, where the model's configuration sets no other."""
 
 
 def add_prepared(
@@ -34,7 +32,7 @@ def add_prepared(
     model = repository.add(name, platform, force=True)
     try:
         model.config.add_instance_group("auto", count=streams)
-        model.config.sequence_batching = {"direct": {}, "max_sequence_idle_microseconds": _IDLE_US}
+        model.config.sequence_batching = {"direct": {}, "max_sequence_idle_microseconds": STREAM_IDLE_US}
         model.export_version(source, **options)
     except BaseException:
         repository.remove(model)

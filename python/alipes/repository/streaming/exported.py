@@ -106,11 +106,11 @@ def layer_of(sizes: Windows | Means, platform: Platform) -> StreamingLayer:
 
     if isinstance(sizes, Windows):
         module = Snapshotter(sizes.snapshot, sizes.stride, sizes.batch, sizes.channels)
-        states: dict[str, tuple[int, ...]] = {"snapshot": (1, sizes.all_channels, sizes.snapshot)}
         return StreamingLayer(
-            module, ("snapshot_update", sizes.update_shape), states, named(sizes.names), sizes.datatype
+            module, ("snapshot_update", sizes.update_shape), sizes.states, named(sizes.names), sizes.datatype
         )
     kind = UnbiasedAverager if sizes.unbiased else OnlineAverager
     module = kind(sizes.update, sizes.batch, sizes.updates, sizes.channels)
-    states = {"online_average": (*sizes.axis, sizes.sums), **({"seen": (1,)} if sizes.unbiased else {})}
-    return StreamingLayer(module, ("update", sizes.update_shape), states, named(["output_stream"]), sizes.datatype)
+    return StreamingLayer(
+        module, ("update", sizes.update_shape), sizes.states, named(["output_stream"]), sizes.datatype
+    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Final, SupportsIndex
 
+from alipes.config.streaming_states import Shapes, mean_states, window_states
 from alipes.errors import ConfigError
 from alipes.repository.tensors import ExposedTensor, Shape, describe_shape
 
@@ -56,6 +57,11 @@ class Windows:
             for name, channels in zip(self.names, self.channels, strict=True)
         }
 
+    @property
+    def states(self) -> Shapes:
+        """What is kept between two requests, by name."""
+        return window_states(self.all_channels, self.snapshot)
+
 
 @dataclass(frozen=True, slots=True)
 class Means:
@@ -98,6 +104,11 @@ class Means:
     def sums(self) -> int:
         """Samples, by channel, of the sums that are not complete between two requests."""
         return self.update * (self.updates + self.batch - 1)
+
+    @property
+    def states(self) -> Shapes:
+        """What is kept between two requests, by name."""
+        return mean_states(self.channels, self.sums, unbiased=self.unbiased)
 
 
 def windows_for(inputs: Sequence[ExposedTensor], stride: int, batch: int) -> Windows:
