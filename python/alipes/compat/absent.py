@@ -19,7 +19,7 @@ class _Absent(type):
 
     def __getattr__(cls, name: str) -> NoReturn:
         # What Python itself looks for on any class is simply not there.
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(cls._reason)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from alipes.errors import AlipesError, NotReady, TransportError
 
-__all__ = ["_check_ready"]
+__all__ = ["SHAPE", "_check_ready"]
+
+SHAPE: TypeAlias = tuple[int, ...]
 
 
 class _Server(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import ClassVar
 
 from alipes.compat.absent import absent
-from alipes.compat.names import Absent, Row
+from alipes.compat.names import MODULES, MOVED, Absent, Row
 
 __all__ = ["AliasFinder", "AliasModule", "installed_elsewhere"]
 
@@ -73,7 +73,7 @@ class AliasFinder(MetaPathFinder, Loader):
         root = fullname.partition(".")[0]
         if fullname not in self._modules or root not in self._roots:
             return None
-        if fullname != root and not isinstance(sys.modules.get(root), AliasModule):
+        if fullname != root and not _is_ours(root, sys.modules.get(root)):
             return None
         # Each is a package, so that Python looks for what is below it; there is no folder to look in.
         return ModuleSpec(fullname, self, origin="alipes.compat", is_package=True)
@@ -97,8 +97,21 @@ class AliasFinder(MetaPathFinder, Loader):
 def installed_elsewhere(root: str) -> str | None:
     """Where a package of this name is installed; None where it is not."""
     if (loaded := sys.modules.get(root)) is not None:
-        return None if isinstance(loaded, AliasModule) else str(getattr(loaded, "__file__", None) or "this process")
+        return None if _is_ours(root, loaded) else str(getattr(loaded, "__file__", None) or "this process")
     spec = PathFinder.find_spec(root)
-    if spec is None:
+    if spec is None or (spec.origin is None and _has_nothing(root, spec.submodule_search_locations or ())):
         return None
     return spec.origin or next(iter(spec.submodule_search_locations or ()), "this environment")
+
+
+def _is_ours(root: str, module: ModuleType | None) -> bool:
+    """Whether modules below a package may be answered: it is one of ours, or a folder that only has its name."""
+    if module is None or isinstance(module, AliasModule):
+        return module is not None
+    return getattr(module, "__file__", None) is None and _has_nothing(root, getattr(module, "__path__", ()))
+
+
+def _has_nothing(root: str, folders: Iterable[str]) -> bool:
+    """Whether folders that are no package themselves have none of a package's modules, but for those that left it."""
+    below = [name for name in MODULES if name.startswith(f"{root}.") and name.count(".") == 1 and name not in MOVED]
+    return all(PathFinder.find_spec(name, list(folders)) is None for name in below)

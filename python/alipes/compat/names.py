@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-__all__ = ["MODULES", "ROOTS", "Absent", "Row"]
+__all__ = ["MODULES", "MOVED", "ROOTS", "Absent", "Row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,11 @@ _CLUSTERS: Final = (
     "alipes does not rent machines or clusters yet; start servers there with your own tools, on a repository in a "
     "bucket, and give their addresses to InferenceClient and ServerMonitor"
 )
-_MOVED: Final = "it left hermes in 2022 and has nothing to do with serving; install the package `typeo` for it"
 _INSIDE: Final = "it was a part of how servers were started there; `serve` starts one and gives what waits for it"
 _PROCESS: Final = "the client that was a process went in 2022; hermes.aeriel.client.InferenceClient took its place"
+_HANDLES: Final = "exporters here say in their class method `handles` what they take"
+_PLANS: Final = "plans are built by exporting to Platform.TENSORRT, here or by a server that its `endpoint=` names"
+_AVERAGER: Final = "it was a part of the averager there; OnlineAverager is the module"
 _FRAMES: Final = "it left hermes in 2022 and has nothing to do with serving; read frame files with gwpy"
 
 
@@ -54,7 +56,10 @@ def _without(reason: str, *names: str) -> dict[str, str | Absent]:
 _REPOSITORY: Final[dict[str, Row]] = {
     "": _from("repository", "Platform", "conventions", "Model", "ModelConfig", "ModelRepository"),
     ".model": _from("repository", "ExposedTensor", "Model", "EnsembleModel"),
-    ".model_config": _from("repository", "ModelConfig", "EnsembleConfig"),
+    ".model_config": {
+        **_from("repository", "ModelConfig", "EnsembleConfig"),
+        **_from("compat.quiver", "KIND_TYPE", "GPUS_TYPE"),
+    },
     ".model_repository": _from("repository", "ModelRepository"),
     ".platform": _from("repository", "Platform", "conventions"),
     ".types": _from("compat.quiver", "SHAPE_TYPE", "IO_TYPE", "EXPOSED_TYPE"),
@@ -67,11 +72,28 @@ _REPOSITORY: Final[dict[str, Row]] = {
         **_from("repository.export.torch_script", "TorchScript"),
     },
     ".exporters.exporter": _from("repository", "Exporter"),
-    ".exporters.ensemble": _from("repository.export.ensemble", Ensemble="EnsembleExporter"),
-    ".exporters.keras_savedmodel": _from("repository.export.keras", "KerasSavedModel"),
-    ".exporters.torch_onnx": _from("repository.export.torch_onnx", "TorchOnnx"),
-    ".exporters.torch_tensorrt": _from("repository.export.tensorrt", TorchTensorRT="TensorRT"),
-    ".exporters.torchscript": _from("repository.export.torch_script", "TorchScript"),
+    ".exporters.ensemble": {
+        **_from("repository.export.ensemble", Ensemble="EnsembleExporter"),
+        **_without(_HANDLES, "EnsembleMeta"),
+    },
+    ".exporters.keras_savedmodel": {
+        **_from("repository.export.keras", "KerasSavedModel"),
+        **_without(_HANDLES, "KerasSavedModelMeta"),
+    },
+    ".exporters.torch_onnx": {
+        **_from("repository.export.torch_onnx", "TorchOnnx"),
+        **_without(_HANDLES, "TorchOnnxMeta"),
+    },
+    ".exporters.torch_tensorrt": {
+        **_from("repository.export.tensorrt", TorchTensorRT="TensorRT"),
+        **_without(_HANDLES, "TorchTensorRTMeta"),
+    },
+    ".exporters.torchscript": {
+        **_from("repository.export.torch_script", "TorchScript"),
+        **_without(_HANDLES, "TorchScriptMeta"),
+    },
+    ".exporters.tensorrt": {},
+    ".exporters.tensorrt.onnx": _without(_PLANS, "convert_network"),
     ".exporters.utils": {
         **_from("repository.export.find", "find_exporter"),
         **_from("compat.quiver", "get_input_names_from_torch_object"),
@@ -88,7 +110,10 @@ _REPOSITORY: Final[dict[str, Row]] = {
     ".streaming": _from("streaming", "make_streaming_input_model", "make_streaming_output_model"),
     ".streaming.utils": _from("streaming", "add_streaming_model"),
     ".streaming.streaming_input": _from("streaming", "Snapshotter", "make_streaming_input_model"),
-    ".streaming.streaming_output": _from("streaming", "OnlineAverager", "make_streaming_output_model"),
+    ".streaming.streaming_output": {
+        **_from("streaming", "OnlineAverager", "make_streaming_output_model"),
+        **_without(_AVERAGER, "window"),
+    },
 }
 
 _GOOGLE: Final = Absent(
@@ -122,13 +147,14 @@ _HERMES: Final[dict[str, Row]] = {
     "hermes.aeriel.client.client": {
         **_from("client", "InferenceClient"),
         **_from("client.inference.clock", "ProfilerClock"),
-        **_from("compat.client", "_check_ready"),
+        **_from("compat.client", "SHAPE", "_check_ready"),
     },
     "hermes.aeriel.serve": _SERVE,
     "hermes.aeriel.serve.serve": {
         **_from("compat.serve", "serve", "TRITON_BINARY", "LDG_REGISTRY"),
         **_without(_INSIDE, "get_wait", "target", "Timer"),
     },
+    "hermes.aeriel.serve.singularity": _without(_INSIDE, "SingularityInstance"),
     **{f"hermes.quiver{name}": row for name, row in _REPOSITORY.items()},
     "hermes.aeriel.monitor": _MONITOR,
     **{f"hermes.aeriel.monitor{name}": row for name, row in _WATCHING.items()},
@@ -137,7 +163,9 @@ _HERMES: Final[dict[str, Row]] = {
     "hermes.cloudbreak": {},
     "hermes.cloudbreak.clouds": {},
     "hermes.cloudbreak.clouds.google": _GOOGLE,
-    "hermes.typeo": Absent(("typeo", "spoof"), _MOVED),
+    "hermes.cloudbreak.clouds.base": Absent((), _CLUSTERS),
+    "hermes.cloudbreak.kubernetes": Absent((), _CLUSTERS),
+    "hermes.typeo": _from("compat.typeo", "typeo", "spoof"),
     "hermes.gwftools": Absent((), _FRAMES),
 }
 
@@ -153,3 +181,6 @@ MODULES: Final[Mapping[str, Row]] = MappingProxyType(_HERMES | _GRAVSWELL)
 
 ROOTS: Final = frozenset({"hermes", "gravswell"})
 """The packages that are answered for, unless they are installed."""
+
+MOVED: Final = frozenset({"hermes.typeo", "hermes.gwftools"})
+"""Modules that left hermes and may be installed by themselves, in a folder `hermes` that has nothing else of it."""

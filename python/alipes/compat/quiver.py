@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from alipes.repository.tensors import ExposedTensor
 
 if TYPE_CHECKING:
     from alipes.repository.store.base import Store
 
-__all__ = ["EXPOSED_TYPE", "IO_TYPE", "SHAPE_TYPE", "GCSFileSystem", "get_input_names_from_torch_object"]
+__all__ = [
+    "EXPOSED_TYPE",
+    "GPUS_TYPE",
+    "IO_TYPE",
+    "KIND_TYPE",
+    "SHAPE_TYPE",
+    "GCSFileSystem",
+    "get_input_names_from_torch_object",
+]
 
 SHAPE_TYPE: TypeAlias = Sequence[int | None]
 IO_TYPE: TypeAlias = Mapping[str, SHAPE_TYPE]
 EXPOSED_TYPE: TypeAlias = ExposedTensor
+KIND_TYPE: TypeAlias = Literal["auto", "cpu", "gpu"]
+GPUS_TYPE: TypeAlias = int | Sequence[int] | None
 
 
 def GCSFileSystem(root: str, credentials: str | None = None) -> Store:

@@ -20,7 +20,9 @@ from alipes.monitor.columns import chosen
 from alipes.monitor.judge import Tally, Verdict
 from alipes.monitor.ledger import Row
 from alipes.monitor.pipeline import Pipeline, PipelineProcess
-from alipes.monitor.servers import LATEST, Place, agreed, involved, place
+from alipes.monitor.prometheus import samples
+from alipes.monitor.servers import LATEST, Place, agreed, involved, page, place
+from alipes.monitor.tracked import tracked_lines
 from alipes.monitor.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -41,6 +43,12 @@ class ServerMonitor(PipelineProcess):
     A context manager: the first look at the servers is before the block begins, the last one after it. Iterate over it
     for rows as they come. A server that stops answering is logged and still polled; one that never answers, and
     whatever else goes wrong, is raised where the block ends.
+
+    Attributes:
+        ips: The servers.
+        models: The models that are watched.
+        versions: The version of each.
+        max_request_rate: Looks a second at each server; it may be set until the monitor starts.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  # the names and the order are those that scripts use
@@ -97,10 +105,13 @@ class ServerMonitor(PipelineProcess):
         self.tally = Tally()
         self._places = [place(ip, http_port, metrics_port, grpc_port, tls) for ip in named]
         self._columns = chosen(columns)
-        self.models = agreed(
+        keys = agreed(
             {one.ip: involved(one, model_name, model_version, itself=include_ensemble) for one in self._places}
         )
-        self._interval_s = 1 / max_request_rate
+        self.ips = named
+        self.models = [model for model, _ in keys]
+        self.versions = [version for _, version in keys]
+        self.max_request_rate = max_request_rate
         self._board = Board(time.time())
         self._screen = self._opened() if live else None
         self._begun = threading.Event()
@@ -108,6 +119,7 @@ class ServerMonitor(PipelineProcess):
         self._error: str | None = None
         self._trace = ""
         self._silent: list[str] = []
+        self._forced = False
 
     def start(self) -> None:
         """Starts the process; returns once it has looked at every server.
@@ -121,6 +133,7 @@ class ServerMonitor(PipelineProcess):
         self._begun.wait()
         if self._error is not None:
             self._finish()
+            self.close()
             self._fail()
         if self._screen is not None:
             self._screen.__enter__()
@@ -155,6 +168,37 @@ class ServerMonitor(PipelineProcess):
             if error is None:
                 raise
             _log.error("%s", problem)
+        finally:
+            self.close()
+
+    def terminate(self) -> None:
+        """Ends the process at once. What it would have written last is lost, which is no error then."""
+        self._forced = True
+        super().terminate()
+
+    def kill(self) -> None:
+        """The same with SIGKILL."""
+        self._forced = True
+        super().kill()
+
+    def parse_for_ip(self, ip: str, http: Any, tracker: dict[str, dict[str, int]]) -> list[str]:
+        """What a server did since the last call, as lines of the record without their ends.
+
+        Args:
+            ip: One of `ips`.
+            http: What asks for its metrics: `http.request("GET", url).data` are their bytes, as of a
+                `urllib3.PoolManager`. `None` asks without help.
+            tracker: Counters at the last call, by model; an empty dictionary for each of `models` at first.
+
+        Raises:
+            MonitorError: If the server is none of them, the tracker lacks a model, or the metrics lack one.
+            TransportError: If the server does not answer.
+        """
+        place = next((one for one in self._places if one.ip == ip), None)
+        if place is None:
+            raise MonitorError(f"{ip} is none of the servers that are watched: {', '.join(self.ips)}")
+        found = page(place) if http is None else samples(_body(http, place))
+        return tracked_lines(ip, list(zip(self.models, self.versions, strict=True)), found, tracker, time.time())
 
     def __iter__(self) -> Iterator[Row]:
         """Rows as they come, until the monitor stops."""
@@ -181,10 +225,10 @@ class ServerMonitor(PipelineProcess):
     def _job(self) -> dict[str, object]:
         return {
             "places": [_document(one) for one in self._places],
-            "keys": self.models,
+            "keys": list(zip(self.models, self.versions, strict=True)),
             "columns": [column.name for column in self._columns],
             "filename": str(self.filename.absolute()),
-            "interval_s": self._interval_s,
+            "interval_s": 1 / self.max_request_rate,
         }
 
     def _finish(self) -> None:
@@ -214,7 +258,7 @@ class ServerMonitor(PipelineProcess):
             event = json.loads(line)
             ended = ended or "ended" in event or "error" in event
             self._handle(event)
-        if not ended:
+        if not ended and not self._forced:
             self._error = "its process has ended before it was told to"
         self._begun.set()
         self._put(None)
@@ -246,6 +290,12 @@ class ServerMonitor(PipelineProcess):
                 return
             except queue.Full:
                 self.out_q.get_nowait()
+
+
+def _body(http: Any, place: Place) -> str:
+    """The metrics of a server, as the caller's own client gets them."""
+    data: bytes = http.request("GET", f"http://{place.metrics}/metrics").data
+    return data.decode(errors="replace")
 
 
 def _document(place: Place) -> dict[str, object]:

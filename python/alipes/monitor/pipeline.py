@@ -5,19 +5,21 @@ from __future__ import annotations
 import inspect
 import logging
 import multiprocessing
+import os
 import queue
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
+from alipes.errors import MonitorError
 from alipes.monitor.throttle import Throttle
 from alipes.monitor.wrapper import ExceptionWrapper
 
 __all__ = ["Pipeline", "PipelineProcess"]
 
 _LOOK_S: Final = 0.2
-"""How often a process that waits for a package looks whether it is to stop."""
+"""How often a process that waits for a package looks whether it is to stop, and a reader whether its process lives."""
 
 _log = logging.getLogger("alipes.monitor")
 
@@ -25,8 +27,13 @@ _log = logging.getLogger("alipes.monitor")
 class PipelineProcess:
     """A process that takes packages from `in_q` and puts what it makes of them into `out_q`.
 
-    A subclass says in `process` what is made of a package, or in `get_package` where packages come from. What either
-    raises ends the process and is raised again where its packages are taken; `StopIteration` ends that quietly.
+    A subclass says in `process` what is made of a package, or in `get_package` where packages come from; `None` is no
+    package and is passed over. What either raises goes to `cleanup`, which ends the process, and is raised again where
+    its packages are taken; `StopIteration` ends that quietly.
+
+    Attributes:
+        throttle: What `run` iterates over, a turn for each package, until the process is to stop.
+        logger: A log of its own below `alipes.monitor`; in the process its name has the process id as well.
     """
 
     def __init__(self, name: str, rate: float | None = None, join_timeout: float = 10) -> None:
@@ -43,7 +50,31 @@ class PipelineProcess:
         self.in_q: Any = multiprocessing.Queue()
         self.out_q: Any = multiprocessing.Queue()
         self._stop_event = multiprocessing.Event()
+        self.throttle: Iterable[object] = (
+            Throttle(rate, condition=self._stop_event.is_set) if rate else _Turns(self._stop_event.is_set)
+        )
+        self.logger = _log.getChild(name)
+        self._daemon = True
+        self._owner = os.getpid()
+        self._closed = False
+        self._stopped_itself = False
         self._process: Any = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it is to stop: it was told so, failed or was terminated."""
+        return bool(self._stop_event.is_set())
+
+    @property
+    def daemon(self) -> bool:
+        """Whether it ends with the script, and may not have processes of its own. Set before it starts."""
+        return self._daemon
+
+    @daemon.setter
+    def daemon(self, daemon: bool) -> None:
+        if self._process is not None:
+            raise RuntimeError(f"the process {self.name} has started: say before whether it is a daemon")
+        self._daemon = daemon
 
     def get_package(self) -> Any:
         """The next package, as soon as there is one."""
@@ -52,45 +83,66 @@ class PipelineProcess:
                 package = self.in_q.get(timeout=_LOOK_S)
             except queue.Empty:
                 continue
-            if isinstance(package, ExceptionWrapper):
-                package.reraise()
-            return package
+            return _opened(package)
         raise StopIteration
+
+    def cleanup(self, exc: BaseException) -> None:
+        """What the process does with its exception: logs it, hands it on, and stops."""
+        if not isinstance(exc, StopIteration):
+            self.logger.error("the process %s has failed: %s: %s", self.name, type(exc).__name__, exc)
+        self.out_q.put(ExceptionWrapper(exc))
+        self._stop_event.set()
 
     def process(self, *package: Any) -> None:
         """Makes something of a package and puts it into `out_q`: here, the package itself."""
         self.out_q.put(package[0] if len(package) == 1 else package)
 
     def run(self) -> None:
-        """What the process does: packages, one after the other, until it is stopped or raises."""
-        turns = Throttle(self.rate) if self.rate else None
+        """What the process does: packages, one after the other, until it is stopped or raises.
+
+        Raises:
+            SystemExit: With status 1 if it has failed.
+        """
+        requested = False
         try:
-            while not self._stop_event.is_set():
+            for _ in self.throttle:
                 package = self.get_package()
-                if turns is not None:
-                    turns.throttle()
-                _hand_over(self.process, package)
+                if package is not None:
+                    _hand_over(self.process, package)
+            requested = True
         except BaseException as error:
-            self.out_q.put(ExceptionWrapper(error))
-        if self._stop_event.is_set():
-            self.out_q.cancel_join_thread()  # there may be no reader any more
+            requested = self.stopped
+            self.cleanup(error)
+            if not isinstance(error, StopIteration):
+                sys.exit(1)
+        finally:
+            if requested and not self._stopped_itself:
+                self.out_q.cancel_join_thread()  # there may be no reader any more
 
     def start(self) -> None:
         """Starts the process."""
-        self._process = multiprocessing.Process(target=self.run, name=self.name, daemon=True)
-        self._process.start()
+        self._owner = os.getpid()
+        process = multiprocessing.Process(target=self._main, name=self.name, daemon=self._daemon)
+        process.start()
+        self._process = process
+
+    def _main(self) -> None:
+        self.logger = self.logger.getChild(str(os.getpid()))
+        self.run()
 
     def is_alive(self) -> bool:
         """Whether it runs.
 
         Raises:
-            ValueError: If it was stopped: then there is no process any more.
+            ValueError: If its block has ended: then there is no process any more.
         """
         return self._process is not None and bool(self._process.is_alive())
 
     @property
     def pid(self) -> int | None:
-        """The process id."""
+        """The process id; `None` before it starts."""
+        if os.getpid() != self._owner:
+            return os.getpid()
         return None if self._process is None else self._process.pid
 
     @property
@@ -98,21 +150,54 @@ class PipelineProcess:
         """The exit status; `None` while it runs."""
         return None if self._process is None else self._process.exitcode
 
+    @property
+    def ident(self) -> int | None:
+        """The process id, likewise."""
+        return self.pid
+
+    @property
+    def sentinel(self) -> int:
+        """What `multiprocessing.connection.wait` takes: ready once the process has ended."""
+        return int(self._process.sentinel)
+
     def join(self, timeout: float | None = None) -> None:
         """Waits for its end."""
         self._process.join(timeout)
 
+    def terminate(self) -> None:
+        """Ends the process at once, with SIGTERM. What it was about to put out may be lost."""
+        self._end("terminate")
+
+    def kill(self) -> None:
+        """The same with SIGKILL."""
+        self._end("kill")
+
+    def close(self) -> None:
+        """Lets go of a process that has ended."""
+        self._closed = True
+        self.in_q.cancel_join_thread()  # nobody reads what waits in it
+        if self._process is not None:
+            self._process.close()
+
     def stop(self) -> None:
-        """Tells it to stop, waits for `join_timeout` seconds, and then insists."""
+        """Tells it to stop, waits for `join_timeout` seconds, and then insists. In the process itself it only tells."""
         self._stop_event.set()
-        if self._process is None:
-            return
+        if os.getpid() != self._owner:
+            self._stopped_itself = True
+        elif self._process is not None and not self._closed:
+            self._wait_or_insist()
+
+    def _wait_or_insist(self) -> None:
         self.join(self.join_timeout)
         if self.is_alive():
             _log.warning("the process %s did not end within %g seconds and is terminated", self.name, self.join_timeout)
             self._process.terminate()
             self.join()
-        self._process.close()
+
+    def _end(self, how: str) -> None:
+        self._stop_event.set()
+        if self._process is not None:
+            getattr(self._process, how)()
 
     def __enter__(self) -> Self:
         """Starts the process."""
@@ -122,8 +207,9 @@ class PipelineProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stops it."""
+        """Stops it, and lets go of it."""
         self.stop()
+        self.close()
 
     def __iter__(self) -> Iterator[Any]:
         """What comes out, as it comes, until the process raises `StopIteration`."""
@@ -134,14 +220,31 @@ class PipelineProcess:
 
         Raises:
             StopIteration: If nothing will.
+            MonitorError: If the process has ended without a word, because something else has ended it.
             BaseException: Whatever was raised in the process.
         """
-        package = self.out_q.get()
-        if isinstance(package, ExceptionWrapper):
-            package.reraise()
-        if isinstance(package, StopIteration) or package is StopIteration:
-            raise StopIteration
-        return package
+        return self._impatient_get(self.out_q)
+
+    def _impatient_get(self, source: Any) -> Any:
+        """The next package of a queue: what scripts of hermes call in a `get_package` of their own."""
+        while True:
+            ended = self._has_ended()  # before the look, for what it put out last
+            try:
+                return _opened(source.get(timeout=_LOOK_S))
+            except queue.Empty:
+                if not ended:
+                    continue
+            if self.stopped:
+                raise StopIteration
+            raise MonitorError(
+                f"the process {self.name} has ended with exit status {self.exitcode} and has not said why"
+            )
+
+    def _has_ended(self) -> bool:
+        """Whether nothing will come any more: in the script whether the process is over, in itself whether to stop."""
+        if os.getpid() != self._owner:
+            return self.stopped
+        return self._process is not None and not self.is_alive()
 
     def __rshift__(self, other: PipelineProcess | Pipeline) -> Pipeline:
         """The pipeline of this process and what comes behind it."""
@@ -195,11 +298,37 @@ class Pipeline:
         return iter(self.processes[-1])
 
 
+class _Turns:
+    """A turn at any time, until a condition holds."""
+
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        self._condition = condition
+
+    def __iter__(self) -> Iterator[None]:
+        while not self._condition():
+            yield
+
+
+def _opened(package: Any) -> Any:
+    """What a package holds.
+
+    Raises:
+        StopIteration: If it says that nothing follows.
+        BaseException: Whatever was raised where it comes from.
+    """
+    if isinstance(package, ExceptionWrapper):
+        package.reraise()
+    if isinstance(package, StopIteration) or package is StopIteration:
+        raise StopIteration
+    return package
+
+
 def _hand_over(process: Any, package: Any) -> None:
-    """Calls `process`: a tuple or a list as its arguments where they fit, else as one."""
+    """Calls `process`: a tuple or a list as its arguments where they fit, else as one; what else has parts as one."""
+    fits = inspect.signature(process).bind
     if isinstance(package, (tuple, list)):
         try:
-            inspect.signature(process).bind(*package)
+            fits(*package)
         except TypeError:
             process(package)
         else:

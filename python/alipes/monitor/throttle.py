@@ -86,6 +86,11 @@ class Throttle:
         self._measure()
         return self
 
+    @property
+    def sleep_time(self) -> float:
+        """Seconds from one turn to the next."""
+        return 1 / self.target_rate
+
     def throttle(self) -> Self:
         """The same as `next`."""
         next(self)

@@ -62,20 +62,30 @@ class Watcher:
         self._write("stop")
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout)
+            self._let_go()
 
     def terminate(self) -> None:
         """Insists."""
         self._process.terminate()
 
+    def kill(self) -> None:
+        """Leaves it no choice."""
+        self._process.kill()
+
     def close(self) -> None:
         """Lets go of it."""
+        self._let_go()
+        self._closed = True
+
+    def _let_go(self) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended
             self._process.stdin.close()
-        self._closed = True
 
     def _write(self, line: str) -> None:
         assert self._process.stdin is not None
+        if self._process.stdin.closed:
+            return
         with contextlib.suppress(BrokenPipeError):  # it has ended, and its output says why
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from types import TracebackType
 from typing import NoReturn
 
 __all__ = ["ExceptionWrapper", "Remote"]
@@ -22,13 +23,24 @@ class Remote(Exception):
         return f'\n"""\n{self.text}"""'
 
 
-class ExceptionWrapper:
+class ExceptionWrapper(Exception):
     """Holds an exception and the place where it was raised, and can be sent to another process."""
 
     def __init__(self, exception: BaseException) -> None:
         """Takes the exception, with its traceback as it is now."""
+        super().__init__(str(exception))
         self.exception = exception
         self.text = "".join(traceback.format_exception(exception))
+
+    @property
+    def exc(self) -> BaseException:
+        """The exception, likewise."""
+        return self.exception
+
+    @property
+    def tb(self) -> TracebackType | None:
+        """Its traceback; none of an exception that has travelled, which brings it as text."""
+        return self.exception.__traceback__
 
     def __reduce__(self) -> tuple[object, ...]:
         """How it travels: an exception that cannot be sent goes as a `RuntimeError` with its words."""

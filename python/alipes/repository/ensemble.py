@@ -33,11 +33,11 @@ class EnsembleModel(Model):
         """
         return [self.repository.models[step.model_name] for step in self.config.steps]
 
-    def add_input(self, tensor: ExposedTensor, version: int | None = None, key: str | None = None) -> ExposedTensor:
+    def add_input(self, input: ExposedTensor, version: int | None = None, key: str | None = None) -> ExposedTensor:
         """Let requests bring a model's input.
 
         Args:
-            tensor: An input of a model of the same repository.
+            input: An input of a model of the same repository.
             version: Which version of it; None for the one that is a step, or the newest.
             key: What the ensemble calls it; the input's own name where left out. The name of an input that the ensemble
                 has feeds both from one tensor.
@@ -48,33 +48,33 @@ class EnsembleModel(Model):
         Raises:
             ConfigError: If it is fed already, the name is taken, or what shares the name does not fit.
         """
-        self._check_end(tensor, "input")
-        step = self._find(tensor.model, version)
-        self._check_not_fed(step, tensor, key or tensor.name)
-        name = key or tensor.name
+        self._check_end(input, "input")
+        step = self._find(input.model, version)
+        self._check_not_fed(step, input, key or input.name)
+        name = key or input.name
         declared = self._declared("input", name)
         if declared is None:
             if (producer := self._producer(name)) is not None:
                 raise self._error(
-                    f"{producer} -> '{name}' and the requests' '{name}' -> {tensor}: two tensors of one name; "
+                    f"{producer} -> '{name}' and the requests' '{name}' -> {input}: two tensors of one name; "
                     "key= gives another"
                 )
         elif key is None:
             raise self._error(
-                f"'{name}' -> {tensor}: the ensemble has an input '{name}' already; key='{name}' feeds both from it, "
+                f"'{name}' -> {input}: the ensemble has an input '{name}' already; key='{name}' feeds both from it, "
                 "any other key makes one more input"
             )
         else:
-            check_edge(self.name, exposed(self, self.config, declared), tensor)
-        step = self._ensure(tensor.model, version)
-        step.input_map[tensor.name] = name
-        return self._declare("input", name, tensor)
+            check_edge(self.name, exposed(self, self.config, declared), input)
+        step = self._ensure(input.model, version)
+        step.input_map[input.name] = name
+        return self._declare("input", name, input)
 
-    def add_output(self, tensor: ExposedTensor, version: int | None = None, key: str | None = None) -> ExposedTensor:
+    def add_output(self, output: ExposedTensor, version: int | None = None, key: str | None = None) -> ExposedTensor:
         """Answer requests with a model's output, which may feed other models too.
 
         Args:
-            tensor: An output of a model of the same repository.
+            output: An output of a model of the same repository.
             version: Which version of it; None for the one that is a step, or the newest.
             key: What the ensemble calls it; the output's own name where left out.
 
@@ -84,19 +84,19 @@ class EnsembleModel(Model):
         Raises:
             ConfigError: If it is an output already, or the name is taken.
         """
-        self._check_end(tensor, "output")
-        name = key or tensor.name
-        step = self._find(tensor.model, version)
-        present = step.output_map.get(tensor.name) if step is not None else None
+        self._check_end(output, "output")
+        name = key or output.name
+        step = self._find(output.model, version)
+        present = step.output_map.get(output.name) if step is not None else None
         if present is not None and self._declared("output", present) is not None:
-            raise self._error(f"{tensor} is the ensemble's output '{present}' already")
+            raise self._error(f"{output} is the ensemble's output '{present}' already")
         if present != name:
-            self._check_free(name, tensor)
-        step = self._ensure(tensor.model, version)
+            self._check_free(name, output)
+        step = self._ensure(output.model, version)
         if present is not None and present != name:
             self._rename(present, name)
-        step.output_map[tensor.name] = name
-        return self._declare("output", name, tensor)
+        step.output_map[output.name] = name
+        return self._declare("output", name, output)
 
     def pipe(
         self,

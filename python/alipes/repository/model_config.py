@@ -60,6 +60,12 @@ class ModelConfig:
 
     # ------------------------------------------------------------------------------------------------ attributes
 
+    @property
+    def model(self) -> Model:
+        """The model whose configuration it is."""
+        model: Model = object.__getattribute__(self, "_model")
+        return model
+
     def __getattr__(self, name: str) -> Any:
         """A field, or a method, of the configuration message."""
         return getattr(object.__getattribute__(self, "_proto"), name)

@@ -76,7 +76,7 @@ def test_what_a_server_did_while_the_block_ran_is_in_the_file(instance: Instance
 def test_an_ensemble_is_its_steps_in_their_order_each_with_its_version(instance: Instance, tmp_path: Path) -> None:
     file = tmp_path / "stats.csv"
     monitor = watch("chain", ["localhost"], file, model_version=1, columns=["version"])
-    assert monitor.models == [("second", 3), ("first", 1)]
+    assert (monitor.models, monitor.versions) == (["second", "first"], [3, 1])
     with monitor:
         ask(instance, "chain", 2)
         ask(instance, "second")
@@ -88,13 +88,13 @@ def test_an_ensemble_is_its_steps_in_their_order_each_with_its_version(instance:
 
 def test_an_ensemble_has_rows_of_its_own_where_they_are_wanted(instance: Instance, tmp_path: Path) -> None:
     monitor = watch("chain", "localhost", tmp_path / "stats.csv", include_ensemble=True)
-    assert monitor.models == [("chain", 1), ("second", 3), ("first", 1)]
+    assert (monitor.models, monitor.versions) == (["chain", "second", "first"], [1, 3, 1])
 
 
 def test_the_latest_version_is_watched_where_none_is_named(tmp_path: Path) -> None:
     with FakeMonitored(PLAIN) as server:
         monitor = watch("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port)
-    assert monitor.models == [("m", 10)]
+    assert (monitor.models, monitor.versions) == (["m"], [10])
 
 
 def test_a_version_or_a_model_that_is_not_served_is_a_value_error(instance: Instance, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_servers_that_serve_something_else_are_refused_with_what_each_has(
             watch("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
         two.models = one.models
         monitor = watch("e", ["127.0.0.1", "127.0.0.2"], tmp_path / "stats.csv", http_port=one.port)
-    assert monitor.models == [("m", 10)]
+    assert (monitor.models, monitor.versions) == (["m"], [10])
 
 
 def test_a_server_that_lacks_the_version_is_refused_with_what_it_has(tmp_path: Path) -> None:
@@ -297,3 +297,56 @@ def test_the_command_line_says_what_cannot_be_watched(flags: list[str]) -> None:
     assert done.returncode == 1
     assert "error: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_monitor_says_what_it_watches(instance: Instance, tmp_path: Path) -> None:
+    monitor = watch("chain", "localhost", tmp_path / "stats.csv", max_request_rate=20)
+    assert (monitor.ips, monitor.models, monitor.versions) == (["localhost"], ["second", "first"], [3, 1])
+    assert monitor.max_request_rate == 20
+
+
+def test_a_monitor_may_be_used_without_a_block(instance: Instance, tmp_path: Path) -> None:
+    file = tmp_path / "stats.csv"
+    monitor = watch("first", "localhost", file)
+    monitor.start()
+    ask(instance, "first", 2)
+    monitor.stop()
+    monitor.join(TIMEOUT_S)
+    assert (monitor.stopped, monitor.is_alive(), monitor.exitcode) == (True, False, 0)
+    monitor.close()
+    assert sum(row.count for row in read_rows(file)) == 2
+
+
+def test_a_monitor_that_the_script_terminates_is_no_error(instance: Instance, tmp_path: Path) -> None:
+    with watch("first", "localhost", tmp_path / "stats.csv") as monitor:
+        monitor.terminate()
+        monitor.join(TIMEOUT_S)
+        assert (monitor.stopped, monitor.is_alive(), monitor.exitcode) == (True, False, -signal.SIGTERM)
+    assert list(monitor) == []
+
+
+def test_a_script_may_look_for_itself(instance: Instance, tmp_path: Path) -> None:
+    class Pool:
+        """Asks as a pool of `urllib3` does."""
+
+        def __init__(self) -> None:
+            self.data = b""
+
+        def request(self, method: str, url: str) -> Pool:
+            with urlopen(Request(url, method=method), timeout=TIMEOUT_S) as answer:
+                self.data = answer.read()
+            return self
+
+    monitor = watch("chain", "localhost", tmp_path / "stats.csv")
+    for http in (Pool(), None):
+        tracker: dict[str, dict[str, int]] = {model: {} for model in monitor.models}
+        assert monitor.parse_for_ip("localhost", http, tracker) == []
+        ask(instance, "first", 2)
+        (line,) = monitor.parse_for_ip("localhost", http, tracker)
+        assert line.split(",")[1:4] == ["localhost", "first", "2"]
+        assert len(line.split(",")) == len(NINE.split(","))
+        assert monitor.parse_for_ip("localhost", http, tracker) == []
+    with pytest.raises(ValueError, match="the tracker lacks model second"):
+        monitor.parse_for_ip("localhost", None, {})
+    with pytest.raises(ValueError, match=r"192\.0\.2\.1 is none of the servers"):
+        monitor.parse_for_ip("192.0.2.1", None, tracker)

@@ -83,7 +83,7 @@ def test_what_is_not_offered_can_be_imported_and_says_so_on_use(hermes: None, mo
     stand_in = getattr(import_module(module), name)
     assert not isinstance("anything", stand_in)
     with pytest.raises(
-        NotOffered, match=rf"{module}\.{name} is not offered: .*(yet|left hermes|`serve`|InferenceClient)"
+        NotOffered, match=rf"{module}\.{name} is not offered: .*(yet|left hermes|`serve`|InferenceClient| here|module)"
     ):
         stand_in(project="p", zone="z")
     with pytest.raises(NotOffered):
@@ -101,7 +101,7 @@ def test_an_unknown_name_says_what_there_is(hermes: None) -> None:
     with pytest.raises(ModuleNotFoundError):
         import_module("hermes.nothing")
     with pytest.raises(AttributeError):
-        import_module("hermes.typeo").__wrapped__  # noqa: B018
+        import_module("hermes.gwftools").__wrapped__  # noqa: B018
 
 
 def test_names_are_absent_until_they_are_installed(tmp_path: Path) -> None:
@@ -146,6 +146,67 @@ def test_an_installed_hermes_is_never_hidden(tmp_path: Path, order: str) -> None
         f"RuntimeWarning: a package 'hermes' is installed ({theirs / '__init__.py'}): imports of it go there"
         in done.stderr
     )
+
+
+def folder_without_a_package(folder: Path, *below: str) -> Path:
+    """A folder `hermes` that is no package by itself, with packages below it, as distributions share one."""
+    for name in below:
+        (folder / "site" / "hermes" / name).mkdir(parents=True)
+        (folder / "site" / "hermes" / name / "__init__.py").write_text("typeo = who = 'theirs'\n")
+    return folder / "site"
+
+
+@pytest.mark.parametrize("below", ["typeo", "docs"])
+def test_a_folder_of_that_name_hides_nothing(tmp_path: Path, below: str) -> None:
+    site = folder_without_a_package(tmp_path, below)
+    done = run(
+        f"""
+        import sys
+        sys.path.append({str(site)!r})
+        import alipes.compat.hermes
+        from hermes import quiver
+        from hermes.aeriel.serve import serve
+        from hermes.{below} import who
+        print(quiver.Platform.ONNX.value, serve.__module__, who)
+        """,
+        tmp_path,
+    )
+    assert (done.stdout, done.stderr) == ("onnxruntime_onnx alipes.compat.serve theirs\n", "")
+
+
+def test_a_part_of_hermes_that_is_installed_is_not_mixed_with_ours(tmp_path: Path) -> None:
+    site = folder_without_a_package(tmp_path, "quiver", "typeo")
+    code = f"import sys; sys.path.append({str(site)!r})\nimport alipes.compat.hermes\nimport hermes.aeriel"
+    done = run(code, tmp_path)
+    assert "RuntimeWarning: a package 'hermes' is installed" in done.stderr
+    assert "No module named 'hermes.aeriel'" in done.stderr
+
+
+@pytest.mark.parametrize("theirs", ["typeo", "scriptify"])
+def test_typeo_is_the_installed_one(tmp_path: Path, theirs: str) -> None:
+    (tmp_path / "typeo").mkdir()
+    (tmp_path / "typeo" / "__init__.py").write_text(
+        f"def {theirs}(function):\n    return lambda: function('typeo')\n\n\nspoof = 'spoof'\n"
+    )
+    code = """
+        from hermes.typeo import spoof, typeo
+
+        @typeo
+        def main(who):
+            print(who, spoof)
+
+        main()
+    """
+    done = run(code, tmp_path, "-m", "alipes.compat", "hermes")
+    assert (done.stdout, done.stderr) == ("typeo spoof\n", "")
+
+
+def test_without_typeo_its_use_says_what_to_install(hermes: None) -> None:
+    typeo = import_module("hermes.typeo").typeo
+    with pytest.raises(NotOffered, match=r"hermes\.typeo\.typeo is not offered: .*`pip install hermes\.typeo`"):
+        typeo(print)
+    with pytest.raises(AttributeError):
+        import_module("alipes.compat.typeo").other  # noqa: B018
 
 
 def test_a_script_runs_unchanged(tmp_path: Path) -> None:

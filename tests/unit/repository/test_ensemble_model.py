@@ -51,9 +51,9 @@ def refused(ensemble: qv.EnsembleModel, call: str, *arguments: object, **more: o
 
 def test_two_models_in_a_row(repo: qv.ModelRepository, ensemble: qv.EnsembleModel) -> None:
     first, second = repo.models["first"], repo.models["second"]
-    added = ensemble.add_input(first.inputs["x"])
+    added = ensemble.add_input(input=first.inputs["x"])
     ensemble.pipe(first.outputs["y"], second.inputs["x"])
-    result = ensemble.add_output(second.outputs["y"], key="result")
+    result = ensemble.add_output(output=second.outputs["y"], key="result")
     assert added == qv.ExposedTensor(ensemble, "x", (None, 4), "FP32")
     assert result == qv.ExposedTensor(ensemble, "result", (None, 4), "FP32")
     assert ensemble.models == [first, second]

@@ -36,6 +36,21 @@ def test_the_text_is_that_of_the_file(tmp_path: Path) -> None:
     )
 
 
+def test_a_configuration_knows_its_model_and_its_file_is_read_as_a_message(model: qv.Model) -> None:
+    assert model.config.model is model
+    message = model.fs.read_config("m/config.pbtxt")
+    assert message == parse_pbtxt(on_disk(model))
+    assert [list(tensor.dims) for tensor in message.input] == [[-1, 64]]
+    message.max_batch_size = 4
+    model.fs.write_config(message, "m/config.pbtxt")
+    assert model.fs.read_config("m/config.pbtxt").max_batch_size == 4
+    with pytest.raises(FileNotFoundError):
+        model.fs.read_config("none/config.pbtxt")
+    model.fs.write("no configuration", "m/config.pbtxt")
+    with pytest.raises(ConfigError, match=r"m/config\.pbtxt"):
+        model.fs.read_config("m/config.pbtxt")
+
+
 def test_what_is_set_is_what_is_written(model: qv.Model) -> None:
     model.config.max_batch_size = 8
     model.config.dynamic_batching = {"max_queue_delay_microseconds": 500}

@@ -32,17 +32,17 @@ _HOMES: Final[Mapping[Platform, tuple[str, ...]]] = MappingProxyType(
 """Platform -> the modules with the exporters to it that come with the package. Only these are imported."""
 
 
-def find_exporter(source: Any, model: Model) -> Exporter:
+def find_exporter(model_fn: Any, model: Model) -> Exporter:
     """The exporter for an object and a model's platform. Exporters from outside this package come first.
 
     Raises:
         NoExporter: If there is none.
     """
     for kind in _kinds(model.platform):
-        if kind.platform is model.platform and kind.handles(source):
+        if kind.platform is model.platform and kind.handles(model_fn):
             return kind()
-    called = "nothing" if source is None else f"a {type(source).__module__}.{type(source).__qualname__}"
-    others = sorted({kind.platform.name for kind in _kinds(*Platform) if kind.handles(source)})
+    called = "nothing" if model_fn is None else f"a {type(model_fn).__module__}.{type(model_fn).__qualname__}"
+    others = sorted({kind.platform.name for kind in _kinds(*Platform) if kind.handles(model_fn)})
     hint = f"; it can be exported as {', '.join(others)}" if others else ""
     raise NoExporter(f"cannot export {called} as {model.platform.name} for model '{model.name}'{hint}")
 

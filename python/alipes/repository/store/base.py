@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
+from alipes.config.pbtxt import parse_pbtxt
+from alipes.config.schema import ModelConfig
 from alipes.errors import RepositoryError, RepositoryUseError
 
 __all__ = ["Names", "NoFilesFoundError", "PathExists", "Store"]
@@ -49,7 +51,7 @@ class Store(ABC):
         """Whether there is a folder."""
 
     @abstractmethod
-    def glob(self, pattern: str) -> Names:
+    def glob(self, path: str) -> Names:
         """The paths that fit a pattern, sorted."""
 
     @abstractmethod
@@ -61,7 +63,7 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def write(self, content: str | bytes, path: str) -> None:
+    def write(self, obj: str | bytes, path: str) -> None:
         """Replace a file. Readers see what it held before or what it holds now."""
 
     @abstractmethod
@@ -112,9 +114,14 @@ class Store(ABC):
         """A path made of parts."""
         return "/".join(part.strip("/") for part in parts if part.strip("/"))
 
-    def read_config(self, path: str) -> str:
-        """What a configuration file says."""
-        return str(self.read(path))
+    def read_config(self, path: str) -> ModelConfig:
+        """What a configuration file says, as a message.
+
+        Raises:
+            NoFilesFoundError: If there is no such file.
+            ConfigError: If it is no configuration.
+        """
+        return parse_pbtxt(str(self.read(path)), Path(path))
 
     def write_config(self, config: object, path: str) -> None:
         """Write a configuration, or anything else whose text is what shall be written."""

@@ -72,8 +72,8 @@ class BucketStore(Store):
     def isdir(self, path: str) -> bool:  # noqa: D102
         return bool(self._objects(self._at(path)))
 
-    def glob(self, pattern: str) -> Names:  # noqa: D102
-        found = (one.strip("/")[len(self._root) + 1 :] for one in self._files.glob(self._at(pattern)))
+    def glob(self, path: str) -> Names:  # noqa: D102
+        found = (one.strip("/")[len(self._root) + 1 :] for one in self._files.glob(self._at(path)))
         return sorted(one for one in found if not one.rpartition("/")[2].startswith("."))
 
     def read(self, path: str, mode: str = "r") -> str | bytes:  # noqa: D102
@@ -83,10 +83,10 @@ class BucketStore(Store):
             raise NoFilesFoundError(f"there is no file {path!r} in {self}") from error
         return content if "b" in mode else content.decode()
 
-    def write(self, content: str | bytes, path: str) -> None:  # noqa: D102
-        if not isinstance(content, str | bytes):
-            raise TypeError(f"a file holds str or bytes, not {type(content).__name__}")
-        self._files.pipe_file(self._at(path), content.encode() if isinstance(content, str) else content)
+    def write(self, obj: str | bytes, path: str) -> None:  # noqa: D102
+        if not isinstance(obj, str | bytes):
+            raise TypeError(f"a file holds str or bytes, not {type(obj).__name__}")
+        self._files.pipe_file(self._at(path), obj.encode() if isinstance(obj, str) else obj)
 
     def swap(self, content: str, path: str, expected: str | None) -> None:  # noqa: D102
         place = self._at(path)

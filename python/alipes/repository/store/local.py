@@ -57,8 +57,8 @@ class LocalFileSystem(Store):
     def isdir(self, path: str) -> bool:  # noqa: D102
         return self._at(path).is_dir()
 
-    def glob(self, pattern: str) -> Names:  # noqa: D102
-        return sorted(str(path.relative_to(self.root)) for path in self.root.glob(pattern) if path.name[0] != ".")
+    def glob(self, path: str) -> Names:  # noqa: D102
+        return sorted(str(found.relative_to(self.root)) for found in self.root.glob(path) if found.name[0] != ".")
 
     def read(self, path: str, mode: str = "r") -> str | bytes:  # noqa: D102
         try:
@@ -67,15 +67,15 @@ class LocalFileSystem(Store):
             raise NoFilesFoundError(f"there is no file {path!r} in {self}") from error
         return content if "b" in mode else content.decode()
 
-    def write(self, content: str | bytes, path: str) -> None:  # noqa: D102
-        if not isinstance(content, str | bytes):
-            raise TypeError(f"a file holds str or bytes, not {type(content).__name__}")
+    def write(self, obj: str | bytes, path: str) -> None:  # noqa: D102
+        if not isinstance(obj, str | bytes):
+            raise TypeError(f"a file holds str or bytes, not {type(obj).__name__}")
         place = self._at(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = place.with_name(f".{place.name}-{secrets.token_hex(8)}")
         try:
             with draft.open("xb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
+                file.write(obj.encode() if isinstance(obj, str) else obj)
             draft.replace(place)
         except BaseException:
             draft.unlink(missing_ok=True)
