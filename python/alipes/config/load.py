@@ -52,7 +52,7 @@ _GROUPS: Final = {
 }
 _ENDPOINTS: Final = ("http", "grpc", "metrics")
 _PREFIX: Final = "ALIPES_"
-_OTHERS: Final = frozenset({"ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE"})
+_OTHERS: Final = frozenset({"ALIPES_LOCAL_PORTS", "ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE"})
 """Variables that scripts are told by, and that a server which they start inherits."""
 
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"

@@ -14,13 +14,14 @@ from typing import Self
 
 from alipes.errors import AlipesError, ServeError
 from alipes.local_ports import PortMapping, reserved_ports
+from alipes.local_ports.lifetime import started_at
 from alipes.serve.context import announced, recipe
-from alipes.serve.endpoints import Endpoints, choose_ports, requested_endpoints
+from alipes.serve.endpoints import Endpoints, choose_ports, named_ports, report_moved, requested_endpoints
 from alipes.serve.handle import Handle
 from alipes.serve.instance import Instance
 from alipes.serve.readiness import in_use
 from alipes.serve.recipe import Recipe, Runtime
-from alipes.serve.running import Apart, started_at
+from alipes.serve.running import Apart
 from alipes.serve.supervisor import ATTEMPTS, end, environment
 
 __all__ = ["Detached", "attach", "launch"]
@@ -93,7 +94,9 @@ def launch(  # noqa: PLR0913, PLR0917  # the arguments of `serve`, behind the ha
     attempts = 0
     while True:
         attempts += 1
-        server = _start(plan, choose_ports(requested, reserved_ports()), log, path)
+        chosen = choose_ports(requested, reserved_ports())
+        server = _start(plan, chosen, log, path)
+        report_moved(plan.name, requested, chosen)
         try:
             server.wait_until_ready(timeout)
         except BaseException as error:
@@ -128,7 +131,7 @@ class _Source:
         self._path = path
         self._process = Apart(known.pid, known.started)
         if known.here and self.how() is None:
-            self.port_mapping.publish({endpoint.requested: endpoint.port for endpoint in self.endpoints.values()})
+            self.port_mapping.publish(named_ports(self.endpoints), known.pid)
 
     @property
     def pid(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import socket
 from collections.abc import Collection, Sequence
@@ -19,6 +20,8 @@ __all__ = [
     "choose_ports",
     "flag_words",
     "free_ports",
+    "named_ports",
+    "report_moved",
     "requested_endpoints",
 ]
 
@@ -28,6 +31,7 @@ DEFAULT_PORTS: Final[dict[EndpointName, int]] = {"http": 8000, "grpc": 8001, "me
 """The usual ports of servers."""
 
 _HIGHEST_PORT: Final = 65535
+_log = logging.getLogger("alipes.serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,26 @@ def choose_ports(endpoints: Endpoints, reserved_ports: Collection[int] = ()) -> 
     for name, port in zip(moved, free_ports([endpoints[name].host for name in moved], reserved_ports), strict=True):
         chosen[name] = replace(endpoints[name], port=port)
     return chosen
+
+
+def named_ports(endpoints: Endpoints) -> dict[int, int]:
+    """The port of each endpoint by the one that scripts name."""
+    return {endpoint.requested: endpoint.port for endpoint in endpoints.values()}
+
+
+def report_moved(name: str, requested: Endpoints, chosen: Endpoints) -> None:
+    """Logs a warning where a server is at other ports than the usual ones because those are in use."""
+    moved = [endpoint for endpoint, wanted in requested.items() if wanted.port not in {0, chosen[endpoint].port}]
+    if moved:
+        ports = [str(requested[endpoint].port) for endpoint in moved]
+        _log.warning(
+            "%s in use by others: the server %s has %s; clients of alipes find it at localhost:%s in this process and "
+            "in those that it starts, others need the address",
+            f"port {ports[0]} is" if len(ports) == 1 else f"ports {', '.join(ports[:-1])} and {ports[-1]} are",
+            name,
+            ", ".join(f"{endpoint} at {chosen[endpoint].address}" for endpoint in moved),
+            ports[-1],
+        )
 
 
 def is_free(host: str, port: int) -> bool:

@@ -7,12 +7,11 @@ import os
 import select
 import signal
 import subprocess
-from pathlib import Path
 from typing import Protocol
 
-__all__ = ["Apart", "Child", "Running", "started_at"]
+from alipes.local_ports.lifetime import GONE, started_at
 
-_GONE = -1
+__all__ = ["Apart", "Child", "Running"]
 
 
 class Running(Protocol):
@@ -91,7 +90,7 @@ class Apart:
     def ended(self) -> str | None:
         """How it ended, in words; `None` while it runs."""
         now = started_at(self._pid)
-        return None if now == self._started and now != _GONE else "it is gone"
+        return None if now == self._started and now != GONE else "it is gone"
 
     def signal(self, number: int) -> None:
         """Sends a signal; one that has ended gets none."""
@@ -105,16 +104,6 @@ class Apart:
                     signal.pidfd_send_signal(descriptor, number)
         finally:
             os.close(descriptor)
-
-
-def started_at(pid: int) -> int:
-    """When a process started, in the system's ticks since its boot; -1 if it has ended, waited for or not."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return _GONE
-    fields = status.rpartition(")")[2].split()  # the name before it may hold anything
-    return _GONE if fields[0] in "ZX" else int(fields[19])
 
 
 def _in_words(status: int) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from alipes.errors import ServeError
 from alipes.local_ports import PortMapping, reserved_ports
-from alipes.serve.endpoints import Endpoints, choose_ports
+from alipes.serve.endpoints import Endpoints, choose_ports, named_ports, report_moved
 from alipes.serve.readiness import in_use
 from alipes.serve.recipe import EXIT_TIMEOUT_S, Command, Recipe
 from alipes.serve.running import Child, Running
@@ -113,8 +113,10 @@ class Supervisor:
             self.endpoints = choose_ports(self._requested, reserved_ports())
             self.ports |= {port for endpoint in self.endpoints.values() for port in (endpoint.requested, endpoint.port)}
             command = self._recipe.command(self.endpoints)
-            self._running = child = Child(spawn(command, self._log_path))
-            self._port_mapping.publish({endpoint.requested: endpoint.port for endpoint in self.endpoints.values()})
+            ports = named_ports(self.endpoints)
+            self._running = child = Child(spawn(command, self._log_path, self._port_mapping.variables(ports)))
+            self._port_mapping.publish(ports, child.pid)
+        report_moved(self._recipe.name, self._requested, self.endpoints)
         self._begun.set()
         return child
 
@@ -124,8 +126,8 @@ class Supervisor:
         return self._running
 
 
-def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
-    """Starts a command that ends with the calling thread, its output in a file.
+def spawn(command: Command, log: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Starts a command that ends with the calling thread, its output in a file, with further variables.
 
     Raises:
         ServeError: If the log cannot be written.
@@ -141,7 +143,7 @@ def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=environment(command),
+            env={**environment(command), **variables},
             start_new_session=True,  # Ctrl-C reaches the script alone, which ends the server in its own order
         )
 

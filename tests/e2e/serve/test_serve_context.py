@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -74,15 +75,69 @@ def test_a_wait_may_come_with_the_start(models: Path) -> None:
         assert ask(instance.http, "/v2/health/ready") == 200
 
 
-def test_usual_ports_lead_to_the_server_when_in_use_by_others(models: Path) -> None:
+def test_usual_ports_lead_to_the_server_when_in_use_by_others(models: Path, caplog: pytest.LogCaptureFixture) -> None:
     flags = [flag for flag in LOOPBACK if "port" not in flag]
     with somebody_at(8000), somebody_at(8001), somebody_at(8002), serve(models, server_args=flags) as instance:
         instance.wait(timeout=TIMEOUT_S)
+        (warning,) = [record.message for record in caplog.records if "in use by others" in record.message]
+        assert f"http at {instance.http}, grpc at {instance.grpc}, metrics at {instance.metrics};" in warning
         assert resolve("localhost:8000") == instance.http
         assert resolve("localhost:8001") == instance.grpc
         assert resolve("http://localhost:8002/metrics") == f"http://{instance.metrics}/metrics"
         assert ask(resolve("localhost:8000"), "/v2/models/times/ready") == 200
     assert resolve("localhost:8000") == "localhost:8000"
+
+
+CHILD = """
+import multiprocessing, subprocess, sys
+from alipes.client import Client
+from alipes.serve import serve
+
+def ask(found):
+    with Client("grpc://localhost:8001") as client:
+        found.put(client.metadata("times")["name"])
+
+if __name__ == "__main__":
+    with serve(sys.argv[1], server_args=sys.argv[2:], wait=True):
+        for method in ("spawn", "fork"):
+            context = multiprocessing.get_context(method)
+            found = context.Queue()
+            process = context.Process(target=ask, args=(found,))
+            process.start()
+            print(method, found.get())
+            process.join()
+        code = "import queue; from script import ask; found = queue.Queue(); ask(found); print(found.get())"
+        print("subprocess", subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout, end="")
+"""
+
+
+def test_children_of_a_script_find_its_server_and_not_a_stranger(models: Path) -> None:
+    (models.parent / "script.py").write_text(CHILD)
+    flags = [flag for flag in LOOPBACK if "port" not in flag]
+    with somebody_at(8000), somebody_at(8001), somebody_at(8002):
+        done = subprocess.run(
+            [sys.executable, "script.py", str(models), *flags],
+            cwd=models.parent,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    assert done.stdout == "spawn times\nfork times\nsubprocess times\n", done.stderr
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith("ports 8000, 8001 and 8002 are in use by others: the server alipes-")
+    assert re.search(r"http at 127\.0\.0\.1:\d+, grpc at 127\.0\.0\.1:\d+, metrics at 127\.0\.0\.1:\d+; ", warning)
+
+
+def test_blocks_within_each_other_leave_the_environment_as_it_was(models: Path) -> None:
+    before = dict(os.environ)
+    with serve(models, server_args=LOOPBACK) as outer:
+        alone = dict(os.environ)
+        with serve(models, server_args=LOOPBACK) as inner:
+            assert resolve("localhost:8001") == inner.grpc
+        assert dict(os.environ) == alone != before
+        assert resolve("localhost:8001") == outer.grpc
+    assert dict(os.environ) == before
 
 
 def test_where_the_usual_ports_are_free_the_server_has_them(models: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_variable_that_stands_for_no_flag_gives_a_notice() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE"])
+@pytest.mark.parametrize("name", ["ALIPES_LOCAL_PORTS", "ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE"])
 def test_a_variable_of_scripts_gives_no_notice(name: str) -> None:
     assert parse_flags(["models"], {name: "0"}).notices == ()
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from alipes.local_ports import PortMapping, is_ours, reserved_ports, resolve
+from alipes.local_ports.lifetime import started_at
+from alipes.local_ports.variable import VARIABLE, Entry, read_entries, write_entries
 
 # Ports below the range from which the system hands any out, which no server of these tests asks for.
 NAMED, REAL, NEWER = 1001, 1002, 1003
@@ -94,3 +99,63 @@ def test_the_former_module_name_still_works() -> None:
     from alipes import handover
 
     assert handover.resolve is resolve
+
+
+def resolved_by_a_child(address: str, environment: dict[str, str] | None = None) -> str:
+    """What an address means to a process that this one starts."""
+    script = "import sys; from alipes.local_ports import resolve; print(resolve(sys.argv[1]), end='')"
+    command = [sys.executable, "-c", script, address]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_child_inherits_the_map_for_as_long_as_the_server_is_there(server: PortMapping) -> None:
+    newer = PortMapping("127.0.0.7")
+    newer.publish({NAMED: NEWER})
+    assert resolved_by_a_child(f"localhost:{NAMED}") == f"127.0.0.7:{NEWER}"
+    newer.withdraw()
+    assert resolved_by_a_child(f"localhost:{NAMED}") == f"localhost:{REAL}"
+    left_over = dict(os.environ)
+    server.withdraw()
+    assert VARIABLE not in os.environ
+    assert resolved_by_a_child(f"localhost:{NAMED}") == f"localhost:{NAMED}"
+    assert resolved_by_a_child(f"localhost:{NAMED}", left_over) == f"localhost:{REAL}"
+
+
+def test_an_entry_counts_while_its_process_runs() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        server = PortMapping()
+        server.publish({NAMED: REAL}, process.pid)
+        environment = dict(os.environ)
+        assert resolved_by_a_child(f"localhost:{NAMED}") == f"localhost:{REAL}"
+        process.communicate(b"\n")
+    assert resolved_by_a_child(f"localhost:{NAMED}", environment) == f"localhost:{NAMED}"
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{NAMED}"
+    server.withdraw()
+
+
+def test_what_was_inherited_comes_back_when_a_childs_server_has_gone(server: PortMapping) -> None:
+    script = (
+        "import os, sys\nfrom alipes.local_ports import PortMapping, resolve\nbefore = dict(os.environ)\n"
+        f"server = PortMapping()\nserver.publish({{{NAMED}: {NEWER}}})\nprint(resolve('localhost:{NAMED}'))\n"
+        f"server.withdraw()\nprint(resolve('localhost:{NAMED}'), dict(os.environ) == before)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == f"localhost:{NEWER}\nlocalhost:{REAL} True\n"
+
+
+def test_a_server_knows_itself_before_it_is_published(server: PortMapping) -> None:
+    newer = PortMapping()
+    environment = {**os.environ, **newer.variables({NAMED: NEWER})}
+    assert resolved_by_a_child(f"localhost:{NAMED}", environment) == f"localhost:{NEWER}"
+    assert resolve(f"localhost:{NAMED}") == f"localhost:{REAL}"
+
+
+def test_the_variable_is_read_as_it_was_written() -> None:
+    entries = (Entry("", {8001: 4001}, os.getpid(), started_at(os.getpid())), Entry("127.0.0.7", {}, 1, -1))
+    assert read_entries(write_entries(entries)) == entries
+    assert [entry.alive() for entry in entries] == [True, False]
+
+
+@pytest.mark.parametrize("text", ["", "8001=4001", "{}", "7", "[1]", '[{"host":""}]', '[{"host":"","ports":{"x":1}}]'])
+def test_a_variable_of_another_kind_says_nothing(text: str) -> None:
+    assert read_entries(text) == ()

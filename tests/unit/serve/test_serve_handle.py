@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from alipes.errors import ServeError
+from alipes.local_ports.lifetime import started_at
 from alipes.serve.endpoints import ServerEndpoint
 from alipes.serve.handle import Handle
 from alipes.serve.recipe import Recipe
-from alipes.serve.running import Apart, started_at
+from alipes.serve.running import Apart
 
 RECIPE = Recipe("n", "/models", None, "apptainer", None, False, ("--log-verbose=1",))
 ENDPOINTS = {
