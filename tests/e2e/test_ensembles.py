@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
+from alipes import repository as qv
 from support import text_models
+from support.endpoints import ENDPOINTS
+from support.exported import scaled
 from support.models import add_model, times
 from support.server import ServerProcess
 from support.streams import Stream
@@ -221,6 +224,31 @@ def add_scaled(repository: Path) -> Path:
     folder = add_model(repository, "scaled")
     add_ensemble(repository, "squared", "scaled", "scaled", kind="TYPE_FP32", dims=2)
     return folder
+
+
+def test_models_whose_outputs_share_a_name_are_chained_and_answer(tmp_path: Path, serve: Serve) -> None:
+    repo = qv.ModelRepository(tmp_path / "written")
+    models = []
+    for name, factor in (("two", 2.0), ("three", 3.0), ("five", 5.0)):
+        models.append(repo.add(name, qv.Platform.ONNX))
+        models[-1].export_version(scaled(factor=factor))
+    two, three, five = models
+    chain = repo.add("chain", qv.Platform.ENSEMBLE)
+    assert isinstance(chain, qv.EnsembleModel)
+    chain.add_input(two.inputs["x"])
+    chain.pipe(two.outputs["y"], three.inputs["x"])
+    chain.pipe(three.outputs["y"], five.inputs["x"])
+    names = [chain.add_output(five.outputs["y"]).name, chain.add_output(three.outputs["y"], key="sixth").name]
+    names.append(chain.add_output(two.outputs["y"]).name)
+    assert names == ["y", "sixth", "two.y"]
+    chain.export_version(None)
+    server = serve(tmp_path / "written")
+    x = np.arange(4, dtype=np.float32)[None]
+    for endpoint in ENDPOINTS.values():
+        with endpoint(server) as client:
+            reply = client.ask("chain", {"x": x})
+        for name, factor in zip(names, (30, 6, 2), strict=True):
+            np.testing.assert_array_equal(reply[name], factor * x)
 
 
 def test_each_request_keeps_its_versions_over_a_reload(repository: Path, serve: Serve) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from alipes.config.schema import ModelConfig as Message
@@ -9,11 +10,14 @@ from alipes.errors import ConfigError
 from alipes.repository.declare import Side, add_tensor, datatype_number
 from alipes.repository.edges import check_edge, narrow
 from alipes.repository.ensemble_config import LATEST, EnsembleConfig
+from alipes.repository.ensemble_names import TensorNames
 from alipes.repository.model import Model
 from alipes.repository.platform import Platform
 from alipes.repository.tensors import ExposedTensor, exposed, exposed_shape, put_shape
 
 __all__ = ["EnsembleModel"]
+
+_log = logging.getLogger(__name__)
 
 
 class EnsembleModel(Model):
@@ -50,14 +54,14 @@ class EnsembleModel(Model):
         """
         self._check_end(input, "input")
         step = self._find(input.model, version)
-        self._check_not_fed(step, input, key or input.name)
         name = key or input.name
-        declared = self._declared("input", name)
+        self._check_not_fed(step, input, repr(name))
+        declared = self._tensors.declared("input", name)
         if declared is None:
-            if (producer := self._producer(name)) is not None:
+            if self._tensors.blocked(name) is not None:
                 raise self._error(
-                    f"{producer} -> '{name}' and the requests' '{name}' -> {input}: two tensors of one name; "
-                    "key= gives another"
+                    f"{self._producer(name)} -> '{name}' and the requests' '{name}' -> {input}: two tensors of one "
+                    "name; key= gives another"
                 )
         elif key is None:
             raise self._error(
@@ -67,6 +71,8 @@ class EnsembleModel(Model):
         else:
             check_edge(self.name, exposed(self, self.config, declared), input)
         step = self._ensure(input.model, version)
+        if declared is None:
+            self._tensors.make_room(name)
         step.input_map[input.name] = name
         return self._declare("input", name, input)
 
@@ -76,7 +82,8 @@ class EnsembleModel(Model):
         Args:
             output: An output of a model of the same repository.
             version: Which version of it; None for the one that is a step, or the newest.
-            key: What the ensemble calls it; the output's own name where left out.
+            key: What the ensemble calls it; the output's own name where left out, with the model's in front where
+                requests see another tensor of that name.
 
         Returns:
             The ensemble's output.
@@ -85,16 +92,21 @@ class EnsembleModel(Model):
             ConfigError: If it is an output already, or the name is taken.
         """
         self._check_end(output, "output")
-        name = key or output.name
         step = self._find(output.model, version)
         present = step.output_map.get(output.name) if step is not None else None
-        if present is not None and self._declared("output", present) is not None:
+        if present is not None and self._tensors.declared("output", present) is not None:
             raise self._error(f"{output} is the ensemble's output '{present}' already")
+        name = key or self._tensors.for_output(output, present)
         if present != name:
             self._check_free(name, output)
+        if key is None and name != output.name:
+            taken = self._tensors.blocked(output.name)
+            _log.warning("ensemble '%s': %s is answered as '%s': %s", self.name, output, name, taken)
         step = self._ensure(output.model, version)
+        if present != name:
+            self._tensors.make_room(name)
         if present is not None and present != name:
-            self._rename(present, name)
+            self._tensors.rename(present, name)
         step.output_map[output.name] = name
         return self._declare("output", name, output)
 
@@ -127,12 +139,17 @@ class EnsembleModel(Model):
         present = giver.output_map.get(outbound.name) if giver is not None else None
         if present is not None and key not in (None, present):
             raise self._error(f"{outbound} -> {inbound}: {outbound} is called '{present}' already, not '{key}'")
-        name = present or key or self._free_name(outbound)
+        name = present or key or self._tensors.for_join(outbound)
         if present is None:
             self._check_free(name, outbound)
-        self._check_not_fed(self._find(inbound.model, inbound_version), inbound, name, f"{outbound} ('{name}')")
-        self._ensure(outbound.model, outbound_version).output_map[outbound.name] = name
-        self._ensure(inbound.model, inbound_version).input_map[inbound.name] = name
+        taker = self._find(inbound.model, inbound_version)
+        self._check_not_fed(taker, inbound, f"{outbound} ('{name}')", unless=present)
+        giver = self._ensure(outbound.model, outbound_version)
+        taker = self._ensure(inbound.model, inbound_version)
+        if present is None:
+            self._tensors.make_room(name)
+        giver.output_map[outbound.name] = name
+        taker.input_map[inbound.name] = name
 
     def add_streaming_inputs(
         self,
@@ -220,11 +237,11 @@ class EnsembleModel(Model):
         Raises:
             ConfigError: With what feeds it.
         """
-        self._check_not_fed(self._find(tensor.model, None), tensor, "", "a snapshot")
+        self._check_not_fed(self._find(tensor.model, None), tensor, "a snapshot")
 
-    def has_tensor(self, name: str) -> bool:
-        """Whether a tensor of the ensemble is called so."""
-        return self._producer(name) is not None or self._declared("input", name) is not None
+    def shows(self, name: str) -> bool:
+        """Whether requests bring or get a tensor of this name."""
+        return self._tensors.is_visible(name)
 
     # -------------------------------------------------------------------------------------------------- the steps
 
@@ -256,11 +273,12 @@ class EnsembleModel(Model):
 
     # ---------------------------------------------------------------------------------------------------- the names
 
-    def _declared(self, side: Side, name: str) -> Message | None:
-        return next((tensor for tensor in getattr(self.config, side) if tensor.name == name), None)
+    @property
+    def _tensors(self) -> TensorNames:
+        return TensorNames(self.config)
 
     def _declare(self, side: Side, name: str, tensor: ExposedTensor) -> ExposedTensor:
-        declared = self._declared(side, name)
+        declared = self._tensors.declared(side, name)
         if declared is None:
             declared = add_tensor(self.config, side, name, tensor.shape, tensor.datatype)
         else:
@@ -269,31 +287,13 @@ class EnsembleModel(Model):
 
     def _producer(self, name: str) -> str | None:
         """`model.output` of what is called so; None where nothing is computed under the name."""
-        for step in self.config.steps:
-            for output, key in step.output_map.items():
-                if key == name:
-                    return f"{step.model_name}.{output}"
-        return None
-
-    def _free_name(self, tensor: ExposedTensor) -> str:
-        return str(tensor) if self.has_tensor(tensor.name) else tensor.name
+        found = self._tensors.producer(name)
+        return None if found is None else f"{found[0].model_name}.{found[1]}"
 
     def _check_free(self, name: str, tensor: ExposedTensor) -> None:
-        other = self._producer(name)
-        if other is not None:
-            raise self._error(
-                f"{tensor} cannot be called '{name}': {other} is called so already; key= gives another name"
-            )
-        if self._declared("input", name) is not None:
-            raise self._error(
-                f"{tensor} cannot be called '{name}': an input of the ensemble is called so; key= gives another name"
-            )
-
-    def _rename(self, old: str, new: str) -> None:
-        for step in self.config.steps:
-            for mapping in (step.input_map, step.output_map):
-                for tensor in [tensor for tensor, key in mapping.items() if key == old]:
-                    mapping[tensor] = new
+        taken = self._tensors.blocked(name)
+        if taken is not None:
+            raise self._error(f"{tensor} cannot be called '{name}': {taken}; key= gives another name")
 
     # ---------------------------------------------------------------------------------------------------- the checks
 
@@ -315,13 +315,13 @@ class EnsembleModel(Model):
         if (now.shape, datatype_number(now.datatype)) != (tensor.shape, datatype_number(tensor.datatype)):
             raise self._error(f"{tensor} has changed since it was looked up: take it from model.{side}s again")
 
-    def _check_not_fed(self, step: Message | None, tensor: ExposedTensor, name: str, by: str = "") -> None:
+    def _check_not_fed(self, step: Message | None, tensor: ExposedTensor, by: str, unless: str | None = None) -> None:
         present = step.input_map.get(tensor.name) if step is not None else None
-        if present is None or (by and present == name):
+        if present is None or present == unless:
             return
         feeder = self._producer(present)
         source = f"{feeder} ('{present}')" if feeder else f"the ensemble's input '{present}'"
-        raise self._error(f"{by or repr(name)} -> {tensor}: it is fed by {source} already")
+        raise self._error(f"{by} -> {tensor}: it is fed by {source} already")
 
     def _error(self, message: str) -> ConfigError:
         return ConfigError(f"in ensemble '{self.name}': {message}", key="ensemble_scheduling.step")

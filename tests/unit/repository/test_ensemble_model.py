@@ -101,9 +101,65 @@ def test_outputs_of_one_name_get_names_of_their_own(repo: qv.ModelRepository, en
     ensemble.pipe(second.outputs["y"], total.inputs["b"])
     assert steps(ensemble)[0][2] == {"y": "y"}
     assert steps(ensemble)[2][2] == {"y": "second.y"}
-    assert "second.y cannot be called 'y': first.y is called so already" in refused(
-        ensemble, "add_output", second.outputs["y"]
+    ensemble.add_output(second.outputs["y"])
+    assert steps(ensemble) == [
+        ("first", {}, {"y": "first.y"}),
+        ("sum", {"a": "first.y", "b": "y"}, {}),
+        ("second", {}, {"y": "y"}),
+    ]
+
+
+def test_a_chain_whose_outputs_share_a_name_answers_with_it(
+    repo: qv.ModelRepository, ensemble: qv.EnsembleModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = repo.models["first"], repo.models["second"]
+    ensemble.add_input(first.inputs["x"])
+    ensemble.pipe(first.outputs["y"], second.inputs["x"])
+    assert ensemble.add_output(second.outputs["y"]).name == "y"
+    assert steps(ensemble) == [("first", {"x": "x"}, {"y": "first.y"}), ("second", {"x": "first.y"}, {"y": "y"})]
+    assert caplog.text == ""
+    # Requests see the name now: nothing else can have it.
+    assert "first.y cannot be called 'y': second.y is called so already" in refused(
+        ensemble, "add_output", first.outputs["y"], key="y"
     )
+    assert ensemble.add_output(first.outputs["y"]).name == "first.y"
+    assert "first.y is answered as 'first.y': second.y is called so already" in caplog.text
+    ensemble.export_version(None)
+
+
+def test_a_name_inside_gives_way_to_one_that_requests_see(repo: qv.ModelRepository, ensemble: qv.EnsembleModel) -> None:
+    first, second, total = (repo.models[name] for name in ("first", "second", "sum"))
+    named = repo.add("named", qv.Platform.ONNX)
+    named.export_version(scaled("y", "z"))
+    ensemble.add_input(first.inputs["x"])
+    ensemble.pipe(first.outputs["y"], second.inputs["x"])
+    assert ensemble.add_input(named.inputs["y"]).name == "y"
+    ensemble.pipe(second.outputs["y"], total.inputs["a"], key="between")
+    assert "named.z cannot be called 'between': second.y is called so already" in refused(
+        ensemble, "pipe", named.outputs["z"], total.inputs["b"], key="between"
+    )
+    ensemble.pipe(named.outputs["z"], total.inputs["b"], key="first.y")
+    ensemble.add_output(total.outputs["sum"])
+    ensemble.export_version(None)
+    assert steps(ensemble) == [
+        ("first", {"x": "x"}, {"y": "first.y_1"}),
+        ("second", {"x": "first.y_1"}, {"y": "between"}),
+        ("named", {"y": "y"}, {"z": "first.y"}),
+        ("sum", {"a": "between", "b": "first.y"}, {"sum": "sum"}),
+    ]
+
+
+def test_an_output_called_like_an_input_gets_the_model_s_name(
+    repo: qv.ModelRepository, ensemble: qv.EnsembleModel
+) -> None:
+    same = repo.add("same", qv.Platform.ONNX)
+    same.export_version(scaled("x", "z"))
+    before = repo.add("before", qv.Platform.ONNX)
+    before.export_version(scaled("z", "x"))
+    ensemble.add_input(same.inputs["x"])
+    ensemble.pipe(same.outputs["z"], before.inputs["z"])
+    assert ensemble.add_output(before.outputs["x"]).name == "before.x"
+    ensemble.export_version(None)
 
 
 def test_a_tensor_can_be_piped_and_be_an_output(repo: qv.ModelRepository, ensemble: qv.EnsembleModel) -> None:

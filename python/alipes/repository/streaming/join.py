@@ -118,8 +118,8 @@ def _check_batch(ensemble: EnsembleModel, tensor: ExposedTensor, batch: int) -> 
 
 
 def _free_key(ensemble: EnsembleModel, usual: str, model: str) -> str:
-    """The ensemble's name of the stream: the usual one, or one with the model's name where that is in use."""
-    return f"{model}.{usual}" if ensemble.has_tensor(usual) else usual
+    """The ensemble's name of the stream: the usual one, or one with the model's name where requests see that."""
+    return f"{model}.{usual}" if ensemble.shows(usual) else usual
 
 
 @contextmanager
