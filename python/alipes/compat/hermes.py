@@ -12,6 +12,7 @@ import warnings
 
 from alipes.compat.finder import AliasFinder, installed_elsewhere
 from alipes.compat.names import MODULES, ROOTS
+from alipes.repository.export.leniency import warn_by_default
 
 __all__ = ["install", "uninstall"]
 
@@ -35,6 +36,8 @@ def install() -> None:
             )
     # Last: nothing that is installed is ever hidden.
     sys.meta_path.append(_finder)
+    # hermes never ran what it exported, so its scripts do not expect to be refused.
+    warn_by_default("hermes", True)
 
 
 def uninstall() -> None:
@@ -42,6 +45,7 @@ def uninstall() -> None:
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     _finder.forget()
+    warn_by_default("hermes", False)
 
 
 install()

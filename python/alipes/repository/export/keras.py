@@ -14,7 +14,7 @@ import numpy as np
 
 from alipes.errors import ExportError
 from alipes.repository.declare import declare
-from alipes.repository.export.compare import check_numbers
+from alipes.repository.export.compare import check_numbers, judged
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.platform import Platform, conventions
@@ -109,7 +109,9 @@ def _check(source: Any, inputs: Sequence[str], outputs: Sequence[str], folder: P
     signature = tensorflow.saved_model.load(str(folder)).signatures[_SIGNATURE]
     found = signature(**{name: tensorflow.constant(sample) for name, sample in zip(inputs, samples, strict=True)})
     expected = [np.asarray(one) for one in _flat(source(samples if len(samples) > 1 else samples[0], training=False))]
-    check_numbers(request.config.name, outputs, expected, [found[name].numpy() for name in outputs], request.tolerance)
+    with judged(request):
+        made = [found[name].numpy() for name in outputs]
+        check_numbers(request.config.name, outputs, expected, made, request.tolerance)
 
 
 def _sample(tensor: Any, name: str, request: ExportRequest, index: int) -> np.ndarray:

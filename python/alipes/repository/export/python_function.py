@@ -13,7 +13,7 @@ import numpy as np
 from alipes.config.datatypes import numpy_name
 from alipes.errors import ExportError
 from alipes.repository.declare import declare
-from alipes.repository.export.compare import check_numbers
+from alipes.repository.export.compare import check_numbers, judged
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.python_source import function_source
 from alipes.repository.export.request import ExportRequest
@@ -90,7 +90,8 @@ class PythonFunction(Exporter):
         outputs = {tensor.name: _numpy_name(tensor.data_type) for tensor in request.config.output}
         if request.check:
             found = _call(_load(text, source.__name__, file), others)
-            check_numbers(request.config.name, list(outputs), other_results, found, request.tolerance)
+            with judged(request):
+                check_numbers(request.config.name, list(outputs), other_results, found, request.tolerance)
         model = _MODEL.format(inputs=inputs, outputs=outputs, function=source.__name__)
         head = f'"""Written by alipes.repository from the function {source.__name__}."""\n\n'
         file.write_text(head + text + model, encoding="utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alipes.errors import ExportError
+from alipes.repository.export.leniency import Check, default_check
 
 if TYPE_CHECKING:
     from alipes.repository.declare import Shapes
@@ -27,7 +28,7 @@ class ExportRequest:
         output_names: Names of the outputs; None where left out.
         examples: Tensors to run the model on, by input name or in order; None for random ones.
         input_dtypes: Element types of the inputs, by name or in order; None for what the model suggests.
-        check: Whether what was written is run and compared with what it was made of.
+        check: Whether what was written is run and compared with what it was made of; `warn` publishes it anyway.
         tolerance: Largest difference, in units of the largest number compared; None for what the datatype allows.
         verbose: Whether the framework may print what it does.
         options: For the exporter.
@@ -39,7 +40,7 @@ class ExportRequest:
     output_names: Sequence[str] | None = None
     examples: Mapping[str, Any] | Sequence[Any] | None = None
     input_dtypes: Mapping[str, object] | Sequence[object] | None = None
-    check: bool = True
+    check: Check = field(default_factory=default_check)
     tolerance: float | None = None
     verbose: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -62,6 +63,10 @@ class ExportRequest:
         """
         known = {name: options[name] for name in ("examples", "input_dtypes", "check", "tolerance") if name in options}
         rest = {name: value for name, value in options.items() if name not in known}
+        if known.get("check", True) not in (True, False, "warn"):
+            raise ExportError(
+                f"export of model '{config.name}': check is {known['check']!r}; expected True, False or 'warn'"
+            )
         _check_shapes(config.name, input_shapes)
         if output_names is not None and len(set(output_names)) != len(list(output_names)):
             raise ExportError(

@@ -16,7 +16,7 @@ import numpy as np
 from alipes.config.datatypes import v2_name
 from alipes.errors import ExportError
 from alipes.repository.declare import datatype_number
-from alipes.repository.export.compare import check_numbers, run_onnx
+from alipes.repository.export.compare import OnnxRun, check_numbers, judged
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.onnx_file import declare_onnx
 from alipes.repository.export.request import ExportRequest
@@ -144,10 +144,11 @@ def _check(source: Any, file: Path, request: ExportRequest) -> None:
     if len(expected) != len(names):
         _log.info("model '%s' gives more than is known of it: its numbers are not compared", request.config.name)
         return
-    found = run_onnx(file, {tensors[0].name: rows}, names)
+    found = OnnxRun(file, names)({tensors[0].name: rows})
     pairs = zip(expected, found, strict=True)
     matched = [want.astype(have.dtype).reshape(have.shape) if want.size == have.size else want for want, have in pairs]
-    check_numbers(request.config.name, names, matched, found, request.tolerance)
+    with judged(request):
+        check_numbers(request.config.name, names, matched, found, request.tolerance)
 
 
 def _samples(request: ExportRequest, name: str, columns: int) -> np.ndarray:

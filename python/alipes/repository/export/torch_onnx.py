@@ -9,13 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import numpy as np
-
 from alipes.errors import ExportError
 from alipes.progress.work import current
-from alipes.repository.export.compare import check_numbers, run_onnx
+from alipes.repository.export.compare import OnnxRun
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
+from alipes.repository.export.torch_check import check_traced
 from alipes.repository.export.torch_source import Traced, inference_mode, is_module, to_numpy, trace
 from alipes.repository.platform import Platform, conventions
 
@@ -54,8 +53,8 @@ class TorchOnnx(Exporter):
                 _export_by_either(traced, file, request, options)
             else:
                 _EXPORTERS[bool(wanted)](traced, file, request, options)
-        if request.check:
-            _check(traced, file, request)
+            if request.check:
+                _check(traced, file, request)
 
 
 def _export_by_either(traced: Traced, file: Path, request: ExportRequest, options: dict[str, Any]) -> None:
@@ -126,17 +125,24 @@ def _call(traced: Traced, file: Path, settings: dict[str, Any]) -> None:
 
 
 def _check(traced: Traced, file: Path, request: ExportRequest) -> None:
-    names = traced.outputs
     torch: Any = import_module("torch")
-    if any(one.dtype == torch.bfloat16 for one in (*traced.check_samples, *traced.check_results)):
+    if any(one.dtype == torch.bfloat16 for one in (*traced.samples, *traced.results)):
         _log.info(
             "model '%s' has bfloat16 tensors, which numpy lacks: its numbers are not compared", request.config.name
         )
         return
-    inputs = dict(zip(traced.inputs, map(to_numpy, traced.check_samples), strict=True))
-    expected = [to_numpy(one) for one in traced.check_results]
-    found: list[np.ndarray] = run_onnx(file, inputs, names)
-    check_numbers(request.config.name, names, expected, found, request.tolerance)
+    run = OnnxRun(file, traced.outputs)
+    unused = [name for name in traced.inputs if name not in run.inputs]
+    if unused:
+        raise ExportError(
+            f"export of model '{request.config.name}': the file has no input '{unused[0]}', since forward does not use "
+            "it, or not for the sample that it was traced with; leave it out, or see to it that every call uses it"
+        )
+
+    def run_samples(samples: tuple[Any, ...]) -> list[Any]:
+        return run(dict(zip(traced.inputs, map(to_numpy, samples), strict=True)))
+
+    check_traced(traced, run_samples, request)
 
 
 def _model_shape(request: ExportRequest, tensor: Any) -> Any:

@@ -1,7 +1,11 @@
-"""Tensors to run a PyTorch model on: random ones, or those that the user has given, in the size that is wanted."""
+"""Tensors to run a PyTorch model on: random ones, or those that the user has given, in the size that is wanted.
+
+Random ones are the same in each run, and leave the generator of the user's process alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -10,7 +14,7 @@ from alipes.config.datatypes import config_number, numpy_name, v2_name
 from alipes.errors import ExportError
 from alipes.repository.tensors import Shape, describe_shape
 
-__all__ = ["SampleSize", "make_sample"]
+__all__ = ["SampleSize", "Sampler"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +30,51 @@ class SampleSize:
     stretched: bool = False
 
 
-def make_sample(name: str, shape: Shape, datatype: int, example: Any, size: SampleSize, device: Any) -> Any:
-    """A tensor for an input.
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """Draws samples for a model.
 
-    Raises:
-        ExportError: If the example does not fit the shape, or one is needed and there is none.
+    Attributes:
+        inputs: Names of the inputs in the order of the model's arguments.
+        declared: Shape and datatype of each.
+        examples: Tensors of the user, by name.
+        device: Where the model is.
     """
-    torch: Any = import_module("torch")
-    kind = _torch_type(v2_name(datatype))
-    if example is not None:
-        tensor = torch.as_tensor(example, device=device).to(kind)
-        _check_example(name, tensor, shape)
-        return _resized(tensor, shape, size)
-    if None in shape[1:]:
-        raise ExportError(
-            f"input '{name}' has shape {describe_shape(shape)}: a size beside the batch is variable, so an example is "
-            f"needed: examples={{'{name}': tensor}}"
-        )
-    sizes = [size.rows if one is None else one for one in shape]
-    if kind.is_floating_point:
-        return torch.randn(sizes, dtype=torch.float32).to(device=device, dtype=kind)
-    # Small, so that they are good indices too.
-    return torch.randint(0, 2, sizes).to(device=device, dtype=kind)
+
+    inputs: tuple[str, ...]
+    declared: Mapping[str, tuple[Shape, int]]
+    examples: Mapping[str, Any]
+    device: Any
+
+    def draw(self, size: SampleSize, seed: int) -> tuple[Any, ...]:
+        """A tensor for each argument.
+
+        Raises:
+            ExportError: If an example does not fit its shape, or one is needed and there is none.
+        """
+        torch: Any = import_module("torch")
+        generator = torch.Generator().manual_seed(seed)
+        return tuple(self._draw(name, size, generator) for name in self.inputs)
+
+    def _draw(self, name: str, size: SampleSize, generator: Any) -> Any:
+        torch: Any = import_module("torch")
+        shape, datatype = self.declared[name]
+        kind = _torch_type(v2_name(datatype))
+        example = self.examples.get(name)
+        if example is not None:
+            tensor = torch.as_tensor(example, device=self.device).to(kind)
+            _check_example(name, tensor, shape)
+            return _resized(tensor, shape, size)
+        if None in shape[1:]:
+            raise ExportError(
+                f"input '{name}' has shape {describe_shape(shape)}: a size beside the batch is variable, so an example "
+                f"is needed: examples={{'{name}': tensor}}"
+            )
+        sizes = [size.rows if one is None else one for one in shape]
+        if kind.is_floating_point:
+            return torch.randn(sizes, dtype=torch.float32, generator=generator).to(device=self.device, dtype=kind)
+        # Small, so that they are good indices too.
+        return torch.randint(0, 2, sizes, generator=generator).to(device=self.device, dtype=kind)
 
 
 def _check_example(name: str, tensor: Any, shape: Shape) -> None:
