@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
+from alipes.config.memory_limit import memory_limit_bytes
 from alipes.config.options import ServerOptions
 from alipes.server.log import log
-from alipes.server.memory_limit import memory_limit_bytes
 from alipes.server.service_thread import ServiceThread
 
 __all__ = ["MemoryShares", "MemoryWatch"]

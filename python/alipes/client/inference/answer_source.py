@@ -11,6 +11,7 @@ from typing import Any
 from alipes.client.inference.answers import Answers, Raised
 from alipes.client.inference.clock import ProfilerClock
 from alipes.client.inference.sequence_queue import PendingRequest
+from alipes.client.inference.unread import UnreadFailures
 from alipes.client.inference.window import Window
 from alipes.errors import AlipesError, InferError
 
@@ -32,6 +33,7 @@ class AnswerSource:
         clock: ProfilerClock | None,
         max_in_flight: int | None,
         single: bool,
+        failures: UnreadFailures,
     ) -> None:
         """Has no answers yet.
 
@@ -40,11 +42,13 @@ class AnswerSource:
             clock: Counts latencies.
             max_in_flight: Most requests in flight; `None` is no limit.
             single: Whether the model has one output: answers are arrays then, and else arrays by name.
+            failures: Is told of failures that nobody has read.
         """
         self.callback = callback
         self.callback_q = Answers()
         self.clock = clock
         self._single = single
+        self._failures = failures
         self._window = Window(max_in_flight)
 
     @staticmethod
@@ -146,7 +150,7 @@ class AnswerSource:
         try:
             result = self.callback(y, request.request_id, sequence_id)
         except BaseException as error:
-            self.callback_q.put(Raised(error))
+            self.callback_q.put(Raised(error, by_callback=True))
         else:
             if result is not None:
                 self.callback_q.put(result)

@@ -13,15 +13,26 @@ __all__ = ["Answers", "Raised"]
 _PAUSE_S: Final = 0.0005
 """The sleep of repeated calls on an empty queue: the thread that fills it needs the interpreter."""
 
+_OVERHEAD_BYTES: Final = 512
+"""About what an answer takes beside the elements of its arrays."""
+
 
 class Raised:
-    """An exception in the place of an answer; reading it raises it."""
+    """An exception in the place of an answer; reading it raises it.
 
-    __slots__ = ("error",)
+    Attributes:
+        error: The exception.
+        by_callback: Whether the callback raised it, rather than the request failed.
+        told: Whether it was logged as one that nobody has read.
+    """
 
-    def __init__(self, error: BaseException) -> None:
+    __slots__ = ("by_callback", "error", "told")
+
+    def __init__(self, error: BaseException, *, by_callback: bool = False) -> None:
         """Takes the exception."""
         self.error = error
+        self.by_callback = by_callback
+        self.told = False
 
 
 class Answers:
@@ -34,13 +45,26 @@ class Answers:
         self._takers = 0
         self._listeners: list[Callable[[], None]] = []
         self._polled_empty = False
+        # One thread puts, any may take.
+        self._put_bytes = self._taken_bytes = 0
+        self._taking = threading.Lock()
 
     def __len__(self) -> int:
         """Number of answers in the queue."""
         return len(self._waiting)
 
+    @property
+    def unread_bytes(self) -> int:
+        """About what the answers in the queue take, in bytes."""
+        return self._put_bytes - self._taken_bytes
+
+    def failures(self) -> list[Raised]:
+        """The exceptions in the queue."""
+        return [answer for answer in self._waiting.copy() if isinstance(answer, Raised)]
+
     def put(self, answer: Any) -> None:
         """Adds an answer."""
+        self._put_bytes += _bytes_of(answer)
         self._waiting.append(answer)
         if self._takers:
             self.wake()
@@ -56,7 +80,7 @@ class Answers:
     def take(self) -> Any:
         """The next answer, or `None`; an exception is raised. Repeated calls on an empty queue sleep for a moment."""
         try:
-            answer = self._waiting.popleft()
+            answer = self._pop()
         except IndexError:
             if self._polled_empty:
                 return self.wait(_PAUSE_S)
@@ -69,11 +93,9 @@ class Answers:
         """Everything that is there. What came before an exception is given first, the exception at the next call."""
         answers: list[Any] = []
         while self._waiting:
-            answer = self._waiting.popleft()
-            if isinstance(answer, Raised) and answers:
-                self._waiting.appendleft(answer)
+            if isinstance(self._waiting[0], Raised) and answers:
                 break
-            answers.append(_opened(answer))
+            answers.append(_opened(self._pop()))
         if not answers and self.take_nothing():
             return self.take_all()
         return answers
@@ -89,7 +111,7 @@ class Answers:
         """The next answer, or `None` after the time-out or once `until` holds, which is checked on `wake`."""
         if self._wait_for_one(timeout_s, until):
             try:
-                answer = self._waiting.popleft()
+                answer = self._pop()
             except IndexError:  # another thread was quicker
                 return None
             return _opened(answer)
@@ -101,7 +123,8 @@ class Answers:
 
     def clear(self) -> None:
         """Throws everything away."""
-        self._waiting.clear()
+        while self._waiting:
+            self._pop()
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Calls `listener` for each answer, from the thread that brings it."""
@@ -114,6 +137,13 @@ class Answers:
         with self._changed:
             self._listeners.remove(listener)
             self._takers -= 1
+
+    def _pop(self) -> Any:
+        """The next answer; raises `IndexError` where there is none."""
+        with self._taking:
+            answer = self._waiting.popleft()
+            self._taken_bytes += _bytes_of(answer)
+        return answer
 
     def _wait_for_one(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> bool:
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
@@ -134,3 +164,11 @@ def _opened(answer: Any) -> Any:
     if isinstance(answer, Raised):
         raise answer.error
     return answer
+
+
+def _bytes_of(answer: Any) -> int:
+    """About what an answer takes: its arrays, alone or by name, in front of the ids of its request."""
+    y = answer[0] if type(answer) is tuple and answer else answer
+    if isinstance(y, dict):
+        return _OVERHEAD_BYTES + sum(getattr(one, "nbytes", 0) for one in y.values())
+    return _OVERHEAD_BYTES + getattr(y, "nbytes", 0)

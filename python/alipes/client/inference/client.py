@@ -32,8 +32,10 @@ from alipes.client.inference.splitting import cut, spans, stream
 from alipes.client.inference.stream import Stream, Target
 from alipes.client.inference.transport import GrpcEndpoint
 from alipes.client.inference.tritonclient_options import read_options
+from alipes.client.inference.unread import AnswerFuture, UnreadFailures
 from alipes.client.tls import Tls
-from alipes.errors import AlipesError, InvalidArgument, NotReady, TransportError
+from alipes.config.memory_limit import memory_limit_bytes
+from alipes.errors import AlipesError, InvalidArgument, NotReady, Overloaded, TransportError
 
 __all__ = ["InferenceClient"]
 
@@ -42,6 +44,9 @@ _CONNECT_S: Final = 10.0
 
 _MOST_UNDER_WAY: Final = 1024
 """Default for the requests in flight before a send waits: more than any server executes at once."""
+
+_HALF: Final = -1
+"""Stands for half of the memory that this process may use: who reads all answers at once needs the other half."""
 
 _LAST_IS_MARKED: Final[dict[str, bool | int | float | str]] = {"triton_enable_empty_final_response": True}
 """Asks a server to say which response of a request is its last one."""
@@ -85,6 +90,7 @@ class InferenceClient(AnswerSource):
         *,
         ordered: bool = True,
         max_in_flight: int | None = _MOST_UNDER_WAY,
+        max_unread_bytes: int | None = _HALF,
         rate: float | None = None,
         timeout_s: float | None = None,
         retries: int = 0,
@@ -110,6 +116,8 @@ class InferenceClient(AnswerSource):
             profile: Whether `clock` counts latencies.
             ordered: Whether answers are held back until those of earlier requests of their sequence are there.
             max_in_flight: Most requests in flight: a further send waits. `None` is no limit.
+            max_unread_bytes: What answers that `get` has not taken may take of the memory, in bytes: beyond it `infer`
+                raises `Overloaded` and sends nothing. Half of what the process may use by default; `None` is no limit.
             rate: Requests per second at most; they are spread evenly.
             timeout_s: A request that is not answered so many seconds after it was sent fails.
             retries: How often a request that belongs to no sequence is sent again, when the server is too busy or the
@@ -150,7 +158,10 @@ class InferenceClient(AnswerSource):
         self.inputs = Inputs(signature.inputs)
         self.states = [DeclaredState(state) for state in signature.states]
         self.num_states = signature.streams
-        super().__init__(callback, ProfilerClock() if profile else None, max_in_flight, len(signature.outputs) == 1)
+        clock, failures = ProfilerClock() if profile else None, UnreadFailures(model_name)
+        super().__init__(callback, clock, max_in_flight, len(signature.outputs) == 1, failures)
+        half = memory_limit_bytes() // 2
+        self._max_unread_bytes = half if max_unread_bytes == _HALF else max_unread_bytes
         self._memory = signature.memory
         self._stateful = signature.stateful
         self._reader = Reader(model_name, signature, cast=cast, pad=pad)
@@ -199,8 +210,10 @@ class InferenceClient(AnswerSource):
 
         Raises:
             ValueError: If something is missing or does not fit.
+            Overloaded: If answers that nobody has read fill `max_unread_bytes`; a `RuntimeError`.
             TransportError: If the server cannot be reached, or the state of the sequence is lost; a `RuntimeError`.
         """
+        self._check_room()
         self._send(x, request_id, sequence_id, sequence_start, sequence_end, timeout_s, None)
 
     def submit(
@@ -217,7 +230,7 @@ class InferenceClient(AnswerSource):
 
         The future has `request_id` and `sequence_id` as attributes. `asyncio.wrap_future` makes it awaitable.
         """
-        future: Future[Any] = Future()
+        future = AnswerFuture(self._failures)
         self._send(x, request_id, sequence_id, sequence_start, sequence_end, timeout_s, future)
         return future
 
@@ -287,6 +300,8 @@ class InferenceClient(AnswerSource):
     def close(self) -> None:
         """Waits for all answers, then ends the stream; what `get` has not taken can still be taken.
 
+        A line in the log says how many requests have failed and how often the callback has raised unread.
+
         Raises:
             RuntimeError: In a callback, which answers would wait for.
         """
@@ -295,10 +310,15 @@ class InferenceClient(AnswerSource):
         self._window.wait_empty(None)
         self._link.close()
         self._queues.clear()
+        self._failures.tell(self.callback_q.failures(), " yet (get() raises it)")
 
     def cancel(self) -> None:
-        """Ends the stream at once: pending requests are not answered, and unread answers are dropped."""
+        """Ends the stream at once: pending requests are not answered, and unread answers are dropped.
+
+        A line in the log says how many failures were among them.
+        """
         self._link.drop()
+        self._failures.tell(self.callback_q.failures(), " and is dropped")
         self._window = self._window.emptied()
         self._queues.clear()
         self.callback_q.clear()
@@ -335,6 +355,17 @@ class InferenceClient(AnswerSource):
         except BaseException:
             self._window.leave(1)
             raise
+
+    def _check_room(self) -> None:
+        """Refuses a request whose answer would be one too many that nobody reads."""
+        most, unread = self._max_unread_bytes, self.callback_q.unread_bytes
+        if most is not None and unread >= most:
+            raise Overloaded(
+                f'{len(self.callback_q)} answers of model "{self.model_name}" are not read and take {unread} bytes, of '
+                f"{most} that they may (max_unread_bytes): take them with get(), or give the client a callback that "
+                "returns nothing; this request was not sent",
+                model=self.model_name,
+            )
 
     def _queue_of(self, sequence_id: SequenceId | None, start: bool, end: bool) -> SequenceQueue:
         """The queue of a request's sequence."""
@@ -395,6 +426,7 @@ def _drop_all() -> None:
     """At the interpreter's end: no thread is left waiting for a server."""
     for client in list(_CLIENTS):
         client._link.drop()
+        client._failures.tell_all(client.callback_q.failures())
 
 
 def _after_fork() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from alipes.server.memory_limit import memory_limit_bytes
+from alipes.config.memory_limit import memory_limit_bytes
 
 LIMIT = 1 << 20
 MACHINE = psutil.virtual_memory().total
