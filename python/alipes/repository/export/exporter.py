@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from alipes.errors import AlipesError, ExportError
 from alipes.progress.work import current
+from alipes.repository.export.noise import caught_noise
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.platform import Platform
 
@@ -42,6 +43,8 @@ class Exporter(ABC):
     def run(self, source: Any, request: ExportRequest) -> None:
         """Check the options, export, and give whatever fails the model's name.
 
+        What frameworks print, log and warn of meanwhile is a note of what fails, unless the request is verbose.
+
         Raises:
             ExportError: If the export fails.
         """
@@ -52,11 +55,12 @@ class Exporter(ABC):
             called = f"export of model '{name}' as {self.platform.name}"
             raise ExportError(f"{called}: unknown option '{unknown[0]}'; further options: {takes}")
         current().step(f"as {self.platform.name}")
-        try:
-            self.export(source, request)
-        except AlipesError:
-            raise
-        except Exception as error:
-            raise ExportError(
-                f"export of model '{name}' as {self.platform.name} failed: {type(error).__name__}: {error}"
-            ) from error
+        with caught_noise(request.verbose):
+            try:
+                self.export(source, request)
+            except AlipesError:
+                raise
+            except Exception as error:
+                raise ExportError(
+                    f"export of model '{name}' as {self.platform.name} failed: {type(error).__name__}: {error}"
+                ) from error

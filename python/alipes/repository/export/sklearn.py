@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -65,9 +64,7 @@ class Sklearn(Exporter):
         settings: dict[str, Any] = {"target_opset": _OPSET}
         if hasattr(source, "predict_proba"):
             settings["options"] = {id(source): {"zipmap": False}}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            made = skl2onnx.to_onnx(source, initial_types=_columns(source, request), **{**settings, **request.options})
+        made = skl2onnx.to_onnx(source, initial_types=_columns(source, request), **{**settings, **request.options})
         names = request.output_names or [tensor.name for tensor in request.config.output]
         if names:
             _rename(made, list(names), request.config.name)
@@ -162,10 +159,8 @@ def _samples(request: ExportRequest, name: str, columns: int) -> np.ndarray:
 
 
 def _expected(source: Any, rows: np.ndarray) -> list[np.ndarray]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if hasattr(source, "predict_proba"):
-            return [np.asarray(source.predict(rows)), np.asarray(source.predict_proba(rows))]
-        if hasattr(source, "predict") and not hasattr(source, "cluster_centers_"):
-            return [np.asarray(source.predict(rows))]
-        return [np.asarray(source.transform(rows))] if hasattr(source, "transform") else []
+    if hasattr(source, "predict_proba"):
+        return [np.asarray(source.predict(rows)), np.asarray(source.predict_proba(rows))]
+    if hasattr(source, "predict") and not hasattr(source, "cluster_centers_"):
+        return [np.asarray(source.predict(rows))]
+    return [np.asarray(source.transform(rows))] if hasattr(source, "transform") else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -30,8 +29,7 @@ class TorchExport(Exporter):
     def export(self, source: Any, request: ExportRequest) -> None:
         """Capture, save, and run what was saved."""
         torch: Any = import_module("torch")
-        with inference_mode(source), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with inference_mode(source):
             traced = trace(source, request)
             current().step("torch.export")
             program = torch.export.export(

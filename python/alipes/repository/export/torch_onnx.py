@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import warnings
+import re
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,8 @@ from alipes.repository.platform import Platform, conventions
 __all__ = ["TorchOnnx"]
 
 _log = logging.getLogger(__name__)
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 _OPSET: Final = 17
 """What the tracing exporter writes where nothing else is asked for; every ONNX Runtime in use reads it."""
@@ -69,11 +71,19 @@ def _export_by_either(traced: Traced, file: Path, request: ExportRequest, option
             "model '%s': torch.export cannot capture it (%s); it is traced instead, which keeps the branches that the "
             "samples took",
             request.config.name,
-            str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__,
+            _reason(error),
         )
         for left in request.folder.iterdir():
             left.unlink()
         _export_by_tracing(traced, file, request, options)
+
+
+def _reason(error: BaseException) -> str:
+    """What stood at the beginning of the chain: torch wraps it in advice of several pages."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()]
+    return lines[0].strip() if lines else type(error).__name__
 
 
 def _export_by_tracing(traced: Traced, file: Path, request: ExportRequest, options: dict[str, Any]) -> None:
@@ -111,17 +121,14 @@ _EXPORTERS: Final = {False: _export_by_tracing, True: _export_by_dynamo}
 def _call(traced: Traced, file: Path, settings: dict[str, Any]) -> None:
     current().step("torch.onnx.export")
     torch: Any = import_module("torch")
-    with warnings.catch_warnings():
-        # Warnings about torch's own internals do not concern an export.
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            traced.module,
-            traced.samples,
-            str(file),
-            input_names=list(traced.inputs),
-            output_names=list(traced.outputs),
-            **settings,
-        )
+    torch.onnx.export(
+        traced.module,
+        traced.samples,
+        str(file),
+        input_names=list(traced.inputs),
+        output_names=list(traced.outputs),
+        **settings,
+    )
 
 
 def _check(traced: Traced, file: Path, request: ExportRequest) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, Final
@@ -41,8 +40,7 @@ class TorchScript(Exporter):
         if shapes is not None and not isinstance(shapes, Mapping) and not request.config.input:
             # A server binds inputs to arguments by these names.
             request = dataclasses.replace(request, input_shapes=dict(zip(arguments, shapes, strict=False)))
-        with inference_mode(source), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with inference_mode(source):
             traced = trace(source, request, default_output="OUTPUT__{}")
             current().step("torch.jit.trace")
             is_script = isinstance(source, torch.jit.ScriptModule)
