@@ -19,8 +19,9 @@ from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig, copy_config
 from alipes.config.spec import Held, to_spec
 from alipes.config.support import check_support, missing_servants, unknown_families
-from alipes.config.validate import check_load
-from alipes.config.validate.instance_groups import check_instance_groups
+from alipes.config.validate import check_declared, check_instances
+from alipes.config.validate.identity import check_runtime
+from alipes.config.validate.instance_groups import check_instance_groups, check_resources
 
 __all__ = ["BackendOf", "LoadPlan", "adapt_version", "prepare_version"]
 
@@ -62,14 +63,20 @@ def prepare_version(draft: Draft, *, backend_of: BackendOf) -> LoadPlan:
     """
     made, options = copy_config(draft.config), draft.options
     composed = made.platform == ENSEMBLE
-    make_backend = EnsembleBackend if composed else backend_of(made.backend)
-    moved = [] if composed else normalize_instance_groups(made, options.model.gpu_fallback)
+    moved: list[str] = []
+    make_backend: Callable[[Draft], Backend] = EnsembleBackend
+    if not composed:
+        check_runtime(made, draft.folder, draft.version)
+        make_backend = backend_of(made.backend)
+        moved = normalize_instance_groups(made, options.model.gpu_fallback)
+        check_instance_groups(made)
     backend = make_backend(replace(draft, config=made, folder=draft.folder.absolute()))
     if not options.model.strict_config:
         backend.complete()
-    check_load(made, draft.folder, options.model)
+    check_declared(made)
     unsupported = check_support(made) + unknown_families(made) + missing_servants(made, options)
     engine = backend.engine()
+    check_instances(made, draft.folder, options.model)
     held = Held(options.model.delay_scheduler, options.model.backlog_delay_scheduler)
     namespace = draft.neighbours.namespace
     spec = to_spec(made, draft.version, draft.folder, engine.spec, namespace=namespace, held=held)
@@ -98,7 +105,8 @@ def adapt_version(
     made.instance_group.extend(config.instance_group)
     made.version_policy.CopyFrom(config.version_policy)
     moved = normalize_instance_groups(made, options.model.gpu_fallback)
-    check_instance_groups(made, options.model)
+    check_instance_groups(made)
+    check_resources(made, options.model)
     unsupported = check_support(made)
     backend = backend_of(made.backend)(Draft(made, folder.absolute(), plan.version, options))
     engine = backend.adapt(plan.spec["engine"])

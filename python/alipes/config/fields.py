@@ -60,14 +60,10 @@ FIELDS: Final[tuple[Field, ...]] = (
             "platform": "Kind of model, for example onnxruntime_onnx; follows from the backend.",
             "backend": "What runs the model: onnxruntime or python, which follow from the model file; or snapshotter "
             "or averager, which have none.",
-        }
-    ),
-    Field("runtime", "refused", "Library of the backend.", "the backend's own library is used"),
-    *_works(
-        {
+            "runtime": "Library of the backend: `libtriton_<backend>.so` or nothing; any other is not found.",
             "version_policy": "Which versions are served.",
             "version_policy.latest": "The newest ones.",
-            "version_policy.latest.num_versions": "How many; 1 where not given.",
+            "version_policy.latest.num_versions": "How many; 0 serves none.",
             "version_policy.all": "All of them.",
             "version_policy.specific": "Those named.",
             "version_policy.specific.versions": "Their numbers.",

@@ -16,7 +16,7 @@ _TWO_ON_CPU: Final = ("onnxruntime", "tensorflow")
 
 def normalize(config: ModelConfig) -> None:
     """Fill in, in place, what is known before a version is looked at."""
-    if config.version_policy.WhichOneof("policy_choice") is None:
+    if not config.HasField("version_policy"):
         config.version_policy.latest.num_versions = 1
     normalize_batching(config)
     if config.platform == ENSEMBLE:

@@ -66,8 +66,6 @@ def complete_backend(config: ModelConfig, folder: Path, name: str) -> None:
     Source: Triton's server-side completion, which is never off.
     """
     config.name = config.name or name
-    if config.platform == ENSEMBLE or config.HasField("ensemble_scheduling"):
-        return
     row = _row_of(config, folder)
     if row is not None:
         config.backend = config.backend or row.backend
@@ -78,16 +76,14 @@ def complete_backend(config: ModelConfig, folder: Path, name: str) -> None:
 
 
 def _row_of(config: ModelConfig, folder: Path) -> Platform | None:
-    """The row that backend, platform or file name belongs to, in this order; by the files where none is given."""
+    """The row that the backend belongs to; else platform or file name, whichever has the first row; else the files."""
     files = _files(folder)
     platform = _SYNONYMS.get(config.platform, config.platform)
     filename = config.default_model_filename
     if config.backend:
         rows = [row for row in PLATFORMS if row.backend == config.backend]
-    elif platform:
-        rows = [row for row in PLATFORMS if row.platform == platform]
-    elif filename:
-        rows = [row for row in PLATFORMS if row.filename == filename]
+    elif platform or filename:
+        rows = [row for row in PLATFORMS if platform == (row.platform or None) or filename == (row.filename or None)]
     else:
         rows = [row for row in PLATFORMS if row.filename in files]
     # Two backends have two rows: platform and file distinguish them.
@@ -113,7 +109,8 @@ def _complete_from_name(config: ModelConfig, name: str) -> None:
             f"Invalid model name: Could not determine backend for model '{name}' with no backend in model "
             "configuration. Expected model name of the form 'model.<backend_name>'.",
             key="backend",
-            hint='name the backend in config.pbtxt, for example backend: "onnxruntime"',
+            hint='name the backend in config.pbtxt, for example backend: "onnxruntime"; an ensemble has platform: '
+            '"ensemble"',
         )
     config.backend = backend
     config.default_model_filename = f"model.{backend}"

@@ -35,26 +35,26 @@ def sequence_scheduling(config: ModelConfig, folder: Path) -> dict[str, Any]:
         "kind": "sequence",
         "strategy": _strategy(sequences),
         "max_idle_us": sequences.max_sequence_idle_microseconds,
-        "controls": [_control(tensor) for tensor in sequences.control_input if tensor.control],
-        "states": [_state(state, folder) for state in sequences.state],
+        "controls": [_control(tensor) for tensor in sequences.control_input if _controls(tensor)],
+        "states": [_state(state, folder) for state in _states(config)],
         "iterative": sequences.iterative_sequence,
     }
 
 
 def control_names(config: ModelConfig) -> list[str]:
     """Inputs that tell the model where a sequence stands, in the configuration's order."""
-    return [tensor.name for tensor in config.sequence_batching.control_input if tensor.control]
+    return [tensor.name for tensor in config.sequence_batching.control_input if _controls(tensor)]
 
 
 def state_input_names(config: ModelConfig) -> list[str]:
     """Inputs that receive what the server keeps, in the configuration's order."""
-    return [state.input_name for state in config.sequence_batching.state]
+    return [state.input_name for state in _states(config)]
 
 
 def hidden_state_outputs(config: ModelConfig) -> list[ModelConfig]:
     """States whose outputs callers do not see, in the configuration's order."""
     shown = {tensor.name for tensor in config.output}
-    return [state for state in config.sequence_batching.state if state.output_name not in shown]
+    return [state for state in _states(config) if state.output_name not in shown]
 
 
 def initial_state_file(folder: Path, name: str) -> Path:
@@ -64,6 +64,20 @@ def initial_state_file(folder: Path, name: str) -> Path:
         ConfigError: If the name leads out of the folder.
     """
     return confined(folder.absolute() / FOLDER, name, "sequence_batching.state.initial_state.data_file")
+
+
+def _states(config: ModelConfig) -> list[ModelConfig]:
+    """The states that are kept: of those that share an input, or an output, the first."""
+    unique: dict[str, ModelConfig] = {}
+    for state in config.sequence_batching.state:
+        if all(state.input_name != other.input_name for other in unique.values()):
+            unique.setdefault(state.output_name, state)
+    return list(unique.values())
+
+
+def _controls(tensor: ModelConfig) -> list[ModelConfig]:
+    """The kinds of a control tensor, in the order in which they are written to it: the last one stays."""
+    return [control for kind in _KINDS for control in tensor.control if enum_word(control, "kind") == kind]
 
 
 def _strategy(sequences: ModelConfig) -> dict[str, Any]:
@@ -83,7 +97,7 @@ def _strategy(sequences: ModelConfig) -> dict[str, Any]:
 
 
 def _control(tensor: ModelConfig) -> dict[str, Any]:
-    control = tensor.control[0]
+    control = _controls(tensor)[-1]
     field = next((name for name in _VALUES if getattr(control, name)), None)
     return {
         "name": tensor.name,

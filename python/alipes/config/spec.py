@@ -214,5 +214,8 @@ def _labels(folder: Path, name: str) -> list[str]:
         return read_regular(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"unable to read label file {path}: {error}", path=path, key="output.label_filename", code="INTERNAL"
+            f"failed to open text file for read {path}: {getattr(error, 'strerror', None) or error}",
+            path=path,
+            key="output.label_filename",
+            code="INTERNAL",
         ) from error

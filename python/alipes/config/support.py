@@ -76,11 +76,18 @@ def _unsupported(message: ModelConfig, prefix: str) -> Iterator[Field]:
     for descriptor, value in message.ListFields():
         path = prefix + descriptor.name
         row = find_field(path)
+        if row.status == "refused" and _says_nothing(descriptor, value):
+            continue
         if row.status != "works":
             yield row
         else:
             for part in _parts(descriptor, value):
                 yield from _unsupported(part, f"{path}.")
+
+
+def _says_nothing(descriptor: FieldDescriptor, value: ModelConfig) -> bool:
+    """Whether a part is there and empty: it asks for nothing that could be missed."""
+    return descriptor.message_type is not None and not is_repeated(descriptor) and value.ByteSize() == 0
 
 
 def _parts(descriptor: FieldDescriptor, value: ModelConfig) -> list[ModelConfig]:

@@ -31,18 +31,18 @@ VersionPolicy = Latest | All | Specific
 
 
 def policy_of(config: ModelConfig) -> VersionPolicy:
-    """The policy that a model's configuration asks for; the latest version where it asks for none."""
+    """The policy that a model's configuration asks for; the latest version where it asks for none.
+
+    As in Triton, a policy that chooses nothing serves all versions, and `latest {}` none, for its number reads as 0.
+    """
     policy = config.version_policy
     match policy.WhichOneof("policy_choice"):
-        case "all":
-            return All()
         case "specific":
             return Specific(tuple(policy.specific.versions))
         case "latest":
-            # Zero is what an empty `latest {}` reads as, and means one.
-            return Latest(policy.latest.num_versions or 1)
+            return Latest(policy.latest.num_versions)
         case _:
-            return Latest()
+            return All() if config.HasField("version_policy") else Latest()
 
 
 def choose_versions(policy: VersionPolicy, available: Sequence[int]) -> tuple[int, ...]:

@@ -60,6 +60,11 @@ def test_a_model_that_does_not_batch_may_take_a_batch_as_one_tensor() -> None:
         ),
         (
             ensemble(step("m", {"X": "A"}, {"Y": "R"})),
+            f'{PLAIN} output {{ name: "Y" {FP32} dims: [ 2 ] }}',
+            "in ensemble e, multiple outputs in model m are mapped to the same ensemble tensor R",
+        ),
+        (
+            ensemble(step("m", {"X": "A"}, {"Y": "R"})),
             f'{PLAIN} input {{ name: "Z" {FP32} dims: [ 7 ] }}',
             "in ensemble e, input Z in model m is not mapped to any ensemble tensors",
         ),

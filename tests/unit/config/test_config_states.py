@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from alipes.config.pbtxt import parse_pbtxt
-from alipes.config.sequences import sequence_scheduling
+from alipes.config.sequences import control_names, hidden_state_outputs, sequence_scheduling, state_input_names
 from alipes.config.validate.states import check_states
 from alipes.errors import ConfigError
 
@@ -77,6 +77,12 @@ def test_a_state_that_fits_passes(tmp_path: Path) -> None:
         (STATE, STATE + STATE, "State input name 'OLD' specified more than once."),
         ('"OLD"', '"X"', "sequence batching state input 'X' is an input of requests as well for m"),
         ('input_name: "OLD"', "", "sequence batching state must specify 'input_name' for m"),
+        (
+            f"dims: [ 2 ] {INITIAL}",
+            "dims: [ -2 ]",
+            "sequence batching state 'OLD' dimension must be integer >= 0, or -1 to indicate a variable-size dimension "
+            "for m",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused_in_tritons_words(was: str, now: str, message: str, tmp_path: Path) -> None:
@@ -125,3 +131,29 @@ def test_what_has_no_initial_state_begins_with_the_smallest_size(tmp_path: Path)
     made = parsed(STATE.replace(INITIAL, "").replace("dims: [ 2 ]", "dims: [ -1, 3 ]"))
     (state,) = sequence_scheduling(made, tmp_path)["states"]
     assert state["initial_dims"] == [1, 3]
+
+
+def test_a_tensor_with_several_controls_says_the_last_kind(tmp_path: Path) -> None:
+    several = (
+        'control_input { name: "S" control [ '
+        "{ kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] }, "
+        "{ kind: CONTROL_SEQUENCE_START int32_false_true: [ 2, 3 ] }, { kind: 9 } ] }"
+    )
+    (control,) = sequence_scheduling(parsed(several), tmp_path)["controls"]
+    assert control == {"name": "S", "kind": "ready", "datatype": "FP32", "false_true": [0.0, 1.0]}
+
+
+def test_a_tensor_without_a_known_control_is_no_control(tmp_path: Path) -> None:
+    made = parsed('control_input [ { name: "S" control { kind: 9 } }, { name: "T" } ]')
+    assert sequence_scheduling(made, tmp_path)["controls"] == []
+    assert control_names(made) == []
+
+
+def test_the_first_of_states_that_share_an_input_or_an_output_counts(tmp_path: Path) -> None:
+    first = STATE.replace("[ 2 ]", "[ 5 ]")
+    other = STATE.replace('"OLD"', '"OTHER"'), STATE.replace('"NEW"', '"OTHER"')
+    made = parsed(first + STATE + "".join(other))
+    states = sequence_scheduling(made, tmp_path)["states"]
+    assert [(state["input"], state["output"], state["dims"]) for state in states] == [("OLD", "NEW", [5])]
+    assert state_input_names(made) == ["OLD"]
+    assert [state.dims for state in hidden_state_outputs(made)] == [[5]]

@@ -34,6 +34,7 @@ def test_a_refused_field_at_its_default_is_no_matter() -> None:
     config = parse_pbtxt("""
         name: "m" model_transaction_policy { decoupled: false } response_cache { enable: false }
         dynamic_batching { preserve_ordering: false priority_levels: 0 } input { allow_ragged_batch: false }
+        model_operations { } model_repository_agents { }
     """)
     assert check_support(config) == []
 
@@ -53,8 +54,10 @@ def test_fields_whose_flag_is_missing_give_a_notice(text: str, flag: str, field:
 
 
 def test_what_is_refused_wins_over_what_is_ignored() -> None:
-    config = parse_pbtxt('name: "m" cc_model_filenames { key: "7.5" value: "x" } runtime: "r"')
-    with pytest.raises(ConfigError, match="runtime"):
+    config = parse_pbtxt(
+        'name: "m" cc_model_filenames { key: "7.5" value: "x" } model_operations { op_library_filename: "l" }'
+    )
+    with pytest.raises(ConfigError, match="model_operations"):
         check_support(config)
 
 

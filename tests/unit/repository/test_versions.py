@@ -21,6 +21,7 @@ from alipes.repository.versions import (
         (Latest(), (10,)),
         (Latest(2), (3, 10)),
         (Latest(9), (1, 3, 10)),
+        (Latest(0), ()),
         (All(), (1, 3, 10)),
         (Specific((3, 1)), (1, 3)),
         (Specific((3, 4)), (3,)),
@@ -45,7 +46,8 @@ def test_only_versions_named_by_number_can_be_missing() -> None:
     ("text", "policy"),
     [
         ("", Latest(1)),
-        ("version_policy { latest { } }", Latest(1)),
+        ("version_policy { latest { } }", Latest(0)),
+        ("version_policy { }", All()),
         ("version_policy { latest { num_versions: 2 } }", Latest(2)),
         ("version_policy { all { } }", All()),
         ("version_policy { specific { versions: [ 1, 3 ] } }", Specific((1, 3))),

@@ -11,7 +11,7 @@ from typing import Any, Final
 from alipes.config.normalize import normalize_batching
 from alipes.config.override import from_document
 from alipes.config.schema import ModelConfig
-from alipes.config.validate import check_poll
+from alipes.config.validate import check_config
 from alipes.errors import ConfigError
 
 __all__ = ["merge_completed"]
@@ -38,7 +38,7 @@ def merge_completed(config: ModelConfig, completed: dict[str, Any]) -> None:
     if returned.HasField("model_transaction_policy"):
         config.model_transaction_policy.decoupled = returned.model_transaction_policy.decoupled
     normalize_batching(config)
-    check_poll(config, config.name, strict=False)
+    check_config(config)
 
 
 def _read(completed: dict[str, Any], name: str) -> ModelConfig:

@@ -14,14 +14,16 @@ def check_batch_io(config: ModelConfig) -> None:
     inputs = {tensor.name for tensor in config.input}
     outputs = {tensor.name for tensor in config.output}
     for made in config.batch_input:
-        _check_sources(config, made, "batch input", inputs)
+        _check_kind(config, made, "batch input")
         if config_name(made.data_type) not in ("TYPE_INT32", "TYPE_FP32"):
             raise ConfigError(
                 f"batch input data type must be TYPE_INT32 or TYPE_FP32 for {config.name}", key="batch_input.data_type"
             )
-    seen: set[str] = set()
+        _check_source(config, made, "batch_input", inputs)
     for made in config.batch_output:
-        _check_sources(config, made, "batch output", inputs)
+        _check_kind(config, made, "batch output")
+        _check_source(config, made, "batch_output", inputs)
+        seen: set[str] = set()
         for target in made.target_name:
             if target not in outputs:
                 raise ConfigError(
@@ -35,13 +37,20 @@ def check_batch_io(config: ModelConfig) -> None:
             seen.add(target)
 
 
-def _check_sources(config: ModelConfig, made: ModelConfig, called: str, inputs: set[str]) -> None:
-    key = f"{called.replace(' ', '_')}.source_input"
+def _check_kind(config: ModelConfig, made: ModelConfig, called: str) -> None:
+    key = called.replace(" ", "_")
+    if made.kind not in made.Kind.values():
+        raise ConfigError(f"unknown {called} kind '' for {config.name}", key=f"{key}.kind")
     if len(made.source_input) != 1:
         raise ConfigError(
             f"{called} kind '{enum_word(made, 'kind')}' expects 1 source input, got {len(made.source_input)} "
             f"for {config.name}",
-            key=key,
+            key=f"{key}.source_input",
         )
+
+
+def _check_source(config: ModelConfig, made: ModelConfig, field: str, inputs: set[str]) -> None:
     if made.source_input[0] not in inputs:
-        raise ConfigError(f"unknown source input name '{made.source_input[0]}' for {config.name}", key=key)
+        raise ConfigError(
+            f"unknown source input name '{made.source_input[0]}' for {config.name}", key=f"{field}.source_input"
+        )

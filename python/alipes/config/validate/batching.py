@@ -46,7 +46,8 @@ def _check_order(config: ModelConfig, batching: ModelConfig) -> None:
             f"Only one priority level is allowed when 'preserve_ordering' is true for {config.name}", "priority_levels"
         )
     policies = [batching.default_queue_policy, *batching.priority_queue_policy.values()]
-    if any(policy.timeout_action == policy.DELAY for policy in policies):
+    # Without a time limit there is nothing to put off.
+    if any(policy.default_timeout_microseconds and policy.timeout_action == policy.DELAY for policy in policies):
         raise _error(
             f"Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for {config.name}",
             "default_queue_policy.timeout_action",

@@ -9,13 +9,9 @@ __all__ = ["cannot_cache", "check_caching"]
 
 
 def check_caching(config: ModelConfig) -> None:
-    """Neither sequences nor decoupled answers can be cached."""
-    if not config.response_cache.enable:
-        return
-    if config.model_transaction_policy.decoupled:
+    """Decoupled answers cannot be cached. Nor can those of sequences, which is looked at with their scheduler."""
+    if config.response_cache.enable and config.model_transaction_policy.decoupled:
         raise cannot_cache(config, "'decoupled' transaction policy")
-    if config.HasField("sequence_batching"):
-        raise cannot_cache(config, "sequence batching scheduler")
 
 
 def cannot_cache(config: ModelConfig, what: str) -> ConfigError:

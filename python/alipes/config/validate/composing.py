@@ -104,8 +104,14 @@ def _check_outputs(config: ModelConfig, step: ModelConfig, model: ModelConfig, t
                 f"in ensemble {config.name}, ensemble tensor {tensor} is mapped from non-existing output {name} in "
                 f"model {step.model_name}"
             )
+    names = [tensor.name for tensor in model.output]
     for name, tensor in sorted(step.output_map.items()):
         _check_fits(config, step, model, outputs[name], tensor, tensors)
+        if names.count(name) > 1:
+            raise _error(
+                f"in ensemble {config.name}, multiple outputs in model {step.model_name} are mapped to the same "
+                f"ensemble tensor {tensor}"
+            )
 
 
 def _check_fits(

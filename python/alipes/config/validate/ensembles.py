@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from alipes.config.limits import MAX_STEP_TENSORS, MAX_STEPS
+from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
@@ -21,8 +22,19 @@ class _Node:
 
 
 def check_ensemble(config: ModelConfig) -> None:
-    """Every tensor is produced once, reachable from the inputs, and used."""
+    """Every tensor is produced once, reachable from the inputs, and used. Any other model has no steps."""
     name = config.name
+    if not config.HasField("ensemble_scheduling"):
+        if config.platform == ENSEMBLE:
+            raise ConfigError(
+                f"ensemble scheduling must be set for ensemble {name} whose platform is ensemble",
+                key="ensemble_scheduling",
+            )
+        return
+    if config.platform != ENSEMBLE:
+        raise ConfigError(
+            f"ensemble scheduling cannot be set for model '{name}' whose platform is not ensemble", key="platform"
+        )
     for forbidden, called in (("instance_group", "instance group"), ("optimization", "optimization")):
         if _is_set(config, forbidden):
             raise ConfigError(f"{called} should not be specified for ensemble '{name}'", key=forbidden)
@@ -101,9 +113,19 @@ def _check_outputs(config: ModelConfig, graph: dict[str, _Node], ready: set[str]
         if node is None:
             raise _error(f"ensemble output '{tensor.name}' for ensemble {config.name}' is not used")
         if tensor.name not in ready:
-            missing = [one for one in node.before if one not in ready]
-            where = f": at least one of its depending tensors, '{missing[0]}', is not connected" if missing else ""
+            source = _unwritten_source(tensor.name, graph, ready)
+            where = f": at least one of its depending tensors, '{source}', is not connected" if source else ""
             raise _error(f"output '{tensor.name}' for ensemble '{config.name}' is not written{where}")
+
+
+def _unwritten_source(output: str, graph: dict[str, _Node], ready: set[str]) -> str:
+    """The tensor that an output waits for in the end; empty where it waits for itself alone."""
+    last = output
+    seen: set[str] = set()
+    while missing := [one for one in graph[last].before if one not in ready and one not in seen]:
+        last = missing[0]
+        seen.add(last)
+    return "" if last == output else last
 
 
 def _error(message: str) -> ConfigError:

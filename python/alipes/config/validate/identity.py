@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 from alipes.config.nearest import nearest
 from alipes.config.platforms import ENSEMBLE, PLATFORMS, backend_of
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
-__all__ = ["check_max_batch_size", "check_name", "check_platform"]
+__all__ = ["check_max_batch_size", "check_name", "check_platform", "check_runtime"]
+
+_PAIRED: Final = ("tensorflow", "tensorrt", "onnxruntime", "pytorch")
+"""Backends that go with platforms of their own; any other takes whatever platform is written."""
 
 
 def check_name(config: ModelConfig, name: str) -> None:
     """The name is that of the folder."""
-    if not config.name:
-        raise ConfigError("model configuration must specify 'name'", key="name")
     if config.name != name:
         raise ConfigError(
             f"unexpected directory name '{name}' for model '{config.name}', directory name must equal model name",
@@ -22,26 +26,19 @@ def check_name(config: ModelConfig, name: str) -> None:
 
 
 def check_platform(config: ModelConfig) -> None:
-    """Platform and backend are known and belong together."""
-    is_ensemble = config.platform == ENSEMBLE
-    if is_ensemble != config.HasField("ensemble_scheduling") or (is_ensemble and config.backend):
-        raise ConfigError(
-            f"Ensemble model '{config.name}' must have platform type 'ensemble' and empty backend type", key="platform"
-        )
-    if is_ensemble:
-        return
-    owner = backend_of(config.platform) if config.platform else None
-    if config.platform and owner is None and not config.backend:
+    """There is a backend, unless this is an ensemble; and a platform that the backend does not know is none of its."""
+    if not config.backend and config.platform != ENSEMBLE:
         close = nearest(config.platform, [row.platform for row in PLATFORMS])
         raise ConfigError(
             f"unexpected platform type '{config.platform}' for {config.name}",
             key="platform",
             hint=f"did you mean '{close}'?" if close else None,
         )
-    if not config.backend:
-        raise ConfigError(f"must specify 'platform' or 'backend' for '{config.name}'", key="backend")
-    known_backend = any(row.backend == config.backend for row in PLATFORMS)
-    if config.platform and owner != (config.backend if known_backend else None):
+    if config.backend and config.platform == ENSEMBLE:
+        raise ConfigError(
+            f"Ensemble model '{config.name}' must have platform type 'ensemble' and empty backend type", key="platform"
+        )
+    if config.backend in _PAIRED and config.backend != backend_of(config.platform):
         raise ConfigError(
             f"unexpected 'platform' and 'backend' pair, got:{config.platform}, {config.backend}", key="platform"
         )
@@ -51,3 +48,15 @@ def check_max_batch_size(config: ModelConfig) -> None:
     """The largest batch is no negative number."""
     if config.max_batch_size < 0:
         raise ConfigError(f"'max_batch_size' must be non-negative value for {config.name}", key="max_batch_size")
+
+
+def check_runtime(config: ModelConfig, folder: Path, version: int) -> None:
+    """The library that is named, if any, is the one that Triton would take unasked; there is no other."""
+    wanted = config.runtime
+    if wanted and wanted != f"libtriton_{config.backend}.so":
+        raise ConfigError(
+            f"unable to find backend library '{wanted}' for model '{config.name}', searched: "
+            f"'{folder / str(version)}' '{folder}' ",
+            key="runtime",
+            hint="leave the field out: each backend has one runtime here",
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from alipes.config.limits import MAX_INSTANCES
 from alipes.config.options import ModelOptions
 from alipes.config.schema import ModelConfig, enum_word
@@ -9,21 +11,21 @@ from alipes.errors import ConfigError
 
 __all__ = ["check_instance_groups", "check_resources"]
 
+_OLDEST_GPU: Final = "6.000000"
+"""The compute capability that Triton asks of a GPU, as it prints it."""
 
-def check_instance_groups(config: ModelConfig, options: ModelOptions) -> None:
-    """Each group's kind can be had, and agrees with the devices that the group names."""
+
+def check_instance_groups(config: ModelConfig) -> None:
+    """Each group's kind can be had, and agrees with the devices that the group names; the instances can be counted."""
     for group in config.instance_group:
-        called = f"instance group {group.name} of model {config.name} has kind {enum_word(group, 'kind')}"
-        if group.kind == group.KIND_GPU:
+        _check_kind(config, group)
+        if group.profile:
+            # The missing space is Triton's.
             raise ConfigError(
-                f"{called} but no GPUs are available",
-                key="instance_group.kind",
-                hint="--gpu-fallback=cpu runs it on the CPU",
+                f"instance group {group.name} of model {config.name} and platform {config.platform}specifies profile "
+                "field which is only supported for TensorRT models",
+                key="instance_group.profile",
             )
-        if group.gpus:
-            raise ConfigError(f"{called} but specifies one or more GPUs", key="instance_group.gpus")
-        if group.kind not in (group.KIND_CPU, group.KIND_MODEL):
-            raise ConfigError(f"{called}, which is unknown", key="instance_group.kind")
     count = sum(group.count for group in config.instance_group)
     if count > MAX_INSTANCES:
         raise ConfigError(
@@ -35,12 +37,31 @@ def check_instance_groups(config: ModelConfig, options: ModelOptions) -> None:
             f"instance groups of model {config.name} are all passive: no instance would execute requests",
             key="instance_group.passive",
         )
-    if options.rate_limit == "execution_count":
-        check_resources(config, options)
+
+
+def _check_kind(config: ModelConfig, group: ModelConfig) -> None:
+    called = f"instance group {group.name} of model {config.name}"
+    if group.kind == group.KIND_GPU:
+        wrong = (
+            f"specifies invalid or unsupported gpu id {group.gpus[0]}. GPUs with at least the minimum required CUDA "
+            f"compute compatibility of {_OLDEST_GPU} are: "
+            if group.gpus
+            else "has kind KIND_GPU but no GPUs are available"
+        )
+        raise ConfigError(f"{called} {wrong}", key="instance_group.kind", hint="--gpu-fallback=cpu runs it on the CPU")
+    if group.kind not in (group.KIND_CPU, group.KIND_MODEL):
+        # What is no kind falls under the one that every other has been taken for by now.
+        raise ConfigError(f"{called} has unexpected kind KIND_AUTO", key="instance_group.kind", code="INTERNAL")
+    if group.gpus:
+        raise ConfigError(
+            f"{called} has kind {enum_word(group, 'kind')} but specifies one or more GPUs", key="instance_group.gpus"
+        )
 
 
 def check_resources(config: ModelConfig, options: ModelOptions) -> None:
     """No instance needs more of a resource than there is; a resource without a limit is never too small."""
+    if options.rate_limit != "execution_count":
+        return
     limits = options.limits()
     needed: dict[str, int] = {}
     for group in config.instance_group:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from alipes.config.datatypes import config_name
-from alipes.config.schema import ModelConfig, enum_word
+from alipes.config.schema import ModelConfig
+from alipes.config.validate.caching import cannot_cache
 from alipes.errors import ConfigError
 
 __all__ = ["check_sequences", "refuse_ragged_sequences"]
+
+_FLAGS: Final = ("CONTROL_SEQUENCE_START", "CONTROL_SEQUENCE_END", "CONTROL_SEQUENCE_READY")
+"""The kinds that are true or false, in the order in which they are looked for."""
 
 _CORRELATION: Final = "CONTROL_SEQUENCE_CORRID"
 _CORRELATION_TYPES: Final = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
 _VALUES: Final = ("int32_false_true", "fp32_false_true", "bool_false_true")
 _EITHER: Final = "'int32_false_true', 'fp32_false_true' or 'bool_false_true'"
+_SEVERAL: Final = _EITHER.replace(" or ", " and ")
 
 
 def check_sequences(config: ModelConfig) -> None:
-    """Each control has one tensor with sensible values, and the strategy's numbers lie in their ranges."""
+    """No cache, one tensor with sensible values for each control, and numbers of the strategy in their ranges."""
     if not config.HasField("sequence_batching"):
         return
+    if config.response_cache.enable:
+        raise cannot_cache(config, "sequence batching scheduler")
     sequences = config.sequence_batching
     _check_controls(config.name, sequences)
     _check_strategy(config, sequences)
@@ -47,24 +55,34 @@ def refuse_ragged_sequences(config: ModelConfig) -> None:
 
 
 def _check_controls(name: str, sequences: ModelConfig) -> None:
-    seen: set[str] = set()
+    """One kind after the other. A tensor may have several kinds, as long as it is listed once."""
+    for kind in _FLAGS:
+        for control in _controls_of(name, sequences, kind):
+            _check_values(name, kind, control)
+    for control in _controls_of(name, sequences, _CORRELATION):
+        _check_correlation(name, control)
+
+
+def _controls_of(name: str, sequences: ModelConfig, kind: str) -> Iterator[ModelConfig]:
+    """The control of a kind, where there is one; what is listed before it is looked at before it."""
+    tensors: set[str] = set()
+    found = False
     for tensor in sequences.control_input:
         if not tensor.name:
             raise _error(f"sequence batching control tensor must have a name for {name}", "control_input.name")
-        if len(tensor.control) > 1:
+        if tensor.name in tensors:
             raise _error(
                 f"sequence batching control tensor '{tensor.name}' is specified for multiple control kinds for {name}",
                 "control_input.control",
             )
+        tensors.add(tensor.name)
         for control in tensor.control:
-            kind = enum_word(control, "kind")
-            if kind in seen:
+            if control.kind != control.Kind.Value(kind):
+                continue
+            if found:
                 raise _error(f"sequence batching specifies multiple {kind} tensors for {name}", "control_input.control")
-            seen.add(kind)
-            if kind == _CORRELATION:
-                _check_correlation(name, control)
-            else:
-                _check_values(name, kind, control)
+            found = True
+            yield control
 
 
 def _check_correlation(name: str, control: ModelConfig) -> None:
@@ -87,7 +105,7 @@ def _check_values(name: str, kind: str, control: ModelConfig) -> None:
         raise _error(f"sequence batching must specify either {_EITHER} for {kind} for {name}", "control_input.control")
     if len(fields) > 1:
         raise _error(
-            f"sequence batching specifies more than one from {_EITHER} for {kind} for {name}", "control_input.control"
+            f"sequence batching specifies more than one from {_SEVERAL} for {kind} for {name}", "control_input.control"
         )
     if len(getattr(control, fields[0])) != 2:
         raise _error(

@@ -18,17 +18,9 @@ _ANY: Final = -1
 
 
 def check_states(config: ModelConfig, folder: Path) -> None:
-    """Each state has names, a datatype and sizes, and begins with something that fits them."""
-    inputs: set[str] = set()
-    outputs: set[str] = set()
+    """What a state begins with fits it, and each state can be kept."""
+    begun: set[str] = set()
     for state in config.sequence_batching.state:
-        _check_state(config, state)
-        if state.input_name in inputs:
-            raise _error(f"State input name '{state.input_name}' specified more than once.", "input_name")
-        if state.output_name in outputs:
-            raise _error(f"State output name '{state.output_name}' specified more than once.", "output_name")
-        inputs.add(state.input_name)
-        outputs.add(state.output_name)
         if len(state.initial_state) > 1:
             raise _error(
                 f"initial_state field for state input '{state.input_name}' must contain exactly one or zero element. "
@@ -36,11 +28,18 @@ def check_states(config: ModelConfig, folder: Path) -> None:
                 "initial_state",
             )
         for initial in state.initial_state:
-            _check_initial(state, initial)
+            _check_named(state, initial)
+            if state.input_name in begun:
+                raise _error(f"State input name '{state.input_name}' specified more than once.", "input_name")
+            begun.add(state.input_name)
+            _check_sizes(state, initial)
             _check_data(state, initial, folder)
+    for state in config.sequence_batching.state:
+        _check_state(config, state)
 
 
 def _check_state(config: ModelConfig, state: ModelConfig) -> None:
+    """What Triton lets pass here, and fails at the first request: no name, no datatype, no sizes that there can be."""
     for field in ("input_name", "output_name"):
         if not getattr(state, field):
             raise _error(f"sequence batching state must specify '{field}' for {config.name}", field)
@@ -48,9 +47,9 @@ def _check_state(config: ModelConfig, state: ModelConfig) -> None:
         raise _error(
             f"sequence batching state '{state.input_name}' must specify 'data_type' for {config.name}", "data_type"
         )
-    if not state.dims or any(size < 1 and size != _ANY for size in state.dims):
+    if any(size < _ANY for size in state.dims):
         raise _error(
-            f"sequence batching state '{state.input_name}' dimension must be integer >= 1, or -1 to indicate a "
+            f"sequence batching state '{state.input_name}' dimension must be integer >= 0, or -1 to indicate a "
             f"variable-size dimension for {config.name}",
             "dims",
         )
@@ -62,7 +61,7 @@ def _check_state(config: ModelConfig, state: ModelConfig) -> None:
         )
 
 
-def _check_initial(state: ModelConfig, initial: ModelConfig) -> None:
+def _check_named(state: ModelConfig, initial: ModelConfig) -> None:
     name = state.input_name
     if initial.data_type != state.data_type:
         raise _error(
@@ -73,6 +72,10 @@ def _check_initial(state: ModelConfig, initial: ModelConfig) -> None:
         raise _error(
             f"Field 'name' must be set when using initial_state for state input '{name}'.", "initial_state.name"
         )
+
+
+def _check_sizes(state: ModelConfig, initial: ModelConfig) -> None:
+    name = state.input_name
     if len(initial.dims) != len(state.dims):
         raise _error(
             "Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions for state input "

@@ -19,26 +19,37 @@ _ANY: Final = -1
 _SIZES: Final = "dimension must be integer >= 1, or -1 to indicate a variable-size dimension"
 _RESHAPED_SIZES: Final = "reshape dimensions must be integer >= 1, or -1 to indicate a variable-size dimension"
 _IMAGE_RANK: Final = 3
+_TENSORRT: Final = {
+    "is_shape_tensor": "shape tensors are only supported for TensorRT platform",
+    "is_non_linear_format_io": "Non-linear IO format is only supported for the TensorRT platform",
+}
 
 
 def check_tensors(config: ModelConfig) -> None:
     """Every input and output has a name, a datatype and sensible sizes."""
     for tensor in config.input:
         _check_tensor(config, tensor, "input")
-        if tensor.format != tensor.FORMAT_NONE and len(tensor.dims) != _IMAGE_RANK:
+        if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != _IMAGE_RANK:
             raise ConfigError(f"model input NHWC/NCHW require 3 dims for {config.name}", key="input.format")
+        _check_tensorrt(config, tensor, "input")
     for tensor in config.output:
         _check_tensor(config, tensor, "output")
+        _check_tensorrt(config, tensor, "output")
 
 
 def _check_tensor(config: ModelConfig, tensor: ModelConfig, side: str) -> None:
     wrong = _missing(tensor) or _wrong_sizes(config, tensor)
-    if wrong is None and tensor.is_shape_tensor:
-        wrong = "is_shape_tensor", "shape tensors are only supported for TensorRT platform"
     if wrong is not None:
         field, text = wrong
         called = f" '{tensor.name}'" if tensor.name else ""
         raise ConfigError(f"model {side}{called} {text} for {config.name}", key=f"{side}.{field}")
+
+
+def _check_tensorrt(config: ModelConfig, tensor: ModelConfig, side: str) -> None:
+    """What only TensorRT has, which is not offered."""
+    for field, text in _TENSORRT.items():
+        if getattr(tensor, field):
+            raise ConfigError(f"{text} for {config.name}", key=f"{side}.{field}")
 
 
 def _missing(tensor: ModelConfig) -> tuple[str, str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from errno import EINVAL
 from math import prod
 from pathlib import Path
 from typing import Final
@@ -24,20 +23,32 @@ def check_warmup(config: ModelConfig, folder: Path) -> None:
     for sample in config.model_warmup:
         if sample.batch_size == 0:
             continue
-        for name in sorted(sample.inputs):
-            _check_input(config, folder, name, sample.inputs[name], expected.get(name))
+        inputs = sorted(sample.inputs.items())
+        for name, tensor in inputs:
+            _check_sizes(name, tensor)
+        for name, tensor in inputs:
+            _check_data(folder, name, tensor)
+        for name, tensor in inputs:
+            if name in expected:
+                _check_datatype(config, name, tensor, expected[name])
 
 
-def _check_input(config: ModelConfig, folder: Path, name: str, sample: ModelConfig, tensor: ModelConfig | None) -> None:
+def _check_sizes(name: str, sample: ModelConfig) -> None:
     if any(size < 0 for size in sample.dims):
         raise _error(f"warmup setting expects all variable-size dimensions are specified for input '{name}'", "dims")
+
+
+def _check_data(folder: Path, name: str, sample: ModelConfig) -> None:
     source = sample.WhichOneof("input_data_type")
     if source is None:
         raise _error(f"{_NO_ID}warmup setting expects input '{name}' to have input_data_type set", "zero_data")
     if source == "input_data_file":
         path = confined(folder / "warmup", sample.input_data_file, "model_warmup.inputs.input_data_file")
         _check_file(path, sample)
-    if tensor is not None and sample.data_type != tensor.data_type:
+
+
+def _check_datatype(config: ModelConfig, name: str, sample: ModelConfig, tensor: ModelConfig) -> None:
+    if sample.data_type != tensor.data_type:
         raise _error(
             f"{_NO_ID}inference input '{name}' data-type is '{v2_name(sample.data_type)}', but model '{config.name}' "
             f"expects '{v2_name(tensor.data_type)}'",
@@ -50,13 +61,15 @@ def _check_file(path: Path, sample: ModelConfig) -> None:
     try:
         size = regular_size(path)
     except OSError as error:
-        why = ": it is no regular file" if error.errno == EINVAL else ""
-        raise _error(f"failed to stat file {path}{why}", "input_data_file", code="INTERNAL") from error
+        raise _error(
+            f"failed to open text file for read {path}: {error.strerror}", "input_data_file", code="INTERNAL"
+        ) from error
     element = element_bytes(sample.data_type)
     expected = prod(sample.dims) * element if element is not None else 0
     if size < expected:
+        # The missing space is Triton's.
         raise _error(
-            f"{_NO_ID}warmup setting expects {expected} bytes, but the data provided from {sample.input_data_file} "
+            f"{_NO_ID}warmup setting expects {expected} bytes, but the data provided from {sample.input_data_file}"
             f"only has {size} bytes",
             "input_data_file",
         )
