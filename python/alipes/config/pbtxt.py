@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of, read_regular
 from alipes.config.schema import ModelConfig, new_config, pool
+from alipes.config.text_tokens import TokenError, as_cpp_reads
 from alipes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ def parse_pbtxt(text: str, path: Path | None = None) -> ModelConfig:
 
     config = new_config()
     try:
-        text_format.Parse(text, config)
+        text_format.Parse(as_cpp_reads(text), config)
+    except TokenError as error:
+        line = text.count("\n", 0, error.offset) + 1
+        raise _failure(path, line, error.offset - text.rfind("\n", 0, error.offset), str(error)) from error
     except text_format.ParseError as error:
         raise _explained(error, path) from error
     return config
@@ -73,7 +77,10 @@ def _explained(error: Exception, path: Path | None) -> ConfigError:
     message = re.sub(r"^\d+:\d+ : ", "", str(error)).strip()
     # The parser quotes the line first; what is wrong stands after the last colon that follows the quotation.
     quoted = re.match(r"'.*?': (.*)", message, re.DOTALL)
-    what = (quoted[1] if quoted else message).rstrip(".")
+    return _failure(path, line, column, (quoted[1] if quoted else message).rstrip("."))
+
+
+def _failure(path: Path | None, line: int, column: int, what: str) -> ConfigError:
     key, hint = _hint(what)
     place = f" {path}" if path else ""
     return ConfigError(
