@@ -28,10 +28,10 @@ def status(address: str, path: str) -> int:
         return error.code
 
 
-def refused(repository: Path | str, *flags: str) -> ServerDidNotStart:
+def refused(repository: Path | str, *flags: str, exit_code: int = 1) -> ServerDidNotStart:
     with ServerProcess(repository, *flags) as server, pytest.raises(ServerDidNotStart) as failure:
         server.wait_until_started()
-    assert failure.value.exit_code == 1
+    assert failure.value.exit_code == exit_code
     assert "Traceback" not in failure.value.output
     return failure.value
 
@@ -100,7 +100,7 @@ def test_a_model_to_load_that_is_misspelt_is_told_the_right_name(repository: Pat
 
 
 def test_an_unknown_flag_shows_the_usage(repository: Path) -> None:
-    output = refused(repository, "--no-such-flag").output
+    output = refused(repository, "--no-such-flag", exit_code=2).output
     assert "Usage:" in output
     assert "--no-such-flag" in output.splitlines()[-2] + output.splitlines()[-1]
 

@@ -40,9 +40,14 @@ class ServerProcess:
         environment: dict[str, str] | None = None,
         folder: Path | None = None,
         launcher: tuple[str, ...] = (),
+        as_triton: bool = False,
     ) -> None:
-        """Starts the process, in a folder and by a launcher, and does not wait; see `wait_until_started`."""
-        serve = [sys.executable, "-m", "alipes", "serve", str(repository), *_ADDRESSES, *_PORTS]
+        """Starts the process, in a folder and by a launcher, and does not wait; see `wait_until_started`.
+
+        With `as_triton` the command line is Triton's.
+        """
+        command = ["tritonserver", f"--model-repository={repository}"] if as_triton else ["serve", str(repository)]
+        serve = [sys.executable, "-m", "alipes", *command, *_ADDRESSES, *_PORTS]
         self.process = subprocess.Popen(
             [*launcher, *serve, *arguments],
             stdin=subprocess.DEVNULL,

@@ -51,6 +51,14 @@ def serve(context: typer.Context) -> int:
     return serve_models(context.args)
 
 
+@app.command(context_settings=FLAGS_FOLLOW)
+def tritonserver(context: typer.Context) -> int:
+    """Serve as `tritonserver` does, with its command line: `alipes tritonserver --model-repository=FOLDER`."""
+    from alipes.cli.serve import serve_as_triton
+
+    return serve_as_triton(context.args)
+
+
 @app.command()
 def version() -> None:
     """Print the version."""

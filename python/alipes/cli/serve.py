@@ -1,22 +1,38 @@
-"""`alipes serve`: reads the flags and runs the server. Imports nothing that serving does not need."""
+"""`alipes serve` and `alipes tritonserver`: read the flags and run the server. They import only what serving needs."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from typing import Final
 
+from alipes.config.command_line import usage
+from alipes.config.forms import OURS, TRITONS
 from alipes.config.load import parse_flags
+from alipes.config.triton_command_line import PROGRAM
 from alipes.errors import ConfigError
 
-_HELP = ("--help", "-h")
+_HELP: Final = ("--help", "-h")
+_WRONG_COMMAND_LINE: Final = 2
+
+_OF_THE_SERVER: Final = ("model-repository", "load-model")
+"""Flags that Triton's server looks at, and not its command line: the usage would be no help."""
+
+_DEPRECATED: Final = {
+    "--strict-model-config": "Warning: '--strict-model-config' has been deprecated! Please use "
+    "'--disable-auto-complete-config' instead.",
+    "--response-cache-byte-size": "Warning: '--response-cache-byte-size' has been deprecated! Please use "
+    "'--cache-config=local,size=<bytes>' instead.",
+}
 
 
 def serve(arguments: Sequence[str]) -> int:
     """Serves until a signal ends it.
 
     Returns:
-        0 after a clean drain, 1 after an error; a wrong flag shows the usage on standard error, the message last.
+        0 after a clean drain, 1 after an error, 2 for a wrong flag, which shows the usage on standard error, the
+        message last.
     """
     if any(argument in _HELP for argument in arguments):
         from alipes.cli.flags import print_flags
@@ -26,15 +42,37 @@ def serve(arguments: Sequence[str]) -> int:
     try:
         options = parse_flags(arguments, os.environ)
     except ConfigError as error:
-        return _show_usage(error)
+        print(usage(OURS.usage), error, sep="\n", file=sys.stderr)
+        return _WRONG_COMMAND_LINE
     from alipes.server.process import run
 
     return run(options)
 
 
-def _show_usage(error: ConfigError) -> int:
-    from alipes.config.command_line import usage
+def serve_as_triton(arguments: Sequence[str]) -> int:
+    """Serves until a signal ends it, as `tritonserver` with these arguments: its grammar, its defaults, its words.
 
-    print(usage(), file=sys.stderr)
-    print(error, file=sys.stderr)
-    return 1
+    Returns:
+        0 after a clean drain, 1 after an error; a wrong flag, and `--help`, show the usage on standard error.
+    """
+    for argument in arguments:
+        if warning := _DEPRECATED.get(argument.partition("=")[0]):
+            print(warning, file=sys.stderr)
+    try:
+        options = parse_flags(arguments, os.environ, TRITONS)
+    except ConfigError as error:
+        _show_as_triton(error)
+        return 1
+    from alipes.server.process import run
+
+    return run(options)
+
+
+def _show_as_triton(error: ConfigError) -> None:
+    text = str(error)
+    if error.key in _OF_THE_SERVER and not text.startswith("Bad option"):
+        print(f"error: creating server: Invalid argument - {text}", file=sys.stderr)
+        return
+    if text.startswith(f"{PROGRAM}: "):
+        print(text, file=sys.stderr)  # the C library says it at once
+    print(usage(TRITONS.usage), text, sep="\n", file=sys.stderr)

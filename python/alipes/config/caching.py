@@ -37,7 +37,9 @@ def read_cache(values: Sequence[str], older_bytes: int, *, older_set: bool) -> i
         cache, comma, _ = text.partition(",")
         if not comma or not cache:
             raise ConfigError(
-                f"No cache specified. --{_FLAG} option format is <cache name>,<setting>=<value>. Got {text}", key=_FLAG
+                f'Bad option: "--{_FLAG}".\nNo cache specified. --{_FLAG} option format is '
+                f"<cache name>,<setting>=<value>. Got {text}",
+                key=_FLAG,
             )
         if cache != _LOCAL:
             raise ConfigError(

@@ -71,9 +71,13 @@ def _following(flag: Flag, rest: list[str]) -> str:
     return rest.pop()
 
 
-def usage() -> str:
-    """The help text of `alipes serve`: every flag under its heading, with default and status."""
-    lines = ["Usage: alipes serve [options] REPOSITORY..."]
+def usage(first: str) -> str:
+    """The help text of a server: every flag under its heading, with default and status.
+
+    Args:
+        first: What stands behind `Usage: `.
+    """
+    lines = [f"Usage: {first}"]
     group = ""
     for flag in FLAGS:
         if flag.group != group:

@@ -16,7 +16,7 @@ def check_endpoints(options: ServerOptions) -> None:
     Raises:
         ConfigError: With Triton's text, where it has one.
     """
-    endpoints = [("HTTP", options.http), ("gRPC", options.grpc), ("metrics", options.metrics)]
+    endpoints = [("HTTP", options.http), ("GRPC", options.grpc), ("metrics", options.metrics)]
     for (name, endpoint), (other_name, other) in combinations(endpoints, 2):
         if endpoint.enabled and other.enabled and _same_place(endpoint, other):
             place = endpoint.address if endpoint.is_path else f"{endpoint.address}:{endpoint.port}"

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from alipes.config.caching import read_cache
-from alipes.config.command_line import split_arguments
 from alipes.config.endpoints import check_endpoints
 from alipes.config.flags import FLAGS, Flag, Value, environment_name, find
+from alipes.config.forms import OURS, Form
 from alipes.config.nearest import nearest
 from alipes.config.networks import read_networks
 from alipes.config.options import (
@@ -60,22 +60,23 @@ _BACKLOG_DELAY_SCHEDULER: Final = "TRITONSERVER_BACKLOG_DELAY_SCHEDULER"
 """Triton's variable for tests: a queue is laid out before its first batch."""
 
 
-def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOptions:
-    """Read the command line of `alipes serve`.
+def parse_flags(argv: Sequence[str], environ: Mapping[str, str], form: Form = OURS) -> ServerOptions:
+    """Read the command line of a server.
 
     Args:
-        argv: The arguments after `serve`; positional ones are repositories.
+        argv: The arguments after `serve`, or after `tritonserver`; positional ones are repositories.
         environ: The environment; `ALIPES_HTTP_PORT` stands for `--http-port`, and so on. A flag that may be given
             several times takes words separated by white space.
+        form: How the command line is written.
 
     Returns:
         The options, each with its origin, and a notice for each flag that was given and does nothing here.
 
     Raises:
         ConfigError: If a flag is unknown, refused, badly formed, or contradicts another. The text is what to
-            print after the usage; the exit code is 1.
+            print after the usage.
     """
-    pairs, positional = split_arguments(argv)
+    pairs, positional = form.split(argv)
     repositories = [(_row("model-repository"), text) for text in positional]
     sources: list[tuple[Origin, list[tuple[Flag, str]]]] = [
         ("environment", _from_environment(environ)),
@@ -91,7 +92,7 @@ def parse_flags(argv: Sequence[str], environ: Mapping[str, str]) -> ServerOption
             texts[name].append(text)
             origins[name] = origin
     rows = [flag for flag in FLAGS if not flag.alias]
-    values = {flag.name: _value(flag, texts.get(flag.name)) for flag in rows}
+    values = {flag.name: _value(flag, texts.get(flag.name), form) for flag in rows}
     notices = [f"--{flag.name} is ignored: {flag.ignored}" for flag in rows if flag.ignored and flag.name in texts]
     notices += _unknown_variables(environ)
     return _options(values, {flag.name: origins.get(flag.name, "default") for flag in rows}, notices, environ)
@@ -120,12 +121,12 @@ def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
     return notices
 
 
-def _value(flag: Flag, texts: list[str] | None) -> Value:
+def _value(flag: Flag, texts: list[str] | None, form: Form) -> Value:
     """The value of a flag that was given these texts, the last one counting unless it may be given several times."""
     if not texts:
-        return flag.default
+        return form.defaults.get(flag.name, flag.default)
     parsed = [
-        parse_value(f"--{flag.name}", flag.kind, text, choices=flag.choices, low=flag.low, high=flag.high)
+        form.parse_value(f"--{flag.name}", flag.kind, text, choices=flag.choices, low=flag.low, high=flag.high)
         for text in texts
     ]
     value: Value = tuple(dict.fromkeys(texts)) if flag.kind == "list" else parsed[-1]
@@ -210,7 +211,11 @@ def _resource(text: str) -> Resource:
     flag = "rate-limit-resource"
     name, *numbers = text.split(":")
     if not name or len(numbers) not in (1, 2):
-        raise ConfigError(f"Bad option: \"--{flag}\".\nexpected <name>:<count>[:<device>], got '{text}'", key=flag)
+        raise ConfigError(
+            f"Bad option: \"--{flag}\".\n--{flag} option format is '<resource_name>:<count>:<device>' or "
+            f"'<resource_name>:<count>'. Got {text}",
+            key=flag,
+        )
     count, *device = (int(str(parse_value(f"--{flag}", "int", number))) for number in numbers)
     return Resource(name, count, device[0] if device else None)
 

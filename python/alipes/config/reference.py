@@ -36,7 +36,13 @@ _FLAGS: Final = """\
 Flags are written `--flag=value` or `--flag value`. Yes and no are `true`, `1`, `on` and `false`, `0`, `off`; a flag
 of this kind alone means yes. A flag that may be repeated says so. Each flag can be given as an environment variable
 too, with words separated by white space where it may be repeated. The command line wins over the environment, and the
-environment over the default; `alipes config explain` shows each value with its origin."""
+environment over the default; `alipes config explain` shows each value with its origin. A wrong flag ends the start with
+exit code 2.
+
+`alipes tritonserver`, or a link to `alipes` of the name `tritonserver`, takes Triton's command line as Triton takes it:
+the repository is `--model-repository`, every flag but `--disable-auto-complete-config` has a value, the beginning of a
+name is enough, `--exit-on-error` is true unless told otherwise, and what is wrong is told in Triton's words, with exit
+code 1. Our own flags work there too."""
 
 _FIELDS: Final = """\
 A model's `config.pbtxt` is the message `inference.ModelConfig` of `proto/model_config.proto` in protobuf's text

@@ -45,8 +45,12 @@ def read_restrictions(flag: str, word: str, texts: Sequence[str]) -> tuple[Restr
     for text in texts:
         names, colon, rest = text.partition(":")
         header, equals, value = rest.partition("=")
-        if not (colon and equals and _HEADER.fullmatch(header) and value.isprintable()):
-            raise _bad(flag, f"expected <{word},...>:<key>=<value>, got '{text}'")
+        if not (names and colon and header and equals and value):
+            raise _bad(flag, f"--{flag} option format is '<config name>:<setting>=<value>'. Got {text}")
+        if not (_HEADER.fullmatch(header) and value.isprintable()):
+            raise _bad(
+                flag, f"expected <{word},...>:<key>=<value> with the name and the value of a header, got '{text}'"
+            )
         groups = tuple(names.split(","))
         for group in groups:
             if group not in GROUPS:

@@ -14,8 +14,8 @@ from support.server import TIMEOUT_S, ServerProcess
 from .exchange import http
 from .scenarios import MODELS
 
-# As the recorded server did: a model that cannot load ends the start, and a GPU that is absent is an error.
-_AS_RECORDED = ("--exit-on-error=true", "--gpu-fallback=refuse")
+# As the recorded server did: a GPU that is absent is an error.
+_AS_RECORDED = ("--gpu-fallback=refuse",)
 
 
 def copy_repository(name: str, folder: Path) -> Path:
@@ -26,7 +26,8 @@ def copy_repository(name: str, folder: Path) -> Path:
 
 def launch(repository: Path, args: Sequence[str]) -> ServerProcess:
     """Starts a server and does not wait for it."""
-    return ServerProcess(repository, *_AS_RECORDED, *args, environment={"GOLDEN_HOLD": str(_hold(repository))})
+    environment = {"GOLDEN_HOLD": str(_hold(repository))}
+    return ServerProcess(repository, *_AS_RECORDED, *args, environment=environment, as_triton=True)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["serve", "launch", "status", "stop", "monitor", "explain", "config", "version", "quickstart"],
+    ["serve", "tritonserver", "launch", "status", "stop", "monitor", "explain", "config", "version", "quickstart"],
 )
 def test_every_command_is_on_the_help_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
@@ -42,7 +42,7 @@ def test_an_unknown_command_is_an_error(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_wrong_flag_shows_the_usage_with_the_message_last(
     arguments: Sequence[str], last: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["serve", *arguments]) == 1
+    assert main(["serve", *arguments]) == 2
     printed = capsys.readouterr()
     usage, message = printed.err.split("Usage:", 1)[1].rsplit("\n\n", 1)
     assert "--model-repository" in usage
@@ -84,3 +84,88 @@ def test_serve_reached_through_the_command_list_is_the_same(monkeypatch: pytest.
     monkeypatch.setattr("alipes.cli.serve.serve", record)
     assert app.run(["serve", "models", "--http-port=0", "--help"]) == 3
     assert used == [["models", "--http-port=0", "--help"]]
+
+
+def test_tritonserver_names_an_unknown_option_first_and_last(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tritonserver", "--no-such-flag"]) == 1
+    first, usage, *rest, last = capsys.readouterr().err.splitlines()
+    assert first == last == "tritonserver: unrecognized option '--no-such-flag'"
+    assert usage == "Usage: tritonserver [options]"
+    assert "  --model-repository <text>" in rest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "last"),
+    [
+        (["--http-port=many"], "Invalid option value. Got many"),
+        (["models"], "Unexpected argument: models"),
+        (["--help"], ""),
+    ],
+)
+def test_tritonserver_shows_its_usage_with_the_message_last(
+    arguments: Sequence[str], last: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tritonserver", *arguments]) == 1
+    printed = capsys.readouterr()
+    usage, *_, message = printed.err.splitlines()
+    assert (usage, message) == ("Usage: tritonserver [options]", last)
+    assert printed.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--model-repository must be specified"),
+        (
+            ["--model-repository=models", "--load-model=m"],
+            "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.",
+        ),
+    ],
+)
+def test_tritonserver_says_what_its_server_cannot_be_created_from(
+    arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tritonserver", *arguments]) == 1
+    assert capsys.readouterr().err == f"error: creating server: Invalid argument - {message}\n"
+
+
+def test_tritonserver_warns_of_older_options(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alipes.server.process.run", lambda options: 0)
+    assert main(["tritonserver", "--model-repository=models", "--strict-model-config=true"]) == 0
+    assert capsys.readouterr().err == (
+        "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["tritonserver", "alipes"])
+def test_a_program_that_is_called_tritonserver_is_that_command(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[bool] = []
+
+    def run(options: object) -> int:
+        seen.append(options.repository.exit_on_error)  # type: ignore[attr-defined]
+        return 5
+
+    monkeypatch.setattr("alipes.server.process.run", run)
+    words = ["--model-repository=models"] if name == "tritonserver" else ["serve", "models"]
+    monkeypatch.setattr("sys.argv", [f"/opt/tritonserver/bin/{name}", *words])
+    assert main() == 5
+    assert seen == [name == "tritonserver"]
+    assert capsys.readouterr().err == ""
+
+
+def test_tritonserver_reached_through_the_command_list_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from alipes.cli import app
+
+    used: list[Sequence[str]] = []
+
+    def record(arguments: Sequence[str]) -> int:
+        used.append(list(arguments))
+        return 3
+
+    monkeypatch.setattr("alipes.cli.serve.serve_as_triton", record)
+    assert app.run(["tritonserver", "--model-repository", "models", "--help"]) == 3
+    assert used == [["--model-repository", "models", "--help"]]

@@ -96,8 +96,8 @@ def test_the_wildcard_stands_alone() -> None:
     ("flags", "pair"),
     [
         (["--metrics-port=8000"], "HTTP requests and metrics requests"),
-        (["--grpc-port=8000"], "HTTP requests and gRPC requests"),
-        (["--metrics-port=8001"], "gRPC requests and metrics requests"),
+        (["--grpc-port=8000"], "HTTP requests and GRPC requests"),
+        (["--metrics-port=8001"], "GRPC requests and metrics requests"),
     ],
 )
 def test_two_endpoints_cannot_share_an_address_and_port(flags: list[str], pair: str) -> None:

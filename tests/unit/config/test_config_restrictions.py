@@ -14,14 +14,14 @@ def test_each_value_names_groups_a_header_and_what_it_holds() -> None:
         [
             "models",
             "--http-restricted-api=model-repository,health:admin-key=secret=word",
-            "--http-restricted-api=inference:infer-key=",
+            "--http-restricted-api=inference:infer-key==",
             "--grpc-restricted-protocol=statistics:key=value",
         ],
         {},
     )
     assert options.http_restricted == (
         Restriction(("model-repository", "health"), "admin-key", "secret=word"),
-        Restriction(("inference",), "infer-key", ""),
+        Restriction(("inference",), "infer-key", "="),
     )
     assert options.grpc_restricted == (Restriction(("statistics",), "key", "value"),)
 
@@ -36,13 +36,15 @@ def test_every_group_may_be_restricted(group: str) -> None:
     ("flags", "text"),
     [
         (["--http-restricted-api=inferences:k=v"], "unknown restricted api 'inferences'; did you mean 'inference'?"),
-        (["--grpc-restricted-protocol=:k=v"], "unknown restricted protocol ''"),
+        (["--grpc-restricted-protocol=health,:k=v"], "unknown restricted protocol ''"),
         (
             ["--http-restricted-api=health:a=b", "--http-restricted-api=trace,health:c=d"],
             "restricted api 'health' can not be specified in multiple config groups",
         ),
-        (["--http-restricted-api=health"], "expected <api,...>:<key>=<value>, got 'health'"),
-        (["--http-restricted-api=health:key"], "expected <api,...>:<key>=<value>"),
+        (["--grpc-restricted-protocol=:k=v"], "option format is '<config name>:<setting>=<value>'. Got :k=v"),
+        (["--http-restricted-api=health"], "option format is '<config name>:<setting>=<value>'. Got health"),
+        (["--http-restricted-api=health:key"], "option format is '<config name>:<setting>=<value>'. Got health:key"),
+        (["--http-restricted-api=health:key="], "option format is '<config name>:<setting>=<value>'. Got health:key="),
         (["--http-restricted-api=health:no header=v"], "expected <api,...>:<key>=<value>"),
         (["--grpc-restricted-protocol=health:k=line\nbreak"], "expected <protocol,...>:<key>=<value>"),
     ],

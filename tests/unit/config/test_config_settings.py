@@ -54,7 +54,7 @@ def test_summaries_have_the_quantiles_of_the_flag(flags: tuple[str, ...], quanti
     assert options.summary_quantiles == quantiles
 
 
-@pytest.mark.parametrize("text", ["", "0.5", "0.5:", "1.5:0.1", "-0.5:0.1", "0.5:0.1,", "nan:0"])
+@pytest.mark.parametrize("text", ["0.5", "0.5:", "1.5:0.1", "-0.5:0.1", "0.5:0.1,", "nan:0"])
 def test_quantiles_of_another_form_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"expected summary_quantiles=<quantile>:<error>,\.\.\. from 0 to 1"):
         parse_flags(["models", f"--metrics-config=summary_quantiles={text}"], {})
@@ -71,9 +71,9 @@ def test_a_setting_of_a_backend_that_is_not_offered_gives_a_notice() -> None:
     assert parse_flags(["models", flag], {}).notices == (f"{flag} is ignored: no such backend is offered",)
 
 
-@pytest.mark.parametrize("text", ["", "counter_latencies", "=true", "a,=1"])
+@pytest.mark.parametrize("text", ["", "counter_latencies", "counter_latencies=", "=true", "a,=1"])
 def test_a_setting_has_a_key_and_a_value(text: str) -> None:
-    with pytest.raises(ConfigError, match="expected <key>=<value>"):
+    with pytest.raises(ConfigError, match=r"--metrics-config option format is <setting>=<value>\. Got"):
         parse_flags(["models", f"--metrics-config={text}"], {})
 
 

@@ -29,6 +29,21 @@ _CACHE: Final = (
     ),
 )
 
+_FORMS: Final = {
+    "backend-config": "'<backend name>,<setting>=<value>'",
+    "cache-config": "'<cache name>,<setting>=<value>'",
+    "metrics-config": "<setting>=<value>",
+    "trace-config": "'<trace mode>,<setting>=<value>'",
+}
+"""What a value looks like, in Triton's words."""
+
+_NOT_SCOPED: Final = {
+    "backend-config": "No backend specified. --backend-config option format is <backend name>,<setting>=<value> or "
+    "<setting>=<value>",
+    "trace-config": "No trace mode specified. --trace-config option format is <trace mode>,<setting>=<value> or "
+    "<setting>=<value>",
+}
+
 SETTINGS: Final = (*_CACHE, *BACKENDS, *PYTHON, *METRICS, *TRACES)
 """Every setting, in the order of the reference page."""
 
@@ -65,10 +80,12 @@ def read_settings(flag: str, texts: Sequence[str]) -> tuple[dict[str, Value], li
 
 def _read_setting(flag: str, text: str) -> tuple[Setting | None, Value]:
     """The row and value of one setting; no row for the setting of a backend that is not offered."""
-    name, equals, value = text.partition("=")
-    scope, _, key = name.rpartition(",")
-    if not equals or not key:
-        raise ConfigError(f"Bad option: \"--{flag}\".\nexpected <key>=<value>, got '{text}'", key=flag)
+    name, _, value = text.partition("=")
+    scope, comma, key = name.rpartition(",")
+    if comma and not scope and flag in _NOT_SCOPED:
+        raise ConfigError(f'Bad option: "--{flag}".\n{_NOT_SCOPED[flag]}. Got {text}', key=flag)
+    if not key or not value:
+        raise ConfigError(f'Bad option: "--{flag}".\n--{flag} option format is {_FORMS[flag]}. Got {text}', key=flag)
     rows = [row for row in SETTINGS if row.flag == flag and row.scope == scope]
     for row in rows:
         if row.key == key:
