@@ -20,13 +20,17 @@ PROGRAM: Final = "tritonserver"
 
 _HELP: Final = "help"
 _WITHOUT_VALUE: Final = ("disable-auto-complete-config",)
-_AT_LEAST: Final = (
+_BOUNDED: Final = (
     "--exit-timeout-secs",
     "--buffer-manager-thread-count",
     "--model-load-thread-count",
     "--model-load-retry-count",
+    "--log-verbose",
+    "--trace-rate",
+    "--trace-count",
+    "--trace-log-frequency",
 )
-"""Numbers that are raised to the smallest that makes sense, rather than refused."""
+"""Numbers that become the nearest one that makes sense, rather than being refused."""
 
 _ANY_CASE: Final = ("--model-control-mode", "--rate-limit", "--grpc-infer-response-compression-level")
 _CALLED: Final = {"--grpc-infer-response-compression-level": "--grpc_infer_response_compression_level"}
@@ -94,7 +98,7 @@ def parse_triton_value(
         return 1 if text.lower() == "true" else 0
     if kind in ("int", "level"):
         number = _number(name, text, MAX_BYTES if high > MAX_INT else MAX_INT)
-        number = max(low, number) if name in _AT_LEAST else number
+        number = min(max(low, number), high) if name in _BOUNDED else number
         return parse_value(name, kind, str(number), low=low, high=high)
     if kind == "choice":
         word = text.lower() if name in _ANY_CASE else text

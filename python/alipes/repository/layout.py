@@ -71,7 +71,7 @@ class ModelFolder:
         for name in subdirectories(self.path):
             if name in RESERVED:
                 continue
-            if name.startswith("0"):
+            if name.startswith("0") and name != "0":
                 ignored.append(f"ignore version directory '{name}' which contains leading zeros in its directory name")
             elif not _is_version(name):
                 ignored.append(f"ignore version directory '{name}' which fails to convert to integral number")

@@ -138,9 +138,12 @@ def test_a_word_may_be_in_capitals_where_triton_says_so() -> None:
     assert parsed("--rate-limit=OFF").model.rate_limit == "off"
 
 
-def test_a_number_that_makes_no_sense_is_raised_where_triton_raises_it() -> None:
+def test_a_number_that_makes_no_sense_becomes_the_nearest_that_does() -> None:
     options = parsed("--exit-timeout-secs=-5", "--model-load-thread-count=0", "--model-load-retry-count=-1")
     assert (options.exit_timeout_s, options.repository.load_threads, options.repository.load_retries) == (0, 1, 0)
+    traced = parsed("--trace-count=-5", "--trace-rate=-1", "--trace-log-frequency=-1").trace
+    assert (traced.count, traced.rate, traced.log_frequency) == (-1, 0, 0)
+    assert [parsed(f"--log-verbose={level}").log.verbose_level for level in (-1, 100)] == [0, 16]
 
 
 @pytest.mark.parametrize(("text", "level"), [("true", 1), ("FALSE", 0), ("2", 2)])

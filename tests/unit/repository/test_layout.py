@@ -16,16 +16,17 @@ def folder_with(path: Path, *directories: str) -> ModelFolder:
 
 
 def test_versions_are_numbers_in_ascending_order(tmp_path: Path) -> None:
-    assert folder_with(tmp_path, "10", "2", "1").scan_versions().versions == (1, 2, 10)
+    assert folder_with(tmp_path, "10", "2", "1", "0").scan_versions().versions == (0, 1, 2, 10)
 
 
-def test_a_leading_zero_is_ignored_with_a_warning(tmp_path: Path) -> None:
-    found = folder_with(tmp_path, "01", "1").scan_versions()
+@pytest.mark.parametrize("name", ["01", "00", "0abc"])
+def test_a_leading_zero_is_ignored_with_a_warning(tmp_path: Path, name: str) -> None:
+    found = folder_with(tmp_path, name, "1").scan_versions()
     assert found.versions == (1,)
-    assert found.ignored == ("ignore version directory '01' which contains leading zeros in its directory name",)
+    assert found.ignored == (f"ignore version directory '{name}' which contains leading zeros in its directory name",)
 
 
-@pytest.mark.parametrize("name", ["abc", "1a", "-1", "1.0", "٣", "9" * 19])
+@pytest.mark.parametrize("name", ["abc", "1a", "-1", "+1", " 1", "1.0", "2_old", "٣", "9" * 19])
 def test_a_directory_that_is_no_number_is_ignored_with_a_warning(tmp_path: Path, name: str) -> None:
     found = folder_with(tmp_path, name).scan_versions()
     assert found.versions == ()
