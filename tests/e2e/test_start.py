@@ -154,7 +154,7 @@ def test_a_model_in_two_repositories_is_served_from_neither(tmp_path: Path, serv
     add_model(tmp_path / "two", "alone")
     server = serve(tmp_path / "one", f"--model-repository={tmp_path / 'two'}")
     assert status(server.http, "/v2/models/alone/ready") == 200
-    assert status(server.http, "/v2/models/double/ready") == 400
+    assert status(server.http, "/v2/models/double/ready") == 404
     server.wait_for_output("failed to poll model 'double': not unique across all model repositories")
 
 

@@ -220,7 +220,13 @@ class GrpcEndpoint(Endpoint):
             raise refusal_of(error) from None
 
     def is_ready(self, model: str, version: str = "") -> bool:
-        return bool(self.client.is_model_ready(model, version))
+        try:
+            return bool(self.client.is_model_ready(model, version))
+        except InferenceServerException as error:
+            refusal = refusal_of(error)
+            if refusal.code == "NOT_FOUND":
+                return False
+            raise refusal from None
 
     def index(self, model: str) -> dict[str, str]:
         entries = self.client.get_model_repository_index().models

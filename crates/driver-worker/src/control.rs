@@ -86,7 +86,12 @@ pub async fn answer(context: &Context, owner: Owner, name: &str, text: String) -
         "model.ready" => {
             let Ready { model, version } = question(&text)?;
             let version = if version > 0 { version.to_string() } else { String::new() };
-            context.model_ready(&model, &version).await.map(|ready| json!({"ready": ready}))
+            let ready = match context.model_ready(&model, &version).await {
+                // To a model, one that is unknown is one that is not ready.
+                Err(error) if error.code == Code::NotFound => Ok(false),
+                outcome => outcome,
+            };
+            ready.map(|ready| json!({"ready": ready}))
         }
         _ => metric(context, owner, name, &text),
     };

@@ -28,7 +28,7 @@ pub(super) type Forwarded = Vec<(String, Parameter)>;
 pub(super) fn forwarded(service: &Service, metadata: &HeaderMap) -> Result<Forwarded, InferError> {
     let Some(forwarding) = &service.config.grpc_header_forward_pattern else { return Ok(Vec::new()) };
     let all = metadata.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    forwarding.parameters(all, |name, _| name.to_owned())
+    forwarding.parameters(all, service.config.triton_release, |name, _| name.to_owned())
 }
 
 pub(super) async fn model_infer(
@@ -49,7 +49,7 @@ pub(super) async fn model_infer(
     let trace = entry.and_then(|mut entry| entry.draw(service, name));
     let model = service.lookup_unary(name, version, ENDPOINT);
     let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;
-    let decoded = message.decode(&service.regions, &service.budget);
+    let decoded = message.decode(&service.regions, &service.budget, service.config.triton_release);
     let (mut request, held) = decoded.inspect_err(|error| service.log_refusal(&model.name, "", "", error))?;
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);

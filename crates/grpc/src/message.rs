@@ -12,7 +12,7 @@ use std::sync::Arc;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{decode_request, parsed_bytes, read_bytes};
 use alipes_protocol::limits::{GRPC_WEIGHED_BYTES, MOVED_AT_ONCE_BYTES, READ_AT_ONCE_BYTES};
-use alipes_protocol::{Code, InferError, InferRequest};
+use alipes_protocol::{Code, InferError, InferRequest, TritonRelease};
 use alipes_request::budget::{Budget, Charge};
 use alipes_service::Service;
 use alipes_service::offload::offload;
@@ -144,12 +144,12 @@ impl Parsed {
     /// # Errors
     ///
     /// What the codec refuses, and `Overloaded` where there is no room for what the message has become.
-    pub(super) fn decode(self, regions: &Arc<Regions>, budget: &Arc<Budget>) -> Decoded {
+    pub(super) fn decode(self, regions: &Arc<Regions>, budget: &Arc<Budget>, release: TritonRelease) -> Decoded {
         if let Some(decoded) = self.decoded {
             return decoded;
         }
         let mut finder = Finder::new(regions);
-        let mut request = decode_request(self.request, &mut finder)?;
+        let mut request = decode_request(self.request, release, &mut finder)?;
         self.charge.ride(budget, &mut request, &finder.held)?;
         Ok((request, finder.held))
     }
@@ -165,7 +165,8 @@ pub(super) async fn parse_inference(message: Message, service: &Service) -> Resu
     if is_read_at_once(&message) {
         return parse_now(message, &service.budget);
     }
-    Box::pin(parse_beside(message, Arc::clone(&service.regions), Arc::clone(&service.budget))).await
+    let release = service.config.triton_release;
+    Box::pin(parse_beside(message, Arc::clone(&service.regions), Arc::clone(&service.budget), release)).await
 }
 
 /// Whether a network thread may parse and decode a message.
@@ -182,6 +183,7 @@ pub(super) async fn parse_beside(
     message: Message,
     regions: Arc<Regions>,
     budget: Arc<Budget>,
+    release: TritonRelease,
 ) -> Result<Parsed, InferError> {
     let parsed = offload(move || {
         let parsed = parse_now(message, &budget)?;
@@ -189,7 +191,7 @@ pub(super) async fn parse_beside(
         let (model_name, model_version, id) = (model_name.clone(), model_version.clone(), id.clone());
         let request = ModelInferRequest { model_name, model_version, id, ..ModelInferRequest::default() };
         let (charge, parsing) = (Charge::default(), Charge::default());
-        Ok(Parsed { request, decoded: Some(parsed.decode(&regions, &budget)), charge, _parsing: parsing })
+        Ok(Parsed { request, decoded: Some(parsed.decode(&regions, &budget, release)), charge, _parsing: parsing })
     });
     parsed.await.unwrap_or_else(|| Err(InferError::internal("the request message could not be read")))
 }

@@ -250,11 +250,11 @@ impl StreamBody {
 
     /// Expands and parses a message beside this thread.
     fn prepare(&self, message: Message) -> impl Future<Output = Result<Parsed, InferError>> + Send + use<> {
-        let (receiving, budget, regions) =
-            (self.receiving, Arc::clone(&self.service.budget), Arc::clone(&self.service.regions));
+        let (receiving, release) = (self.receiving, self.service.config.triton_release);
+        let (budget, regions) = (Arc::clone(&self.service.budget), Arc::clone(&self.service.regions));
         async move {
             let message = message.expanded(receiving, Arc::clone(&budget)).await?;
-            parse_beside(message, regions, budget).await
+            parse_beside(message, regions, budget, release).await
         }
     }
 
@@ -276,17 +276,20 @@ impl StreamBody {
                 self.service.log_refusal(&request.model_name, &request.model_version, &id, &error);
                 self.session.refuse(id, true, error);
             }
-            Ok(model) => match message.decode(&self.service.regions, &self.service.budget) {
-                Err(error) => {
-                    self.service.log_refusal(&model.name, "", &id, &error);
-                    self.session.refuse(id, !model.is_decoupled(), error);
+            Ok(model) => {
+                let release = self.service.config.triton_release;
+                match message.decode(&self.service.regions, &self.service.budget, release) {
+                    Err(error) => {
+                        self.service.log_refusal(&model.name, "", &id, &error);
+                        self.session.refuse(id, !model.is_decoupled(), error);
+                    }
+                    Ok((mut request, held)) => {
+                        request.parameters.extend_from_slice(&self.forwarded);
+                        request.trace = trace;
+                        self.beside = self.session.submit(model, request, held).map(Beside::Submitting);
+                    }
                 }
-                Ok((mut request, held)) => {
-                    request.parameters.extend_from_slice(&self.forwarded);
-                    request.trace = trace;
-                    self.beside = self.session.submit(model, request, held).map(Beside::Submitting);
-                }
-            },
+            }
         }
     }
 

@@ -239,7 +239,7 @@ fn too_large(length: u64, max_bytes: u64) -> InferError {
     InferError::new(
         Code::TooLarge,
         format!(
-            "request JSON size of {length} bytes exceeds the maximum allowed input size of {max_bytes} bytes. \
+            "Request JSON size of {length} bytes exceeds the maximum allowed value of {max_bytes} bytes. \
              Use --http-max-input-size to increase the limit."
         ),
     )

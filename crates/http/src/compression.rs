@@ -139,7 +139,7 @@ const EXPANDED_PIECE_BYTES: usize = 64 * 1024;
 
 fn too_large(max_bytes: usize) -> InferError {
     let text = format!(
-        "expanded request body exceeds the maximum allowed input size of {max_bytes} bytes. \
+        "expanded request body exceeds the maximum allowed value of {max_bytes} bytes. \
          Use --http-max-input-size to increase the limit."
     );
     InferError::new(Code::TooLarge, text)

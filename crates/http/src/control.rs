@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
 use alipes_protocol::codec::json::value::Value;
-use alipes_protocol::{Code, InferError, Parameter, limits};
+use alipes_protocol::{Code, InferError, Parameter, TritonRelease, limits};
 use alipes_request::budget::Charge;
 use alipes_service::offload::offload;
 use alipes_service::{IndexEntry, Service};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::body;
 use super::response::{self, ResponseBody};
 
-/// Whether a model is ready: 200 without a body, or Triton 2.51's refusal.
+/// Whether a model is ready: 200 without a body, or Triton's refusal.
 pub async fn model_ready(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
     match service.model_ready(model, version).await {
         Ok(true) => response::new(StatusCode::OK, response::PLAIN, ResponseBody::default()),
@@ -54,7 +54,11 @@ impl<'a> From<&'a IndexEntry> for IndexDocument<'a> {
 
 /// The repository index.
 pub async fn index(service: &Arc<Service>, body: RequestBody) -> Response<ResponseBody> {
-    let ready_only = match read_as(service, body, self::ready_only).await {
+    let parse = match service.config.triton_release {
+        TritonRelease::V2_51 => self::ready_only,
+        TritonRelease::V2_73 => self::ready_only_or_refused,
+    };
+    let ready_only = match read_as(service, body, parse).await {
         Ok((flag, _charge)) => flag,
         Err(error) => return response::error(&error),
     };
@@ -133,6 +137,13 @@ fn ready_only(text: &[u8]) -> Result<bool, InferError> {
     Value::parse(text)?.find("ready").map_or(Ok(false), Value::as_bool)
 }
 
+/// The same, in the words of releases after 2.51.
+fn ready_only_or_refused(text: &[u8]) -> Result<bool, InferError> {
+    let flag = if text.is_empty() { None } else { Value::parse(text)?.find("ready") };
+    let Some(flag) = flag else { return Ok(false) };
+    flag.as_bool().map_err(|_| InferError::invalid("Invalid value for 'ready': expected a boolean"))
+}
+
 /// The parameters of a load request: the configuration and files, each a string.
 fn load_parameters(text: &[u8]) -> Result<Vec<(String, Parameter)>, InferError> {
     let Some(parameters) = parameters(text)? else { return Ok(Vec::new()) };
@@ -172,7 +183,10 @@ mod tests {
         assert_eq!(ready_only(b""), Ok(false));
         assert_eq!(ready_only(br#"{"ready":true}"#), Ok(true));
         let refused = ready_only(br#"{"ready":"yes"}"#).unwrap_err();
-        assert_eq!(refused.message, "attempt to access JSON non-boolean as boolean");
+        assert_eq!(refused, InferError::internal("attempt to access JSON non-boolean as boolean"));
+        assert_eq!(ready_only_or_refused(br#"{"ready":true}"#), Ok(true));
+        let refused = ready_only_or_refused(br#"{"ready":1}"#).unwrap_err();
+        assert_eq!(refused, InferError::invalid("Invalid value for 'ready': expected a boolean"));
     }
 
     #[test]

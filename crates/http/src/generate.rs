@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
-use alipes_protocol::codec::json::{self, DecodeLimits, Memory};
+use alipes_protocol::codec::json::{self, DecodeOptions, Memory};
 use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, InferRequest, limits};
 use alipes_request::budget::GrowingCharge;
@@ -71,7 +71,7 @@ async fn read(
     if Coding::of_request(headers) != Some(Coding::Identity) {
         return Err(InferError::invalid("Unsupported content-encoding, only 'identity' is supported."));
     }
-    let max_input_bytes = service.config.http_max_input_bytes;
+    let (max_input_bytes, release) = (service.config.http_max_input_bytes, service.config.triton_release);
     let (text, charge) = body::read_text(body, max_input_bytes as u64, &service.budget).await?;
     let is_long = text.len() > limits::READ_AT_ONCE_BYTES;
     let read = {
@@ -80,8 +80,8 @@ async fn read(
         move || {
             let memory = |bytes| growing.take(bytes);
             let memory = is_long.then_some(&memory as &Memory<'_>);
-            let limits = DecodeLimits { max_input_bytes, memory };
-            let request = json::decode_generate(&text, &name, limits, |input| declared_input(&model, input))?;
+            let options = DecodeOptions { max_input_bytes, memory, release };
+            let request = json::decode_generate(&text, &name, options, |input| declared_input(&model, input))?;
             Ok((request, growing.read()))
         }
     };

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use alipes_net::connection::{RequestBody, Spelling};
-use alipes_protocol::codec::json::DecodeLimits;
+use alipes_protocol::codec::json::DecodeOptions;
 use alipes_protocol::codec::{binary, json};
 use alipes_protocol::trace::{Moment, Trace};
 use alipes_protocol::{
-    Code, InferError, InferRequest, InferResponse, Origin, Parameter, RequestedOutput, Tensor, limits,
+    Code, InferError, InferRequest, InferResponse, Origin, Parameter, RequestedOutput, Tensor, TritonRelease, limits,
 };
 use alipes_request::budget::{Budget, Charge, GrowingCharge};
 use alipes_service::offload::offload;
@@ -83,7 +83,8 @@ async fn answer(
     };
     let max_input_bytes = service.config.http_max_input_bytes;
     let announced = if coding == Coding::Identity { body.size_hint().exact() } else { None };
-    let header_length = header_length(headers, announced).map_err(|error| error.at(Origin::Endpoint))?;
+    let release = service.config.triton_release;
+    let header_length = header_length(headers, announced, release).map_err(|error| error.at(Origin::Endpoint))?;
     let max_bytes = match header_length {
         Some(length) if length > 0 && coding == Coding::Identity => limits::HTTP_MAX_BODY_BYTES,
         _ => max_input_bytes as u64,
@@ -157,14 +158,19 @@ fn forwarded(
 ) -> Result<Vec<(String, Parameter)>, InferError> {
     let Some(forwarding) = &service.config.http_header_forward_pattern else { return Ok(Vec::new()) };
     let all = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    forwarding
-        .parameters(all, |name, value| spelling.map_or_else(|| name.to_owned(), |spelling| spelling.of(name, value)))
+    forwarding.parameters(all, service.config.triton_release, |name, value| {
+        spelling.map_or_else(|| name.to_owned(), |spelling| spelling.of(name, value))
+    })
 }
 
-fn header_length(headers: &HeaderMap, announced: Option<u64>) -> Result<Option<usize>, InferError> {
+fn header_length(
+    headers: &HeaderMap,
+    announced: Option<u64>,
+    release: TritonRelease,
+) -> Result<Option<usize>, InferError> {
     match headers.get(HEADER_LENGTH) {
         None => Ok(None),
-        Some(value) => binary::header_length(value.as_bytes(), announced).map(Some),
+        Some(value) => binary::header_length(value.as_bytes(), announced, release).map(Some),
     }
 }
 
@@ -181,22 +187,23 @@ async fn read_request(
     model: &str,
     charge: Charge,
 ) -> Result<(InferRequest, Held, Charge), InferError> {
-    let max_input_bytes = service.config.http_max_input_bytes;
+    let (max_input_bytes, release) = (service.config.http_max_input_bytes, service.config.triton_release);
     let text_length = match &body {
         Body::Whole(body) => header_length.unwrap_or(body.len()),
         Body::Parts { json, .. } => json.len(),
     };
     if text_length <= limits::READ_AT_ONCE_BYTES {
         let mut finder = Finder::new(&service.regions);
-        let request = decode(body, header_length, model, max_input_bytes.into(), &mut finder)?;
+        let options = DecodeOptions { max_input_bytes, memory: None, release };
+        let request = decode(body, header_length, model, options, &mut finder)?;
         return Ok((request, finder.held, charge));
     }
     let (model, regions, budget) = (model.to_owned(), Arc::clone(&service.regions), Arc::clone(&service.budget));
     let read = Box::pin(offload(move || {
         let mut finder = Finder::new(&regions);
         let growing = GrowingCharge::new(charge, &budget);
-        let limits = DecodeLimits { max_input_bytes, memory: Some(&|bytes| growing.take(bytes)) };
-        let request = decode(body, header_length, &model, limits, &mut finder)?;
+        let options = DecodeOptions { max_input_bytes, memory: Some(&|bytes| growing.take(bytes)), release };
+        let request = decode(body, header_length, &model, options, &mut finder)?;
         Ok((request, finder.held, growing.read()))
     }));
     read.await.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))
@@ -206,14 +213,14 @@ fn decode(
     body: Body,
     header_length: Option<usize>,
     model: &str,
-    limits: DecodeLimits<'_>,
+    options: DecodeOptions<'_>,
     finder: &mut Finder<'_>,
 ) -> Result<InferRequest, InferError> {
     match body {
         Body::Whole(body) if header_length == Some(0) || body.is_empty() => Ok(raw(body)),
-        Body::Whole(body) => json::decode_request(&body, header_length, model, limits, finder),
+        Body::Whole(body) => json::decode_request(&body, header_length, model, options, finder),
         Body::Parts { json, tensors } if json.is_empty() => Ok(raw(tensors)),
-        Body::Parts { json, tensors } => json::decode_parts(&json, tensors, model, limits, finder),
+        Body::Parts { json, tensors } => json::decode_parts(&json, tensors, model, options, finder),
     }
 }
 

@@ -104,7 +104,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a version that is no number. An unknown model is not ready, as in Triton 2.51.
+    /// `InvalidArgument` for a version that is no number, `NotFound` for an unknown model or version; in Triton 2.51
+    /// these are not ready.
     pub async fn model_ready(&self, name: &str, version: &str) -> Result<bool, InferError> {
         match self.registry.find(name, version) {
             Ok(model) if !model.is_ready() => Ok(false),
@@ -112,7 +113,7 @@ impl Context {
                 Some(answer) => Ok(answer.await),
                 None => Ok(true),
             },
-            Err(error) if error.code == Code::NotFound => Ok(false),
+            Err(error) if error.code == Code::NotFound && !self.config.triton_release.is_later() => Ok(false),
             Err(error) => Err(error),
         }
     }

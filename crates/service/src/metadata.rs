@@ -6,9 +6,6 @@ use serde::Serialize;
 
 use super::Service;
 
-/// Release of the protocol that the server speaks: clients compare it with the release of Triton they were built for.
-const VERSION: &str = "2.51.0";
-
 /// Extensions of the protocol, in Triton's order. Source: Triton 2.51's server metadata.
 const EXTENSIONS: [&str; 13] = [
     "classification",
@@ -66,7 +63,11 @@ pub struct ModelMetadata {
 impl Service {
     /// What the server says about itself.
     pub fn server_metadata(&self) -> ServerMetadata {
-        ServerMetadata { name: self.config.id.clone(), version: VERSION, extensions: &EXTENSIONS }
+        ServerMetadata {
+            name: self.config.id.clone(),
+            version: self.config.triton_release.version(),
+            extensions: &EXTENSIONS,
+        }
     }
 
     /// What a model says about itself.

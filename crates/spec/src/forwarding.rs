@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use alipes_protocol::{InferError, Parameter};
+use alipes_protocol::{InferError, Parameter, TritonRelease};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, de::Error};
 
@@ -21,10 +21,11 @@ impl Forwarding {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where a name belongs to the protocol.
+    /// `InvalidArgument` where a name belongs to the protocol; Triton 2.51 forwards it.
     pub fn parameters<'a, N: Display>(
         &self,
         headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+        release: TritonRelease,
         shown: impl Fn(&str, &[u8]) -> N,
     ) -> Result<Vec<(String, Parameter)>, InferError> {
         let mut parameters = Vec::new();
@@ -33,7 +34,7 @@ impl Forwarding {
                 continue;
             }
             let shown = shown(name, value).to_string();
-            if RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX) {
+            if release.is_later() && (RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX)) {
                 let text = format!("Header '{shown}' is reserved for Triton usage and cannot be forwarded.");
                 return Err(InferError::invalid(text));
             }
@@ -71,8 +72,12 @@ mod tests {
     }
 
     fn parameters(text: &str, names: &[&str]) -> Result<Vec<String>, InferError> {
+        parameters_in(TritonRelease::default(), text, names)
+    }
+
+    fn parameters_in(release: TritonRelease, text: &str, names: &[&str]) -> Result<Vec<String>, InferError> {
         let headers = names.iter().map(|name| (*name, &b"v"[..]));
-        let chosen = forwarding(text).unwrap().unwrap().parameters(headers, |name, _| name.to_uppercase())?;
+        let chosen = forwarding(text).unwrap().unwrap().parameters(headers, release, |name, _| name.to_uppercase())?;
         Ok(chosen.into_iter().map(|(name, _)| name).collect())
     }
 
@@ -89,6 +94,7 @@ mod tests {
             let refused = parameters(".*", &[name]).unwrap_err();
             let text = format!("Header '{shown}' is reserved for Triton usage and cannot be forwarded.");
             assert_eq!(refused, InferError::invalid(text));
+            assert_eq!(parameters_in(TritonRelease::V2_51, ".*", &[name]).unwrap(), [shown]);
         }
         assert_eq!(parameters("x-.*", &["triton_key", "x-a"]).unwrap(), ["X-A"]);
     }
@@ -103,7 +109,11 @@ mod tests {
     #[test]
     fn a_value_of_any_bytes_is_text() {
         let headers = [("x-a", &b"\xff!"[..])];
-        let chosen = forwarding("x").unwrap().unwrap().parameters(headers, |name, _| name.to_owned()).unwrap();
+        let chosen = forwarding("x")
+            .unwrap()
+            .unwrap()
+            .parameters(headers, TritonRelease::default(), |name, _| name.to_owned())
+            .unwrap();
         assert_eq!(chosen, [("x-a".to_owned(), Parameter::String("\u{fffd}!".to_owned()))]);
     }
 }

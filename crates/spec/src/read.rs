@@ -1,6 +1,6 @@
-//! Values that several documents read alike: the schema number and names of datatypes.
+//! Values that documents give by a number or a name: schemas, datatypes, releases.
 
-use alipes_protocol::Datatype;
+use alipes_protocol::{Datatype, TritonRelease};
 use serde::{Deserialize, Deserializer, de::Error};
 
 /// Schema of the JSON documents that this build reads.
@@ -20,4 +20,10 @@ pub(crate) fn known_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result
 pub(crate) fn datatype<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Datatype, D::Error> {
     let name = String::deserialize(deserializer)?;
     Datatype::from_name(&name).ok_or_else(|| D::Error::custom(format!("unknown datatype '{name}'")))
+}
+
+/// Reads a release of Triton by its name, such as `2.51`.
+pub(crate) fn triton_release<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TritonRelease, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    TritonRelease::from_name(&name).ok_or_else(|| D::Error::custom(format!("unknown release of Triton '{name}'")))
 }

@@ -1,13 +1,13 @@
 //! The server's configuration.
 
-use alipes_protocol::limits;
+use alipes_protocol::{TritonRelease, limits};
 use serde::Deserialize;
 
 use crate::endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec};
 use crate::forwarding::{self, Forwarding};
 use crate::log::LogSettings;
 use crate::paths::PathSpec;
-use crate::read::known_schema;
+use crate::read::{known_schema, triton_release};
 use crate::resources::ResourceSpec;
 use crate::trace::TraceConfig;
 
@@ -58,6 +58,9 @@ pub struct ServerConfig {
     pub schema: u32,
     /// Server name in the server metadata.
     pub id: String,
+    /// The release of Triton that is followed where releases differ.
+    #[serde(default, deserialize_with = "triton_release")]
+    pub triton_release: TritonRelease,
     /// The HTTP endpoint.
     pub http: Endpoint,
     /// The gRPC endpoint.
@@ -188,6 +191,15 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<ServerConfig>(text).unwrap().turn_clock;
         assert_eq!(read(CONFIG), TurnClock::Wall);
         assert_eq!(read(&CONFIG.replace("\"id\"", "\"turn_clock\":\"cpu\",\"id\"")), TurnClock::Cpu);
+    }
+
+    #[test]
+    fn the_release_is_read_by_its_name() {
+        let read = |text: &str| serde_json::from_str::<ServerConfig>(text).map(|config| config.triton_release);
+        assert_eq!(read(CONFIG).unwrap(), TritonRelease::V2_73);
+        let named = |name: &str| CONFIG.replace("\"id\"", &format!("\"triton_release\":\"{name}\",\"id\""));
+        assert_eq!(read(&named("2.51")).unwrap(), TritonRelease::V2_51);
+        assert!(read(&named("2.52")).unwrap_err().to_string().contains("unknown release of Triton '2.52'"));
     }
 
     #[test]

@@ -301,6 +301,7 @@ class ServerOptions:
 
     Attributes:
         id: Name that the server metadata gives.
+        triton_release: The release of Triton that is followed where releases differ.
         exit_timeout_s: Seconds to finish what is in before leaving.
         network_threads: Network threads; 0 takes half the cores, at least two.
         http_max_input_bytes: Largest JSON body, or raw input, in bytes.
@@ -337,6 +338,7 @@ class ServerOptions:
     """
 
     id: str
+    triton_release: Literal["2.51", "2.73"]
     exit_timeout_s: int
     network_threads: int
     http_max_input_bytes: int

@@ -19,6 +19,7 @@ def server_config(options: ServerOptions) -> str:
         {
             "schema": SCHEMA,
             "id": options.id,
+            "triton_release": options.triton_release,
             "http": _endpoint(options.http),
             "grpc": _endpoint(options.grpc),
             "metrics": _endpoint(options.metrics),

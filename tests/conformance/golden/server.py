@@ -14,8 +14,8 @@ from support.server import TIMEOUT_S, ServerProcess
 from .exchange import http
 from .scenarios import MODELS
 
-# As the recorded server did: a GPU that is absent is an error.
-_AS_RECORDED = ("--gpu-fallback=refuse",)
+# As the recorded server did: its release, and a GPU that is absent is an error.
+_AS_RECORDED = ("--triton-release=2.51", "--gpu-fallback=refuse")
 
 
 def copy_repository(name: str, folder: Path) -> Path:

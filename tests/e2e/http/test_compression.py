@@ -49,7 +49,7 @@ def test_a_bomb_is_refused_and_costs_little(
     before = psutil.Process(server.process.pid).memory_info().rss
     status, text = post(connection, bomb, Content_Encoding=coding)
     assert status == 400
-    assert "exceeds the maximum allowed input size of 67108864 bytes" in text
+    assert "exceeds the maximum allowed value of 67108864 bytes" in text
     assert psutil.Process(server.process.pid).memory_info().rss - before < 256 << 20
     assert_serves(connection)
 

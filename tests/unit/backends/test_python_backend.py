@@ -15,7 +15,7 @@ from alipes.backends.prepare import LoadPlan, prepare_version
 from alipes.backends.registry import backend_of
 from alipes.config.load import parse_flags
 from alipes.config.poll import poll_model
-from alipes.errors import ConfigError
+from alipes.errors import ConfigError, ModelLoadError
 from support.environments import make_venv
 
 Plan = Callable[..., LoadPlan]
@@ -162,3 +162,16 @@ def test_a_folder_with_a_python_file_is_a_python_model(model: Path) -> None:
 def test_the_specification_is_json(plan: Plan) -> None:
     spec = plan("").spec
     assert json.loads(json.dumps(spec)) == spec
+
+
+@pytest.mark.parametrize("name", ["a;b", "a|b", "a$(b)", "it's", 'a"b"', "a~b", "a\\b", "a!"])
+def test_a_name_that_a_shell_reads_is_refused_after_2_51(plan: Plan, name: str) -> None:
+    group = f"instance_group {{ name: {json.dumps(name)} count: 1 kind: KIND_CPU }}"
+    with pytest.raises(ModelLoadError) as refused:
+        plan(group)
+    assert refused.value.reason == "Invalid argument: Invalid stub name: contains invalid characters"
+    assert engine(plan(group, "--triton-release=2.51"))["kind"] == "worker"
+
+
+def test_a_name_of_letters_digits_and_dashes_is_taken(plan: Plan) -> None:
+    assert engine(plan('instance_group { name: "Model-1_b.c d" count: 1 kind: KIND_CPU }'))["kind"] == "worker"

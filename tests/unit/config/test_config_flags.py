@@ -53,6 +53,7 @@ OURS = {
     "ssl-reload-secs",
     "stall-timeout-secs",
     "streaming-max-sequences",
+    "triton-release",
     "trusted-proxies",
     "turn-clock",
     "worker-memory",

@@ -150,7 +150,7 @@ fn check_message(
     };
     let message = message?;
     assert!(!was_compressed || message.bytes.len() <= receiving.max_expanded_bytes);
-    let (request, _held) = parse_now(message, budget)?.decode(regions, budget)?;
+    let (request, _held) = parse_now(message, budget)?.decode(regions, budget, TritonRelease::default())?;
     let held: usize = request.inputs.iter().map(|input| input.data.len()).sum();
     assert!(held as u64 <= budget.used() + alipes_protocol::limits::BUDGET_FREE_BYTES, "{held} bytes are not charged");
     Ok(())

@@ -4,3 +4,4 @@ pub mod binary;
 pub mod elements;
 pub mod json;
 pub mod proto;
+mod requested;

@@ -1,8 +1,8 @@
 //! Request messages of gRPC, damaged: whoever reads them early, in pieces or at once comes to the same end.
 
-use alipes_protocol::NoRegions;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{Splitter, TensorSink, decode_request, first_raw_tensor, named_model};
+use alipes_protocol::{NoRegions, TritonRelease};
 use alipes_testkit::mutation::damaged;
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ proptest! {
         let Ok(message) = ModelInferRequest::decode(wire.clone()) else { return Ok(()) };
         let raw: usize = message.raw_input_contents.iter().map(Bytes::len).sum();
         prop_assert!(raw <= wire.len());
-        match decode_request(message, &mut NoRegions) {
+        match decode_request(message, TritonRelease::default(), &mut NoRegions) {
             Ok(request) => {
                 // A typed value of one byte may stand for four.
                 let held: usize = request.inputs.iter().map(|input| input.data.len()).sum();

@@ -6,6 +6,7 @@ use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest
 use alipes_protocol::codec::proto::{ResponseMessage, decode_request};
 use alipes_protocol::{
     CorrelationId, Datatype, InferRequest, InferResponse, NoRegions, Parameter, RequestedOutput, SequenceInfo, Tensor,
+    TritonRelease,
 };
 use bytes::Bytes;
 use proptest::collection::{btree_map, vec};
@@ -16,7 +17,7 @@ proptest! {
     #[test]
     fn a_request_survives_its_message(request in requests()) {
         let wire = Bytes::from(message(&request).encode_to_vec());
-        let read = decode_request(ModelInferRequest::decode(wire).unwrap(), &mut NoRegions);
+        let read = decode_request(ModelInferRequest::decode(wire).unwrap(), TritonRelease::default(), &mut NoRegions);
         prop_assert_eq!(read, Ok(request));
     }
 
@@ -30,7 +31,7 @@ proptest! {
     fn any_bytes_are_a_request_or_an_error(wire in vec(any::<u8>(), 0..200)) {
         if let Ok(message) = ModelInferRequest::decode(Bytes::from(wire)) {
             let inputs = message.inputs.len();
-            if let Ok(request) = decode_request(message, &mut NoRegions) {
+            if let Ok(request) = decode_request(message, TritonRelease::default(), &mut NoRegions) {
                 prop_assert_eq!(request.inputs.len(), inputs);
             }
         }

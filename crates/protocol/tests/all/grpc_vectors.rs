@@ -1,8 +1,8 @@
 //! The gRPC codec against the golden wire vectors.
 
-use alipes_protocol::NoRegions;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{ResponseMessage, decode_request};
+use alipes_protocol::{NoRegions, TritonRelease};
 use bytes::Bytes;
 use prost::Message;
 
@@ -13,7 +13,7 @@ const RESPONSES: &str = include_str!("../../../../tests/vectors/grpc/responses.j
 fn every_request_vector_is_read_as_it_says() {
     for vector in crate::support::vectors(REQUESTS) {
         let message = ModelInferRequest::decode(Bytes::from(crate::support::hex(&vector["wire"]))).expect("a message");
-        let read = decode_request(message, &mut NoRegions);
+        let read = decode_request(message, TritonRelease::V2_51, &mut NoRegions);
         match vector.get("error") {
             Some(error) => assert_eq!(read, Err(crate::support::error(error)), "{}", vector["fact"]),
             None => assert_eq!(read, Ok(crate::support::request(&vector["request"])), "{}", vector["fact"]),

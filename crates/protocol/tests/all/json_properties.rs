@@ -3,7 +3,7 @@
 use alipes_protocol::codec::json::value::Value;
 use alipes_protocol::codec::json::{decode_request, encode_response};
 use alipes_protocol::codec::{binary, elements};
-use alipes_protocol::{Datatype, InferResponse, NoRegions, Parameter, RequestedOutput, Tensor};
+use alipes_protocol::{Datatype, InferResponse, NoRegions, Parameter, RequestedOutput, Tensor, TritonRelease};
 use bytes::Bytes;
 use proptest::prelude::*;
 
@@ -136,8 +136,10 @@ proptest! {
 
     #[test]
     fn any_header_length_lies_within_the_body(value in any::<Vec<u8>>(), body in 0..1000_u64) {
-        if let Ok(length) = binary::header_length(&value, Some(body)) {
-            prop_assert!(length as u64 <= body);
+        for release in TritonRelease::ALL {
+            if let Ok(length) = binary::header_length(&value, Some(body), release) {
+                prop_assert!(length as u64 <= body);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The JSON codec against the golden wire vectors.
 
-use alipes_protocol::codec::json::{decode_request, encode_response};
-use alipes_protocol::{NoRegions, Origin};
+use alipes_protocol::codec::json::{DecodeOptions, decode_request, encode_response};
+use alipes_protocol::{NoRegions, Origin, TritonRelease};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -18,13 +18,9 @@ fn every_request_vector_is_read_as_it_says() {
         let header_length = vector.get("tail").map(|_| json.len());
         let tail = vector.get("tail").map(crate::support::hex).unwrap_or_default();
         let body = Bytes::from([json, tail].concat());
-        let mut read = decode_request(
-            &body,
-            header_length,
-            &crate::support::text(&vector["model"]),
-            MAX_INPUT_BYTES,
-            &mut NoRegions,
-        );
+        let recorded = DecodeOptions { release: TritonRelease::V2_51, ..DecodeOptions::from(MAX_INPUT_BYTES) };
+        let mut read =
+            decode_request(&body, header_length, &crate::support::text(&vector["model"]), recorded, &mut NoRegions);
         if let Ok(request) = &mut read {
             // The vectors' objects have no order.
             request.parameters.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -6,7 +6,7 @@ use alipes_protocol::codec::proto::inference::model_infer_request::{InferInputTe
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest};
 use alipes_protocol::codec::proto::{self, ResponseMessage};
 use alipes_protocol::{
-    Datatype, InferError, InferRequest, InferResponse, RegionSlice, Regions, RequestedOutput, Tensor,
+    Datatype, InferError, InferRequest, InferResponse, RegionSlice, Regions, RequestedOutput, Tensor, TritonRelease,
 };
 use bytes::Bytes;
 
@@ -87,7 +87,7 @@ fn a_message_places_tensors_in_regions_beside_others() {
         ..Default::default()
     };
     let mut regions = Everything::default();
-    let request = proto::decode_request(message, &mut regions).unwrap();
+    let request = proto::decode_request(message, TritonRelease::default(), &mut regions).unwrap();
     check(&request, &regions);
 }
 
@@ -105,7 +105,11 @@ fn a_negative_number_lies_beyond_any_region() {
         ..Default::default()
     };
     let mut regions = Everything::default();
-    let _ = proto::decode_request(ModelInferRequest { inputs: vec![input], ..Default::default() }, &mut regions);
+    let _ = proto::decode_request(
+        ModelInferRequest { inputs: vec![input], ..Default::default() },
+        TritonRelease::default(),
+        &mut regions,
+    );
     assert_eq!(regions.0, [format!("FP32[] in+{}..0", u64::MAX)]);
 }
 

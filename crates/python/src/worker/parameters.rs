@@ -6,22 +6,48 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
 use super::errors::{class_text, refused};
 
-/// The parameters that a model attaches to something, in its order.
-pub fn from_python(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(String, Parameter)>> {
-    let Some(argument) = argument else { return Ok(Vec::new()) };
-    let dict = argument.cast::<PyDict>().map_err(|_| refused(format!("Expect dict, got {}", class_text(argument))))?;
-    dict.iter().map(|(key, value)| pair(&key, &value)).collect()
+/// The parameters that a model attaches to a request, in its order.
+pub fn of_request(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(String, Parameter)>> {
+    from_python(
+        argument,
+        |_| true,
+        |name, class| {
+            format!("Unsupported value type on parameters: '{name}' is {class}, expected bool, int, float or str.")
+        },
+    )
 }
 
-fn pair(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String, Parameter)> {
+/// The parameters that a model attaches to a response, in its order: no numbers with a fraction, as in Triton.
+pub fn of_response(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(String, Parameter)>> {
+    from_python(
+        argument,
+        |value| !matches!(value, Parameter::Double(_)),
+        |_, class| format!("Expect parameters values to have type bool/int/str, found type {class}"),
+    )
+}
+
+/// `taken` says whether a value is of a type that is taken, `wrong` what is wrong with another one: name and class.
+fn from_python(
+    argument: Option<&Bound<'_, PyAny>>,
+    taken: impl Fn(&Parameter) -> bool,
+    wrong: impl Fn(&str, &str) -> String,
+) -> PyResult<Vec<(String, Parameter)>> {
+    let Some(argument) = argument else { return Ok(Vec::new()) };
+    let dict = argument.cast::<PyDict>().map_err(|_| refused(format!("Expect dict, got {}", class_text(argument))))?;
+    dict.iter().map(|(key, value)| pair(&key, &value, &taken, &wrong)).collect()
+}
+
+fn pair(
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    taken: &impl Fn(&Parameter) -> bool,
+    wrong: &impl Fn(&str, &str) -> String,
+) -> PyResult<(String, Parameter)> {
     let name = key
         .cast::<PyString>()
         .map_err(|_| refused(format!("Expect parameters keys to have type str, found type {}", class_text(key))))?;
     let name = name.to_str()?.to_owned();
-    let value = parameter(value)?.ok_or_else(|| {
-        let class = class_text(value);
-        refused(format!("Unsupported value type on parameters: '{name}' is {class}, expected bool, int, float or str."))
-    })?;
+    let value = parameter(value)?.filter(taken).ok_or_else(|| refused(wrong(&name, &class_text(value))))?;
     Ok((name, value))
 }
 

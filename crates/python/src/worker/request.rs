@@ -171,7 +171,7 @@ impl InferenceRequest {
         if outputs.iter().any(String::is_empty) {
             return Err(empty("Requested output name"));
         }
-        let parameters = parameters::from_python(parameters)?;
+        let parameters = parameters::of_request(parameters)?;
         let (cell, traced) = (PyOnceLock::new(), PyOnceLock::new());
         let _ = cell.set(py, inputs);
         trace.map(|trace| traced.set(py, trace.unbind()));

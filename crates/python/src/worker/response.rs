@@ -72,7 +72,7 @@ impl InferenceResponse {
                 Some(error.clone().unbind())
             }
         };
-        let parameters = parameters::from_python(parameters)?;
+        let parameters = parameters::of_response(parameters)?;
         let parameters = if parameters.is_empty() { Parameters::None } else { Parameters::Attached(parameters.into()) };
         Ok(InferenceResponse { outputs, error, parameters })
     }

@@ -19,6 +19,9 @@ __all__ = ["PythonBackend"]
 _BOOTSTRAP: Final = Path(__file__).parents[2] / "worker" / "bootstrap.py"
 """What the interpreter of a model runs first. Run as a file: the environment need not know of this package."""
 
+_RESERVED_CHARACTERS: Final = frozenset(";|&$`<>()[]{}\\\"'*?~#!")
+"""What a shell reads. Releases of Triton after 2.51 refuse it in the names that they give to processes."""
+
 
 class PythonBackend(Backend):
     """Prepares one version of a Python model."""
@@ -31,6 +34,7 @@ class PythonBackend(Backend):
 
     def complete(self) -> None:
         """Let the model complete its configuration, listed inputs and outputs or not: it may have more to say."""
+        self._check_names()
         draft, command = self.draft, self._command
         variables, timeout_s = self._environment().variables, draft.options.worker.complete_timeout_s
         try:
@@ -42,6 +46,7 @@ class PythonBackend(Backend):
 
     def engine(self) -> Engine:
         """Say which command runs the model, in which environment, within which limits."""
+        self._check_names()
         parameters = self._parameters()
         spec: dict[str, Any] = {
             "kind": "worker",
@@ -56,6 +61,20 @@ class PythonBackend(Backend):
             "max_leased_bytes": parameters.max_leased_bytes,
         }
         return Engine(spec, parameters.notices, self._private)
+
+    def _check_names(self) -> None:
+        """Checks the names of the model and of its instances.
+
+        Raises:
+            ModelLoadError: If one has a character that a shell reads, unless Triton 2.51 is followed, which takes it.
+        """
+        config = self.draft.config
+        names = (config.name, *(group.name for group in config.instance_group))
+        if self.draft.options.triton_release == "2.51" or _RESERVED_CHARACTERS.isdisjoint("".join(names)):
+            return
+        raise ModelLoadError(
+            "Invalid stub name: contains invalid characters", model=config.name, backend="python", code="INVALID_ARG"
+        )
 
     def _parameters(self) -> WorkerParameters:
         config, options = self.draft.config, self.draft.options

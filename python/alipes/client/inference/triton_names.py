@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from alipes.client.inference.document import Answered
+from alipes.errors import NotFound
 
 __all__ = ["TritonNames"]
 
@@ -29,8 +30,11 @@ class TritonNames(ABC):
         return bool(self._call("ServerReady").ready)
 
     def is_model_ready(self, model_name: str, model_version: str = "") -> bool:
-        """Whether a version can answer."""
-        return bool(self._call("ModelReady", name=model_name, version=model_version).ready)
+        """Whether a version can answer. One that is unknown cannot, which Triton after 2.51 calls an error."""
+        try:
+            return bool(self._call("ModelReady", name=model_name, version=model_version).ready)
+        except NotFound:
+            return False
 
     def get_server_metadata(self, as_json: bool = False) -> Any:
         """The server's name, version and extensions."""

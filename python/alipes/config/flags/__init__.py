@@ -24,6 +24,14 @@ __all__ = ["FLAGS", "Flag", "Kind", "Status", "Value", "environment_name", "find
 _SERVER: Final[tuple[Flag, ...]] = (
     Flag("id", "str", "triton", "Name that the server metadata gives.", option="id"),
     Flag(
+        "triton-release",
+        "choice",
+        "2.73",
+        "The release of Triton that is followed where releases differ; see which Triton we are. Not a flag of Triton.",
+        choices=("2.51", "2.73"),
+        option="triton_release",
+    ),
+    Flag(
         "max-inflight-bytes",
         "int",
         0,

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::{DecodeContext, DecodeLimits, exact, fast};
+use super::{DecodeContext, DecodeOptions, exact, fast};
 use crate::InferRequest;
 use crate::codec::binary::Tail;
 
@@ -16,8 +16,8 @@ const TAIL: &[u8] = &[1, 2, 3, 4];
 /// take.
 fn agree(text: &[u8]) -> Result<Option<InferRequest>, TestCaseError> {
     let reserved = Cell::new(0);
-    let limits = DecodeLimits { max_input_bytes: 1 << 20, memory: Some(&|_| Ok(())) };
-    let context = DecodeContext { model: "m", limits, reserved: &reserved };
+    let options = DecodeOptions { memory: Some(&|_| Ok(())), ..DecodeOptions::from(1 << 20) };
+    let context = DecodeContext { model: "m", options, reserved: &reserved };
     for tail in [&[][..], TAIL] {
         let body = Bytes::from([text, tail].concat());
         let Some(fast) = fast::decode(text, Tail::new(body.slice(text.len()..)), context) else { continue };

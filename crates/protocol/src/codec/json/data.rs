@@ -5,7 +5,10 @@ use super::error::Within;
 use super::value::{Leaves, Value};
 use crate::codec::elements;
 use crate::shape::element_count;
-use crate::{Code, Datatype, InferError};
+use crate::{Code, Datatype, InferError, TritonRelease};
+
+/// What Triton says of values that are more than the shape has elements, and 2.51 also of fewer.
+const TOO_MANY_VALUES: &str = "Shape does not match true shape of 'data' field";
 
 /// The bytes of a tensor from its `data`.
 ///
@@ -46,7 +49,11 @@ pub(super) fn read_leaves(
             let read = reader(datatype).ok_or_else(|| unsupported(datatype, input))?;
             check_limit(count * size, input, context)?;
             context.reserve(count.min(leaves.most()) * size)?;
-            read_values(leaves, count, size, read).within("Unable to parse 'data'")?
+            let bytes = read_values(leaves, count, size, read).within("Unable to parse 'data'")?;
+            if bytes.len() < count * size {
+                return Err(too_few_values(context.options.release));
+            }
+            bytes
         }
     };
     check_limit(bytes.len(), input, context)?;
@@ -89,18 +96,19 @@ fn reader(datatype: Datatype) -> Option<Read> {
     }
 }
 
+/// The values as bytes of a tensor, unless they are more than its `count` elements.
 fn read_values(leaves: Leaves<'_>, count: usize, size: usize, read: Read) -> Result<Vec<u8>, InferError> {
     // Each value takes a byte and a comma, so a shape that lies reserves no more than the text justifies.
     let mut bytes = Vec::with_capacity(count.min(leaves.most()) * size);
     let mut values = 0;
     for leaf in leaves {
         if values == count {
-            return Err(wrong_count());
+            return Err(InferError::internal(TOO_MANY_VALUES));
         }
         bytes.extend_from_slice(&read(leaf)?[..size]);
         values += 1;
     }
-    if values == count { Ok(bytes) } else { Err(wrong_count()) }
+    Ok(bytes)
 }
 
 /// Bytes of an element, after a check that `count` of them can be counted.
@@ -123,21 +131,24 @@ fn unsupported(datatype: Datatype, input: &str) -> InferError {
 }
 
 fn check_limit(bytes: usize, input: &str, context: DecodeContext<'_>) -> Result<(), InferError> {
-    if bytes <= context.limits.max_input_bytes {
+    if bytes <= context.options.max_input_bytes {
         return Ok(());
     }
     Err(InferError::new(
         Code::TooLarge,
         format!(
-            "JSON input '{input}' has a byte_size ({bytes} bytes) that exceeds the maximum allowed input size of {} \
+            "JSON input '{input}' has a byte_size ({bytes} bytes) that exceeds the maximum allowed value of {} \
              bytes. Use --http-max-input-size to increase the limit.",
-            context.limits.max_input_bytes
+            context.options.max_input_bytes
         ),
     ))
 }
 
-fn wrong_count() -> InferError {
-    InferError::internal("Shape does not match true shape of 'data' field")
+fn too_few_values(release: TritonRelease) -> InferError {
+    InferError::internal(match release {
+        TritonRelease::V2_51 => format!("Unable to parse 'data': {TOO_MANY_VALUES}"),
+        TritonRelease::V2_73 => "Failed to parse 'data' field: shape does not match true shape".to_owned(),
+    })
 }
 
 /// The answer to a datatype that the protocol does not have.

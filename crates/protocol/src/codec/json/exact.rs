@@ -8,6 +8,7 @@ use super::error::{Within, check_entries};
 use super::parameters::{self, InputParameters, OutputParameters};
 use super::value::{Value, existing};
 use crate::codec::binary::Tail;
+use crate::codec::requested;
 use crate::limits::MAX_DIMENSIONS;
 use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape, Tensor};
 
@@ -37,6 +38,7 @@ pub(super) fn decode(
     tail.finish(context.model)?;
     if let Some(outputs) = outputs {
         request.outputs = read_outputs(outputs, context, regions)?;
+        requested::check_names_differ(&request.outputs, &request.id, context.options.release)?;
     }
     Ok(request)
 }

@@ -15,6 +15,7 @@ use super::parse::{ENVELOPE_DEPTH, peek, skip_space, skip_value};
 use super::text;
 use super::value::Value;
 use crate::codec::binary::Tail;
+use crate::codec::requested;
 use crate::limits::{MAX_DIMENSIONS, REQUEST_MAX_ENTRIES};
 use crate::shape::element_count;
 use crate::{Datatype, InferRequest, NoRegions, Shape, Tensor};
@@ -24,6 +25,7 @@ pub(super) fn decode(text: &[u8], tail: Tail, context: DecodeContext<'_>) -> Opt
     let mut reader = FastReader { cursor: Cursor { text, at: skip_space(text, 0) }, tail, context };
     let request = reader.request()?;
     reader.tail.finish(context.model).ok()?;
+    requested::check_names_differ(&request.outputs, &request.id, context.options.release).ok()?;
     (skip_space(text, reader.cursor.at) == text.len()).then_some(request)
 }
 

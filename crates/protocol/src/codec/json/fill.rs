@@ -19,7 +19,7 @@ pub(super) fn read(
     count: usize,
     context: DecodeContext<'_>,
 ) -> Option<(Vec<u8>, usize)> {
-    let most_bytes = context.limits.max_input_bytes;
+    let most_bytes = context.options.max_input_bytes;
     let fixed = |element: ReadElement| {
         let size = datatype.size()?;
         // A shape that lies is found out here: each element takes a byte and a comma.
@@ -99,7 +99,7 @@ fn strings(text: &[u8], start: usize, context: DecodeContext<'_>) -> Option<(Vec
         bytes.reserve_exact(most);
     }
     let end = walk_strings(text, start, |quoted| elements::push(&mut bytes, &quoted.bytes()))?;
-    (bytes.len() <= context.limits.max_input_bytes).then_some((bytes, end))
+    (bytes.len() <= context.options.max_input_bytes).then_some((bytes, end))
 }
 
 /// Walks over a list of strings and the lists within it.

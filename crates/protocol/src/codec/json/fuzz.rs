@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::value::Value;
 use super::{
-    DeclaredInput, DecodeContext, DecodeLimits, decode_generate, decode_request, encode_generated, encode_response,
+    DeclaredInput, DecodeContext, DecodeOptions, decode_generate, decode_request, encode_generated, encode_response,
 };
 use super::{exact, fast};
 use crate::codec::binary::Tail;
@@ -108,7 +108,7 @@ fn check_request(input: &[u8]) {
     let (body, mut choices) = Choices::split(input, CHOICES);
     let body = Bytes::copy_from_slice(body);
     let header_length = choices.below(1 << 16).checked_sub(1);
-    let outcome = measured(body.len(), |limits| decode_request(&body, header_length, "m", limits, &mut NoRegions));
+    let outcome = measured(body.len(), |options| decode_request(&body, header_length, "m", options, &mut NoRegions));
     match &outcome {
         Ok(request) => check_tensors(request, &body),
         Err(error) => check_error(error, body.len()),
@@ -124,14 +124,15 @@ fn check_request(input: &[u8]) {
 /// What a decoder gives, after checking that it asked for the memory that it took.
 fn measured(
     length: usize,
-    decode: impl FnOnce(DecodeLimits<'_>) -> Result<InferRequest, InferError>,
+    decode: impl FnOnce(DecodeOptions<'_>) -> Result<InferRequest, InferError>,
 ) -> Result<InferRequest, InferError> {
     let reserved = Cell::new(0);
     let reserve = |bytes: usize| {
         reserved.set(reserved.get().max(bytes));
         Ok(())
     };
-    let (outcome, held) = peak(|| decode(DecodeLimits { max_input_bytes: MAX_INPUT_BYTES, memory: Some(&reserve) }));
+    let options = DecodeOptions { memory: Some(&reserve), ..DecodeOptions::from(MAX_INPUT_BYTES) };
+    let (outcome, held) = peak(|| decode(options));
     let entries = match &outcome {
         Ok(request) => BYTES_PER_ENTRY * (request.inputs.len() + request.outputs.len() + request.parameters.len()),
         Err(_) => BYTES_PER_BYTE * length,
@@ -169,7 +170,7 @@ fn check_tensors(request: &InferRequest, body: &Bytes) {
 
 /// The fast way gives the request of the exact way, or none.
 fn check_agreement(text: &[u8], body: &Bytes) {
-    let context = DecodeContext { model: "m", limits: MAX_INPUT_BYTES.into(), reserved: &Cell::new(0) };
+    let context = DecodeContext { model: "m", options: MAX_INPUT_BYTES.into(), reserved: &Cell::new(0) };
     let tail = || Tail::new(body.slice(text.len()..));
     if let Some(fast) = fast::decode(text, tail(), context) {
         let exact = exact::decode(text, tail(), context, &mut NoRegions);
@@ -260,7 +261,7 @@ fn declared(name: &str) -> Option<DeclaredInput> {
 }
 
 fn check_generate(text: &[u8]) {
-    let request = match measured(text.len(), |limits| decode_generate(text, "m", limits, declared)) {
+    let request = match measured(text.len(), |options| decode_generate(text, "m", options, declared)) {
         Ok(request) => request,
         Err(error) => return check_error(&error, text.len()),
     };

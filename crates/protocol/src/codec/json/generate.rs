@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::error::{Within, check_entries};
 use super::text::Quoted;
 use super::value::{Leaves, Value, lossy};
-use super::{DecodeContext, DecodeLimits, check_text_size, data, parameters};
+use super::{DecodeContext, DecodeOptions, check_text_size, data, parameters};
 use crate::{Datatype, InferError, InferRequest, Shape, Tensor};
 
 /// What a model declares of an input.
@@ -30,14 +30,14 @@ pub struct DeclaredInput {
 pub fn decode_generate(
     text: &[u8],
     model_name: &str,
-    limits: DecodeLimits<'_>,
+    options: DecodeOptions<'_>,
     declared: impl Fn(&str) -> Option<DeclaredInput>,
 ) -> Result<InferRequest, InferError> {
-    check_text_size(text.len(), limits.max_input_bytes)?;
+    check_text_size(text.len(), options.max_input_bytes)?;
     let document = Value::parse(text)?;
     let mut members = document.members()?;
     let reserved = Cell::new(0);
-    let context = DecodeContext { model: model_name, limits, reserved: &reserved };
+    let context = DecodeContext { model: model_name, options, reserved: &reserved };
     let mut reader = GenerateReader { declared, context, request: InferRequest::default(), seen: HashSet::new() };
     if let Some(id) = document.find("id") {
         reader.request.id = context.text(id).within("Unable to parse 'id'")?.into();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<InferRequest, InferError> {
-        decode_generate(text.as_bytes(), "m", DecodeLimits::from(1 << 20), declared)
+        decode_generate(text.as_bytes(), "m", DecodeOptions::from(1 << 20), declared)
     }
 
     fn refused(text: &str) -> String {
@@ -210,15 +210,13 @@ mod tests {
     #[test]
     fn an_input_named_parameters_reads_as_the_keyword() {
         let any = |_: &str| Some(DeclaredInput { datatype: Datatype::Int32, shape: Shape::from_slice(&[1]) });
-        let refused = decode_generate(br#"{"parameters":{}}"#, "m", DecodeLimits::from(1 << 20), any).unwrap_err();
+        let refused = decode_generate(br#"{"parameters":{}}"#, "m", DecodeOptions::from(1 << 20), any).unwrap_err();
         assert_eq!(refused.message, "Keyword 'parameters' for nested schema also given as input tensor name");
     }
 
     #[test]
     fn a_text_beyond_the_limit_is_refused() {
-        let refused = decode_generate(b"{      }", "m", DecodeLimits::from(7), declared).unwrap_err();
-        assert!(
-            refused.message.starts_with("request JSON size of 8 bytes exceeds the maximum allowed input size of 7")
-        );
+        let refused = decode_generate(b"{      }", "m", DecodeOptions::from(7), declared).unwrap_err();
+        assert!(refused.message.starts_with("Request JSON size of 8 bytes exceeds the maximum allowed value of 7"));
     }
 }

@@ -12,8 +12,8 @@ mod fast;
 mod fill;
 mod generate;
 mod generated;
-mod limits;
 mod number;
+mod options;
 mod parameters;
 mod parse;
 mod response;
@@ -32,8 +32,8 @@ use bytes::Bytes;
 
 pub use generate::{DeclaredInput, decode_generate};
 pub use generated::{encode_generated, generated_text_bytes};
-use limits::DecodeContext;
-pub use limits::{DecodeLimits, Memory};
+use options::DecodeContext;
+pub use options::{DecodeOptions, Memory};
 pub use response::{EncodedResponse, encode_response, text_bytes};
 
 use crate::codec::binary::{self, Tail};
@@ -52,14 +52,14 @@ pub fn decode_request<'a>(
     body: &Bytes,
     header_length: Option<usize>,
     model_name: &'a str,
-    limits: impl Into<DecodeLimits<'a>>,
+    options: impl Into<DecodeOptions<'a>>,
     regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
     let length = header_length.unwrap_or(body.len());
     let Some(text) = body.get(..length) else {
         return Err(binary::out_of_range(length.to_string().as_bytes(), body.len() as u64));
     };
-    decode_parts(text, body.slice(length..), model_name, limits, regions)
+    decode_parts(text, body.slice(length..), model_name, options, regions)
 }
 
 /// The same for a body whose JSON and tensors were received apart.
@@ -71,13 +71,13 @@ pub fn decode_parts<'a>(
     text: &[u8],
     tensors: Bytes,
     model_name: &'a str,
-    limits: impl Into<DecodeLimits<'a>>,
+    options: impl Into<DecodeOptions<'a>>,
     regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
-    let limits = limits.into();
-    check_text_size(text.len(), limits.max_input_bytes)?;
+    let options = options.into();
+    check_text_size(text.len(), options.max_input_bytes)?;
     let reserved = Cell::new(0);
-    let context = DecodeContext { model: model_name, limits, reserved: &reserved };
+    let context = DecodeContext { model: model_name, options, reserved: &reserved };
     if let Some(request) = fast::decode(text, Tail::new(tensors.clone()), context) {
         return Ok(request);
     }
@@ -93,7 +93,7 @@ fn check_text_size(length: usize, max_input_bytes: usize) -> Result<(), InferErr
     Err(InferError::new(
         Code::TooLarge,
         format!(
-            "request JSON size of {length} bytes exceeds the maximum allowed input size of {max_input_bytes} bytes. \
+            "Request JSON size of {length} bytes exceeds the maximum allowed value of {max_input_bytes} bytes. \
              Use --http-max-input-size to increase the limit."
         ),
     ))

@@ -8,8 +8,9 @@ use super::inference::ModelInferRequest;
 use super::inference::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
 use super::parameters;
 use super::region::slice_of;
+use crate::codec::requested;
 use crate::limits::MAX_DIMENSIONS;
-use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape, Tensor};
+use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape, Tensor, TritonRelease};
 
 /// The request that the message carries; raw contents stay slices of the message's buffer, and tensors in shared memory
 /// come from `regions`.
@@ -18,8 +19,12 @@ use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape,
 ///
 /// # Errors
 /// Parameters of the wrong type, inputs without data or with two kinds of it, unknown datatypes, absurd shapes, and
-/// what `regions` does not have.
-pub fn decode_request(message: ModelInferRequest, regions: &mut impl Regions) -> Result<InferRequest, InferError> {
+/// what `regions` does not have; an output that is asked for twice, in releases after 2.51.
+pub fn decode_request(
+    message: ModelInferRequest,
+    release: TritonRelease,
+    regions: &mut impl Regions,
+) -> Result<InferRequest, InferError> {
     let mut request = InferRequest { id: CompactString::from(message.id), ..InferRequest::default() };
     parameters::read_request(message.parameters, &mut request)?;
     let mut raw = RawContents::new(message.raw_input_contents);
@@ -31,6 +36,7 @@ pub fn decode_request(message: ModelInferRequest, regions: &mut impl Regions) ->
     for output in message.outputs {
         request.outputs.push(decode_output(output, regions)?);
     }
+    requested::check_names_differ(&request.outputs, &request.id, release)?;
     Ok(request)
 }
 
@@ -157,7 +163,7 @@ mod tests {
     }
 
     fn decode(message: ModelInferRequest) -> Result<InferRequest, InferError> {
-        decode_request(message, &mut NoRegions)
+        decode_request(message, TritonRelease::default(), &mut NoRegions)
     }
 
     #[test]

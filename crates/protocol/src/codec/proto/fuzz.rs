@@ -17,7 +17,7 @@ use super::{Reply, Splitter, StreamReply, TensorSink, check_output, decode_reque
 use super::{parsed_bytes, read_bytes};
 use crate::codec::elements;
 use crate::limits::MAX_DIMENSIONS;
-use crate::{InferError, NoRegions};
+use crate::{InferError, NoRegions, TritonRelease};
 
 /// Bytes of an input's end that cut the message into pieces and say how often it stands there.
 const CHOICES: usize = 12;
@@ -99,7 +99,7 @@ fn check_request(input: &[u8]) {
     let again = ModelInferRequest::decode(message.encode_to_vec().as_slice()).expect("its own words");
     // As bytes, because NaN differs from itself.
     assert_eq!(again.encode_to_vec(), message.encode_to_vec());
-    match decode_request(message, &mut NoRegions) {
+    match decode_request(message, TritonRelease::default(), &mut NoRegions) {
         Ok(request) => {
             let held: usize = request.inputs.iter().map(|input| input.data.len()).sum();
             // A typed number of one byte may stand for eight, an empty string for four.
@@ -119,7 +119,10 @@ fn check_weight(wire: &Bytes) {
     let read = read_bytes(wire);
     assert!(read <= wire.len());
     let Ok(announced) = parsed_bytes(wire) else { return };
-    let work = || ModelInferRequest::decode(wire.clone()).map(|message| decode_request(message, &mut NoRegions));
+    let work = || {
+        ModelInferRequest::decode(wire.clone())
+            .map(|message| decode_request(message, TritonRelease::default(), &mut NoRegions))
+    };
     let (outcome, held) = peak(work);
     drop(outcome);
     assert!(held as u64 <= announced + UNANNOUNCED_BYTES, "{held} bytes, of which {announced} were announced");

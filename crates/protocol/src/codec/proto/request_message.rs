@@ -142,7 +142,7 @@ mod tests {
     use super::super::decode_request;
     use super::super::inference::ModelInferRequest;
     use super::*;
-    use crate::{CorrelationId, NoRegions};
+    use crate::{CorrelationId, NoRegions, TritonRelease};
 
     fn parameters() -> Vec<(String, Parameter)> {
         vec![
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(wire.len(), message.encoded_len());
         let read = ModelInferRequest::decode(wire.freeze()).unwrap();
         assert_eq!((read.model_name.as_str(), read.model_version.as_str(), read.id.as_str()), ("m", "2", "7"));
-        let request = decode_request(read, &mut NoRegions).unwrap();
+        let request = decode_request(read, TritonRelease::default(), &mut NoRegions).unwrap();
         assert_eq!(request.sequence.correlation_id, CorrelationId::Number(u64::MAX));
         assert_eq!(request.parameters, [("rate".to_owned(), Parameter::Double(0.5))]);
         assert_eq!((request.inputs[0].data.as_ref(), request.inputs[1].data.len()), (&data[..], 0));

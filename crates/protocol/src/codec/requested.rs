@@ -1,0 +1,49 @@
+//! What both codecs refuse of the outputs that a request asks for.
+
+use smallvec::SmallVec;
+
+use crate::{InferError, RequestedOutput, TritonRelease};
+
+/// Checks that no output is asked for twice. Triton 2.51 takes it and answers once.
+///
+/// # Errors
+///
+/// `InvalidArgument`, with the request's id.
+pub(super) fn check_names_differ(
+    outputs: &[RequestedOutput],
+    request_id: &str,
+    release: TritonRelease,
+) -> Result<(), InferError> {
+    if outputs.len() < 2 || !release.is_later() {
+        return Ok(());
+    }
+    let mut names: SmallVec<[&str; 8]> = outputs.iter().map(|output| output.name.as_str()).collect();
+    // Sorted, because a hostile request names thousands of outputs and comparing each with each would take long.
+    names.sort_unstable();
+    let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) else { return Ok(()) };
+    let id = if request_id.is_empty() { "<id_unknown>" } else { request_id };
+    Err(InferError::invalid(format!("[request id: {id}] output '{}' already exists in request", pair[0])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(names: &[&str], id: &str, release: TritonRelease) -> Result<(), String> {
+        let outputs: Vec<_> = names
+            .iter()
+            .map(|&name| RequestedOutput { name: name.into(), binary: None, classification: 0, in_region: false })
+            .collect();
+        check_names_differ(&outputs, id, release).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn an_output_is_asked_for_once_in_later_releases() {
+        let later = TritonRelease::V2_73;
+        assert_eq!(checked(&["Y", "Z"], "", later), Ok(()));
+        let refused = "[request id: <id_unknown>] output 'Y' already exists in request";
+        assert_eq!(checked(&["Y", "Z", "Y"], "", later), Err(refused.to_owned()));
+        assert!(checked(&["Y", "Y"], "seven", later).unwrap_err().starts_with("[request id: seven]"));
+        assert_eq!(checked(&["Y", "Y"], "", TritonRelease::V2_51), Ok(()));
+    }
+}

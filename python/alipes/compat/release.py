@@ -1,0 +1,20 @@
+"""Which release of Triton a server follows that scripts of hermes start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["HERMES_RELEASE", "release_flags"]
+
+HERMES_RELEASE: Final = "2.51"
+"""hermes and its users ask whether models are ready that the server does not know yet: later releases call that an
+error, at which their clients end."""
+
+_FLAG: Final = "--triton-release"
+
+
+def release_flags(words: Sequence[str]) -> tuple[str, ...]:
+    """What is to stand in front of the flags that a script gives to our own server: nothing where they say it."""
+    said = any(word.split("=", 1)[0] == _FLAG for word in words)
+    return () if said else (f"{_FLAG}={HERMES_RELEASE}",)

@@ -1,0 +1,124 @@
+"""Where releases of Triton differ, the flag `--triton-release` decides: each answer in 2.51 and later, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.models import add_model
+from support.server import TIMEOUT_S, ServerProcess
+
+RELEASES = ("2.51", "2.73")
+INFER = "/v2/models/double/infer"
+INPUT = {"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, with the status and what the answer contains in 2.51 and in later releases."""
+
+    fact: str
+    method: str
+    path: str
+    old: tuple[int, str]
+    later: tuple[int, str]
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+UNREADY = (400, '{"error":"Model version not ready"}')
+
+TABLE = (
+    Asked("the version of the server", "GET", "/v2", (200, '"version":"2.51.0"'), (200, '"version":"2.73.0"')),
+    Asked(
+        "an output that is asked for twice",
+        "POST",
+        INFER,
+        (200, '"data":[2.0,4.0]}]'),
+        (400, "[request id: seven] output 'Y' already exists in request"),
+        body={"id": "seven", "inputs": [INPUT], "outputs": [{"name": "Y"}, {"name": "Y"}]},
+    ),
+    Asked(
+        "fewer values than the shape has elements",
+        "POST",
+        INFER,
+        (500, "\"Unable to parse 'data': Shape does not match true shape of 'data' field\""),
+        (500, "\"Failed to parse 'data' field: shape does not match true shape\""),
+        body={"inputs": [INPUT | {"data": [1]}]},
+    ),
+    Asked(
+        "a length of the JSON that is no number",
+        "POST",
+        INFER,
+        (400, "input byte size mismatch for input 'raw_input'"),
+        (400, '"Unable to parse Inference-Header-Content-Length, got: ten"'),
+        body={"inputs": [INPUT]},
+        headers={"Inference-Header-Content-Length": "ten"},
+    ),
+    Asked(
+        "a filter of the index that is no truth value",
+        "POST",
+        "/v2/repository/index",
+        (500, '"attempt to access JSON non-boolean as boolean"'),
+        (400, "\"Invalid value for 'ready': expected a boolean\""),
+        body={"ready": "yes"},
+    ),
+    Asked(
+        "a model that nobody knows",
+        "GET",
+        "/v2/models/nobody/ready",
+        UNREADY,
+        (404, "\"Request for unknown model: 'nobody' is not found\""),
+    ),
+    Asked(
+        "a version that nobody knows",
+        "GET",
+        "/v2/models/double/versions/7/ready",
+        UNREADY,
+        (404, "\"Request for unknown model: 'double' version 7 is not found\""),
+    ),
+    Asked(
+        "a forwarded header with a name of the protocol",
+        "POST",
+        INFER,
+        (200, '"data":[2.0,4.0]}]'),
+        (400, "\"Header 'Sequence_Id' is reserved for Triton usage and cannot be forwarded.\""),
+        body={"inputs": [INPUT]},
+        headers={"Sequence_Id": "5"},
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def servers(
+    tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]
+) -> Mapping[str, ServerProcess]:
+    """A server of each release."""
+    repository: Path = tmp_path_factory.mktemp("models")
+    add_model(repository, "double")
+    forward = "--http-header-forward-pattern=sequence_.*"
+    return {release: serve_module(repository, forward, f"--triton-release={release}") for release in RELEASES}
+
+
+@pytest.mark.parametrize("asked", TABLE, ids=lambda asked: asked.fact)
+def test_each_release_answers_in_its_own_way(servers: Mapping[str, ServerProcess], asked: Asked) -> None:
+    body = None if asked.body is None else json.dumps(asked.body)
+    for release, (status, text) in zip(RELEASES, (asked.old, asked.later), strict=True):
+        connection = HTTPConnection(servers[release].http, timeout=TIMEOUT_S)
+        connection.request(asked.method, asked.path, body, dict(asked.headers))
+        answer = connection.getresponse()
+        said = answer.read().decode()
+        connection.close()
+        assert (answer.status, text in said) == (status, True), f"{release}: {answer.status} {said}"
+
+
+def test_the_later_release_is_the_default(repository: Path, serve: Callable[..., ServerProcess]) -> None:
+    connection = HTTPConnection(serve(repository).http, timeout=TIMEOUT_S)
+    connection.request("GET", "/v2")
+    assert json.loads(connection.getresponse().read())["version"] == "2.73.0"
+    connection.close()
