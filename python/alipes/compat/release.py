@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 __all__ = ["HERMES_RELEASE", "release_flags"]
@@ -12,9 +12,10 @@ HERMES_RELEASE: Final = "2.51"
 error, at which their clients end."""
 
 _FLAG: Final = "--triton-release"
+_VARIABLE: Final = "ALIPES_TRITON_RELEASE"
 
 
-def release_flags(words: Sequence[str]) -> tuple[str, ...]:
-    """What is to stand in front of the flags that a script gives to our own server: nothing where they say it."""
-    said = any(word.split("=", 1)[0] == _FLAG for word in words)
+def release_flags(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """What is to stand in front of the flags that a script gives to our own server: nothing where somebody says it."""
+    said = _VARIABLE in environment or any(word.split("=", 1)[0] == _FLAG for word in words)
     return () if said else (f"{_FLAG}={HERMES_RELEASE}",)

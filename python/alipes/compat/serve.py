@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from alipes.compat.release import release_flags
 from alipes.errors import ServeError
 from alipes.local_ports import reserved_ports
 from alipes.serve.context import serve as serve_anything
@@ -46,7 +47,8 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
     *,
     runtime: Runtime | None = None,
 ) -> Iterator[Instance]:
-    """Serves a model repository while the block runs, with our own server.
+    """Serves a model repository while the block runs, with our own server, which follows Triton 2.51 unless a flag says
+    otherwise.
 
     Args:
         model_repo_dir: The repository: a folder, or the address of a bucket.
@@ -68,6 +70,8 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
         _report_unused(os.fspath(image))
         used = None
     words = [*flag_words(server_args), *(_port_flags() if free_ports else ())]
+    if used is None:
+        words = [*release_flags(words, os.environ), *words]
     with serve_anything(model_repo_dir, used, name, gpus, words, log_file, wait, runtime=runtime or "apptainer") as one:
         yield one
 
