@@ -47,8 +47,9 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
     *,
     runtime: Runtime | None = None,
 ) -> Iterator[Instance]:
-    """Serves a model repository while the block runs, with our own server, which follows Triton 2.51 unless a flag says
-    otherwise.
+    """Serves a model repository while the block runs, with our own server.
+
+    It follows Triton 2.51, unless a flag says otherwise.
 
     Args:
         model_repo_dir: The repository: a folder, or the address of a bucket.

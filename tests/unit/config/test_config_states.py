@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.sequences import control_names, hidden_state_outputs, sequence_scheduling, state_input_names
+from alipes.config.validate.sequences import check_sequences
 from alipes.config.validate.states import check_states
 from alipes.errors import ConfigError
 
@@ -125,6 +126,25 @@ def test_the_specification_has_slots_controls_and_states(tmp_path: Path) -> None
         ],
         "iterative": False,
     }
+
+
+@pytest.mark.parametrize("dims", ["", "dims: [ 0 ]", "dims: [ 3, 0, 2 ]"], ids=["scalar", "empty", "empty inside"])
+def test_a_state_of_any_size_passes(dims: str, tmp_path: Path) -> None:
+    check_states(parsed(STATE.replace("dims: [ 2 ]", dims)), tmp_path)
+    with pytest.raises(ConfigError, match="dimension must be integer >= 0, or -1 to indicate"):
+        check_states(parsed(STATE.replace("dims: [ 2 ]", "dims: [ -2 ]")), tmp_path)
+
+
+def test_of_several_kinds_in_a_tensor_the_last_one_stays(tmp_path: Path) -> None:
+    kinds = [
+        "{ kind: CONTROL_SEQUENCE_READY bool_false_true: [ false, true ] }",
+        "{ kind: CONTROL_SEQUENCE_START int32_false_true: [ 3, 4 ] }",
+        "{ kind: CONTROL_SEQUENCE_END fp32_false_true: [ 5, 6 ] }",
+    ]
+    made = parsed(f'control_input {{ name: "C" control [ {", ".join(kinds)} ] }}')
+    check_sequences(made)
+    (control,) = sequence_scheduling(made, tmp_path)["controls"]
+    assert control == {"name": "C", "kind": "ready", "datatype": "BOOL", "false_true": [0.0, 1.0]}
 
 
 def test_what_has_no_initial_state_begins_with_the_smallest_size(tmp_path: Path) -> None:

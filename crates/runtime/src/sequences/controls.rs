@@ -62,12 +62,16 @@ impl Control {
         }
     }
 
-    /// An id as the model wants it: cut to the bits that its type has. Where the kinds differ, a text is no number, and
-    /// a number is a text of its digits.
+    /// An id as the model wants it: cut to the bits that its type has. Where the kinds differ, a number is a text of its
+    /// digits, and a text is what Triton leaves of it in a number: its length in 32 bits, and its first bytes.
     fn id(&self, id: &CorrelationId) -> Bytes {
         match (id, self.datatype.size()) {
             (CorrelationId::Number(number), Some(size)) => Bytes::copy_from_slice(&number.to_le_bytes()[..size]),
-            (CorrelationId::Text(_), Some(size)) => Bytes::from_static(&[0; 8][..size.min(8)]),
+            (CorrelationId::Text(text), Some(size)) => {
+                let mut number = BytesMut::from(&packed(text)[..]);
+                number.resize(size, 0);
+                number.freeze()
+            }
             (CorrelationId::Number(0), None) => packed(""),
             (CorrelationId::Number(number), None) => packed(&number.to_string()),
             (CorrelationId::Text(text), None) => packed(text),
@@ -129,6 +133,8 @@ mod tests {
         assert_eq!(of(Datatype::Int32, CorrelationId::Number(wide)), &5i32.to_le_bytes()[..]);
         assert_eq!(of(Datatype::Bytes, CorrelationId::Text("ab".to_owned())), &b"\x02\0\0\0ab"[..]);
         assert_eq!(of(Datatype::Bytes, CorrelationId::Number(12)), &b"\x02\0\0\x0012"[..]);
-        assert_eq!(of(Datatype::Uint64, CorrelationId::Text("ab".to_owned())), &[0u8; 8][..]);
+        assert_eq!(of(Datatype::Uint64, CorrelationId::Text("ab".to_owned())), &b"\x02\0\0\0ab\0\0"[..]);
+        assert_eq!(of(Datatype::Uint64, CorrelationId::Text("alphabet".to_owned())), &b"\x08\0\0\0alph"[..]);
+        assert_eq!(of(Datatype::Int32, CorrelationId::Text("alphabet".to_owned())), &b"\x08\0\0\0"[..]);
     }
 }
