@@ -196,12 +196,51 @@ fn unknown(what: String) -> InferError {
     InferError::new(Code::NotFound, format!("Request for unknown model: {what}"))
 }
 
-fn version_number(text: &str) -> Result<i64, InferError> {
-    match text.parse() {
-        Ok(number) if number > 0 => Ok(number),
-        _ => Err(InferError::invalid(format!(
+/// The number of a version from the text in a request, as C's `strtol` reads it: what follows the digits counts nothing.
+///
+/// # Errors
+///
+/// `InvalidArgument` for a text without a number, one beyond 64 bits or below zero. There may be no version 0, but it
+/// is a number.
+pub fn version_number(text: &str) -> Result<i64, InferError> {
+    const SPACE: [char; 6] = [' ', '\t', '\n', '\u{b}', '\u{c}', '\r'];
+    let begun = text.trim_start_matches(SPACE);
+    let sign = usize::from(begun.starts_with(['+', '-']));
+    let digits = begun[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    match begun[..sign + digits].parse() {
+        Ok(number) if number >= 0 => Ok(number),
+        Ok(_) => Err(InferError::invalid(format!(
+            "invalid model version specified '{text}' , version should be an integral value > 0"
+        ))),
+        Err(_) => Err(InferError::invalid(format!(
             "failed to get model version from specified version string '{text}' (details: stol), \
              version should be an integral value > 0"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_as_far_as_it_is_a_number() {
+        for (text, number) in [("1", 1), ("01", 1), ("0", 0), ("-0", 0), (" \t+7", 7), ("3abc", 3), ("0x9", 0)] {
+            assert_eq!(version_number(text), Ok(number), "{text}");
+        }
+        assert_eq!(version_number("9223372036854775807"), Ok(i64::MAX));
+    }
+
+    #[test]
+    fn what_is_no_version_is_refused_in_tritons_words() {
+        let refused = |text: &str| version_number(text).unwrap_err().message;
+        for text in ["abc", "-", "+ 1", " ", "9223372036854775808", "\u{663}"] {
+            let expected = format!(
+                "failed to get model version from specified version string '{text}' (details: stol), version should be an \
+                 integral value > 0"
+            );
+            assert_eq!(refused(text), expected);
+        }
+        assert_eq!(refused("-1"), "invalid model version specified '-1' , version should be an integral value > 0");
     }
 }

@@ -5,6 +5,7 @@ use alipes_protocol::limits::VERSIONS_AT_ONCE;
 use alipes_runtime::cache::Cached;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::{Introspection, WorkerStatus};
+use alipes_runtime::registry::version_number;
 use alipes_stats::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
 use alipes_stats::statistics::Snapshot;
 
@@ -32,8 +33,10 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a name or version that is not served. Source: Triton's texts.
+    /// `InvalidArgument` for a name or version that is not served, and for a version that is no number. Source: Triton's
+    /// texts.
     pub fn statistics(&self, name: &str, version: &str) -> Result<Vec<ModelStatistics>, InferError> {
+        let number = if version.is_empty() { None } else { Some(version_number(version)?) };
         let models = self.registry.models();
         let mut found = Vec::new();
         let mut names: Vec<&String> = models.keys().filter(|key| name.is_empty() || *key == name).collect();
@@ -49,8 +52,8 @@ impl Service {
         if !name.is_empty() && found.is_empty() {
             return Err(InferError::invalid(format!("requested model '{name}' is not available")));
         }
-        if !version.is_empty() {
-            found.retain(|statistics| statistics.version.to_string() == version);
+        if let Some(number) = number {
+            found.retain(|statistics| statistics.version == number);
             if found.is_empty() {
                 let text = format!("requested model version is not available for model '{name}'");
                 return Err(InferError::invalid(text));
