@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.server import ServerProcess
-from support.text_models import add_model, ask, stream
+from support.text_models import add_model, ask, stream, stream_to_end
 
 FAILED = "Failed to process the request(s) for model '{}_0_0', message: "
 
@@ -16,7 +16,8 @@ class TritonPythonModel:
     def execute(self, requests):
         if text(requests[0]) == "fork":
             return self.fork(requests)
-        return [self.one(request) for request in requests]
+        answers = [self.one(request) for request in requests]
+        return answers[1:] if text(requests[0]) == "too few" else answers
 
     def fork(self, requests):
         child = os.fork()
@@ -46,6 +47,14 @@ class TritonPythonModel:
         if how == "twice":
             sender.send(good("first"))
             return good("second")
+        if how == "raise":
+            sender.send(good("first"))
+            raise ValueError("late")
+        if how == "too few":
+            sender.send(good("first"))
+        if how == "raise after":
+            sender.send(good("first"), FINAL)
+            raise ValueError("too late")
         if how == "again":
             request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
             return None
@@ -167,6 +176,21 @@ def test_a_second_response_does_not_replace_the_first(server: ServerProcess) -> 
     status, text = ask(server, "ordinary", "twice")
     assert (status, text) in [(200, "first"), (500, text)]
     assert ask(server, "ordinary", "next") == (200, "next")
+
+
+@pytest.mark.parametrize("how", ["raise", "raise after", "too few", "twice"])
+def test_on_a_stream_an_ordinary_request_has_one_answer(server: ServerProcess, how: str) -> None:
+    assert stream_to_end(server, "ordinary", [how, "next"]) == ["first", "next"]
+
+
+@pytest.mark.parametrize("how", ["raise", "too few", "twice"])
+def test_a_unary_caller_learns_of_an_answer_too_many(server: ServerProcess, how: str) -> None:
+    assert ask(server, "ordinary", how) == (500, "expected a single response, got 2")
+    assert ask(server, "ordinary", "next") == (200, "next")
+
+
+def test_what_follows_the_end_of_a_request_changes_nothing(server: ServerProcess) -> None:
+    assert ask(server, "ordinary", "raise after") == (200, "first")
 
 
 def test_a_model_that_returns_nothing_fails_the_request(server: ServerProcess) -> None:

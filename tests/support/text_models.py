@@ -63,15 +63,24 @@ def ask(server: ServerProcess, model: str, how: str) -> tuple[int, str]:
     return answer.status, outputs["OUT"][0] if outputs else ""
 
 
+def stream_to_end(server: ServerProcess, model: str, texts: list[str]) -> list[str]:
+    """Everything that requests over one gRPC stream bring until its end: answers, and errors behind ``!``."""
+    came: list[tuple[Any, Any]] = []
+    with grpc_client.InferenceServerClient(server.grpc) as client:
+        client.start_stream(lambda result, error: came.append((result, error)))
+        for how in texts:
+            client.async_stream_infer(model, [_tensor(how)])
+        client.stop_stream()
+    return [f"!{error.message()}" if error else result.as_numpy("OUT")[0].decode() for result, error in came]
+
+
 def stream(server: ServerProcess, model: str, how: str) -> list[str]:
     """Everything that a request over a gRPC stream brings: answers, errors behind ``!``, and ``end``."""
     came: queue.Queue[tuple[Any, Any]] = queue.Queue()
-    tensor = grpc_client.InferInput("HOW", [1], "BYTES")
-    tensor.set_data_from_numpy(np.array([how], dtype=object))
     seen = []
     with grpc_client.InferenceServerClient(server.grpc) as client:
         client.start_stream(lambda result, error: came.put((result, error)))
-        client.async_stream_infer(model, [tensor], enable_empty_final_response=True)
+        client.async_stream_infer(model, [_tensor(how)], enable_empty_final_response=True)
         while True:
             result, error = came.get(timeout=TIMEOUT_S)
             if error is not None:
@@ -85,3 +94,9 @@ def stream(server: ServerProcess, model: str, how: str) -> list[str]:
                 break
         client.stop_stream()
     return seen
+
+
+def _tensor(text: str) -> grpc_client.InferInput:
+    tensor = grpc_client.InferInput("HOW", [1], "BYTES")
+    tensor.set_data_from_numpy(np.array([text], dtype=object))
+    return tensor

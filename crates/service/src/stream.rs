@@ -1,6 +1,7 @@
 //! The requests of one stream, and their responses in the order that the protocol promises.
 //!
-//! Responses of ordinary models follow the order of their requests, those of decoupled models are sent as they arrive.
+//! Responses of ordinary models follow the order of their requests, one for each: where a model sends one and then fails,
+//! the first stands. Those of decoupled models are sent as they arrive.
 //! Source: Triton's stream semantics, recorded.
 
 use std::collections::VecDeque;
@@ -19,7 +20,6 @@ use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
 use compact_str::CompactString;
 use slab::Slab;
-use smallvec::SmallVec;
 
 use super::Service;
 use super::finishing::Finishing;
@@ -67,8 +67,8 @@ struct OpenRequest {
     /// Its responses wait for those of earlier ordered requests.
     ordered: bool,
     empty_final_response: bool,
-    /// Responses that arrived out of order. One is held until it is known whether it is the last.
-    held: SmallVec<[Answer; 1]>,
+    /// The first response to an ordered request, until the request has ended and those before it were answered.
+    held: Option<Answer>,
     ended: bool,
 }
 
@@ -222,27 +222,20 @@ impl Session {
             let Response { tag, answer, last } = self.arrived.pop_front()?;
             let key = usize::try_from(tag).ok()?;
             let open = self.requests.get_mut(key)?;
-            let is_next = self.order.front() == Some(&key) && open.held.is_empty() && last;
+            let is_next = self.order.front() == Some(&key) && open.held.is_none() && last;
             if !open.ordered || is_next {
                 return Some((key, answer, last));
             }
-            open.held.extend(answer);
+            open.held = open.held.take().or(answer);
             open.ended = last;
         }
     }
 
-    /// The next response of the oldest ordered request.
+    /// The response of the oldest ordered request, once that has ended.
     fn next_in_order(&mut self) -> Option<(usize, Option<Answer>, bool)> {
         let &key = self.order.front()?;
         let open = &mut self.requests[key];
-        match (open.held.len(), open.ended) {
-            (0 | 1, false) => None,
-            (0, true) => Some((key, None, true)),
-            (responses, ended) => {
-                let answer = open.held.remove(0);
-                Some((key, Some(answer), ended && responses == 1))
-            }
-        }
+        open.ended.then(|| (key, open.held.take(), true))
     }
 
     fn event(&mut self, key: usize, answer: Option<Answer>, last: bool) -> Event<'_> {
@@ -354,6 +347,6 @@ impl Drop for Session {
 
 impl OpenRequest {
     fn new(id: CompactString, ordered: bool) -> OpenRequest {
-        OpenRequest { id, model: None, ordered, empty_final_response: false, held: SmallVec::new(), ended: false }
+        OpenRequest { id, model: None, ordered, empty_final_response: false, held: None, ended: false }
     }
 }
