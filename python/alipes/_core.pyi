@@ -478,7 +478,7 @@ class TritonError:
     ALREADY_EXISTS: ClassVar[int]
     CANCELLED: ClassVar[int]
 
-    def __new__(cls, message: str, code: int | None = None) -> TritonError:
+    def __new__(cls, message: str, code: int = 1) -> TritonError:
         """An error; without a code it is INTERNAL."""
     def message(self) -> str: ...
     def code(self) -> int: ...
@@ -531,7 +531,7 @@ class InferenceResponse:
 
     def __new__(
         cls,
-        output_tensors: Sequence[Tensor] | None = None,
+        output_tensors: Sequence[Tensor] = ...,
         error: TritonError | None = None,
         parameters: Mapping[str, bool | int | str] | None = None,
     ) -> InferenceResponse: ...
@@ -579,15 +579,15 @@ class InferenceRequest:
     def __new__(
         cls,
         request_id: str = "",
-        correlation_id: int | str | None = None,
-        inputs: Sequence[Tensor] | None = None,
-        requested_output_names: Sequence[str] | None = None,
-        model_name: str | None = None,
+        correlation_id: int | str = 0,
+        inputs: Sequence[Tensor] = ...,
+        requested_output_names: Sequence[str] = ...,
+        model_name: str = ...,
         model_version: int = -1,
         flags: int = 0,
         timeout: int = 0,
-        preferred_memory: PreferredMemory | None = None,
-        trace: InferenceTrace | None = None,
+        preferred_memory: PreferredMemory = ...,
+        trace: InferenceTrace = ...,
         parameters: Mapping[str, bool | int | float | str] | None = None,
     ) -> InferenceRequest:
         """A call of a model. Inputs, the names of wanted outputs and the model's name must be given."""

@@ -12,9 +12,6 @@ use super::metrics::escape;
 /// machine's memory.
 const MAX_SERIES: usize = 100_000;
 
-/// Default edges of a histogram, in seconds. Source: Prometheus' own clients.
-const DEFAULT_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-
 /// Kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -129,8 +126,8 @@ impl CustomMetrics {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for an unknown family, labels that Prometheus does not take, edges that do not ascend, or too
-    /// many series.
+    /// `InvalidArgument` for an unknown family, labels that Prometheus does not take, a histogram without edges, edges
+    /// that do not ascend, or too many series.
     pub fn series(
         &self,
         owner: Owner,
@@ -139,7 +136,7 @@ impl CustomMetrics {
         buckets: Option<Vec<f64>>,
     ) -> Result<u64, InferError> {
         labels.keys().try_for_each(|name| check_name(name, "label", |_| false))?;
-        let edges = buckets.unwrap_or_else(|| DEFAULT_BUCKETS.to_vec());
+        let edges = buckets.as_deref().unwrap_or_default();
         if edges.iter().any(|edge| edge.is_nan()) || edges.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(InferError::invalid(format!("the buckets of a histogram must ascend, got {edges:?}")));
         }
@@ -151,6 +148,9 @@ impl CustomMetrics {
             return Err(unknown(family));
         };
         let found = table.families.get_mut(&name).ok_or_else(|| unknown(family))?;
+        if found.kind == Kind::Histogram && buckets.is_none() {
+            return Err(InferError::invalid("Bucket boundaries not found in Metric args."));
+        }
         if !found.series.contains_key(&labels) {
             if table.series >= MAX_SERIES {
                 return Err(InferError::invalid(format!(
@@ -159,7 +159,7 @@ impl CustomMetrics {
             }
             table.series += 1;
         }
-        let series = found.series.entry(labels.clone()).or_insert_with(|| Series::new(found.kind, edges));
+        let series = found.series.entry(labels.clone()).or_insert_with(|| Series::new(found.kind, buckets));
         series.owners += 1;
         Ok(table.hold(owner, Holding::Series(name, labels)))
     }
@@ -174,19 +174,21 @@ impl CustomMetrics {
         let (kind, series) = table.find(series)?;
         match (kind, change) {
             (Kind::Counter, Change::Increment(by)) if by >= 0.0 => series.value += by,
-            (Kind::Counter, Change::Increment(by)) => {
-                return Err(InferError::invalid(format!("a counter only grows, it cannot be incremented by {by}")));
+            (Kind::Counter, Change::Increment(_)) => {
+                let text =
+                    "TRITONSERVER_METRIC_KIND_COUNTER can only be incremented monotonically by non-negative values.";
+                return Err(InferError::invalid(text));
             }
             (Kind::Gauge, Change::Increment(by)) => series.value += by,
             (Kind::Gauge, Change::Set(to)) => series.value = to,
             (Kind::Histogram, Change::Observe(size)) => series.observe(size),
             (kind, change) => {
                 let what = match change {
-                    Change::Increment(_) => "increment",
-                    Change::Set(_) => "set",
-                    Change::Observe(_) => "observe",
+                    Change::Increment(_) => "Increment",
+                    Change::Set(_) => "Set",
+                    Change::Observe(_) => "Observe",
                 };
-                return Err(InferError::new(Code::Unsupported, format!("a {} has no '{what}'", kind.name())));
+                return Err(not_supported(kind, what));
             }
         }
         Ok(())
@@ -200,7 +202,7 @@ impl CustomMetrics {
     pub fn value(&self, series: u64) -> Result<f64, InferError> {
         let mut table = self.0.lock();
         match table.find(series)? {
-            (Kind::Histogram, _) => Err(InferError::new(Code::Unsupported, "a histogram has no single value")),
+            (kind @ Kind::Histogram, _) => Err(not_supported(kind, "Value")),
             (_, series) => Ok(series.value),
         }
     }
@@ -269,10 +271,10 @@ impl Table {
 }
 
 impl Series {
-    fn new(kind: Kind, edges: Vec<f64>) -> Series {
-        match kind {
-            Kind::Histogram => Series { counts: vec![0; edges.len() + 1], edges, ..Series::default() },
-            Kind::Counter | Kind::Gauge => Series::default(),
+    fn new(kind: Kind, buckets: Option<Vec<f64>>) -> Series {
+        match (kind, buckets) {
+            (Kind::Histogram, Some(edges)) => Series { counts: vec![0; edges.len() + 1], edges, ..Series::default() },
+            _ => Series::default(),
         }
     }
 
@@ -315,6 +317,12 @@ fn check_name(name: &str, what: &str, further: fn(char) -> bool) -> Result<(), I
     Err(InferError::invalid(format!(
         "'{name}' is no name of a {what}: letters, digits and underscores, no digit first"
     )))
+}
+
+/// What a kind of metric does not do, in Triton's words.
+fn not_supported(kind: Kind, what: &str) -> InferError {
+    let kind = kind.name().to_ascii_uppercase();
+    InferError::new(Code::Unsupported, format!("TRITONSERVER_METRIC_KIND_{kind} does not support {what}"))
 }
 
 fn unknown(number: u64) -> InferError {
@@ -376,7 +384,14 @@ mod tests {
         assert!(metrics.series(1, family, &labels("a-b", ""), None).is_err());
         assert!(metrics.series(1, family + 1, &BTreeMap::new(), None).is_err());
         let series = metrics.series(1, family, &BTreeMap::new(), None).unwrap();
-        assert!(metrics.change(series, Change::Increment(-1.0)).is_err());
-        assert!(metrics.change(series, Change::Set(1.0)).is_err());
+        let histogram = metrics.family(1, "sizes", "", Kind::Histogram).unwrap();
+        let refused = metrics.series(1, histogram, &BTreeMap::new(), None).unwrap_err();
+        assert_eq!(refused.message, "Bucket boundaries not found in Metric args.");
+        let refusal = |change| metrics.change(series, change).unwrap_err().message;
+        assert_eq!(refusal(Change::Set(1.0)), "TRITONSERVER_METRIC_KIND_COUNTER does not support Set");
+        assert_eq!(
+            refusal(Change::Increment(-1.0)),
+            "TRITONSERVER_METRIC_KIND_COUNTER can only be incremented monotonically by non-negative values."
+        );
     }
 }

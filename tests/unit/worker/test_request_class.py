@@ -59,6 +59,33 @@ def test_arguments_without_default_are_required(missing: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["request_id", "correlation_id", "inputs", "model_version", "flags", "timeout", "preferred_memory", "trace"],
+)
+def test_none_does_not_stand_for_a_default(name: str) -> None:
+    with pytest.raises(TypeError, match=r"^__init__\(\): incompatible constructor arguments\."):
+        make(**{name: None})
+
+
+def test_parameters_may_be_none() -> None:
+    assert make(parameters=None).parameters() == "{}"
+
+
+@pytest.mark.parametrize("number", [-1, 2**64])
+def test_a_correlation_id_is_an_unsigned_number(number: int) -> None:
+    with pytest.raises(RuntimeError, match=r"^Unable to cast Python instance of type <class 'int'>"):
+        make(correlation_id=number)
+
+
+@pytest.mark.parametrize("missing", ["inputs", "requested_output_names", "model_name"])
+def test_arguments_without_default_may_not_be_left_out(missing: str) -> None:
+    arguments = {"inputs": [], "requested_output_names": ["Y"], "model_name": "m"}
+    del arguments[missing]
+    with pytest.raises(TypeError, match=r"^__init__\(\): incompatible constructor arguments\."):
+        InferenceRequest(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("changes", "text"),
     [
         ({"inputs": [None]}, "Input tensor for request with id 'r' and model name 'm' should not be empty."),

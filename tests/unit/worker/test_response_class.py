@@ -38,7 +38,9 @@ def test_an_error_without_a_code_is_internal() -> None:
     assert (error.message(), error.code()) == ("text", TritonError.INTERNAL)
 
 
-@pytest.mark.parametrize("arguments", [(b"text",), (None,), ("text", 8), ("text", -1), ("text", "NOT_FOUND")])
+@pytest.mark.parametrize(
+    "arguments", [(b"text",), (None,), ("text", 8), ("text", -1), ("text", None), ("text", "NOT_FOUND")]
+)
 def test_an_impossible_error_is_a_type_error(arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError, match=r"__init__\(\): incompatible constructor arguments\."):
         TritonError(*arguments)  # type: ignore[arg-type]
@@ -54,6 +56,7 @@ def test_a_response_has_its_outputs(tensor: Tensor, sequence: Callable[[list[Ten
 
 def test_a_response_can_be_empty() -> None:
     assert InferenceResponse().output_tensors() == []
+    assert InferenceResponse([], None, None).output_tensors() == []
 
 
 def test_a_response_keeps_outputs_and_error(tensor: Tensor) -> None:
@@ -64,7 +67,9 @@ def test_a_response_keeps_outputs_and_error(tensor: Tensor) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"error": "only text"}, {"output_tensors": "text"}, {"output_tensors": [1]}, {"output_tensors": 3}]
+    "arguments",
+    [{"error": "only text"}, *({"output_tensors": wrong} for wrong in ("text", [1], 3, None))],
+    ids=["error", "text", "numbers", "number", "none"],
 )
 def test_other_arguments_are_a_type_error(arguments: dict[str, object]) -> None:
     with pytest.raises(TypeError, match=r"__init__\(\): incompatible constructor arguments\."):

@@ -81,6 +81,11 @@ def test_a_name_is_needed() -> None:
         Tensor("", np.zeros(1))
 
 
+def test_types_of_arguments_are_looked_at_before_the_name() -> None:
+    with pytest.raises(TypeError, match=r"^__init__\(\): incompatible constructor arguments\."):
+        Tensor("", None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("kind", ["complex64", "U3", "M8[s]", "V4", "longdouble", [("a", "i4")]])
 def test_a_type_without_a_datatype_is_refused(kind: object) -> None:
     with pytest.raises(TritonModelException, match=r"^NumPy dtype is not supported\.$"):

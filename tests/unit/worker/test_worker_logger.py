@@ -48,3 +48,18 @@ def test_without_a_server_lines_go_to_the_console(capsys: pytest.CaptureFixture[
 def test_an_instance_logs_like_the_class(link: Any) -> None:
     Logger().log_info("info")
     assert link.lines[0][3] == "info"
+
+
+@pytest.mark.parametrize("arguments", [("text", None), ("text", 0), (None,), (5, Logger.INFO)])
+def test_other_arguments_of_log_are_a_type_error(link: Any, arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match=r"^log\(\): incompatible function arguments\."):
+        Logger.log(*arguments)
+    assert link.lines == []
+
+
+@pytest.mark.parametrize("name", ["log_info", "log_warn", "log_error", "log_verbose"])
+@pytest.mark.parametrize("message", [None, 5])
+def test_a_message_of_the_log_is_text(link: Any, name: str, message: object) -> None:
+    with pytest.raises(TypeError, match=rf"^{name}\(\): incompatible function arguments\."):
+        getattr(Logger, name)(message)
+    assert link.lines == []

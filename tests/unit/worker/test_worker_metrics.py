@@ -28,6 +28,33 @@ def test_a_histogram_has_buckets(link: Any) -> None:
     del metric
 
 
+@pytest.mark.parametrize(
+    ("kind", "arguments", "text"),
+    [
+        (MetricFamily.HISTOGRAM, {}, "Missing required buckets."),
+        (MetricFamily.HISTOGRAM, {"buckets": (1.0, 2.0)}, "Buckets must be a list."),
+        (MetricFamily.COUNTER, {"buckets": [1.0]}, "Unexpected buckets found."),
+        (MetricFamily.GAUGE, {"labels": [("a", "b")]}, "Labels must be a dictionary."),
+    ],
+)
+def test_a_series_that_does_not_fit_its_family_is_refused(link: Any, kind: Any, arguments: Any, text: str) -> None:
+    link.answers = [{"family": 4}]
+    family = MetricFamily("seconds", "Time", kind)
+    with pytest.raises(TritonModelException) as refused:
+        family.Metric(**arguments)
+    assert str(refused.value) == f"Failed to create metric. {text}"
+    assert "metric.create" not in dict(link.calls)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(None, "", MetricFamily.GAUGE), ("n", None, MetricFamily.GAUGE), ("n", "", None)]
+)
+def test_a_family_has_texts_and_a_kind(link: Any, arguments: Any) -> None:
+    with pytest.raises(TypeError, match=r"^__init__\(\): incompatible constructor arguments\."):
+        MetricFamily(*arguments)
+    assert link.calls == []
+
+
 @pytest.fixture
 def series(link: Any) -> Any:
     link.answers = [{"family": 4}, {"metric": 7}]
@@ -41,6 +68,13 @@ def series(link: Any) -> Any:
 def test_operations_reach_the_server(link: Any, series: Any, operation: str) -> None:
     getattr(series[1], operation)(2)
     assert link.calls == [(f"metric.{operation}", {"metric": 7, "value": 2.0})]
+
+
+@pytest.mark.parametrize("value", [None, "2", [2.0]])
+def test_an_operation_takes_a_number(link: Any, series: Any, value: Any) -> None:
+    with pytest.raises(TypeError, match=r"^set\(\): incompatible function arguments\."):
+        series[1].set(value)
+    assert link.calls == []
 
 
 def test_a_value_comes_from_the_server(link: Any, series: Any) -> None:

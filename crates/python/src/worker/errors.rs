@@ -5,6 +5,8 @@ use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
+use super::argument::Argument;
+
 create_exception!(
     c_python_backend_utils,
     TritonModelException,
@@ -72,14 +74,14 @@ impl TritonError {
     const CANCELLED: u8 = 7;
 
     #[new]
-    #[pyo3(signature = (message, code = None))]
-    fn new(message: &Bound<'_, PyAny>, code: Option<&Bound<'_, PyAny>>) -> PyResult<TritonError> {
+    #[pyo3(signature = (message, code = Argument::Absent), text_signature = "(message, code=1)")]
+    fn new(message: &Bound<'_, PyAny>, code: Argument<'_>) -> PyResult<TritonError> {
         let text = message.cast::<PyString>().map_err(|_| wrong_arguments(SUPPORTED, message))?;
         let number = match code {
-            None => INTERNAL,
-            Some(code) => {
+            Argument::Absent => INTERNAL,
+            Argument::Given(code) => {
                 let number = code.extract::<u8>().ok().filter(|number| *number <= Self::CANCELLED);
-                number.ok_or_else(|| wrong_arguments(SUPPORTED, code))?
+                number.ok_or_else(|| wrong_arguments(SUPPORTED, &code))?
             }
         };
         Ok(TritonError { text: text.clone().unbind(), number })

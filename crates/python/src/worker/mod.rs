@@ -5,6 +5,7 @@
 //! over it.
 
 mod answers;
+mod argument;
 pub mod arrays;
 mod calls;
 pub mod context;

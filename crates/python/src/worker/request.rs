@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use alipes_link::{OwnedTensorName, Request, ViewedTensor};
 use alipes_protocol::{CorrelationId, Parameter};
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyList, PySet, PyString};
 
+use super::argument::Argument;
 use super::arrays::Memory;
 use super::context::{InferenceTrace, PreferredMemory};
 use super::errors::{refused, wrong_arguments};
@@ -139,51 +141,64 @@ pub fn tensor(py: Python<'_>, link: &Link, view: &ViewedTensor, owner: Py<PyAny>
 #[pymethods]
 impl InferenceRequest {
     #[new]
-    #[pyo3(signature = (request_id = "", correlation_id = None, inputs = None, requested_output_names = None,
-        model_name = None, model_version = -1, flags = 0, timeout = 0, preferred_memory = None, trace = None,
-        parameters = None),
-        text_signature = "(request_id='', correlation_id=None, inputs=None, requested_output_names=None, \
-        model_name=None, model_version=-1, flags=0, timeout=0, preferred_memory=None, trace=None, parameters=None)")]
+    #[pyo3(signature = (request_id = Argument::Absent, correlation_id = Argument::Absent, inputs = Argument::Absent,
+        requested_output_names = Argument::Absent, model_name = Argument::Absent, model_version = Argument::Absent,
+        flags = Argument::Absent, timeout = Argument::Absent, preferred_memory = Argument::Absent,
+        trace = Argument::Absent, parameters = None),
+        text_signature = "(request_id='', correlation_id=0, inputs=..., requested_output_names=..., \
+        model_name=..., model_version=-1, flags=0, timeout=0, preferred_memory=..., trace=..., parameters=None)")]
     #[allow(clippy::too_many_arguments, reason = "the constructor is Triton's")]
-    fn new(
-        py: Python<'_>,
-        request_id: &str,
-        correlation_id: Option<&Bound<'_, PyAny>>,
-        inputs: Option<&Bound<'_, PyAny>>,
-        requested_output_names: Option<Vec<String>>,
-        model_name: Option<&str>,
-        model_version: i64,
-        flags: u32,
-        timeout: u64,
-        preferred_memory: Option<&Bound<'_, PreferredMemory>>,
-        trace: Option<Bound<'_, InferenceTrace>>,
-        parameters: Option<&Bound<'_, PyAny>>,
+    fn new<'py>(
+        py: Python<'py>,
+        request_id: Argument<'py>,
+        correlation_id: Argument<'py>,
+        inputs: Argument<'py>,
+        requested_output_names: Argument<'py>,
+        model_name: Argument<'py>,
+        model_version: Argument<'py>,
+        flags: Argument<'py>,
+        timeout: Argument<'py>,
+        preferred_memory: Argument<'py>,
+        trace: Argument<'py>,
+        parameters: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<InferenceRequest> {
-        let _ = preferred_memory;
-        let missing = |what: &str| wrong_arguments(SUPPORTED, PyString::new(py, &format!("no {what}")).as_any());
-        let inputs = inputs.ok_or_else(|| missing("inputs"))?;
-        let outputs = requested_output_names.ok_or_else(|| missing("requested_output_names"))?;
-        let model = model_name.ok_or_else(|| missing("model_name"))?.to_owned();
+        let id = request_id.or(String::new(), SUPPORTED)?;
+        let inputs = inputs.required(py, "inputs", SUPPORTED)?;
+        let outputs = requested_output_names.required(py, "requested_output_names", SUPPORTED)?;
+        let outputs: Vec<String> = outputs.extract().map_err(|_| wrong_arguments(SUPPORTED, &outputs))?;
+        let model = model_name.required(py, "model_name", SUPPORTED)?;
+        let model: String = model.extract().map_err(|_| wrong_arguments(SUPPORTED, &model))?;
+        let version = model_version.or(-1, SUPPORTED)?;
+        let flags = flags.or(0, SUPPORTED)?;
+        let timeout_us = timeout.or(0, SUPPORTED)?;
+        if let Argument::Given(memory) = &preferred_memory {
+            memory.cast::<PreferredMemory>().map_err(|_| wrong_arguments(SUPPORTED, memory))?;
+        }
+        let traced = PyOnceLock::new();
+        if let Argument::Given(trace) = &trace {
+            let trace = trace.cast::<InferenceTrace>().map_err(|_| wrong_arguments(SUPPORTED, trace))?;
+            let _ = traced.set(py, trace.clone().unbind());
+        }
         let empty = |what: &str| {
-            refused(format!("{what} for request with id '{request_id}' and model name '{model}' should not be empty."))
+            refused(format!("{what} for request with id '{id}' and model name '{model}' should not be empty."))
         };
-        let inputs = tensors(inputs, SUPPORTED, || empty("Input tensor"))?;
+        let parameters = parameters::of_request(parameters)?;
+        let correlation_id = correlation(correlation_id)?;
+        let inputs = tensors(&inputs, SUPPORTED, || empty("Input tensor"))?;
         if outputs.iter().any(String::is_empty) {
             return Err(empty("Requested output name"));
         }
-        let parameters = parameters::of_request(parameters)?;
-        let (cell, traced) = (PyOnceLock::new(), PyOnceLock::new());
+        let cell = PyOnceLock::new();
         let _ = cell.set(py, inputs);
-        trace.map(|trace| traced.set(py, trace.unbind()));
         Ok(InferenceRequest {
-            id: request_id.to_owned(),
-            correlation_id: correlation(correlation_id)?,
+            id,
+            correlation_id,
             flags: AtomicU32::new(flags),
-            timeout_us: timeout,
+            timeout_us,
             trace: traced,
             parameters: json(&parameters),
             inputs: cell,
-            origin: Origin::Made(Target { model, version: model_version, outputs }),
+            origin: Origin::Made(Target { model, version, outputs }),
         })
     }
 
@@ -266,13 +281,21 @@ impl InferenceRequest {
 /// `TRITONSERVER_REQUEST_RELEASE_RESCHEDULE`.
 const RESCHEDULE: u32 = 2;
 
-fn correlation(id: Option<&Bound<'_, PyAny>>) -> PyResult<CorrelationId> {
-    let Some(id) = id else { return Ok(CorrelationId::default()) };
+fn correlation(id: Argument<'_>) -> PyResult<CorrelationId> {
+    let Argument::Given(id) = id else { return Ok(CorrelationId::default()) };
+    if id.is_none() {
+        return Err(wrong_arguments(SUPPORTED, &id));
+    }
     if let Ok(text) = id.cast::<PyString>() {
         return Ok(CorrelationId::Text(text.to_str()?.to_owned()));
     }
     let number = id.cast::<PyInt>().map_err(|_| refused("Correlation ID must be integer or string"))?;
-    Ok(CorrelationId::Number(number.extract()?))
+    let number = number.extract().map_err(|_| {
+        let text = "Unable to cast Python instance of type <class 'int'> to C++ type 'unsigned long': a correlation ID \
+                    has 64 bits and no sign";
+        PyRuntimeError::new_err(text)
+    })?;
+    Ok(CorrelationId::Number(number))
 }
 
 fn json(parameters: &[(String, Parameter)]) -> String {

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PySequence, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use super::argument::Argument;
 use super::errors::{TritonError, refused, wrong_arguments};
 use super::parameters;
 use super::tensor::Tensor;
@@ -57,14 +58,18 @@ impl InferenceResponse {
 #[pymethods]
 impl InferenceResponse {
     #[new]
-    #[pyo3(signature = (output_tensors = None, error = None, parameters = None))]
+    #[pyo3(signature = (output_tensors = Argument::Absent, error = None, parameters = None),
+        text_signature = "(output_tensors=[], error=None, parameters=None)")]
     fn new(
-        output_tensors: Option<&Bound<'_, PyAny>>,
+        output_tensors: Argument<'_>,
         error: Option<&Bound<'_, PyAny>>,
         parameters: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<InferenceResponse> {
         let empty = || refused("Output tensor for inference response should not be empty.");
-        let outputs = output_tensors.map(|list| tensors(list, SUPPORTED, empty)).transpose()?.unwrap_or_default();
+        let outputs = match output_tensors {
+            Argument::Absent => Tensors::new(),
+            Argument::Given(list) => tensors(&list, SUPPORTED, empty)?,
+        };
         let error = match error {
             None => None,
             Some(object) => {

@@ -94,8 +94,10 @@ impl Tensor {
 impl Tensor {
     #[new]
     fn new(name: &Bound<'_, PyAny>, ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        let name = checked_name(name)?;
+        // All types are looked at before any value, as Triton's binding does.
+        let name = name.cast::<PyString>().map_err(|_| wrong_arguments(SUPPORTED, name))?;
         let array = ndarray.cast::<PyUntypedArray>().map_err(|_| wrong_arguments(SUPPORTED, ndarray))?;
+        let name = checked_name(name)?;
         let elements = arrays::elements(array).ok_or_else(|| refused("NumPy dtype is not supported."))?;
         let array = arrays::tidy(array)?;
         if let Elements::Fixed(_) = elements {
@@ -154,16 +156,15 @@ impl Tensor {
 
     #[staticmethod]
     fn from_dlpack(name: &Bound<'_, PyAny>, tensor: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        let name = checked_name(name)?;
+        let name = checked_name(name.cast().map_err(|_| wrong_arguments(SUPPORTED, name))?)?;
         let (memory, owner) = dlpack::import(tensor)?;
         Ok(Tensor::borrowed(name, memory, owner))
     }
 }
 
-fn checked_name(name: &Bound<'_, PyAny>) -> PyResult<Py<PyString>> {
-    let text = name.cast::<PyString>().map_err(|_| wrong_arguments(SUPPORTED, name))?;
-    if text.is_empty()? {
+fn checked_name(name: &Bound<'_, PyString>) -> PyResult<Py<PyString>> {
+    if name.is_empty()? {
         return Err(refused("Tensor name cannot be an empty string."));
     }
-    Ok(text.clone().unbind())
+    Ok(name.clone().unbind())
 }

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from alipes._core import TritonModelException
 from alipes.worker.current import ask
+from alipes.worker.triton.arguments import wrong_arguments, wrong_call
 
 __all__ = ["Metric", "MetricFamily", "MetricKind"]
 
@@ -45,7 +45,7 @@ class MetricKind(Enum):
 class Metric:
     """One time series. Made by `MetricFamily.Metric`; lives no longer than its family."""
 
-    def __init__(self, family: MetricFamily, labels: Mapping[str, str] | None, buckets: Sequence[float] | None) -> None:
+    def __init__(self, family: MetricFamily, labels: dict[str, str] | None, buckets: list[float] | None) -> None:
         """Creates the series on the server."""
         question = {
             "family": family._number,
@@ -76,6 +76,9 @@ class Metric:
         self._delete()
 
     def _do(self, operation: str, value: float) -> None:
+        if not hasattr(type(value), "__float__") and not hasattr(type(value), "__index__"):
+            supported = "(self: c_python_backend_utils.Metric, arg0: float) -> None"
+            raise wrong_call(operation, supported, self, value)
         question = {"metric": self._living(), "value": float(value)}
         ask(f"metric.{operation}", question, f"Failed to {operation} metric value")
 
@@ -102,20 +105,44 @@ class MetricFamily:
     HISTOGRAM = MetricKind.HISTOGRAM
 
     def __init__(self, name: str, description: str, kind: MetricKind) -> None:
-        """Creates the family on the server."""
-        question = {"name": str(name), "description": str(description), "kind": MetricKind(kind).value}
+        """Creates the family on the server.
+
+        Raises:
+            TypeError: If name or description is no text, or the kind none of `MetricKind`.
+            TritonModelException: If the server refuses.
+        """
+        if not (isinstance(name, str) and isinstance(description, str) and isinstance(kind, MetricKind)):
+            supported = (
+                "c_python_backend_utils.MetricFamily(name: str, description: str, "
+                "kind: c_python_backend_utils.MetricKind)"
+            )
+            raise wrong_arguments(supported, name, description, kind)
+        self._kind = kind
+        question = {"name": name, "description": description, "kind": kind.value}
         self._metrics: weakref.WeakSet[Metric] = weakref.WeakSet()
         self._number: int = ask("metric.family", question, "Error when creating MetricFamily")["family"]
 
     def Metric(  # Triton's name
-        self, labels: Mapping[str, str] | None = None, buckets: Sequence[float] | None = None
+        self, labels: dict[str, str] | None = None, buckets: list[float] | None = None
     ) -> Metric:
         """Creates a series.
 
         Args:
             labels: Names and values that distinguish it from the others of the family.
-            buckets: Upper edges of a histogram's buckets, ascending.
+            buckets: Upper edges of a histogram's buckets, ascending. A histogram needs them, others have none.
+
+        Raises:
+            TritonModelException: If labels or buckets do not fit the family, or the server refuses.
         """
+        failed = "Failed to create metric."
+        if labels is not None and not isinstance(labels, dict):
+            raise TritonModelException(f"{failed} Labels must be a dictionary.")
+        if buckets is None and self._kind is MetricKind.HISTOGRAM:
+            raise TritonModelException(f"{failed} Missing required buckets.")
+        if buckets is not None and not isinstance(buckets, list):
+            raise TritonModelException(f"{failed} Buckets must be a list.")
+        if buckets is not None and self._kind is not MetricKind.HISTOGRAM:
+            raise TritonModelException(f"{failed} Unexpected buckets found.")
         return Metric(self, labels, buckets)
 
     def __del__(self) -> None:
