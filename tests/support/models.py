@@ -101,6 +101,18 @@ def counts_up() -> onnx.ModelProto:
     return _model(nodes, ports[:2], ports[2:], [])
 
 
+def remembers_last(datatype: int, size: int | str) -> onnx.ModelProto:
+    """``Y = OLD`` and ``NEW = X``: each request is answered with the one before it; all ``[batch, size]``.
+
+    Args:
+        datatype: A number of `onnx.TensorProto`.
+        size: A word stands for any size.
+    """
+    ports = [helper.make_tensor_value_info(name, datatype, ["batch", size]) for name in ("X", "OLD", "Y", "NEW")]
+    nodes = [helper.make_node("Identity", ["OLD"], ["Y"]), helper.make_node("Identity", ["X"], ["NEW"])]
+    return _model(nodes, ports[:2], ports[2:], [])
+
+
 def remembers_all() -> onnx.ModelProto:
     """``ALL = NEW = OLD`` with ``X`` behind it; all FP32 of one dimension, of any size."""
     sizes = {"X": "more", "OLD": "known", "ALL": "all", "NEW": "all"}

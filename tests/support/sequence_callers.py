@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import tritonclient.grpc as grpc_client
@@ -21,8 +21,10 @@ _TIMEOUT_S = 100.0
 class Caller:
     """One client, for one request at a time."""
 
-    def __init__(self, server: ServerProcess, protocol: str) -> None:
+    def __init__(self, server: ServerProcess, protocol: str, outputs: Sequence[str] | None = None) -> None:
+        """Connects. Each request asks for these outputs, or for all."""
         self._module: Any = _MODULES[protocol]
+        self._outputs = outputs
         if protocol == "http":
             self._client: Any = http_client.InferenceServerClient(server.http, network_timeout=_TIMEOUT_S)
         else:
@@ -49,16 +51,18 @@ class Caller:
         Raises:
             InferenceServerException: If the server answers with an error.
         """
+        wanted = [self._module.InferRequestedOutput(name) for name in self._outputs or ()]
         result = self._client.infer(
             model,
             tensors(self._module, inputs),
+            outputs=wanted or None,
             sequence_id=sequence,
             sequence_start=start,
             sequence_end=end,
             timeout=timeout_us,
         )
-        outputs = result.get_response()
-        names = [output["name"] for output in outputs["outputs"]] if isinstance(outputs, dict) else outputs.outputs
+        answer = result.get_response()
+        names = [output["name"] for output in answer["outputs"]] if isinstance(answer, dict) else answer.outputs
         return {name: result.as_numpy(name).tolist() for name in (getattr(one, "name", one) for one in names)}
 
     def refusal(self, model: str, sequence: int | str, inputs: Mapping[str, Any], **flags: Any) -> str:
