@@ -220,10 +220,25 @@ class ModelOptions:
     delay_scheduler: int = 0
     backlog_delay_scheduler: int = 0
 
+    def limit(self, name: str, *, anywhere: bool) -> int | None:
+        """How many there are of a resource; None where no resource was given a limit.
+
+        Of what has no limit there is nothing, as in Triton, once anything else has one.
+
+        Args:
+            name: The resource.
+            anywhere: Counts what belongs to any device; else to the one that there is.
+        """
+        if not self.resources:
+            return None
+        here = (None, 0)
+        counts = [one.count for one in self.resources if one.name == name and (anywhere or one.device in here)]
+        return max(counts, default=0)
+
     def limits(self) -> dict[str, int]:
-        """How many there are of each resource that was given a limit, on the one device that there is."""
-        general = {resource.name: resource.count for resource in self.resources if resource.device is None}
-        return general | {resource.name: resource.count for resource in self.resources if resource.device == 0}
+        """How many there are of each resource that was given a limit, for the data plane, which has one device."""
+        names = dict.fromkeys(resource.name for resource in self.resources)
+        return {name: self.limit(name, anywhere=False) or self.limit(name, anywhere=True) or 0 for name in names}
 
 
 @dataclass(frozen=True, slots=True)

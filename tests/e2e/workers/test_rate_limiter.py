@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 from support.endpoints import HttpEndpoint, Refusal
 from support.models import add_model
 from support.notes import Notes
-from support.processes import workers_of
+from support.processes import metric, workers_of
 from support.python_models import add_python_model
+from support.sequences import add_chain
 from support.server import ServerProcess
 from support.waiting import until
 
@@ -107,6 +109,75 @@ def test_more_than_there_is_is_refused(repository: Path, start: Start) -> None:
     add_model(repository, "m", config="max_batch_size: 8 " + group(resources='name: "R" count: 2'))
     (reason,) = reasons(start, ON, "--rate-limit-resource=R:1")
     assert 'Resource count for "R" is limited to 1 which will prevent scheduling' in reason
+
+
+# Tells when it has begun, and waits to be let go on.
+HELD = """
+class TritonPythonModel:
+    def initialize(self, args):
+        self.name = args["model_name"]
+
+    def execute(self, requests):
+        note("begun " + self.name)
+        await_note("go " + self.name)
+        return [answer(Y=given(request), ROWS=np.array([len(requests)] * given(request).size, np.int32))
+                for request in requests]
+"""
+HELD_PORTS = "X: INT32[-1] -> Y: INT32[-1], ROWS: INT32[-1]"
+
+
+@pytest.mark.parametrize("there", [3, 4])
+def test_as_many_models_execute_as_there_is_of_what_they_take(
+    repository: Path, start: Start, notes: Notes, there: int
+) -> None:
+    for model in ("a", "b"):
+        config = group(resources='name: "R" count: 2')
+        add_python_model(repository, model, HELD, signature=HELD_PORTS, config=config)
+    server = start(ON, f"--rate-limit-resource=R:{there}")
+    with HttpEndpoint(server) as first, HttpEndpoint(server) as second, ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(first.ask, "a", {"X": [1]})]
+        notes.read("begun a")
+        asked.append(pool.submit(second.ask, "b", {"X": [2]}))
+        if there == 4:
+            notes.read("begun b")
+        else:
+            until(lambda: metric(server, "nv_inference_pending_request_count", model="b") == 1)
+            assert notes.names() == {"begun a"}
+        notes.write("go b")
+        notes.write("go a")
+        assert [one.result()["Y"].tolist() for one in asked] == [[1], [2]]
+
+
+def test_what_waits_for_a_resource_becomes_one_batch(repository: Path, start: Start, notes: Notes) -> None:
+    add_python_model(repository, "a", HELD, signature=HELD_PORTS, config=group())
+    batching = "max_batch_size: 4 dynamic_batching { preferred_batch_size: [ 1, 2, 3, 4 ] }\n"
+    signature = HELD_PORTS.replace("-1", "1")
+    add_python_model(repository, "b", HELD, signature=signature, config=batching + group(2))
+    server = start(ON, "--rate-limit-resource=R:1")
+    notes.write("go b")
+    with ExitStack() as stack, ThreadPoolExecutor(5) as pool:
+        clients = [stack.enter_context(HttpEndpoint(server)) for _ in range(5)]
+        held = pool.submit(clients[0].ask, "a", {"X": [1]})
+        notes.read("begun a")
+        asked = [pool.submit(client.ask, "b", {"X": [[number]]}) for number, client in enumerate(clients[1:])]
+        until(lambda: metric(server, "nv_inference_pending_request_count", model="b") == 4)
+        notes.write("go a")
+        held.result()
+        assert [one.result()["ROWS"].tolist() for one in asked] == [[4]] * 4
+
+
+def test_the_steps_of_an_ensemble_may_share_a_resource(repository: Path, start: Start) -> None:
+    for model in ("a", "b"):
+        add_python_model(repository, model, ALONE, signature="X: FP32[-1] -> Y: FP32[-1]", config=group(2))
+    add_chain(repository, "chain", [("a", "X", "Y"), ("b", "X", "Y"), ("a", "X", "Y")], [-1], [-1])
+    server = start(ON, "--rate-limit-resource=R:1")
+
+    def ask(number: int) -> float:
+        with HttpEndpoint(server) as endpoint:
+            return float(endpoint.ask("chain", {"IN": np.array([number], np.float32)})["OUT"][0])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(20))) == list(range(20))
 
 
 def test_a_resource_is_global_to_all_models_or_to_none(repository: Path, start: Start) -> None:

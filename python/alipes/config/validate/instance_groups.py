@@ -59,18 +59,19 @@ def _check_kind(config: ModelConfig, group: ModelConfig) -> None:
 
 
 def check_resources(config: ModelConfig, options: ModelOptions) -> None:
-    """No instance needs more of a resource than there is; a resource without a limit is never too small."""
+    """No instance needs more of a resource than there is; where none has a limit, none is too small."""
     if options.rate_limit != "execution_count":
         return
-    limits = options.limits()
-    needed: dict[str, int] = {}
+    needed: dict[tuple[str, bool], int] = {}
     for group in config.instance_group:
         for resource in group.rate_limiter.resources:
-            needed[resource.name] = max(needed.get(resource.name, 0), resource.count)
-    for name, count in needed.items():
-        if limits.get(name, count) < count:
+            key = (resource.name, getattr(resource, "global"))
+            needed[key] = max(needed.get(key, 0), resource.count)
+    for (name, anywhere), count in needed.items():
+        limit = options.limit(name, anywhere=anywhere)
+        if limit is not None and limit < count:
             raise ConfigError(
-                f'Resource count for "{name}" is limited to {limits[name]} which will prevent scheduling of one or '
+                f'Resource count for "{name}" is limited to {limit} which will prevent scheduling of one or '
                 f"more model instances, the minimum required count is {count}",
                 key="instance_group.rate_limiter.resources",
             )
