@@ -158,7 +158,12 @@ NO_RESPONSE = "Expected an 'InferenceResponse' object in the execute function re
             500,
             FAILED.format("ordinary") + "The response sender of the request was dropped before it sent a response.",
         ),
-        ("again", 501, FAILED.format("ordinary") + "Rescheduling a request is not supported."),
+        (
+            "again",
+            501,
+            FAILED.format("ordinary") + "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, which takes a "
+            "model with sequence_batching { iterative_sequence: true }",
+        ),
         (
             "again with",
             500,

@@ -42,7 +42,9 @@ impl MissingReasons {
     /// The error that ends the request.
     pub fn error(&self, instance: &str) -> Draft {
         let (code, text) = if self.has(MissingReason::Rescheduled) {
-            (UNSUPPORTED, "Rescheduling a request is not supported.")
+            let text = "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, which takes a model with \
+                        sequence_batching { iterative_sequence: true }";
+            (UNSUPPORTED, text)
         } else if self.has(MissingReason::Sender) {
             (INTERNAL, "The response sender of the request was dropped before it sent a response.")
         } else if self.has(MissingReason::NoList) {

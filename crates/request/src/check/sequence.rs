@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alipes_protocol::{Code, CorrelationId, InferError, SequenceInfo, limits};
 use alipes_spec::{ModelSpec, SequenceSpec};
 
-/// Ids of sequences of one request; far from those that callers choose.
-static NEXT_ID: AtomicU64 = AtomicU64::new(1 << 63);
+/// Ids of sequences of one request; far from those that callers choose, and not zero where a model gets 32 bits of them.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1 << 63 | 1);
 
 /// Refuses an id that is too long to be kept, whatever the model.
 pub fn check_id(sequence: &SequenceInfo) -> Result<(), InferError> {
@@ -19,8 +19,9 @@ pub fn check_id(sequence: &SequenceInfo) -> Result<(), InferError> {
     }
 }
 
-/// Checks what a request for a model of sequences says of its own. One without an id begins a sequence of its own where
-/// the model has such; that is told.
+/// Checks what a request for a model of sequences says of its own, and returns whether that sequence is of it alone. So
+/// it is where the model takes requests in rounds: there a sequence is over with the answer, and a request without an id
+/// begins one.
 pub fn check_membership(
     model: &ModelSpec,
     spec: &SequenceSpec,
@@ -34,7 +35,7 @@ pub fn check_membership(
         )));
     }
     if has_id(sequence) {
-        return Ok(false);
+        return Ok(spec.iterative);
     }
     if !spec.iterative {
         return Err(InferError::invalid(format!(
