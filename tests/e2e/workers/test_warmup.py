@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import threading
@@ -10,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 from support.endpoints import HttpEndpoint, Refusal
 from support.models import add_model
 from support.notes import Notes
 from support.processes import workers_of
 from support.python_models import DECOUPLED, add_python_model, instances
+from support.sequence_callers import Caller
+from support.sequences import add_chain
 from support.server import ServerProcess
 from support.waiting import until
 
@@ -40,6 +45,12 @@ def sample(name: str, data: str, *, size: int = 2, count: int = 1, datatype: str
     value = f"data_type: TYPE_{datatype} dims: [ {size} ] {data}"
     inputs = f'inputs {{ key: "X" value: {{ {value} }} }}'
     return f'model_warmup {{ name: "{name}" batch_size: {batch} count: {count} {inputs} }}\n'
+
+
+def inputs(**values: str) -> str:
+    """A sample with these inputs: a datatype, sizes and data of each."""
+    entries = (f'inputs {{ key: "{name}" value: {{ data_type: TYPE_{value} }} }}' for name, value in values.items())
+    return f'model_warmup {{ name: "s" batch_size: 1 {" ".join(entries)} }}\n'
 
 
 def add_file(folder: Path, name: str, values: Any) -> str:
@@ -184,6 +195,172 @@ def test_a_sample_that_ends_the_process_fails_the_load(repository: Path, start: 
     """
     add_python_model(repository, "m", source, config=sample("zeros", "zero_data: true"))
     assert "SIGSEGV" in reason(start, "m")
+
+
+# A sequence model's controls, and what the server keeps for it.
+SEQUENCES = """
+max_batch_size: 4
+sequence_batching {
+    max_sequence_idle_microseconds: 600000000
+    control_input [
+        { name: "START" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] },
+        { name: "READY" control [ { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } ] },
+        { name: "ID" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_STRING } ] }
+    ]
+    state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ -1 ] } ]
+}
+"""
+
+# What a sample brings of them: none of it what a sequence of the server's begins with.
+BROUGHT = inputs(
+    X="INT32 dims: [ 1 ] zero_data: true",
+    START="INT32 dims: [ 1 ] zero_data: true",
+    READY="FP32 dims: [ 1 ] zero_data: true",
+    ID='STRING dims: [ 1 ] input_data_file: "id"',
+    OLD='INT32 dims: [ 2 ] input_data_file: "old"',
+)
+
+
+def test_a_sample_may_bring_the_controls_and_states_of_its_sequence(repository: Path, start: Start) -> None:
+    source = """
+    class TritonPythonModel:
+        def initialize(self, args):
+            self.seen = []
+
+        def execute(self, requests):
+            self.seen += [self.one(request) for request in requests]
+            text = np.array([[repr(self.seen)]], object)
+            return [answer(Y=text, NEW=given(request, "OLD")) for request in requests]
+
+        def one(self, request):
+            return [given(request, name).tolist() for name in ("START", "READY", "ID", "OLD")]
+    """
+    folder = add_python_model(
+        repository, "m", source, signature="X: INT32[1] -> Y: BYTES[1]", config=SEQUENCES + BROUGHT
+    )
+    add_file(folder, "id", np.frombuffer(b"\x03\0\0\0cup", np.uint8))
+    add_file(folder, "old", np.array([7, 8], np.int32))
+    server = start()
+    with Caller(server, "http") as caller:
+        ((text,),) = caller.step("m", "tea", {"X": [[1]]}, start=True)["Y"]
+    brought, asked = ast.literal_eval(text.decode())
+    assert brought == [[[0]], [[0.0]], [[b"cup"]], [[7, 8]]]
+    assert asked == [[[1]], [[1.0]], [[b"tea"]], [[0]]]
+
+
+def test_a_sample_of_an_engine_brings_controls_and_states_too(repository: Path, start: Start) -> None:
+    ports = """backend: "onnxruntime"
+        input [ { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } ]
+        output [ { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] } ]
+        instance_group [ { kind: KIND_CPU count: 1 } ]
+        max_batch_size: 4
+        sequence_batching {
+            control_input [
+                { name: "START" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] }
+            ]
+            state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } ]
+        }
+    """
+    # Fails where START is not 2, which only a sample can bring.
+    samples = inputs(
+        X="INT32 dims: [ 1 ] zero_data: true",
+        START='INT32 dims: [ 1 ] input_data_file: "two"',
+        OLD='INT32 dims: [ 1 ] input_data_file: "two"',
+    )
+    for name in ("brings", "brings_not"):
+        sample_ = samples if name == "brings" else inputs(X="INT32 dims: [ 1 ] zero_data: true")
+        folder = add_model(repository, name, needs_two(), config=ports + sample_)
+        add_file(folder, "two", np.array([2], np.int32))
+    with HttpEndpoint(start(all_load=False)) as endpoint:
+        assert endpoint.index("brings")["state"] == "READY"
+        assert "indices element out of data bounds" in endpoint.index("brings_not")["reason"]
+
+
+@pytest.mark.parametrize(
+    ("control", "message"),
+    [
+        (
+            "FP32 dims: [ 1 ] zero_data: true",
+            "inference input 'START' data-type is 'FP32', but model 'm' expects 'INT32'",
+        ),
+        (
+            "INT32 dims: [ 2 ] zero_data: true",
+            "unexpected shape for input 'START' for model 'm'. Expected [1], got [2]",
+        ),
+    ],
+)
+def test_a_control_of_a_sample_fits_the_models(repository: Path, start: Start, control: str, message: str) -> None:
+    wrong = inputs(X="INT32 dims: [ 1 ] zero_data: true", START=control)
+    add_python_model(repository, "m", signature="X: INT32[1] -> Y: INT32[1]", config=SEQUENCES + wrong)
+    assert message in reason(start, "m")
+
+
+def needs_two() -> onnx.ModelProto:
+    """``Y = NEW = X`` where START and OLD are 2 in each row, else an error; all INT32 ``[batch, 1]``."""
+    names = ("X", "START", "OLD", "Y", "NEW")
+    ports = [helper.make_tensor_value_info(name, TensorProto.INT32, ["batch", 1]) for name in names]
+    constants = [
+        helper.make_tensor("zero", TensorProto.INT32, [1], [0]),
+        helper.make_tensor("two", TensorProto.INT32, [], [2]),
+    ]
+    nodes = [
+        helper.make_node("Sub", ["START", "two"], ["start"]),
+        helper.make_node("Sub", ["OLD", "two"], ["old"]),
+        helper.make_node("Add", ["start", "old"], ["both"]),
+        # There is one element: any place but the first is an error.
+        helper.make_node("Gather", ["zero", "both"], ["none"]),
+        helper.make_node("Add", ["X", "none"], ["Y"]),
+        helper.make_node("Identity", ["Y"], ["NEW"]),
+    ]
+    graph = helper.make_graph(nodes, "model", ports[:3], ports[3:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model
+
+
+def test_samples_run_in_order_until_one_fails(repository: Path, start: Start) -> None:
+    source = """
+    class TritonPythonModel:
+        def execute(self, requests):
+            note(f"saw {given(requests[0]).size}")
+            if given(requests[0]).size == 2:
+                raise ValueError("too cold")
+            return [answer(Y=given(request)) for request in requests]
+    """
+    samples = "".join(sample(f"of {size}", "random_data: true", size=size) for size in (1, 2, 3))
+    add_python_model(repository, "m", source, config=samples)
+    text = reason(start, "m")
+    assert "failed to run warmup sample 'of 2': " in text
+    assert "too cold" in text
+
+
+def test_an_optional_input_may_be_left_out_of_a_sample(repository: Path, start: Start) -> None:
+    source = """
+    class TritonPythonModel:
+        def initialize(self, args):
+            self.seen = []
+
+        def execute(self, requests):
+            for request in requests:
+                self.seen += [len(request.inputs()), int(sum(np.sum(one.as_numpy()) for one in request.inputs()))]
+            return [answer(Y=np.array(self.seen, np.int32)) for _ in requests]
+    """
+    samples = inputs(X="INT32 dims: [ 2 ] zero_data: true")
+    samples += inputs(X="INT32 dims: [ 1 ] zero_data: true", Z='INT32 dims: [ 2 ] input_data_file: "two"')
+    signature = "X: INT32[-1], Z: ?INT32[2] -> Y: INT32[-1]"
+    folder = add_python_model(repository, "m", source, signature=signature, config=samples)
+    add_file(folder, "two", np.array([4, 5], np.int32))
+    with HttpEndpoint(start()) as endpoint:
+        assert endpoint.ask("m", {"X": [1, 2, 3]})["Y"].tolist() == [1, 0, 2, 9, 1, 6]
+
+
+def test_the_models_of_an_ensemble_warm_up_and_the_ensemble_counts_nothing(repository: Path, start: Start) -> None:
+    warm = sample("s", "zero_data: true", datatype="FP32", count=3)
+    add_model(repository, "m", config=f"max_batch_size: 8 {warm} {instances(1)}")
+    add_chain(repository, "chain", [("m", "X", "Y"), ("m", "X", "Y")], [-1, 2], [-1, 2])
+    with HttpEndpoint(start()) as endpoint:
+        assert [endpoint.statistics(model)["inference_count"] for model in ("m", "chain")] == [3, 0]
+        assert endpoint.ask("chain", {"IN": np.ones((1, 2), np.float32)})["OUT"].tolist() == [[4, 4]]
 
 
 def test_a_sample_of_a_wrong_shape_is_refused_like_a_request(repository: Path, start: Start) -> None:

@@ -14,7 +14,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
-use crate::visit::Visit;
+use crate::visit::{StateTensor, Visit};
 
 mod sequence;
 
@@ -84,10 +84,12 @@ pub struct RequestContext {
     pub slot_id: SlotId,
     /// It only fills the row of a sequence that has no request now.
     pub is_filler: bool,
-    /// Its sequence is of it alone: its id is the server's, for the model.
+    /// Its sequence is of it alone: the id, which may be the server's, is for the model.
     pub is_alone: bool,
     /// It executes nothing: it came for the states of its sequence.
     pub visit: Option<Visit>,
+    /// Controls and states that a warm-up sample brings, by name; all others are the server's.
+    pub given: Vec<(String, StateTensor)>,
 }
 
 /// Checks a request against a model's declaration.

@@ -7,6 +7,7 @@ use alipes_protocol::trace::Moment;
 use alipes_protocol::{Code, CorrelationId, InferError, Origin, SequenceInfo};
 use alipes_request::check::has_id;
 use alipes_request::responder::AnswerBatch;
+use alipes_request::visit::StateTensor;
 use alipes_scheduler::{Aftermath, Membership, Reason, Refused, SequenceId, SlotId, Work};
 use alipes_spec::log::WARNING;
 use alipes_stats::clock;
@@ -80,6 +81,12 @@ impl Pending {
         const NONE: &SequenceInfo =
             &SequenceInfo { correlation_id: CorrelationId::Number(0), start: false, end: false };
         self.checked.context.as_ref().map_or(NONE, |context| &context.sequence)
+    }
+
+    /// The control or the state that came with it, as with a warm-up sample, in place of the server's own.
+    pub fn given(&self, name: &str) -> Option<&StateTensor> {
+        let given = &self.checked.context.as_ref()?.given;
+        given.iter().find(|(given, _)| given == name).map(|(_, tensor)| tensor)
     }
 
     /// Whether it only fills the row of a sequence that has no request now.

@@ -12,6 +12,7 @@ use alipes_protocol::limits::{WARMUP_MAX_BATCH, WARMUP_MAX_COUNT, WARMUP_MAX_TEN
 use alipes_protocol::{Code, CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Shape, Tensor, shape};
 use alipes_request::check::{Checked, check_request};
 use alipes_request::responder::{Answer, Responder};
+use alipes_request::visit::StateTensor;
 use alipes_spec::{ModelSpec, SampleData, SampleInput, SampleSpec};
 
 use super::Pending;
@@ -69,13 +70,49 @@ fn one(spec: &ModelSpec, sample: &SampleSpec) -> Result<Sample, InferError> {
             return Err(InferError::invalid(text));
         }
     }
-    let inputs = sample.inputs.iter().map(|input| tensor(spec, input)).collect::<Result<_, _>>()?;
+    let (further, own): (Vec<&SampleInput>, Vec<&SampleInput>) =
+        sample.inputs.iter().partition(|input| further_dims(spec, &input.name).is_some());
+    let inputs = own.into_iter().map(|input| tensor(spec, input)).collect::<Result<_, _>>()?;
     // Where requests come in sequences, a sample is the only one of its own.
     let sequence = SequenceInfo { correlation_id: CorrelationId::Number(1), start: true, end: true };
     let sequence = if spec.scheduling.sequences().is_some() { sequence } else { SequenceInfo::default() };
-    let request = check_request(spec, InferRequest { inputs, sequence, ..Default::default() })?;
+    let mut request = check_request(spec, InferRequest { inputs, sequence, ..Default::default() })?;
+    if let Some(context) = &mut request.context {
+        context.given = further.into_iter().map(|input| given(spec, input)).collect::<Result<_, _>>()?;
+    }
     // Triton runs a sample without a count once.
     Ok(Sample { name: name.clone(), count: (*count).max(1), requests: *batch_size, request })
+}
+
+/// Datatype and sizes of a row of an input that requests do not bring, if there is one of that name: a control or a
+/// state. Triton's samples may bring it, and the model gets just that.
+fn further_dims<'a>(spec: &'a ModelSpec, name: &str) -> Option<(Datatype, &'a [i64])> {
+    let sequences = spec.scheduling.sequences()?;
+    let control = sequences.controls.iter().find(|control| control.name == name);
+    let state = || sequences.states.iter().find(|state| state.input == name);
+    control
+        .map(|control| (control.datatype, &[1][..]))
+        .or_else(|| state().map(|state| (state.datatype, &state.dims[..])))
+}
+
+/// A control or a state of a sample, by name.
+fn given(spec: &ModelSpec, input: &SampleInput) -> Result<(String, StateTensor), InferError> {
+    let (datatype, dims) = further_dims(spec, &input.name).unwrap_or((input.datatype, &input.dims));
+    let (name, model) = (&input.name, &spec.name);
+    if datatype != input.datatype {
+        return Err(InferError::invalid(format!(
+            "inference input '{name}' data-type is '{}', but model '{model}' expects '{datatype}'",
+            input.datatype
+        )));
+    }
+    let fits = |(&size, &declared): (&i64, &i64)| declared < 0 || size == declared;
+    if dims.len() != input.dims.len() || !input.dims.iter().zip(dims).all(fits) {
+        let (expected, got) = (shape::text(dims), shape::text(&input.dims));
+        let text = format!("unexpected shape for input '{name}' for model '{model}'. Expected {expected}, got {got}");
+        return Err(InferError::invalid(text));
+    }
+    let Tensor { shape, data, .. } = tensor(spec, input)?;
+    Ok((name.clone(), StateTensor { shape, data }))
 }
 
 fn tensor(spec: &ModelSpec, input: &SampleInput) -> Result<Tensor, InferError> {
@@ -138,7 +175,7 @@ fn read(path: &str, datatype: Datatype, bytes: usize) -> Result<Vec<u8>, InferEr
     file.take(most as u64).read_to_end(&mut data).map_err(failed)?;
     if data.len() < bytes && !strings {
         return Err(InferError::invalid(format!(
-            "[request id: <id_unknown>] warmup setting expects {bytes} bytes, but the data provided from {path} only has \
+            "[request id: <id_unknown>] warmup setting expects {bytes} bytes, but the data provided from {path}only has \
              {} bytes",
             data.len()
         )));
@@ -201,6 +238,34 @@ mod tests {
         let expected =
             "[request id: <id_unknown>] inference input 'X' data-type is 'INT32', but model 'm' expects 'FP32'";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn controls_and_states_of_a_sample_are_no_inputs_of_its_requests() {
+        let mut spec = spec(json!([]));
+        spec.scheduling = serde_json::from_value(json!({
+            "kind": "sequence", "max_idle_us": 9, "iterative": false,
+            "strategy": {"kind": "direct", "max_queue_delay_us": 0, "minimum_slot_utilization": 0.0},
+            "controls": [{"name": "START", "kind": "start", "datatype": "INT32", "false_true": [0.0, 1.0]}],
+            "states": [{"input": "OLD", "output": "NEW", "datatype": "FP32", "dims": [-1], "initial_dims": [1],
+                        "initial_file": null}],
+        }))
+        .unwrap();
+        let input = |name: &str, datatype: &str, dims: &[i64]| json!({"name": name, "datatype": datatype, "dims": dims, "data": {"kind": "zero"}});
+        let mut made = |inputs: serde_json::Value| {
+            let sample = json!([{"name": "s", "batch_size": 1, "count": 1, "inputs": inputs}]);
+            spec.warmup = serde_json::from_value(sample).unwrap();
+            samples(&spec).map(|mut samples| samples.remove(0).request).map_err(|error| error.message)
+        };
+        let x = input("X", "FP32", &[2]);
+        let request = made(json!([x, input("OLD", "FP32", &[3]), input("START", "INT32", &[1])])).unwrap();
+        let given = &request.context.unwrap().given;
+        let sizes = |name: &str| given.iter().find(|(given, _)| given == name).map(|(_, tensor)| &tensor.shape[..]);
+        assert_eq!((request.inputs.len(), sizes("OLD"), sizes("START")), (1, Some(&[1, 3][..]), Some(&[1, 1][..])));
+        let text = made(json!([x, input("START", "INT32", &[2])])).unwrap_err();
+        assert_eq!(text, "unexpected shape for input 'START' for model 'm'. Expected [1], got [2]");
+        let text = made(json!([x, input("OLD", "FP64", &[3])])).unwrap_err();
+        assert_eq!(text, "inference input 'OLD' data-type is 'FP64', but model 'm' expects 'FP32'");
     }
 
     #[test]

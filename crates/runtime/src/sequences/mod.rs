@@ -88,10 +88,11 @@ impl Sequences {
             name: &control.name,
             datatype: control.datatype,
             shape: self.controls.shape.clone(),
-            data: control.data(standing),
+            data: pending.given(&control.name).map_or_else(|| control.data(standing), |given| given.data.clone()),
         });
         let states = self.states.list.iter().enumerate().map(|(state, port)| {
-            let held = if is_filler { &port.initial } else { table.get(&self.states, slot, state) };
+            let stored = || if is_filler { &port.initial } else { table.get(&self.states, slot, state) };
+            let held = pending.given(&port.input).unwrap_or_else(stored);
             Further { name: &port.input, datatype: port.datatype, shape: held.shape.clone(), data: held.data.clone() }
         });
         controls.chain(states).collect()

@@ -46,8 +46,12 @@ impl Rows {
         }
         self.controls.clear();
         for row in &self.list {
-            let standing = row.map_or(Standing::Empty, |position| Standing::Ready(batch[position].sequence()));
-            self.controls.extend(sequences.controls.list.iter().map(|control| control.data(standing)));
+            let pending = row.map(|position| &batch[position]);
+            let standing = pending.map_or(Standing::Empty, |pending| Standing::Ready(pending.sequence()));
+            self.controls.extend(sequences.controls.list.iter().map(|control| {
+                let given = pending.and_then(|pending| pending.given(&control.name));
+                given.map_or_else(|| control.data(standing), |tensor| tensor.data.clone())
+            }));
         }
         if self.list.contains(&None) {
             self.make_zeros(sequences, &batch[0]);
@@ -81,7 +85,7 @@ impl Rows {
                 members.push(Member { index, datatype: control.datatype, shape: &controls.shape, data });
             }
             for ((state, port), index) in sequences.states.list.iter().enumerate().zip(&mut further) {
-                let tensor = self.states.get(&sequences.states, slot(shown.slot_id()), state);
+                let tensor = self.held(sequences, shown, state);
                 let data = if position.is_some() { &tensor.data[..] } else { self.zeros(port.datatype, &tensor.shape) };
                 members.push(Member { index, datatype: port.datatype, shape: &tensor.shape, data });
             }
@@ -93,7 +97,7 @@ impl Rows {
     /// have grown apart.
     pub fn differing_states(&self, sequences: &Sequences, batch: &[Pending]) -> Option<EngineError> {
         sequences.states.list.iter().enumerate().find_map(|(state, port)| {
-            let tensors = batch.iter().map(|pending| self.states.get(&sequences.states, slot(pending.slot_id()), state));
+            let tensors = batch.iter().map(|pending| self.held(sequences, pending, state));
             let mut shapes = tensors.map(|tensor| &tensor.shape);
             let first = shapes.next()?;
             let other = shapes.find(|&shape| shape != first)?;
@@ -135,10 +139,16 @@ impl Rows {
         }
     }
 
+    /// The state with which a request is executed.
+    fn held<'a>(&'a self, sequences: &'a Sequences, pending: &'a Pending, state: usize) -> &'a StateTensor {
+        let given = pending.given(&sequences.states.list[state].input);
+        given.unwrap_or_else(|| self.states.get(&sequences.states, slot(pending.slot_id()), state))
+    }
+
     fn make_zeros(&mut self, sequences: &Sequences, shown: &Pending) {
         let sizes = shown.checked.inputs.iter().map(|input| (input.data.len(), &input.shape));
         let held = (0..sequences.states.list.len()).map(|state| {
-            let held = self.states.get(&sequences.states, slot(shown.slot_id()), state);
+            let held = self.held(sequences, shown, state);
             (held.data.len(), &held.shape)
         });
         // Strings may be shorter than the four bytes that an empty one takes.
