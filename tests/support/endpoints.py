@@ -56,6 +56,7 @@ class Request:
     parameters: dict[str, Any] | None
     outputs: Sequence[str] | None
     request_id: str
+    timeout_us: int | None = None
 
     def requested_outputs(self, module: Any) -> list[Any] | None:
         """The outputs as the clients of either module take them; `None` asks for all."""
@@ -144,6 +145,7 @@ class HttpEndpoint(Endpoint):
             tensors(http_client, request.inputs),
             outputs=request.requested_outputs(http_client),
             request_id=request.request_id,
+            timeout=request.timeout_us,
             parameters=request.parameters,
         )
         headers = {} if header_length is None else {"Inference-Header-Content-Length": str(header_length)}
@@ -205,6 +207,7 @@ class GrpcEndpoint(Endpoint):
                 request.version,
                 outputs=request.requested_outputs(grpc_client),
                 request_id=request.request_id,
+                timeout=request.timeout_us,
                 parameters=request.parameters,
                 client_timeout=_TIMEOUT_S,
             )

@@ -221,7 +221,6 @@ fn outputs_of(model: &ModelVersion, pending: &Pending, pieces: impl Iterator<Ite
 
 fn fail(model: &ModelVersion, state: &mut InstanceState, error: InferError) {
     let error = error.at(Origin::Model);
-    model.statistics.execution_failed();
     let now = alipes_clock::now();
     first_responses(model, state, now);
     for pending in state.batch.drain(..) {

@@ -320,7 +320,6 @@ fn record(
             }
         }
         Err(_) => {
-            model.statistics.execution_failed();
             model.statistics.failed(FailureReason::Backend, spent);
         }
     }

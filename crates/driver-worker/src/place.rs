@@ -391,7 +391,7 @@ fn withdraw_if_cancelled(model: &ModelVersion, pending: Pending) -> Option<Pendi
 }
 
 fn refuse(model: &ModelVersion, outgoing: &mut AnswerBatch, pending: Pending, error: InferError) {
-    model.statistics.failed(FailureReason::Rejected, alipes_clock::elapsed(pending.arrived));
+    model.statistics.failed_unanswered(FailureReason::Rejected, alipes_clock::elapsed(pending.arrived));
     outgoing.add(pending.responder, Err(error.at(Origin::Request)));
 }
 

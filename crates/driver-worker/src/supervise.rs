@@ -418,11 +418,15 @@ fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
     state.watched = false;
     state.life += 1;
     let link = state.link.take();
-    let (mut lost, mut unclaimed): (Vec<Pending>, Vec<Pending>) = Default::default();
+    let (mut lost, mut unclaimed): (Vec<Lost>, Vec<Pending>) = Default::default();
     for (slot, request) in state.slots.drain() {
         let Some(pending) = request.pending.filter(|_| !request.is_filler) else { continue };
         let ours = request.turn.is_some() && link.as_ref().is_none_or(|link| link.revoke(slot, request.ticket));
-        if ours { unclaimed.push(pending) } else { lost.push(pending) }
+        if ours {
+            unclaimed.push(pending);
+        } else {
+            lost.push(Lost { pending, responded: request.responded });
+        }
     }
     let ended = state.turns.clear();
     state.parked.extend(&ended);
@@ -458,13 +462,29 @@ fn end_sequences(model: &Arc<ModelVersion>, worker: &Worker, fault: &Fault) {
         worker.source.instance,
         fault.text()
     );
-    fail(model, waiting, &InferError::new(Code::Unavailable, text));
+    fail(model, unanswered(waiting), &InferError::new(Code::Unavailable, text));
 }
 
-fn fail(model: &ModelVersion, requests: Vec<Pending>, error: &InferError) {
+/// A request that will not be executed to its end.
+struct Lost {
+    pending: Pending,
+    /// It was given a response.
+    responded: bool,
+}
+
+fn unanswered(requests: Vec<Pending>) -> Vec<Lost> {
+    requests.into_iter().map(|pending| Lost { pending, responded: false }).collect()
+}
+
+fn fail(model: &ModelVersion, requests: Vec<Lost>, error: &InferError) {
     let mut outgoing = AnswerBatch::default();
-    for pending in requests {
-        model.statistics.failed(FailureReason::Backend, alipes_clock::elapsed(pending.arrived));
+    for Lost { pending, responded } in requests {
+        let spent = alipes_clock::elapsed(pending.arrived);
+        if responded {
+            model.statistics.failed(FailureReason::Backend, spent);
+        } else {
+            model.statistics.failed_unanswered(FailureReason::Backend, spent);
+        }
         outgoing.add(pending.responder, Err(error.clone().at(Origin::Model)));
     }
     outgoing.send();
@@ -484,7 +504,7 @@ fn report_exit(worker: &Worker, fault: &Fault, lived: Lived, pause: Duration) {
     let mut waiting = Vec::new();
     let effect = model.with_queue(|queue, now| queue.cancel(now, &mut |_| true, &mut waiting));
     model.carry_out(effect);
-    fail(&model, waiting, &InferError::new(Code::Unavailable, model.failing_text()));
+    fail(&model, unanswered(waiting), &InferError::new(Code::Unavailable, model.failing_text()));
 }
 
 /// Why a model could not be loaded.

@@ -295,6 +295,7 @@ impl Statistics {
     /// Records a cache hit: the queue time before the lookup, the time of the lookup, and the time from arrival to
     /// response.
     pub fn cache_hit(&self, waited: Duration, looked: Duration, spent: Duration) {
+        self.first_response(spent);
         if let Some(summaries) = &self.summaries {
             let (mut summaries, now) = (summaries.lock(), alipes_clock::now());
             summaries.queue.observe(now, waited);
@@ -338,16 +339,17 @@ impl Statistics {
         }
     }
 
-    /// Records an execution that failed; `failed` records each of its requests.
-    pub fn execution_failed(&self) {
-        self.inner.lock().execution_count += 1;
-    }
-
     /// Records a request that failed.
     pub fn failed(&self, reason: FailureReason, time: Duration) {
         let mut inner = self.inner.lock();
         inner.fail.add(1, time);
         inner.failures[reason as usize] += 1;
+    }
+
+    /// Records a request that failed before it had a response: the error is its first.
+    pub fn failed_unanswered(&self, reason: FailureReason, time: Duration) {
+        self.first_response(time);
+        self.failed(reason, time);
     }
 
     /// The histogram of the time to the first response, in milliseconds, where there is one.
@@ -413,11 +415,14 @@ mod tests {
         statistics.executed(&execution, [Duration::from_micros(5); 2], [Duration::from_micros(40)]);
         statistics.succeeded(Duration::from_micros(50));
         statistics.first_response(Duration::from_millis(600));
+        statistics.cache_hit(Duration::ZERO, Duration::ZERO, Duration::from_millis(300));
+        statistics.failed_unanswered(FailureReason::Rejected, Duration::from_millis(50));
+        statistics.failed(FailureReason::Canceled, Duration::from_millis(50));
         let shown = statistics.summaries(now, &[0.0, 1.0]).unwrap();
-        assert_eq!(shown.each_ref().map(|one| one.count), [2, 2, 2, 2, 2, 0, 0]);
+        assert_eq!(shown.each_ref().map(|one| one.count), [2, 3, 2, 2, 2, 1, 0]);
         assert_eq!(shown.each_ref().map(|one| one.sum), [90, 10, 0, 60, 0, 0, 0]);
         assert_eq!(shown[0].quantiles, [40.0, 50.0]);
-        assert_eq!(statistics.first_responses().unwrap().buckets[..3], [(100.0, 0), (500.0, 0), (2000.0, 1)]);
+        assert_eq!(statistics.first_responses().unwrap().buckets[..3], [(100.0, 1), (500.0, 2), (2000.0, 3)]);
     }
 
     #[test]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 from alipes.quickstart import digits
 from support.endpoints import HttpEndpoint
+from support.exposition import samples
 from support.notes import Notes
 from support.python_models import DECOUPLED, add_python_model
 from support.server import ServerProcess
 from support.streams import Stream
 
 Serve = Callable[..., ServerProcess]
-Samples = Callable[[], dict[str, float]]
 
 LATE = """
 import time
@@ -47,16 +46,6 @@ model_metrics { metric_control {
   histogram_options { buckets: [ 100, 100000 ] }
 } }
 """
-
-
-def samples(server: ServerProcess) -> dict[str, float]:
-    """Every sample of the exposition by its name and labels."""
-    connection = HTTPConnection(server.metrics, timeout=60)
-    connection.request("GET", "/metrics")
-    text = connection.getresponse().read().decode()
-    connection.close()
-    lines = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    return {name: float(value) for name, value in lines}
 
 
 @pytest.fixture(scope="module")

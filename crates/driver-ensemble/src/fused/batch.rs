@@ -166,7 +166,6 @@ impl Way<'_> {
             Ok(times) => times,
             Err(error) => {
                 outputs.clear();
-                model.statistics.execution_failed();
                 spent.for_each(|spent| model.statistics.failed(FailureReason::Backend, spent));
                 return Err(Failure::Failed(error.into()));
             }

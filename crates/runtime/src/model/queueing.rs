@@ -154,7 +154,11 @@ impl ModelVersion {
 
     /// Answers a request that was taken in and will not be executed.
     fn give_back(&self, Refused { work, reason }: Refused<Pending>, outgoing: &mut AnswerBatch) {
-        self.statistics.failed(counted_as(reason), alipes_clock::elapsed(work.arrived));
+        let spent = alipes_clock::elapsed(work.arrived);
+        match reason {
+            Reason::Cancelled => self.statistics.failed(counted_as(reason), spent),
+            _ => self.statistics.failed_unanswered(counted_as(reason), spent),
+        }
         if let Some(trace) = &work.trace {
             trace.note(Moment::RequestEnd, clock::now_ns());
         }
