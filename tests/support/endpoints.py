@@ -57,6 +57,7 @@ class Request:
     outputs: Sequence[str] | None
     request_id: str
     timeout_us: int | None = None
+    priority: int = 0
 
     def requested_outputs(self, module: Any) -> list[Any] | None:
         """The outputs as the clients of either module take them; `None` asks for all."""
@@ -146,6 +147,7 @@ class HttpEndpoint(Endpoint):
             outputs=request.requested_outputs(http_client),
             request_id=request.request_id,
             timeout=request.timeout_us,
+            priority=request.priority,
             parameters=request.parameters,
         )
         headers = {} if header_length is None else {"Inference-Header-Content-Length": str(header_length)}
@@ -208,6 +210,7 @@ class GrpcEndpoint(Endpoint):
                 outputs=request.requested_outputs(grpc_client),
                 request_id=request.request_id,
                 timeout=request.timeout_us,
+                priority=request.priority,
                 parameters=request.parameters,
                 client_timeout=_TIMEOUT_S,
             )

@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
-import grpc
 import numpy as np
 import pytest
-import tritonclient.grpc as grpc_client
-from support.endpoints import HttpEndpoint, Refusal, Reply, Request, tensors
+from support.endpoints import HttpEndpoint, Refusal
 from support.exposition import samples
+from support.held_requests import HOLD, HOLD_ROW, OBEYS, ROW, HeldRequests, X, held_requests
 from support.notes import Notes
 from support.processes import under_way, workers_of
 from support.python_models import DECOUPLED, add_python_model
 from support.server import TIMEOUT_S, ServerProcess
 from support.streams import Stream
 from support.waiting import until
-from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 Serve = Callable[..., ServerProcess]
+Action = Callable[[HeldRequests], None]
 
 VECTORS = Path(__file__).parents[2] / "vectors"
-
-# A negative X raises; 7 waits until the test lets it go on.
-OBEYS = """
-class TritonPythonModel:
-    def execute(self, requests):
-        x = given(requests[0]).flat[0]
-        if x < 0:
-            raise ValueError("negative")
-        if x == 7:
-            note("holding", os.getpid())
-            await_note("go on")
-        return [answer(Y=given(request)) for request in requests]
-"""
 
 # Gives each value of X as a response of its own, and raises at the first negative one.
 REPORTS_OR_RAISES = """
@@ -72,68 +53,6 @@ LIMITED = (
     "max_batch_size: 1 dynamic_batching { default_queue_policy { max_queue_size: 1 "
     "default_timeout_microseconds: 60000000 allow_timeout_override: true timeout_action: %s } }"
 )
-HOLD, X = {"X": [7]}, {"X": [1]}
-HOLD_ROW, ROW = {"X": [[7]]}, {"X": [[1]]}
-
-
-@dataclass
-class Bench:
-    """A server with a model for each kind of end, and what a test needs to bring that about."""
-
-    server: ServerProcess
-    notes: Notes
-    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(8))
-
-    def ask(
-        self, model: str, inputs: dict[str, Any], *, outputs: list[str] | None = None, timeout_us: int | None = None
-    ) -> Reply:
-        with HttpEndpoint(self.server) as endpoint:
-            return endpoint.infer(Request(model, inputs, "", None, outputs, "", timeout_us))
-
-    def fail(self, model: str, inputs: dict[str, Any], text: str, **more: Any) -> None:
-        with pytest.raises(Refusal, match=text):
-            self.ask(model, inputs, **more)
-
-    def hold(self, model: str, inputs: dict[str, Any] = HOLD) -> Future[Reply]:
-        """A request that executes until `go_on`."""
-        future = self.pool.submit(self.ask, model, inputs)
-        self.notes.read("holding")
-        return future
-
-    def wait_behind(self, model: str, inputs: dict[str, Any], **more: Any) -> Future[Reply]:
-        """A request that waits behind the one that is held."""
-        before = under_way(self.server, model)
-        future = self.pool.submit(self.ask, model, inputs, **more)
-        until(lambda: under_way(self.server, model) > before)
-        return future
-
-    def go_on(self, *held: Future[Reply]) -> None:
-        self.notes.write("go on")
-        for one in held:
-            one.result(TIMEOUT_S)
-
-    def call(self, model: str, inputs: dict[str, Any]) -> grpc.Future:
-        """A gRPC call that can be cancelled."""
-        message = service_pb2.ModelInferRequest(model_name=model)
-        for tensor in tensors(grpc_client, inputs):
-            message.inputs.append(tensor._get_tensor())
-            message.raw_input_contents.append(tensor._get_content())
-        stub = service_pb2_grpc.GRPCInferenceServiceStub(self.channel)
-        return stub.ModelInfer.future(message, timeout=TIMEOUT_S)
-
-    def post(self, model: str, value: int) -> HTTPConnection:
-        """A request over HTTP whose answer is not read."""
-        tensor = {"name": "X", "shape": [1], "datatype": "INT32", "data": [value]}
-        connection = HTTPConnection(self.server.http, timeout=TIMEOUT_S)
-        connection.request("POST", f"/v2/models/{model}/infer", json.dumps({"inputs": [tensor]}))
-        return connection
-
-    def __post_init__(self) -> None:
-        self.channel = grpc.insecure_channel(self.server.grpc)
-
-    def close(self) -> None:
-        self.channel.close()
-        self.pool.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -166,13 +85,9 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, notes:
 
 
 @pytest.fixture
-def bench(server: ServerProcess, notes: Notes) -> Iterator[Bench]:
-    made = Bench(server, notes)
-    yield made
-    notes.write("go on")
-    made.close()
-    for name in notes.names():
-        notes.remove(name)
+def held(server: ServerProcess, notes: Notes) -> Iterator[HeldRequests]:
+    with held_requests(server, notes) as made:
+        yield made
 
 
 def counts(server: ServerProcess, model: str) -> Counter[str]:
@@ -224,92 +139,92 @@ def executed(times: int, **more: int) -> Counter[str]:
     return Counter(success=times, rows=times, executions=times, first=times) + Counter(more)
 
 
-def answered(bench: Bench) -> None:
-    bench.ask("obeys", X)
+def answered(held: HeldRequests) -> None:
+    held.ask("obeys", X)
 
 
-def refused_by_a_check(bench: Bench) -> None:
-    bench.fail("obeys", {"X": np.ones(1, np.float32)}, "data-type is 'FP32'")
-    bench.fail("obeys", X, "unexpected inference output 'Z'", outputs=["Z"])
+def refused_by_a_check(held: HeldRequests) -> None:
+    held.fail("obeys", {"X": np.ones(1, np.float32)}, "data-type is 'FP32'")
+    held.fail("obeys", X, "unexpected inference output 'Z'", outputs=["Z"])
 
 
-def a_full_queue(bench: Bench) -> None:
-    held = bench.hold("reject", HOLD_ROW)
-    waiting = bench.wait_behind("reject", ROW)
-    bench.fail("reject", ROW, "Exceeds maximum queue size")
-    bench.go_on(held, waiting)
+def a_full_queue(held: HeldRequests) -> None:
+    first = held.hold("reject", HOLD_ROW)
+    waiting = held.wait_behind("reject", ROW)
+    held.fail("reject", ROW, "Exceeds maximum queue size")
+    held.go_on(first, waiting)
 
 
-def too_long_a_wait(bench: Bench) -> None:
-    held = bench.hold("reject", HOLD_ROW)
-    bench.fail("reject", ROW, "Request timeout expired", timeout_us=1000)
-    bench.go_on(held)
+def too_long_a_wait(held: HeldRequests) -> None:
+    first = held.hold("reject", HOLD_ROW)
+    held.fail("reject", ROW, "Request timeout expired", timeout_us=1000)
+    held.go_on(first)
 
 
-def a_wait_that_may_be_longer(bench: Bench) -> None:
-    held = bench.hold("delay", HOLD_ROW)
-    waiting = bench.wait_behind("delay", ROW, timeout_us=1)
-    bench.go_on(held, waiting)
+def a_wait_that_may_be_longer(held: HeldRequests) -> None:
+    first = held.hold("delay", HOLD_ROW)
+    waiting = held.wait_behind("delay", ROW, timeout_us=1)
+    held.go_on(first, waiting)
 
 
-def cancelled_while_it_waits(bench: Bench) -> None:
-    held = bench.hold("obeys")
-    before = under_way(bench.server, "obeys")
-    call = bench.call("obeys", X)
-    until(lambda: under_way(bench.server, "obeys") > before)
+def cancelled_while_it_waits(held: HeldRequests) -> None:
+    first = held.hold("obeys")
+    before = under_way(held.server, "obeys")
+    call = held.call("obeys", X)
+    until(lambda: under_way(held.server, "obeys") > before)
     call.cancel()
-    until(lambda: under_way(bench.server, "obeys") == before)
-    bench.go_on(held)
+    until(lambda: under_way(held.server, "obeys") == before)
+    held.go_on(first)
 
 
-def hung_up_while_it_waits(bench: Bench) -> None:
-    held = bench.hold("obeys")
-    before = under_way(bench.server, "obeys")
-    connection = bench.post("obeys", 1)
-    until(lambda: under_way(bench.server, "obeys") > before)
+def hung_up_while_it_waits(held: HeldRequests) -> None:
+    first = held.hold("obeys")
+    before = under_way(held.server, "obeys")
+    connection = held.post("obeys", 1)
+    until(lambda: under_way(held.server, "obeys") > before)
     connection.close()
-    until(lambda: under_way(bench.server, "obeys") == before)
-    bench.go_on(held)
+    until(lambda: under_way(held.server, "obeys") == before)
+    held.go_on(first)
 
 
-def cancelled_while_it_executes(bench: Bench) -> None:
-    call = bench.call("obeys", HOLD)
-    bench.notes.read("holding")
+def cancelled_while_it_executes(held: HeldRequests) -> None:
+    call = held.call("obeys", HOLD)
+    held.notes.read("holding")
     call.cancel()
-    bench.go_on()
+    held.go_on()
 
 
-def hung_up_while_it_executes(bench: Bench) -> None:
-    connection = bench.post("obeys", 7)
-    bench.notes.read("holding")
+def hung_up_while_it_executes(held: HeldRequests) -> None:
+    connection = held.post("obeys", 7)
+    held.notes.read("holding")
     connection.close()
-    bench.go_on()
+    held.go_on()
 
 
-def an_exception(bench: Bench) -> None:
-    bench.fail("obeys", {"X": [-1]}, "ValueError: negative")
+def an_exception(held: HeldRequests) -> None:
+    held.fail("obeys", {"X": [-1]}, "ValueError: negative")
 
 
-def an_engine_that_fails(bench: Bench) -> None:
-    bench.fail("table", {"X": np.array([[9]], np.int64)}, "indices element out of data bounds")
+def an_engine_that_fails(held: HeldRequests) -> None:
+    held.fail("table", {"X": np.array([[9]], np.int64)}, "indices element out of data bounds")
 
 
-def an_answer_that_is_kept(bench: Bench) -> None:
+def an_answer_that_is_kept(held: HeldRequests) -> None:
     for _ in range(3):
-        bench.ask("cached", X)
+        held.ask("cached", X)
 
 
-def a_failed_step(bench: Bench) -> None:
-    bench.fail("chain", {"X": [-1]}, "in ensemble 'chain', ")
+def a_failed_step(held: HeldRequests) -> None:
+    held.fail("chain", {"X": [-1]}, "in ensemble 'chain', ")
 
 
-def an_answered_ensemble(bench: Bench) -> None:
-    bench.ask("chain", X)
+def an_answered_ensemble(held: HeldRequests) -> None:
+    held.ask("chain", X)
 
 
-def a_stream_of(values: list[int]) -> Callable[[Bench], None]:
-    def stream(bench: Bench) -> None:
-        with Stream(bench.server) as opened:
+def a_stream_of(values: list[int]) -> Action:
+    def stream(held: HeldRequests) -> None:
+        with Stream(held.server) as opened:
             opened.send("reports", {"X": np.array(values, np.int32)})
             replies = list(opened.replies())
         assert len(replies) == len(values)
@@ -318,18 +233,18 @@ def a_stream_of(values: list[int]) -> Callable[[Bench], None]:
     return stream
 
 
-def a_dead_worker(bench: Bench) -> None:
-    failed = bench.hold("obeys")
-    victim = int(bench.notes.read("holding"))
-    assert victim in {worker.pid for worker in workers_of(bench.server)}
+def a_dead_worker(held: HeldRequests) -> None:
+    failed = held.hold("obeys")
+    victim = int(held.notes.read("holding"))
+    assert victim in {worker.pid for worker in workers_of(held.server)}
     os.kill(victim, signal.SIGKILL)
     with pytest.raises(Refusal, match="is started again"):
         failed.result(TIMEOUT_S)
-    bench.notes.remove("holding")
-    bench.ask("obeys", X)
+    held.notes.remove("holding")
+    held.ask("obeys", X)
 
 
-ENDS: list[tuple[Callable[[Bench], None], str, Counter[str]]] = [
+ENDS: list[tuple[Action, str, Counter[str]]] = [
     (answered, "obeys", executed(1)),
     (refused_by_a_check, "obeys", Counter()),
     (a_full_queue, "reject", executed(2)),
@@ -357,20 +272,20 @@ ENDS: list[tuple[Callable[[Bench], None], str, Counter[str]]] = [
 
 @pytest.mark.parametrize(("end", "model", "expected"), ENDS)
 def test_each_end_is_counted_once_and_everywhere(
-    bench: Bench, end: Callable[[Bench], None], model: str, expected: Counter[str]
+    held: HeldRequests, end: Action, model: str, expected: Counter[str]
 ) -> None:
-    before = counts(bench.server, model)
-    end(bench)
-    assert counts(bench.server, model) - before == expected
+    before = counts(held.server, model)
+    end(held)
+    assert counts(held.server, model) - before == expected
 
 
-def test_what_waits_for_a_model_that_is_unloaded_is_answered(bench: Bench) -> None:
-    held = bench.hold("leaves")
-    waiting = bench.wait_behind("leaves", X)
-    with HttpEndpoint(bench.server) as endpoint:
+def test_what_waits_for_a_model_that_is_unloaded_is_answered(held: HeldRequests) -> None:
+    first = held.hold("leaves")
+    waiting = held.wait_behind("leaves", X)
+    with HttpEndpoint(held.server) as endpoint:
         endpoint.unload("leaves")
-        bench.fail("leaves", X, "'leaves' has no available versions")
-        bench.go_on(held, waiting)
-        until(lambda: not any('model="leaves"' in name for name in samples(bench.server)), "its metrics are left")
+        held.fail("leaves", X, "'leaves' has no available versions")
+        held.go_on(first, waiting)
+        until(lambda: not any('model="leaves"' in name for name in samples(held.server)), "its metrics are left")
         endpoint.load("leaves")
-    assert counts(bench.server, "leaves") == Counter()
+    assert counts(held.server, "leaves") == Counter()
