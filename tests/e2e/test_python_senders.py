@@ -161,7 +161,8 @@ NO_RESPONSE = "Expected an 'InferenceResponse' object in the execute function re
         (
             "again",
             501,
-            FAILED.format("ordinary") + "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, which takes a "
+            FAILED.format("ordinary")
+            + "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, which takes a "
             "model with sequence_batching { iterative_sequence: true }",
         ),
         (
