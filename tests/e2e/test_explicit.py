@@ -192,3 +192,23 @@ def test_no_request_is_lost_while_the_model_is_reloaded(repository: Path, server
     for mine in traffic.by_caller:
         assert mine == sorted(mine), "an answer of an older model came after one of a newer"
         assert mine[-1] == 2.0 + RELOADS
+
+
+def test_a_version_that_was_unloaded_is_not_at_ready_state(server: ServerProcess) -> None:
+    text = "Request for unknown model: 'scaled' version 1 is not at ready state"
+    with http_client.InferenceServerClient(server.http) as client:
+        client.load_model("scaled")
+        client.unload_model("scaled")
+        for ask in (client.get_model_metadata, client.get_model_config):
+            with pytest.raises(InferenceServerException) as failure:
+                ask("scaled", "1")
+            assert (failure.value.status(), failure.value.message()) == ("503", text)
+        assert not client.is_model_ready("scaled", "1")
+        with pytest.raises(InferenceServerException, match="'scaled' version 2 is not found") as failure:
+            client.get_model_metadata("scaled", "2")
+        assert failure.value.status() == "404"
+    with grpc_client.InferenceServerClient(server.grpc) as client:
+        with pytest.raises(InferenceServerException) as failure:
+            client.get_model_metadata("scaled", "1")
+        assert (failure.value.status(), failure.value.message()) == ("StatusCode.UNAVAILABLE", text)
+        assert not client.is_model_ready("scaled", "1")

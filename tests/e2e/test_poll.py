@@ -122,6 +122,24 @@ def test_load_requests_are_refused(client: http_client.InferenceServerClient) ->
         client.load_model("first")
 
 
+def test_a_version_whose_folder_goes_is_not_at_ready_state(
+    repository: Path, server: ServerProcess, client: http_client.InferenceServerClient
+) -> None:
+    shutil.copytree(repository / "first" / "1", repository / "first" / "2")
+    until(lambda: client.is_model_ready("first", "2"))
+    with pytest.raises(InferenceServerException, match="'first' version 1 is not at ready state") as failure:
+        client.get_model_metadata("first", "1")
+    assert failure.value.status() == "503"
+    assert answer_of(server, "first") == 2.0
+    shutil.rmtree(repository / "first")
+    until(lambda: not client.is_model_ready("first"))
+    with pytest.raises(InferenceServerException, match="'first' version 2 is not at ready state"):
+        client.get_model_metadata("first", "2")
+    with pytest.raises(InferenceServerException, match="'first' has no available versions") as failure:
+        client.get_model_metadata("first")
+    assert failure.value.status() == "404"
+
+
 def test_a_new_version_of_a_policy_leaves_the_others_as_they_are(
     repository: Path, server: ServerProcess, client: http_client.InferenceServerClient
 ) -> None:

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use alipes_protocol::limits::READ_AT_ONCE_BYTES;
-use alipes_protocol::{InferError, Parameter};
+use alipes_protocol::{Code, InferError, Parameter};
 use alipes_request::budget::Charge;
 use alipes_runtime::context::Context;
 use alipes_stats::custom::{Change, Kind, Owner};
@@ -88,7 +88,7 @@ pub async fn answer(context: &Context, owner: Owner, name: &str, text: String) -
             let version = if version > 0 { version.to_string() } else { String::new() };
             let ready = match context.model_ready(&model, &version).await {
                 // To a model, one that is unknown is one that is not ready.
-                Err(error) if error.code == Code::NotFound => Ok(false),
+                Err(error) if matches!(error.code, Code::NotFound | Code::Unavailable) => Ok(false),
                 outcome => outcome,
             };
             ready.map(|ready| json!({"ready": ready}))

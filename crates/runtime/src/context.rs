@@ -104,8 +104,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a version that is no number, `NotFound` for an unknown model or version; in Triton 2.51
-    /// these are not ready.
+    /// `InvalidArgument` for a version that is no number, `NotFound` for an unknown model or version, `Unavailable` for
+    /// a version that does not serve; in Triton 2.51 these are not ready.
     pub async fn model_ready(&self, name: &str, version: &str) -> Result<bool, InferError> {
         match self.registry.find(name, version) {
             Ok(model) if !model.is_ready() => Ok(false),
@@ -113,7 +113,12 @@ impl Context {
                 Some(answer) => Ok(answer.await),
                 None => Ok(true),
             },
-            Err(error) if error.code == Code::NotFound && !self.config.triton_release.is_later() => Ok(false),
+            Err(error)
+                if matches!(error.code, Code::NotFound | Code::Unavailable)
+                    && !self.config.triton_release.is_later() =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }

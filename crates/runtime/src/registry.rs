@@ -1,6 +1,7 @@
 //! What is ready now: one map, swapped as a whole, so that a request sees either the old state or the new one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,34 +17,46 @@ type Versions = BTreeMap<i64, Arc<ModelVersion>>;
 /// What is served under a name: one model, or, where names are unique in a repository alone, one in each namespace.
 #[derive(Clone, Default)]
 pub struct Served {
-    spaces: SmallVec<[(Arc<str>, Versions); 1]>,
+    spaces: SmallVec<[Space; 1]>,
+}
+
+/// A model in its namespace.
+#[derive(Clone)]
+struct Space {
+    namespace: Arc<str>,
+    versions: Versions,
+    /// The versions that served once and do no longer.
+    gone: BTreeSet<i64>,
 }
 
 impl Served {
     /// All versions, lowest first, of one namespace after the other.
     pub fn versions(&self) -> impl Iterator<Item = &Arc<ModelVersion>> {
-        self.spaces.iter().flat_map(|(_, versions)| versions.values())
+        self.spaces.iter().flat_map(|space| space.versions.values())
     }
 
-    /// The versions of the one model that serves under the name.
-    fn only(&self, name: &str) -> Result<&Versions, InferError> {
+    /// The one model that serves under the name.
+    fn only(&self, name: &str) -> Result<&Space, InferError> {
         match &self.spaces[..] {
-            [(_, only)] => Ok(only),
+            [only] => Ok(only),
             several => one_of(several, name),
         }
     }
 
     fn put(&mut self, namespace: &str, versions: Versions) {
-        match self.spaces.iter_mut().find(|(space, _)| **space == *namespace) {
-            Some((_, found)) => *found = versions,
-            None => self.spaces.push((namespace.into(), versions)),
-        }
+        let Some(space) = self.spaces.iter_mut().find(|space| *space.namespace == *namespace) else {
+            self.spaces.push(Space { namespace: namespace.into(), versions, gone: BTreeSet::new() });
+            return;
+        };
+        let before = mem::replace(&mut space.versions, versions);
+        space.gone.extend(before.into_keys());
+        space.gone.retain(|version| !space.versions.contains_key(version));
     }
 }
 
 /// The model that serves, where another namespace has one of the same name that does not. Source: Triton's text.
-fn one_of<'a>(spaces: &'a [(Arc<str>, Versions)], name: &str) -> Result<&'a Versions, InferError> {
-    let mut serving = spaces.iter().map(|(_, versions)| versions).filter(|versions| !versions.is_empty());
+fn one_of<'a>(spaces: &'a [Space], name: &str) -> Result<&'a Space, InferError> {
+    let mut serving = spaces.iter().filter(|space| !space.versions.is_empty());
     match (serving.next(), serving.count()) {
         (Some(only), 0) => Ok(only),
         (Some(_), others) => Err(InferError::invalid(format!(
@@ -51,7 +64,7 @@ fn one_of<'a>(spaces: &'a [(Arc<str>, Versions)], name: &str) -> Result<&'a Vers
              ambiguity.",
             others + 1
         ))),
-        (None, _) => Err(unknown(format!("'{name}' has no available versions"))),
+        (None, _) => Err(no_version(name)),
     }
 }
 
@@ -97,7 +110,7 @@ impl Registry {
         self.models.rcu(|models| {
             let mut models = HashMap::clone(models);
             if let Some(served) = models.get_mut(name) {
-                served.spaces.retain(|(space, _)| **space != *namespace);
+                served.spaces.retain(|space| *space.namespace != *namespace);
                 if served.spaces.is_empty() {
                     models.remove(name);
                 }
@@ -148,13 +161,15 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number, and for a name
-    /// that several namespaces serve.
+    /// `NotFound` for an unknown name or version, `Unavailable` for a version that is known and does not serve,
+    /// `InvalidArgument` for a version that is no number, and for a name that several namespaces serve.
     pub fn find(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
         let number = if version.is_empty() { None } else { Some(version_number(version)?) };
         let models = self.models.load();
-        let served = models.get(name).ok_or_else(|| unknown(format!("'{name}' is not found")))?;
-        version_of(served.only(name)?, name, number)
+        match models.get(name) {
+            Some(served) => self.version_of(served.only(name)?, name, number),
+            None => Err(self.absent(name, number)),
+        }
     }
 
     /// A version of a model for one of the same namespace, where there is one; the highest where none is named.
@@ -169,27 +184,54 @@ impl Registry {
         number: Option<i64>,
     ) -> Result<Arc<ModelVersion>, InferError> {
         let models = self.models.load();
-        let served = models.get(name).ok_or_else(|| unknown(format!("'{name}' is not found")))?;
-        let beside = served.spaces.iter().find(|(space, versions)| **space == *namespace && !versions.is_empty());
+        let Some(served) = models.get(name) else { return Err(self.absent(name, number)) };
+        let beside = served.spaces.iter().find(|space| *space.namespace == *namespace && !space.versions.is_empty());
         match beside {
-            Some((_, versions)) => version_of(versions, name, number),
-            None => version_of(served.only(name)?, name, number),
+            Some(space) => self.version_of(space, name, number),
+            None => self.version_of(served.only(name)?, name, number),
         }
+    }
+
+    fn version_of(&self, space: &Space, name: &str, number: Option<i64>) -> Result<Arc<ModelVersion>, InferError> {
+        let found = match number {
+            None => space.versions.values().next_back().ok_or_else(|| no_version(name)),
+            Some(number) => space.versions.get(&number).ok_or_else(|| {
+                let known = space.gone.contains(&number) || self.is_listed(name, Some(number));
+                if known { not_ready(name, number) } else { no_such_version(name, number) }
+            }),
+        };
+        found.map(Arc::clone)
+    }
+
+    /// The error for a model of which nothing has served yet: one that loads is known by its versions in the index.
+    fn absent(&self, name: &str, number: Option<i64>) -> InferError {
+        match number {
+            Some(number) if self.is_listed(name, Some(number)) => not_ready(name, number),
+            _ if !self.is_listed(name, None) => unknown(format!("'{name}' is not found")),
+            Some(number) => no_such_version(name, number),
+            None => no_version(name),
+        }
+    }
+
+    /// Whether the index has a version of a model, or any: it is loading, has failed or was unloaded.
+    fn is_listed(&self, name: &str, number: Option<i64>) -> bool {
+        let wanted = number.map(|number| number.to_string());
+        let is_wanted = |version: &str| wanted.as_ref().map_or(!version.is_empty(), |wanted| wanted == version);
+        self.index.load().iter().any(|entry| entry.name == name && is_wanted(&entry.version))
     }
 }
 
-fn version_of(versions: &Versions, name: &str, number: Option<i64>) -> Result<Arc<ModelVersion>, InferError> {
-    let found = match number {
-        None => {
-            let latest = versions.values().next_back();
-            latest.ok_or_else(|| unknown(format!("'{name}' has no available versions")))?
-        }
-        Some(number) => {
-            let version = versions.get(&number);
-            version.ok_or_else(|| unknown(format!("'{name}' version {number} is not found")))?
-        }
-    };
-    Ok(Arc::clone(found))
+fn not_ready(name: &str, version: i64) -> InferError {
+    let text = format!("Request for unknown model: '{name}' version {version} is not at ready state");
+    InferError::new(Code::Unavailable, text)
+}
+
+fn no_such_version(name: &str, version: i64) -> InferError {
+    unknown(format!("'{name}' version {version} is not found"))
+}
+
+fn no_version(name: &str) -> InferError {
+    unknown(format!("'{name}' has no available versions"))
 }
 
 fn unknown(what: String) -> InferError {

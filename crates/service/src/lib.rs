@@ -100,7 +100,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// `NotFound` for an unknown name or version, `InvalidArgument` for a version that is no number.
+    /// `NotFound` for an unknown name or version, `Unavailable` for a version that does not serve yet or any more,
+    /// `InvalidArgument` for a version that is no number.
     pub fn lookup(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
         self.registry.find(name, version)
     }

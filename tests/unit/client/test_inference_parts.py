@@ -145,6 +145,7 @@ def test_who_waits_for_nothing_that_can_come_is_let_go() -> None:
         ("[request id: 1] Exceeds maximum queue size", Overloaded),
         ("Request timeout expired", DeadlineExceeded),
         ("Request for unknown model: 'm' is not found", "NotFound"),
+        ("Request for unknown model: 'm' version 1 is not at ready state", "NotReady"),
         ("Request for unknown model: 'm' has no available versions", "NotFound"),
         (
             "inference request for sequence 5 to model 'm' must specify the START flag on the first request",

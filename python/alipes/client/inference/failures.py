@@ -32,6 +32,7 @@ LOST_STATE: Final = re.compile(r"must specify the START flag")
 _TEXTS: Final[tuple[tuple[re.Pattern[str], type[InferError]], ...]] = (
     (re.compile(r"[Ee]xceeds maximum queue size|request queue is full|[Oo]verloaded|too many"), Overloaded),
     (re.compile(r"[Tt]imeout expired|timeout of the corresponding sequence|[Dd]eadline"), DeadlineExceeded),
+    (re.compile(r"is not at ready state"), NotReady),
     (re.compile(r"unknown model|is not found|version .* is not available"), NotFound),
     (re.compile(r"is not ready|no available versions|unloading|shutting down|[Uu]navailable"), NotReady),
     (re.compile(r"[Cc]ancelled"), Cancelled),
