@@ -79,7 +79,7 @@ def test_a_folder_that_holds_no_model_leaves_the_server_ready(repository: Path, 
     server.wait_for_output(f"folder '{repository}/never_exported' holds neither a configuration nor a version")
 
 
-def test_the_folder_of_a_model_is_told_from_a_repository(repository: Path, serve: Serve) -> None:
+def test_a_repository_that_is_a_folder_of_one_model_is_reported(repository: Path, serve: Serve) -> None:
     server = serve(add_model(repository, "double"))
     server.wait_for_output(
         f"'{repository}/double' looks like the folder of one model: pass '{repository}' in its place"
@@ -88,7 +88,7 @@ def test_the_folder_of_a_model_is_told_from_a_repository(repository: Path, serve
     assert "looks like the folder of one model" in output
 
 
-def test_a_model_to_load_that_is_misspelt_is_told_the_right_name(repository: Path, serve: Serve) -> None:
+def test_the_log_names_the_model_nearest_to_a_misspelt_one(repository: Path, serve: Serve) -> None:
     add_model(repository, "double")
     server = serve(repository, "--model-control-mode=explicit", "--load-model=duoble")
     server.wait_for_output("failed to poll model 'duoble': model not found in any .* Did you mean 'double'")

@@ -163,7 +163,7 @@ def test_a_folder_whose_name_is_no_text_is_no_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked", "hint"), [("digit", " Did you mean 'digits'?"), ("letters", "")])
-def test_a_name_that_is_nearly_right_is_told_the_right_one(tmp_path: Path, asked: str, hint: str) -> None:
+def test_a_misspelt_name_is_refused_with_the_nearest_one(tmp_path: Path, asked: str, hint: str) -> None:
     repository = Repository(make(tmp_path, one=("noise", "window"), two=("digits",)))
     repository.read()
     with pytest.raises(RepositoryError) as refused:

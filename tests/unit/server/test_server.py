@@ -109,7 +109,7 @@ def test_a_folder_that_holds_no_model_takes_nothing_from_readiness(
     assert made.stop(TIMEOUT_S)
 
 
-def test_a_model_without_a_version_is_told_what_is_missing(
+def test_the_log_says_what_a_model_without_a_version_needs(
     repository: Path, data_plane: DataPlane, model: MakeModel, caplog: pytest.LogCaptureFixture
 ) -> None:
     (repository / "never_exported").mkdir()
@@ -147,7 +147,7 @@ def test_an_absent_repository_ends_a_server_that_is_to_leave_on_error(
         server(repository, data_plane, *flags)
 
 
-def test_a_repository_gone_before_the_load_ends_a_server_that_leaves_on_error(
+def test_a_repository_that_goes_before_the_load_counts_as_an_error(
     repository: Path, data_plane: DataPlane, tmp_path: Path
 ) -> None:
     (tmp_path / "second").mkdir()

@@ -116,7 +116,7 @@ def test_a_model_whose_folder_is_gone_is_unloaded_after_a_second_look(
     assert index.ready()
 
 
-def test_a_name_that_comes_a_second_time_is_served_from_neither_until_one_goes(
+def test_a_name_that_comes_twice_is_served_from_neither(
     tmp_path: Path, repository: Path, pool: LoaderPool, data_plane: DataPlane, index: Index, planner: Planner
 ) -> None:
     second = tmp_path / "second"
