@@ -11,6 +11,8 @@ from support.server import ServerProcess
 from support.text_models import add_model, ask
 from support.traffic import answer_of
 
+FLAGS = ("--model-control-mode=explicit", "--load-model=loader")
+
 # Says what came of each load: "loaded", or the error.
 LOADER = """
 CONFIG = json.dumps({"backend": "onnxruntime"})
@@ -71,11 +73,16 @@ class TritonPythonModel:
 
 
 @pytest.fixture(scope="module")
-def server(serve_module: Callable[..., ServerProcess], tmp_path_factory: pytest.TempPathFactory) -> ServerProcess:
-    repository: Path = tmp_path_factory.mktemp("models")
-    add_model(repository, "loader", LOADER)
-    (repository / "loader" / "1" / "brought.onnx").write_bytes(times(7.0).SerializeToString())
-    return serve_module(repository, "--model-control-mode=explicit", "--load-model=loader")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("models")
+    add_model(made, "loader", LOADER)
+    (made / "loader" / "1" / "brought.onnx").write_bytes(times(7.0).SerializeToString())
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(serve_module: Callable[..., ServerProcess], models: Path) -> ServerProcess:
+    return serve_module(models, *FLAGS)
 
 
 def test_a_model_loads_and_unloads_another_from_bytes(server: ServerProcess) -> None:
@@ -88,6 +95,15 @@ def test_a_model_loads_and_unloads_another_from_bytes(server: ServerProcess) -> 
 def test_files_may_be_large(server: ServerProcess) -> None:
     assert ask(server, "loader", "large") == (200, "loaded")
     assert answer_of(server, "large") == 7.0
+
+
+def test_files_take_room_like_those_of_a_request(models: Path, serve: Callable[..., ServerProcess]) -> None:
+    server = serve(models, *FLAGS, f"--max-inflight-bytes={4 << 20}")
+    status, text = ask(server, "loader", "large")
+    assert status == 200
+    assert text.startswith("Failed to load model: a body of ")
+    assert "give the server more with --max-inflight-bytes" in text
+    assert ask(server, "loader", "onnx") == (200, "loaded")
 
 
 def test_code_may_come_from_bytes(server: ServerProcess) -> None:

@@ -215,10 +215,12 @@ class Server:
     def _unreadable_at_start(self) -> tuple[str, ...]:
         """The repositories that are to be served and cannot be read, after a word about each on what comes of that."""
         mode = self._options.repository.control_mode
-        for repository in self._lifecycle.unreadable:
-            log.warning("model repository '%s' cannot be read, and the others are served; %s", repository, _NEXT[mode])
+        unreadable = self._lifecycle.unreadable
+        others = ", and the others are served" if len(unreadable) < len(self._options.repository.paths) else ""
+        for repository in unreadable:
+            log.warning("model repository '%s' cannot be read%s; %s", repository, others, _NEXT[mode])
         explicit = mode == "explicit" and self._options.repository.load_models != (ALL_MODELS,)
-        return () if explicit else self._lifecycle.unreadable
+        return () if explicit else unreadable
 
     def _show_models(self) -> None:
         entries = self._index.touched()
