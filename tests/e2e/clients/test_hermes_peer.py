@@ -1,32 +1,55 @@
-"""The real hermes, in an environment of its own, asks and watches a server of ours."""
+"""The real hermes and ours in one fleet: each exports what is served here, asks for it and watches."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.checkout import ROOT
-from support.detectors import BATCH, STRIDE, UPDATES, write_repository
+from support.detectors import BATCH, STRIDE, UPDATES, WINDOW, write_repository
 from support.server import ServerProcess
 
-PYTHON = ROOT / ".venv-clients" / "hermes" / "bin" / "python"
+HERMES = ROOT / ".venv-clients" / "hermes"
 
 pytestmark = [
     pytest.mark.proof,
-    pytest.mark.skipif(
-        not (PYTHON.parents[1] / "made").exists(), reason="hermes is not there: `make clients` brings it"
-    ),
+    pytest.mark.skipif(not (HERMES / "made").exists(), reason="hermes is not there: `make clients` brings it"),
     pytest.mark.timeout(300),
 ]
 
 REQUESTS = 6
 
+# The repository of `support.detectors`, out of PyTorch.
+EXPORT = """
+import sys
+import torch
+from hermes import quiver as qv
+
+class Unchanged(torch.nn.Module):
+    def forward(self, strain):
+        return strain * 1
+
+folder, platform, window, stride, batch, updates = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+more = {"platform": qv.Platform[platform]} if platform else {}
+repo = qv.ModelRepository(folder)
+network = repo.add("network", platform=qv.Platform.ONNX)
+network.export_version(Unchanged(), input_shapes={"strain": (None, 2, window)}, output_names=["cleaned"])
+ensemble = repo.add("detectors", platform=qv.Platform.ENSEMBLE)
+ensemble.add_streaming_inputs([network.inputs["strain"]], stream_size=stride, batch_size=batch, **more)
+ensemble.add_streaming_output(network.outputs["cleaned"], stride, updates, batch_size=batch, **more)
+for name in ("snapshotter", "aggregator"):
+    repo.models[name].config.sequence_batching.max_sequence_idle_microseconds = 600_000_000
+    repo.models[name].config.write()
+ensemble.export_version(None)
+"""
+
 # Its monitor does not say when it has looked for the first time: sequences follow until its record has every model.
-PROGRAM = """
+ASK = """
 import json, sys, time
 from pathlib import Path
 import numpy as np
@@ -61,32 +84,58 @@ with client, monitor:
         sequence += 1
         assert (stream(sequence) == found).all()
 streams = [names for _, names in client.states]
-print(json.dumps({"streams": streams, "channel": found[0].tolist(), "watched": sorted(watched())}))
+print(json.dumps({"streams": streams, "channels": found.tolist(), "watched": sorted(watched())}))
 """
 
 
-def ask_and_watch(server: ServerProcess, record: Path) -> dict[str, object]:
-    """What the real client found, while the real monitor wrote its record."""
-    (host, grpc_port), metrics_port = server.grpc.split(":"), server.metrics.rpartition(":")[2]
-    sizes = [str(BATCH * STRIDE), str(REQUESTS)]
+def run(program: str, *arguments: object, theirs: bool) -> str:
+    """What a program prints, under the real hermes or under ours."""
+    ours = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    path = os.pathsep.join([str(HERMES), *ours] if theirs else ours)
+    words = [sys.executable, "-c", program if theirs else f"import alipes.compat.hermes\n{program}"]
     ran = subprocess.run(
-        [str(PYTHON), "-c", PROGRAM, host, grpc_port, metrics_port, *sizes, str(record)],
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        [*words, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
         timeout=280,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    found: dict[str, object] = json.loads(ran.stdout)
-    return found
+    return ran.stdout
+
+
+def check_answers(server: ServerProcess, record: Path, *, theirs: bool) -> None:
+    """A client finds the stream and gets the means, while a monitor sees every model."""
+    (host, grpc_port), metrics_port = server.grpc.split(":"), server.metrics.rpartition(":")[2]
+    found = json.loads(
+        run(ASK, host, grpc_port, metrics_port, BATCH * STRIDE, REQUESTS, record, theirs=theirs).splitlines()[-1]
+    )
+    late, samples = (UPDATES - 1) * STRIDE, REQUESTS * BATCH * STRIDE
+    counted = [0.0] * late + [float(count) for count in range(samples - late)]
+    # Triton's client gives shapes as lists, and so do documents.
+    assert [{name: list(shape) for name, shape in names.items()} for names in found["streams"]] == [
+        {"network/strain": [1, 2, BATCH * STRIDE]}
+    ]
+    assert found["channels"] == [counted, [-count for count in counted]]
+    assert found["watched"] == ["aggregator", "network", "snapshotter"]
 
 
 def test_hermes_streams_into_our_own_streaming_models(tmp_path: Path, serve: Callable[..., ServerProcess]) -> None:
     write_repository(tmp_path / "models")
-    found = ask_and_watch(serve(tmp_path / "models"), tmp_path / "record.csv")
-    late = (UPDATES - 1) * STRIDE
-    samples = REQUESTS * BATCH * STRIDE
-    assert found["streams"] == [{"network/strain": [1, 2, BATCH * STRIDE]}]
-    assert found["channel"] == [0.0] * late + [float(count) for count in range(samples - late)]
-    assert found["watched"] == ["aggregator", "network", "snapshotter"]
+    check_answers(serve(tmp_path / "models"), tmp_path / "record.csv", theirs=True)
+
+
+@pytest.mark.extra("torch")
+@pytest.mark.parametrize("platform", ["", "ONNX"], ids=["own", "onnx"])
+def test_hermes_streams_into_what_we_export(tmp_path: Path, serve: Callable[..., ServerProcess], platform: str) -> None:
+    run(EXPORT, tmp_path / "models", platform, WINDOW, STRIDE, BATCH, UPDATES, theirs=False)
+    check_answers(serve(tmp_path / "models"), tmp_path / "record.csv", theirs=True)
+
+
+@pytest.mark.extra("torch")
+def test_what_hermes_exports_is_served_to_both_clients(tmp_path: Path, serve: Callable[..., ServerProcess]) -> None:
+    run(EXPORT, tmp_path / "models", "", WINDOW, STRIDE, BATCH, UPDATES, theirs=True)
+    server = serve(tmp_path / "models")
+    for theirs in (True, False):
+        check_answers(server, tmp_path / f"record-{theirs}.csv", theirs=theirs)
