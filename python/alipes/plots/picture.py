@@ -10,10 +10,13 @@ from typing import Any, Final
 
 from alipes.errors import Unsupported
 
-__all__ = ["finish", "picture"]
+__all__ = ["COLOURS", "finish", "marker", "picture"]
 
 COLOURS: Final = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#666666")
 """Colours that most eyes can distinguish, also on paper."""
+
+_FEW_POINTS: Final = 60
+"""Up to so many points of a line are marked: a line through one point alone is not to be seen."""
 
 _INCHES: Final = (8.0, 4.0)
 _DOTS_AN_INCH: Final = 120
@@ -39,6 +42,11 @@ def picture() -> Any:
             return file.getvalue()
 
     return Picture(figsize=_INCHES, layout="constrained")
+
+
+def marker(points: int, shape: str = "o") -> str | None:
+    """What marks the points of a line: nothing where there are many, which would hide the line."""
+    return shape if points <= _FEW_POINTS else None
 
 
 def finish(figure: Any, path: str | os.PathLike[str] | None) -> Any:

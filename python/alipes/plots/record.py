@@ -12,7 +12,7 @@ from typing import Any
 from alipes.errors import MonitorError
 from alipes.monitor.files import read_rows
 from alipes.monitor.ledger import Row
-from alipes.plots.picture import COLOURS, finish, picture
+from alipes.plots.picture import COLOURS, finish, marker, picture
 
 __all__ = ["Curve", "curves", "plot_monitor"]
 
@@ -44,7 +44,8 @@ def plot_monitor(
 ) -> Any:
     """Draws the mean time in each model's queue against time, as solid lines, and what got through, as dotted ones.
 
-    The first interval of each model is left out: its first execution is slow, and would make the rest a flat line.
+    Where there are few intervals they are marked, by points and by crosses. The first interval of each model is left
+    out: its first execution is slow, and would make the rest a flat line.
 
     Args:
         record: The file of a monitor, or its rows.
@@ -64,7 +65,10 @@ def plot_monitor(
     rows = read_rows(Path(record)) if isinstance(record, (str, os.PathLike)) else list(record)
     drawn = curves([row for row in rows if models is None or row.model in models])
     if not drawn:
-        raise MonitorError("there is nothing to draw: the record has no two rows of a model")
+        raise MonitorError(
+            "there is nothing to draw: the record has no two rows of a model, of which the first does not count; watch "
+            "for longer, or more often"
+        )
     figure = picture()
     waiting = figure.add_subplot()
     waiting.set(
@@ -77,10 +81,14 @@ def plot_monitor(
     scale = 1.0 if sampling_rate is None else batch_size / sampling_rate
     for number, curve in enumerate(drawn):
         colour = COLOURS[number % len(COLOURS)]
-        waiting.plot(curve.seconds, curve.waiting_us, color=colour, linewidth=2, label=f"{curve.label} queue latency")
-        throughput = [value * scale for value in curve.a_second]
-        through.plot(curve.seconds, throughput, color=colour, linewidth=1.5, linestyle=":")
-        waiting.plot([], [], color=colour, linestyle=":", label=f"{curve.label} throughput")
+        few = len(curve.seconds)
+        latency, throughput = f"{curve.label} queue latency", f"{curve.label} throughput"
+        waiting.plot(curve.seconds, curve.waiting_us, color=colour, linewidth=2, marker=marker(few), label=latency)
+        values = [value * scale for value in curve.a_second]
+        through.plot(curve.seconds, values, color=colour, linewidth=1.5, linestyle=":", marker=marker(few, "x"))
+        waiting.plot([], [], color=colour, linestyle=":", marker=marker(few, "x"), label=throughput)
+    # A single moment would get an axis of milliseconds around it.
+    waiting.set_xlim(0, 1.05 * max(max(curve.seconds) for curve in drawn))
     for axis in (waiting, through):
         axis.set_ylim(0, axis.get_ylim()[1] * 1.05)
     waiting.legend(loc="best", fontsize="small")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.errors import InvalidArgument
-from alipes.plots.picture import COLOURS, finish, picture
+from alipes.plots.picture import COLOURS, finish, marker, picture
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,14 +55,16 @@ def plot_stream(
     axes.set(title=title, xlabel="Time from start [s]", ylabel=ylabel)
     for number, (name, values) in enumerate(named.items()):
         array = np.asarray(values)
-        line = np.squeeze(array)
+        # A single value is one moment, however many axes it has.
+        line = np.squeeze(array) if array.size != 1 or not array.ndim else array.reshape(1)
         if line.ndim != 1 or not line.size:
             raise InvalidArgument(
                 f"output {name!r} has shape {list(array.shape)}: one value for each moment can be drawn"
             )
         at, shown = thinned(line, POINTS)
         colour = COLOURS[number % len(COLOURS)]
-        axes.plot(start + at / sampling_rate, shown, color=colour, linewidth=1.5, label=name or None)
+        style = {"color": colour, "linewidth": 1.5, "marker": marker(len(shown)), "label": name or None}
+        axes.plot(start + at / sampling_rate, shown, **style)
     if any(named):
         axes.legend(loc="best", fontsize="small")
     return finish(figure, path)

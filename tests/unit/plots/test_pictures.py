@@ -57,6 +57,22 @@ def test_a_record_becomes_a_picture_with_a_line_for_each_model(tmp_path: Path) -
     assert len(plot_monitor(ROWS, models=["snapshotter"]).axes[1].lines) == 1
 
 
+def test_few_intervals_are_marked_and_so_is_a_single_one() -> None:
+    waiting, through = plot_monitor(ROWS[:4]).axes
+    assert list(waiting.lines[0].get_xdata()) == pytest.approx([0.1])
+    assert (waiting.lines[0].get_marker(), through.lines[0].get_marker()) == ("o", "x")
+    assert waiting.get_xlim() == pytest.approx((0, 0.105))
+    many = [row("m", 100 + tenth / 10, 4, 40 * tenth) for tenth in range(100)]
+    waiting, through = plot_monitor(many).axes
+    assert (waiting.lines[0].get_marker(), through.lines[0].get_marker()) == ("None", "None")
+
+
+def test_a_single_value_of_a_stream_is_a_point() -> None:
+    (line,) = plot_stream([[0.5]], sampling_rate=4, start=1).axes[0].lines
+    assert (list(line.get_xdata()), list(line.get_ydata()), line.get_marker()) == ([1], [0.5], "o")
+    assert plot_stream(np.zeros(1000), sampling_rate=4).axes[0].lines[0].get_marker() == "None"
+
+
 def test_a_record_without_two_rows_of_a_model_cannot_be_drawn() -> None:
     with pytest.raises(MonitorError, match="nothing to draw"):
         plot_monitor(ROWS[:2])
