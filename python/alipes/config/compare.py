@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from alipes.config.datatypes import config_name, config_number
 from alipes.config.schema import ModelConfig
-from alipes.config.sequences import control_names
+from alipes.config.sequences import Control, control_kinds
 from alipes.config.signature import ANY, Port, Side, Signature
 from alipes.errors import ConfigError
 
 __all__ = ["check_signature"]
+
+_ONNX_NAMES: Final = {"BF16": "BFLOAT16", "FP16": "FLOAT16", "FP32": "FLOAT", "FP64": "DOUBLE", "BYTES": "STRING"}
+"""V2 names of datatypes that ONNX calls otherwise."""
 
 
 def check_signature(config: ModelConfig, signature: Signature) -> None:
@@ -23,9 +27,14 @@ def check_signature(config: ModelConfig, signature: Signature) -> None:
     Raises:
         ConfigError: With the first thing that differs.
     """
+    controls = control_kinds(config)
+    for control in controls:
+        _check_control(config, signature, control)
     made = sum(len(made.target_name) for made in config.batch_input)
-    further = len(control_names(config)) + len(config.sequence_batching.state) + made
-    expected, found = len(config.input) + further, len(signature.inputs)
+    # An optional input stands for an initial value of the file, which is no input of it.
+    required = sum(not tensor.optional for tensor in config.input)
+    expected = required + len(controls) + len(config.sequence_batching.state) + made
+    found = len(signature.inputs)
     if expected != found:
         raise ConfigError(
             f"unable to load model '{config.name}', configuration expects {expected} inputs, model provides {found}",
@@ -34,6 +43,31 @@ def check_signature(config: ModelConfig, signature: Signature) -> None:
     for side in ("input", "output"):
         for tensor in getattr(config, side):
             _check_tensor(config, signature, side, tensor)
+
+
+def _check_control(config: ModelConfig, signature: Signature, control: Control) -> None:
+    """What the server tells of a sequence, the file has an input for: one element of that type for each row."""
+    name = control.name
+    port = next((port for port in signature.inputs if port.name == name), None)
+    if port is None:
+        raise ConfigError(
+            f"configuration specified sequence control '{name}', but model does not provide that input",
+            key="sequence_batching.control_input.name",
+            code="INTERNAL",
+        )
+    called = f"unable to load model '{config.name}', sequence control '{name}'"
+    dims = port.shape[1:] if config.max_batch_size > 0 else port.shape
+    if dims != (1,):
+        raise ConfigError(
+            f"{called} in model has dims {_text(dims)} but dims [1] is expected",
+            key="sequence_batching.control_input.name",
+        )
+    if port.datatype != control.datatype:
+        raise ConfigError(
+            f"{called}, the model expects data-type {_ONNX_NAMES.get(port.datatype, port.datatype)} but the model "
+            f"configuration specifies data-type {config_name(config_number(control.datatype))}",
+            key="sequence_batching.control_input.control",
+        )
 
 
 def _check_tensor(config: ModelConfig, signature: Signature, side: Side, tensor: ModelConfig) -> None:
@@ -53,7 +87,7 @@ def _check_tensor(config: ModelConfig, signature: Signature, side: Side, tensor:
     if _is_laid_out_anew(config, side, tensor):
         return  # the data plane knows which shape the model has to have
     dims = list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
-    if config.max_batch_size == 0 and not port.shape:
+    if not port.shape:
         _check_scalar(config, side, tensor, dims)
     else:
         _check_shape(config, side, port, dims)
@@ -70,8 +104,8 @@ def _check_scalar(config: ModelConfig, side: Side, tensor: ModelConfig, dims: li
     """A scalar of the file is one element on the wire, whatever the number of dimensions."""
     if any(size != 1 for size in dims):
         raise ConfigError(
-            f"model '{config.name}', tensor '{tensor.name}': the model expects a scalar but the model configuration "
-            f"specifies shape {_text(dims)}",
+            f"unable to load model '{config.name}', scalar tensor '{tensor.name}', should only provide 1 in the model "
+            f"configuration when the model doesn't support batching. Model configuration provided: {_text(dims)}.",
             key=f"{side}.dims",
         )
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from alipes.config.datatypes import v2_name
 from alipes.config.paths import confined
 from alipes.config.schema import ModelConfig, enum_word
 
-__all__ = ["control_names", "hidden_state_outputs", "initial_state_file", "sequence_scheduling", "state_input_names"]
+__all__ = [
+    "Control",
+    "control_kinds",
+    "control_names",
+    "hidden_state_outputs",
+    "initial_state_file",
+    "sequence_scheduling",
+    "state_input_names",
+]
 
 FOLDER: Final = "initial_state"
 """The folder of a model with the files that its states begin with."""
@@ -39,6 +47,30 @@ def sequence_scheduling(config: ModelConfig, folder: Path) -> dict[str, Any]:
         "states": [_state(state, folder) for state in _states(config)],
         "iterative": sequences.iterative_sequence,
     }
+
+
+class Control(NamedTuple):
+    """What a tensor tells the model of a sequence.
+
+    Attributes:
+        name: The tensor.
+        datatype: Its element type under its V2 name.
+    """
+
+    name: str
+    datatype: str
+
+
+def control_kinds(config: ModelConfig) -> list[Control]:
+    """What is told of sequences, one kind after the other; a tensor of several kinds is there for each."""
+    tensors = config.sequence_batching.control_input
+    return [
+        Control(tensor.name, _control_datatype(control))
+        for kind in _KINDS
+        for tensor in tensors
+        for control in tensor.control
+        if enum_word(control, "kind") == kind
+    ]
 
 
 def control_names(config: ModelConfig) -> list[str]:
@@ -98,13 +130,23 @@ def _strategy(sequences: ModelConfig) -> dict[str, Any]:
 
 def _control(tensor: ModelConfig) -> dict[str, Any]:
     control = _controls(tensor)[-1]
-    field = next((name for name in _VALUES if getattr(control, name)), None)
+    field = _control_values(control)
     return {
         "name": tensor.name,
         "kind": _KINDS[enum_word(control, "kind")],
-        "datatype": v2_name(control.data_type) if field is None else _VALUES[field],
+        "datatype": _control_datatype(control),
         "false_true": None if field is None else [float(value) for value in getattr(control, field)],
     }
+
+
+def _control_values(control: ModelConfig) -> str | None:
+    """The field with the values for false and true; None for a correlation id."""
+    return next((name for name in _VALUES if getattr(control, name)), None)
+
+
+def _control_datatype(control: ModelConfig) -> str:
+    field = _control_values(control)
+    return v2_name(control.data_type) if field is None else _VALUES[field]
 
 
 def _state(state: ModelConfig, folder: Path) -> dict[str, Any]:
