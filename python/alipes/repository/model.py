@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Model"]
 
 _log = logging.getLogger(__name__)
-_VERSION = re.compile(rf"[1-9][0-9]{{0,{MAX_VERSION_DIGITS - 1}}}")
+_VERSION = re.compile(rf"0|[1-9][0-9]{{0,{MAX_VERSION_DIGITS - 1}}}")
 
 
 class Model:

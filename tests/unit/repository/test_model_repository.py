@@ -152,9 +152,9 @@ def test_versions_are_numbers_in_their_order(repo: qv.ModelRepository) -> None:
     model = exported(repo)
     for version in (10, 2):
         model.export_version(scaled(), version=version)
-    for other in ("011", "notes", "-1", "0"):
+    for other in ("011", "notes", "-1", "00", "0"):
         Path(str(repo.fs), "m", other).mkdir()
-    assert model.versions == [1, 2, 10]
+    assert model.versions == [0, 1, 2, 10]
     assert model.export_version(scaled()) == "m/11/model.onnx"
 
 
