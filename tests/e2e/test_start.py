@@ -36,15 +36,14 @@ def refused(repository: Path | str, *flags: str, exit_code: int = 1) -> ServerDi
     return failure.value
 
 
-@pytest.mark.parametrize("endpoint", ["http", "grpc", "metrics"])
-def test_a_port_in_use_is_one_line_before_anything_is_loaded(repository: Path, endpoint: str) -> None:
+@pytest.mark.parametrize(("endpoint", "service"), [("http", "HTTP"), ("grpc", "GRPC"), ("metrics", "Metrics")])
+def test_a_port_in_use_is_one_line_before_anything_is_loaded(repository: Path, endpoint: str, service: str) -> None:
     add_model(repository, "double")
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         output = refused(repository, f"--{endpoint}-port={port}").output
-    (line,) = output.splitlines()
-    assert line.startswith("error: ")
-    assert f"Socket '127.0.0.1:{port}' already in use " in line
+    reason = f"Unavailable - Socket '127.0.0.1:{port}' already in use "
+    assert output == f"error: failed to start {service} service: {reason}\n"
 
 
 def test_an_address_of_another_machine_is_one_line(repository: Path) -> None:

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use smallvec::SmallVec;
 
 use crate::Tensor;
 use crate::trace::Trace;
@@ -85,4 +86,27 @@ pub struct InferRequest {
     pub raw: bool,
     /// The request's record, for the few requests that are traced.
     pub trace: Option<Arc<Trace>>,
+}
+
+/// The first name that was there before.
+pub fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut names: SmallVec<[(&str, usize); 8]> = names.zip(0..).collect();
+    // Sorted, because a hostile request has thousands of names and comparing each with each would take long.
+    names.sort_unstable();
+    let repeated = names.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1]);
+    repeated.min_by_key(|(_, place)| *place).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_name_that_comes_again_is_found() {
+        let of = |names: &str| first_repeated(names.split(' ').collect::<Vec<_>>().into_iter()).map(str::to_owned);
+        assert_eq!(of("a b b a"), Some("b".to_owned()));
+        assert_eq!(of("a b a b"), Some("a".to_owned()));
+        assert_eq!(of("c b a b a b c"), Some("b".to_owned()));
+        assert_eq!((of("a b c"), of("a")), (None, None));
+    }
 }

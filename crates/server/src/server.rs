@@ -25,9 +25,14 @@ use crate::compose;
 /// Why a server could not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// A socket could not be had.
-    #[error(transparent)]
-    Bind(#[from] BindError),
+    /// A socket could not be had. In Triton's words, which name services in their own way.
+    #[error("failed to start {} service: Unavailable - {cause}", service_name(*kind))]
+    Bind {
+        /// Whose it was to be.
+        kind: ListenerKind,
+        /// Why.
+        cause: BindError,
+    },
     /// A certificate or key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -37,6 +42,14 @@ pub enum StartError {
     /// It was started before.
     #[error("the server was started already")]
     Started,
+}
+
+fn service_name(kind: ListenerKind) -> &'static str {
+    match kind {
+        ListenerKind::Http => "HTTP",
+        ListenerKind::Grpc => "GRPC",
+        ListenerKind::Metrics => "Metrics",
+    }
 }
 
 /// The addresses that a server really listens on: `host:port`, or `unix:` and a path.
@@ -72,24 +85,28 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares the listeners of all endpoints that are enabled.
+    /// Prepares the listeners of all endpoints that are enabled, in Triton's order: of several that cannot be had, the
+    /// first is reported.
     fn all(config: &ServerConfig) -> Result<Vec<Prepared>, StartError> {
         let endpoints = [
-            (ListenerKind::Http, &config.http),
             (ListenerKind::Grpc, &config.grpc),
+            (ListenerKind::Http, &config.http),
             (ListenerKind::Metrics, &config.metrics),
         ];
         endpoints.into_iter().filter_map(|(kind, endpoint)| Prepared::new(kind, endpoint).transpose()).collect()
     }
 
     fn new(kind: ListenerKind, endpoint: &Endpoint) -> Result<Option<Prepared>, StartError> {
-        let Some(socket) = BoundSocket::new(endpoint)? else { return Ok(None) };
+        let bound = BoundSocket::new(endpoint).map_err(|cause| StartError::Bind { kind, cause })?;
+        let Some(socket) = bound else { return Ok(None) };
         let tls = endpoint.tls.as_ref().map(|spec| Tls::new(kind, spec)).transpose()?.map(Arc::new);
         Ok(Some(Prepared { kind, socket, tls }))
     }
 
-    fn listen(self, service: &Arc<Service>) -> Result<Listener, BindError> {
-        Ok(Listener { socket: self.socket.listen()?, protocol: protocol(self.kind, service), tls: self.tls })
+    fn listen(self, service: &Arc<Service>) -> Result<Listener, StartError> {
+        let kind = self.kind;
+        let socket = self.socket.listen().map_err(|cause| StartError::Bind { kind, cause })?;
+        Ok(Listener { socket, protocol: protocol(kind, service), tls: self.tls })
     }
 }
 
@@ -169,7 +186,7 @@ impl Server {
             Ok(listeners) => listeners,
             Err(error) => {
                 network.close();
-                return Err(BindError::into(error));
+                return Err(error);
             }
         };
         let addresses = Addresses::of(&listeners);

@@ -1,7 +1,6 @@
 //! What both codecs refuse of the outputs that a request asks for.
 
-use smallvec::SmallVec;
-
+use crate::request::first_repeated;
 use crate::{InferError, RequestedOutput, TritonRelease};
 
 /// Checks that no output is asked for twice. Triton 2.51 takes it and answers once.
@@ -17,12 +16,9 @@ pub(super) fn check_names_differ(
     if outputs.len() < 2 || !release.is_later() {
         return Ok(());
     }
-    let mut names: SmallVec<[&str; 8]> = outputs.iter().map(|output| output.name.as_str()).collect();
-    // Sorted, because a hostile request names thousands of outputs and comparing each with each would take long.
-    names.sort_unstable();
-    let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) else { return Ok(()) };
+    let Some(name) = first_repeated(outputs.iter().map(|output| output.name.as_str())) else { return Ok(()) };
     let id = if request_id.is_empty() { "<id_unknown>" } else { request_id };
-    Err(InferError::invalid(format!("[request id: {id}] output '{}' already exists in request", pair[0])))
+    Err(InferError::invalid(format!("[request id: {id}] output '{name}' already exists in request")))
 }
 
 #[cfg(test)]

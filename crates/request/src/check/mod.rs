@@ -6,6 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use alipes_protocol::codec::elements;
+use alipes_protocol::request::first_repeated;
 use alipes_protocol::shape::{self, Shape};
 use alipes_protocol::{Datatype, InferError, InferRequest, Origin, Parameter, SequenceInfo, Tensor};
 use alipes_scheduler::SlotId;
@@ -181,11 +182,8 @@ impl RequestCheck<'_> {
     }
 
     fn check_names_differ(&self, tensors: &[Tensor]) -> Result<(), InferError> {
-        let mut names: SmallVec<[&str; 8]> = tensors.iter().map(|tensor| tensor.name.as_str()).collect();
-        // Sorted, because a hostile request names a million inputs and comparing each with each would take hours.
-        names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(self.refuse(format!("input '{}' already exists in request", pair[0]))),
+        match first_repeated(tensors.iter().map(|tensor| tensor.name.as_str())) {
+            Some(name) => Err(self.refuse(format!("input '{name}' already exists in request"))),
             None => Ok(()),
         }
     }

@@ -84,6 +84,8 @@ fn the_requests_id_stands_in_front() {
 fn an_input_may_occur_once() {
     let text = refusal(&two_inputs(), vec![tensor("B", &[1, 4]), tensor("A", &[1, 4]), tensor("B", &[1, 4])]);
     assert_eq!(text, "[request id: <id_unknown>] input 'B' already exists in request");
+    let text = refusal(&two_inputs(), ["B", "A", "B", "A"].map(|name| tensor(name, &[1, 4])).to_vec());
+    assert_eq!(text, "[request id: <id_unknown>] input 'B' already exists in request", "the first that comes again");
 }
 
 #[test]
