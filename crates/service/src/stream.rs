@@ -1,7 +1,7 @@
 //! The requests of one stream, and their responses in the order that the protocol promises.
 //!
-//! Responses of ordinary models follow the order of their requests, one for each: where a model sends one and then fails,
-//! the first stands. Those of decoupled models are sent as they arrive.
+//! Responses of ordinary models follow the order of their requests, one for each: where a model sends one and then
+//! fails, the first stands. Those of decoupled models are sent as they arrive.
 //! Source: Triton's stream semantics, recorded.
 
 use std::collections::VecDeque;
