@@ -13,6 +13,7 @@ use alipes_request::mailbox::{Caller, Mailbox, Reader, Response};
 use alipes_request::responder::{Answer, AnswerBatch, Reply, Responder};
 use alipes_runtime::executor::alarm;
 use alipes_runtime::executor::reshape::wire_shape;
+use alipes_runtime::model::waiting::Wait;
 use alipes_runtime::model::{Arrival, ModelVersion, Pending};
 use alipes_scheduler::ensemble::{Action, EnsembleRun, Ticket};
 use alipes_stats::clock;
@@ -88,6 +89,8 @@ struct Ongoing {
     /// Of an ordinary step: its first answer, and how many there were.
     first: Option<Answer>,
     answers: u32,
+    /// That the ensemble's caller waits for it.
+    _wait: Option<Wait>,
     /// Its room, where the step has not room for any number of calls.
     _permit: Option<Permit>,
 }
@@ -258,16 +261,21 @@ impl RunDriver {
         if member.is_decoupled() != step.decoupled {
             return Err(changed(&member.name));
         }
-        if let Some(cycle) = self.request.chain.as_ref().and_then(|chain| member.cycle(chain)) {
-            return Err(InferError::invalid(format!("the call would wait for itself: {cycle}")));
-        }
+        let (chain, wait) = self.begin_wait(member)?;
         let Prepared { mut request, rows, sequence } =
             step::prepare(step, member, &self.request.terms, &self.request.context, inputs);
         request.trace = self.request.trace.as_ref().map(|trace| trace.child());
-        let (chain, shares) = (self.request.chain.clone(), Some(Arc::clone(&self.shares)));
-        let arrival = Arrival { at: alipes_clock::now(), chain, shares };
+        let arrival = Arrival { at: alipes_clock::now(), chain, shares: Some(Arc::clone(&self.shares)) };
         let caller = member.submit(request, arrival, || Responder::into_mailbox(&self.mailbox, call as u64))?;
-        Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0, _permit: permit })
+        Ok(Ongoing { step: number, rows, sequence, caller, first: None, answers: 0, _wait: wait, _permit: permit })
+    }
+
+    /// Where a model has called the ensemble, it is that model that waits for a step.
+    fn begin_wait(&self, member: &Arc<ModelVersion>) -> Result<(Option<Arc<Chain>>, Option<Wait>), InferError> {
+        let Some(chain) = &self.request.chain else { return Ok((None, None)) };
+        let context = self.ensemble.context.upgrade();
+        let wait = context.map_or(Ok(None), |context| context.waits.begin(chain, Arc::clone(member) as _))?;
+        Ok((Some(Arc::clone(chain).waiting(wait.as_ref().map(Wait::id))), wait))
     }
 
     /// A step has given an answer, or ended.

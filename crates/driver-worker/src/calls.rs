@@ -9,10 +9,11 @@ use std::sync::{Arc, Weak};
 use alipes_link::{Call, CallKind, InferCall, Mail, MailOutcome, OwnedTensorName, TensorName, TensorRef};
 use alipes_protocol::trace::Trace;
 use alipes_protocol::{Code, InferError, InferRequest, Parameter, RequestedOutput, SequenceInfo, Tensor};
-use alipes_request::chain::Chain;
+use alipes_request::chain::{Chain, WaitId};
 use alipes_request::mailbox::{Caller, Mailbox, Reader, Response};
 use alipes_request::responder::{Answer, Responder};
 use alipes_runtime::context::Context;
+use alipes_runtime::model::waiting::Wait;
 use alipes_runtime::model::{Arrival, ModelVersion};
 use alipes_stats::turn::{Task, timed};
 use parking_lot::Mutex;
@@ -20,7 +21,8 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::control;
-use super::worker::Worker;
+use super::request_slots::InFlight;
+use super::worker::{Worker, wait_of};
 
 /// The calls of a worker that are not over.
 #[derive(Default)]
@@ -38,8 +40,20 @@ pub struct CallId {
 /// A call that is not over. Dropping it withdraws the call.
 #[expect(dead_code, reason = "held for what their drop does")]
 enum OpenCall {
-    Inference(Arc<Caller>),
+    Inference(OpenInference),
     Control(Aborting),
+}
+
+/// An inference that is not over, and where its answers go.
+struct OpenInference {
+    _caller: Arc<Caller>,
+    answers: Arc<Answers>,
+}
+
+impl Drop for OpenInference {
+    fn drop(&mut self) {
+        self.answers.end_wait();
+    }
 }
 
 /// Ends a task with itself.
@@ -144,9 +158,10 @@ fn parent(
     ticket: u64,
     call: &mut InferCall,
 ) -> Result<Parent, String> {
-    let state = worker.state.lock();
+    let mut state = worker.state.lock();
+    let executes = state.executes();
     let request = state.slots.find(ticket);
-    let caller = request.as_ref().and_then(|request| request.chain.clone());
+    let chain = chain(worker, model, request, executes);
     // A call is traced where the model hands the trace on, as in Triton.
     let trace = request.as_ref().and_then(|request| request.trace.as_ref()).filter(|_| call.trace.is_some());
     let trace = trace.map(|trace| trace.child());
@@ -160,7 +175,17 @@ fn parent(
         Ok(Tensor { name, datatype: input.datatype, shape: input.shape, data })
     });
     let inputs = inputs.collect::<Result<_, _>>()?;
-    Ok(Parent { chain: model.chain(caller), inputs, trace })
+    Ok(Parent { chain, inputs, trace })
+}
+
+/// Who waits for a call that is made for a request: while that is executed, the worker.
+fn chain(worker: &Worker, model: &ModelVersion, request: Option<&InFlight>, executes: Vec<WaitId>) -> Arc<Chain> {
+    let Some(request) = request else { return Chain::new(&model.name, None, None, Vec::new()) };
+    let (ticket, executes) = match request.executed {
+        false => (0, executes),
+        true => (request.ticket, wait_of(request).into_iter().collect()),
+    };
+    Chain::new(&model.name, request.chain.clone(), Some(worker.holder(ticket)), executes)
 }
 
 /// Hands a call to its model. The thread that brings an answer also sends it: nothing waits in between.
@@ -172,11 +197,13 @@ fn infer_call(worker: &Arc<Worker>, context: &Context, id: CallId, call: InferCa
         decoupled: call.decoupled,
         over: AtomicBool::new(false),
         caller: Mutex::default(),
+        wait: Mutex::default(),
     });
-    match submit(context, call, parent, Arc::clone(&answers) as Arc<dyn Reader>) {
+    match submit(context, call, parent, &answers) {
         Ok(caller) => {
             let caller = Arc::new(caller);
-            worker.calls.0.lock().insert(id, OpenCall::Inference(Arc::clone(&caller)));
+            let open = OpenInference { _caller: Arc::clone(&caller), answers: Arc::clone(&answers) };
+            worker.calls.0.lock().insert(id, OpenCall::Inference(open));
             answers.known(caller);
             // The last answer may have come before the call stood here.
             if answers.over.load(Ordering::SeqCst) {
@@ -195,6 +222,7 @@ struct Answers {
     decoupled: bool,
     over: AtomicBool,
     caller: Mutex<Known>,
+    wait: Mutex<Option<Wait>>,
 }
 
 /// The way back to the callee, which may answer before it is known.
@@ -213,6 +241,9 @@ impl Reader for Answers {
         if self.over.load(Ordering::SeqCst) {
             return;
         }
+        if last {
+            self.end_wait();
+        }
         let receipt = if last { None } else { self.receipt(response.answer.as_ref()) };
         post_answer(&worker, self.call, last, &self.request_id, response.answer, receipt);
         if last {
@@ -223,6 +254,12 @@ impl Reader for Answers {
 }
 
 impl Answers {
+    /// The worker does not wait any more.
+    fn end_wait(&self) {
+        let wait = self.wait.lock().take();
+        drop(wait);
+    }
+
     fn receipt(&self, answer: Option<&Answer>) -> Option<Receipt> {
         let bytes = answer.and_then(|answer| answer.as_ref().ok()).map_or(0, |reply| reply.bytes());
         let mut known = self.caller.lock();
@@ -250,7 +287,7 @@ impl Answers {
 ///
 /// The texts are those of Triton's Python backend: whatever is refused carries the model's name in front, and the code
 /// is always INTERNAL.
-fn submit(context: &Context, call: InferCall, parent: Parent, answers: Arc<dyn Reader>) -> Result<Caller, String> {
+fn submit(context: &Context, call: InferCall, parent: Parent, answers: &Arc<Answers>) -> Result<Caller, String> {
     let name = call.model.clone();
     let refused = |text: String| format!("Model {name} - Error when running inference: {text}");
     let version = if call.version > 0 { call.version.to_string() } else { String::new() };
@@ -264,13 +301,13 @@ fn submit(context: &Context, call: InferCall, parent: Parent, answers: Arc<dyn R
              for decoupled models.'"
         )));
     }
-    if let Some(cycle) = model.cycle(&parent.chain) {
-        return Err(refused(format!("the call would wait for itself: {cycle}")));
-    }
     let request = request(call, parent.inputs).map_err(|error| refused(error.message))?;
     let request = InferRequest { trace: parent.trace, ..request };
-    let arrival = Arrival { at: alipes_clock::now(), chain: Some(parent.chain), shares: None };
-    let respond = || Responder::into_mailbox(&Mailbox::read_by(answers), 0);
+    let wait = context.waits.begin(&parent.chain, Arc::clone(&model) as _).map_err(|error| refused(error.message))?;
+    let chain = parent.chain.waiting(wait.as_ref().map(Wait::id));
+    *answers.wait.lock() = wait;
+    let arrival = Arrival { at: alipes_clock::now(), chain: Some(chain), shares: None };
+    let respond = || Responder::into_mailbox(&Mailbox::read_by(Arc::clone(answers) as Arc<dyn Reader>), 0);
     model.submit(request, arrival, respond).map_err(|error| refused(error.message))
 }
 

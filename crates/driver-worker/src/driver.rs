@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use alipes_link::RequestArena;
 use alipes_protocol::{Code, InferError};
+use alipes_request::chain::Holder;
 use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::{Run, Step, pool};
@@ -96,6 +97,11 @@ impl Driver for Workers {
 
     fn ask_ready(&self) -> Option<Readiness> {
         checks::ask_all(self).map(|answer| Box::pin(answer) as Readiness)
+    }
+
+    fn holders(&self) -> Option<Vec<Holder>> {
+        let set = self.set();
+        Some(set.list.iter().filter(|worker| worker.is_up()).map(|worker| worker.holder(0)).collect())
     }
 
     fn body_memory(&self) -> Option<&Arc<RequestArena>> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use alipes_link::{LinkHandle, RequestArena, ServerEnd};
+use alipes_request::chain::{Chain, Holder, WaitId};
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::park::Parker;
 use alipes_runtime::model::ModelVersion;
@@ -131,6 +132,16 @@ impl State {
         request.turn.and_then(|group| self.turns.end(group))
     }
 
+    /// The calls of other models that are executed now.
+    pub fn executes(&mut self) -> Vec<WaitId> {
+        let Some(link) = &self.link else { return Vec::new() };
+        let waits = self.slots.all().filter(|(_, request)| !request.executed).filter_map(|(slot, request)| {
+            let wait = wait_of(request)?;
+            link.is_claimed(slot, request.ticket).then_some(wait)
+        });
+        waits.collect()
+    }
+
     /// Puts answers to calls into the worker's mail ring, as far as there is room. The link, where there were some:
     /// whoever waits for them is to be woken once the lock is released.
     #[must_use = "who waits for an answer sleeps until he is woken"]
@@ -147,6 +158,11 @@ impl State {
     }
 }
 
+/// The call that a request is, where somebody may have to wait for it in vain.
+pub fn wait_of(request: &InFlight) -> Option<WaitId> {
+    request.chain.as_deref().and_then(|chain: &Chain| chain.wait)
+}
+
 impl Worker {
     /// The model version, unless it is going.
     pub fn model(&self) -> Option<Arc<ModelVersion>> {
@@ -156,6 +172,11 @@ impl Worker {
     /// Under which number the server keeps its metrics: unlike any other worker's.
     pub fn owner(&self) -> u64 {
         std::ptr::from_ref(self).addr() as u64
+    }
+
+    /// Who waits for the calls of its executions or, with a ticket, of a request that outlives its own.
+    pub fn holder(&self, ticket: u64) -> Holder {
+        Holder { instance: self.owner(), request: ticket }
     }
 
     /// A way to the link that needs no lock; none while the process is down.

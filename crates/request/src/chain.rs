@@ -1,47 +1,62 @@
 //! The chain of models that wait for a request: those whose calls led to it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that no other model version of this process has, or ever had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VersionId(u64);
-
-impl VersionId {
-    /// The next number.
-    pub fn next() -> VersionId {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        VersionId(NEXT.fetch_add(1, Ordering::Relaxed))
-    }
+/// What waits for the answer to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Holder {
+    /// The instance that called.
+    pub instance: u64,
+    /// The request that called, where it outlives its execution: the instance goes on then. Else 0.
+    pub request: u64,
 }
 
-/// A model version that waits for the answer to its call, and the call that it answers itself.
+/// The number of a call that is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WaitId(pub u64);
+
+/// A model that waits for the answer to its call, and the call that it answers itself.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    model: VersionId,
     name: Arc<str>,
     caller: Option<Arc<Chain>>,
+    /// Who waits; none where nobody knows for which request the model calls.
+    pub holder: Option<Holder>,
+    /// The calls that its holder answers.
+    pub executes: Vec<WaitId>,
+    /// This call, where somebody may have to wait for it in vain.
+    pub wait: Option<WaitId>,
 }
 
 impl Chain {
-    /// A model that calls while it executes a request which itself came from `caller`.
-    pub fn new(model: VersionId, name: &Arc<str>, caller: Option<Arc<Chain>>) -> Arc<Chain> {
-        Arc::new(Chain { model, name: Arc::clone(name), caller })
+    /// A model that calls for a request which itself came from `caller`.
+    pub fn new(
+        name: &Arc<str>,
+        caller: Option<Arc<Chain>>,
+        holder: Option<Holder>,
+        executes: Vec<WaitId>,
+    ) -> Arc<Chain> {
+        Arc::new(Chain { name: Arc::clone(name), caller, holder, executes, wait: None })
     }
 
-    /// The names from the first caller to the last, if the model is one of them: its instances may all be waiting for
-    /// this very call.
-    pub fn cycle(&self, model: VersionId, name: &str) -> Option<String> {
-        let mut names = vec![name];
-        let mut found = false;
+    /// The same for a call with this number.
+    pub fn waiting(self: Arc<Chain>, wait: Option<WaitId>) -> Arc<Chain> {
+        match wait {
+            None => self,
+            Some(_) => Arc::new(Chain { wait, ..Arc::unwrap_or_clone(self) }),
+        }
+    }
+
+    /// The names from the first caller to the model that is called.
+    pub fn path(&self, called: &str) -> String {
+        let mut names = vec![called];
         let mut link = Some(self);
         while let Some(chain) = link {
             names.push(&chain.name);
-            found |= chain.model == model;
             link = chain.caller.as_deref();
         }
         names.reverse();
-        found.then(|| names.join(" -> "))
+        names.join(" -> ")
     }
 }
 
@@ -50,10 +65,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_of_the_same_name_is_another_model() {
-        let (name, one, other) = (Arc::from("a"), VersionId::next(), VersionId::next());
-        let chain = Chain::new(one, &name, None);
-        assert_eq!(chain.cycle(one, "a").as_deref(), Some("a -> a"));
-        assert_eq!(chain.cycle(other, "a"), None);
+    fn a_path_names_every_caller() {
+        let [a, b]: [Arc<str>; 2] = ["a", "b"].map(Arc::from);
+        let first = Chain::new(&a, None, None, Vec::new());
+        let second = Chain::new(&b, Some(first), None, Vec::new()).waiting(Some(WaitId(7)));
+        assert_eq!((second.path("a").as_str(), second.wait), ("a -> b -> a", Some(WaitId(7))));
     }
 }

@@ -18,6 +18,7 @@ use crate::cache::ResponseCache;
 use crate::control::{ControlKind, ControlQueue, ControlRequest};
 use crate::limiter::Limiter;
 use crate::model::driver::{Driver, DriverFactory};
+use crate::model::waiting::Waits;
 use crate::reactors::Reactors;
 use crate::registry::Registry;
 
@@ -43,6 +44,8 @@ pub struct Context {
     pub turns: Arc<TurnMeters>,
     /// Metrics that models keep.
     pub metrics: CustomMetrics,
+    /// The calls of models that are waited for.
+    pub waits: Arc<Waits>,
     /// Events for the log.
     pub events: Arc<EventQueue>,
     /// Settings of the log.
@@ -71,6 +74,7 @@ impl Context {
             control: ControlQueue::default(),
             reactors: Reactors::default(),
             metrics: CustomMetrics::default(),
+            waits: Arc::default(),
             events,
             factories,
         }

@@ -5,7 +5,7 @@ use alipes_link::{
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::arrays::Memory;
@@ -20,10 +20,24 @@ use super::response::{InferenceResponse, Tensors};
 /// The error of a call after the server has left.
 const NO_ANSWER: &str = "The server does not answer calls any more.";
 
+/// The error of a received request that is to be executed.
+const RECEIVED: &str = "A received request cannot be executed, only one that a model made.";
+
 /// Calls the model that a request names.
 pub fn execute<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
-    let (py, link) = (request.py(), callable()?);
-    let call = begin(link, request, decoupled)?;
+    let link = callable()?;
+    execute_for(link, request, decoupled, link.parent())
+}
+
+/// Calls it for the request with this ticket.
+fn execute_for<'py>(
+    link: &'static Link,
+    request: &Bound<'py, InferenceRequest>,
+    decoupled: bool,
+    parent: u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = request.py();
+    let call = begin(link, request, decoupled, parent)?;
     if decoupled {
         return Ok(Bound::new(py, ResponseIterator::new(link, call))?.into_any());
     }
@@ -34,8 +48,16 @@ pub fn execute<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> 
 pub fn execute_soon<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = request.py();
     let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;
-    callable()?;
-    event_loop.call_method1("run_in_executor", (threads(py)?, request.getattr("exec")?, decoupled))
+    let link = callable()?;
+    // Read here: when a thread comes to it, the execution may be over and another one under way.
+    let (parent, called) = (link.parent(), request.clone().unbind());
+    let call = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
+        let request = called.bind(arguments.py());
+        callable()?;
+        execute_for(link, request, decoupled, parent).map(Bound::unbind)
+    };
+    let call = PyCFunction::new_closure(py, None, None, call)?;
+    event_loop.call_method1("run_in_executor", (threads(py)?, call))
 }
 
 /// Most calls of one process that wait in `async_exec` at once; further ones wait for a thread.
@@ -55,11 +77,9 @@ fn threads(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 }
 
 /// Sends the call; its number stands for its answers.
-fn begin(link: &Link, request: &Bound<'_, InferenceRequest>, decoupled: bool) -> PyResult<u64> {
+fn begin(link: &Link, request: &Bound<'_, InferenceRequest>, decoupled: bool, parent: u64) -> PyResult<u64> {
     let (py, request) = (request.py(), request.get());
-    let target = request
-        .target()
-        .ok_or_else(|| refused("A received request cannot be executed, only one that a model made."))?;
+    let target = request.target().ok_or_else(|| refused(RECEIVED))?;
     let tensors = request.tensors(py)?;
     let inputs: PyResult<SmallVec<[(String, Memory); 2]>> = tensors
         .iter()
@@ -69,7 +89,7 @@ fn begin(link: &Link, request: &Bound<'_, InferenceRequest>, decoupled: bool) ->
         })
         .collect();
     let (inputs, trace) = (inputs?, request.traced(py)?.get());
-    let parent = if trace.ticket == 0 { link.parent() } else { trace.ticket };
+    let parent = if trace.ticket == 0 { parent } else { trace.ticket };
     let flags = request.flags.load(std::sync::atomic::Ordering::Relaxed);
     let id = link.mailbox.open();
     let Target { model, version, outputs } = target;

@@ -1,5 +1,6 @@
 //! A worker process's link to its server: one for the whole process, since models reach it by function calls.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
@@ -14,6 +15,11 @@ use super::fork;
 use super::mailbox::Mailbox;
 
 static LINK: OnceLock<Link> = OnceLock::new();
+
+thread_local! {
+    /// Whether this thread executes requests now.
+    static EXECUTES: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Most bytes of tensors that are copied with the interpreter held: that takes tens of microseconds, while to get the
 /// interpreter back from a thread that computes in Python takes up to five milliseconds (`sys.getswitchinterval`).
@@ -125,12 +131,17 @@ impl Link {
         self.stage.store(stage as u8, Ordering::Release);
     }
 
-    /// Ticket of the request that is being executed, the first of its batch; 0 between executions.
+    /// Ticket of the request that this thread's calls are for, the first of its batch; 0 where nobody knows.
+    ///
+    /// Other threads than the one that executes work for the execution, which waits for them. Those of a decoupled
+    /// model answer requests of earlier executions.
     pub fn parent(&self) -> u64 {
-        self.parent.load(Ordering::Relaxed)
+        if self.declaration.decoupled && !EXECUTES.get() { 0 } else { self.parent.load(Ordering::Relaxed) }
     }
 
+    /// Begins an execution on this thread; with 0, ends it.
     pub fn set_parent(&self, ticket: u64) {
+        EXECUTES.set(ticket != 0);
         self.parent.store(ticket, Ordering::Relaxed);
     }
 

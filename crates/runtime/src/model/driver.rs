@@ -12,6 +12,7 @@ use std::time::Instant;
 use alipes_engine::{EngineError, InputView, OutputTensor};
 use alipes_link::RequestArena;
 use alipes_protocol::{CorrelationId, InferError};
+use alipes_request::chain::Holder;
 use alipes_request::responder::Responder;
 use alipes_scheduler::Scheduler;
 use alipes_spec::ModelSpec;
@@ -117,6 +118,11 @@ pub trait Driver: Any + Send + Sync {
 
     /// The sequence states that the driver itself keeps.
     fn sequence_states(&self) -> Option<&dyn SequenceStates> {
+        None
+    }
+
+    /// The instances that are up, where executions may call other models and wait for them; none where they do not.
+    fn holders(&self) -> Option<Vec<Holder>> {
         None
     }
 

@@ -8,6 +8,7 @@ pub mod pace;
 pub mod policy;
 mod queueing;
 mod visit;
+pub mod waiting;
 pub mod warmup;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,7 @@ use alipes_link::RequestArena;
 use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, Datatype, InferError, InferRequest, Origin};
-use alipes_request::chain::{Chain, VersionId};
+use alipes_request::chain::Chain;
 use alipes_request::check::{Checked, check_request};
 use alipes_request::order::Order;
 use alipes_request::responder::{Responder, answer_one};
@@ -43,6 +44,7 @@ use driver::{Driver, Readiness, Rejection};
 pub use gone::Departure;
 pub use gone::Gone;
 use pace::Pace;
+use waiting::{Callee, Servers};
 use warmup::Sample;
 
 /// A request that waits for an instance or is being executed.
@@ -94,8 +96,6 @@ impl From<Instant> for Arrival {
 pub struct ModelVersion {
     /// Its specification, from the control plane.
     pub spec: ModelSpec,
-    /// A number that no other version has.
-    pub id: VersionId,
     /// Name, shared with every answer.
     pub name: Arc<str>,
     /// Labels of its metrics.
@@ -146,7 +146,6 @@ impl ModelVersion {
         let configuration = ArcSwap::from_pointee(Configuration::of(&spec)?);
         let sequences = spec.scheduling.sequences().map(|wanted| Sequences::new(&spec, wanted)).transpose()?;
         Ok(ModelVersion {
-            id: VersionId::next(),
             name: spec.name.as_str().into(),
             labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
             statistics: Statistics::default(),
@@ -167,16 +166,6 @@ impl ModelVersion {
             gone: Arc::default(),
             spec,
         })
-    }
-
-    /// The chain of models that wait for a call which this version makes, for a request that came from `caller`.
-    pub fn chain(&self, caller: Option<Arc<Chain>>) -> Arc<Chain> {
-        Chain::new(self.id, &self.name, caller)
-    }
-
-    /// The names of a chain's models where this version is one of them: a call of it would wait for itself.
-    pub fn cycle(&self, chain: &Chain) -> Option<String> {
-        chain.cycle(self.id, &self.name)
     }
 
     /// The configuration as HTTP answers it.
@@ -371,6 +360,22 @@ impl ModelVersion {
     /// Kept by those whose end is the version's end as well.
     pub fn gone(&self) -> Arc<Gone> {
         Arc::clone(&self.gone)
+    }
+}
+
+impl Callee for ModelVersion {
+    fn servers(&self) -> Servers {
+        // Whether a request may have to wait though an instance is free.
+        let is_selective = self.sequences.is_some() || self.limited.is_some() || self.order.is_some();
+        match self.driver.holders() {
+            None => Servers::Always,
+            Some(holders) if is_selective => Servers::Each(holders),
+            Some(holders) => Servers::Any(holders),
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 }
 

@@ -4,3 +4,4 @@
 
 mod interleavings;
 mod sequence_states;
+mod waiting;

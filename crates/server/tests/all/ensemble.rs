@@ -8,6 +8,7 @@ use crate::common::{Echo, Puppet, TEST_TIMEOUT, model, reply, service, tensor};
 use alipes_protocol::{
     Code, CorrelationId, InferError, InferRequest, Origin, Parameter, RequestedOutput, SequenceInfo,
 };
+use alipes_request::chain::{Chain, Holder};
 use alipes_request::mailbox::{Mailbox, Responses};
 use alipes_request::responder::{Answer, AnswerBatch, Observer, Reply, Responder};
 use alipes_runtime::build::build;
@@ -402,26 +403,39 @@ async fn an_ordinary_step_that_answers_nothing_or_several_times_is_an_error() {
     assert_eq!(wait(sent).await.unwrap_err().message, "in ensemble 'one', expected a single response, got 2");
 }
 
-#[tokio::test]
-async fn a_model_whose_calls_led_to_the_ensemble_is_not_called_by_it() {
-    let puppet = Puppet::new("puppet", false);
+/// Passes on what the caller of a model gets.
+struct AnswerReader(tokio::sync::mpsc::UnboundedSender<Option<Answer>>);
+
+impl alipes_request::mailbox::Reader for AnswerReader {
+    fn take(&self, response: alipes_request::mailbox::Response) {
+        let _ = self.0.send(response.answer);
+    }
+}
+
+/// The answer of an ensemble around a model with so many instances, the first of which has called it. The model is
+/// called only where it can be.
+async fn called_by_its_model(instances: u64) -> Option<Result<Reply, InferError>> {
+    let puppet = Puppet::calling("puppet", instances);
     let service = Arc::new(service([Arc::clone(&puppet.model)]));
     let one = ensemble(&service, "one", &["R"], &[step("puppet", "X", "R")]);
     let (sender, mut answers) = tokio::sync::mpsc::unbounded_channel();
-    struct AnswerReader(tokio::sync::mpsc::UnboundedSender<Option<Answer>>);
-    impl alipes_request::mailbox::Reader for AnswerReader {
-        fn take(&self, response: alipes_request::mailbox::Response) {
-            let _ = self.0.send(response.answer);
-        }
+    let chain = Chain::new(&puppet.model.name, None, Some(Holder { instance: 0, request: 0 }), Vec::new());
+    let arrival = Arrival { at: Instant::now(), chain: Some(chain), shares: None };
+    let caller = one.submit(new_request("i", &[]), arrival, || {
+        Responder::into_mailbox(&Mailbox::read_by(Arc::new(AnswerReader(sender))), 0)
+    });
+    let _caller = caller.unwrap();
+    if instances > 1 {
+        answer(puppet.take().await, Ok(reply(1)));
     }
-    let arrival = Arrival { at: Instant::now(), chain: Some(puppet.model.chain(None)), shares: None };
-    let _caller = one
-        .submit(new_request("i", &[]), arrival, || {
-            Responder::into_mailbox(&Mailbox::read_by(Arc::new(AnswerReader(sender))), 0)
-        })
-        .unwrap();
-    let error = answers.recv().await.unwrap().unwrap().unwrap_err();
+    answers.recv().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_model_whose_calls_led_to_the_ensemble_is_called_while_it_has_instances() {
+    let error = called_by_its_model(1).await.unwrap().unwrap_err();
     assert_eq!(error.message, "in ensemble 'one', the call would wait for itself: puppet -> puppet");
+    assert!(called_by_its_model(2).await.unwrap().is_ok());
 }
 
 #[tokio::test]

@@ -238,19 +238,6 @@ fn a_version_is_gone_when_its_last_holder_lets_go() {
     assert!(departure.wait_until(Instant::now() + TEST_TIMEOUT));
 }
 
-#[test]
-fn a_model_that_waits_for_a_call_is_found_with_the_way_to_it() {
-    let named = |name: &str| {
-        let spec = ModelSpec { name: name.to_owned(), ..spec(8, DIRECT, 1) };
-        Arc::new(ModelVersion::new(spec, Arc::new(Slots::new(vec![Box::new(Echo::default())]))).unwrap())
-    };
-    let (a, b, other_a) = (named("a"), named("b"), named("a"));
-    let chain = b.chain(Some(a.chain(None)));
-    assert_eq!(a.cycle(&chain).as_deref(), Some("a -> b -> a"));
-    assert_eq!(b.cycle(&chain).as_deref(), Some("a -> b -> b"));
-    assert_eq!(other_a.cycle(&chain), None, "another version of the name is another model");
-}
-
 /// So many further copies.
 fn engines(engine: &Echo, count: usize) -> Vec<Box<dyn Engine>> {
     (0..count).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect()

@@ -12,14 +12,19 @@ use alipes_net::phase::{Phase, Shutdown};
 use alipes_protocol::codec::proto::inference::infer_parameter::ParameterChoice;
 use alipes_protocol::codec::proto::inference::model_infer_request::InferInputTensor;
 use alipes_protocol::codec::proto::inference::{InferParameter, ModelInferRequest, ModelStreamInferResponse};
-use alipes_protocol::{Datatype, InferRequest, Tensor};
+use alipes_protocol::{Datatype, InferError, InferRequest, Tensor};
+use alipes_request::chain::Holder;
 use alipes_request::check::check_request;
 use alipes_request::responder::{Reply, Responder};
+use alipes_runtime::cancellation::Cancellation;
+use alipes_runtime::executor::Step;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::Pending;
+use alipes_runtime::model::driver::Driver;
 use alipes_scheduler::Effect;
 use alipes_server::compose;
 use alipes_service::Service;
+use alipes_spec::ModelSpec;
 use bytes::Bytes;
 use prost::Message;
 use serde_json::json;
@@ -144,6 +149,10 @@ pub fn model(name: &str, decoupled: bool, engine: impl Engine + 'static) -> Arc<
 
 /// The same with another datatype of its input and output.
 pub fn model_of(datatype: &str, name: &str, decoupled: bool, engine: impl Engine + 'static) -> Arc<ModelVersion> {
+    model_driven(datatype, name, decoupled, Arc::new(Slots::new(vec![Box::new(engine)])))
+}
+
+fn model_driven(datatype: &str, name: &str, decoupled: bool, driver: Arc<dyn Driver>) -> Arc<ModelVersion> {
     let spec = json!({
         "schema": 1, "name": name, "version": 3, "platform": "test", "max_batch_size": 0,
         "inputs": [{"name": "X", "datatype": datatype, "dims": [-1]}],
@@ -155,8 +164,35 @@ pub fn model_of(datatype: &str, name: &str, decoupled: bool, engine: impl Engine
         // A ModelConfig whose name, field 1, is "echo".
         "config_json": "{}", "config_proto": "CgRlY2hv", "metric_tags": {},
     });
-    let slots = Arc::new(Slots::new(vec![Box::new(engine)]));
-    Arc::new(ModelVersion::new(serde_json::from_value(spec).unwrap(), slots).unwrap())
+    Arc::new(ModelVersion::new(serde_json::from_value(spec).unwrap(), driver).unwrap())
+}
+
+/// Instances from 0 on that may call models. The test executes in their place.
+struct Callers {
+    slots: Slots,
+    count: u64,
+}
+
+impl Driver for Callers {
+    fn instances(&self) -> usize {
+        self.slots.instances()
+    }
+
+    fn adapt(&self, _: &Arc<ModelVersion>, _: &ModelSpec, _: &Cancellation) -> Result<(), InferError> {
+        Ok(())
+    }
+
+    fn start(&self, model: &Arc<ModelVersion>, instance: usize) {
+        self.slots.start(model, instance);
+    }
+
+    fn step(&self, model: &Arc<ModelVersion>, instance: usize) -> Step {
+        self.slots.step(model, instance)
+    }
+
+    fn holders(&self) -> Option<Vec<Holder>> {
+        Some((0..self.count).map(|instance| Holder { instance, request: 0 }).collect())
+    }
 }
 
 /// Answers its one input.
@@ -195,7 +231,16 @@ pub struct Puppet {
 
 impl Puppet {
     pub fn new(name: &str, decoupled: bool) -> Puppet {
-        let model = model(name, decoupled, Nobody);
+        Puppet::of(model(name, decoupled, Nobody))
+    }
+
+    /// One whose instances, so many, may call models.
+    pub fn calling(name: &str, count: u64) -> Puppet {
+        let slots = Slots::new(vec![Box::new(Nobody)]);
+        Puppet::of(model_driven("FP32", name, false, Arc::new(Callers { slots, count })))
+    }
+
+    fn of(model: Arc<ModelVersion>) -> Puppet {
         let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
         let (responder, _) = Responder::unary();
         let arrived = Instant::now();

@@ -1,0 +1,169 @@
+//! Which calls are waited for, so that a call is refused that nobody could ever answer.
+//!
+//! A model that calls another while it executes holds its instance until the answer comes. Models that call each other,
+//! or themselves, may so come to wait in a circle. A call is refused exactly when it would close one: when, of those
+//! who could answer it, each waits for a call that in turn can never be answered.
+//!
+//! What is assumed: whoever waits for nothing ends some time, and whoever is free takes what waits longest. Where a
+//! request has to wait for a certain instance, or for what others hold (sequences, the rate limiter, answers in order),
+//! every instance of the model has to be able to go on. Whoever has several calls open waits for all of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use alipes_protocol::InferError;
+use alipes_request::chain::{Chain, Holder, WaitId};
+use parking_lot::Mutex;
+
+/// Who may answer a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Servers {
+    /// Somebody always does: the model calls nobody, or its steps are waited for by themselves.
+    Always,
+    /// Any one of these instances. Where there is none, one is about to be started.
+    Any(Vec<Holder>),
+    /// One of these, and nobody knows which.
+    Each(Vec<Holder>),
+}
+
+/// A model that is called.
+pub trait Callee: Send + Sync {
+    /// Its instances that are up now.
+    fn servers(&self) -> Servers;
+
+    /// Its name.
+    fn name(&self) -> &str;
+}
+
+struct Edge {
+    holder: Holder,
+    callee: Arc<dyn Callee>,
+    /// Who executes the call, once that was seen.
+    executor: Option<Holder>,
+}
+
+/// Who waits for whom.
+#[derive(Default)]
+pub struct WaitGraph {
+    edges: BTreeMap<WaitId, Edge>,
+    last: u64,
+}
+
+impl WaitGraph {
+    /// The holder, which executes these calls, begins to wait for a call of its own.
+    ///
+    /// # Errors
+    ///
+    /// Nobody could ever answer it: the callee comes back, and the holder does not wait.
+    pub fn begin(
+        &mut self,
+        holder: Holder,
+        executes: &[WaitId],
+        callee: Arc<dyn Callee>,
+    ) -> Result<WaitId, Arc<dyn Callee>> {
+        for wait in executes {
+            if let Some(edge) = self.edges.get_mut(wait) {
+                edge.executor = Some(holder);
+            }
+        }
+        self.last += 1;
+        let wait = WaitId(self.last);
+        self.edges.insert(wait, Edge { holder, callee, executor: None });
+        if self.is_live(wait) {
+            return Ok(wait);
+        }
+        match self.edges.remove(&wait) {
+            Some(edge) => Err(edge.callee),
+            None => Ok(wait),
+        }
+    }
+
+    /// A call is not waited for any more.
+    pub fn end(&mut self, wait: WaitId) -> Option<Arc<dyn Callee>> {
+        self.edges.remove(&wait).map(|edge| edge.callee)
+    }
+
+    /// Whether a call can be answered: found from those who wait for nothing, by what their answers set free.
+    fn is_live(&self, wait: WaitId) -> bool {
+        let mut open: HashMap<Holder, usize> = HashMap::new();
+        let mut left: Vec<(WaitId, Holder, Servers)> = Vec::with_capacity(self.edges.len());
+        for (&id, edge) in &self.edges {
+            *open.entry(edge.holder).or_default() += 1;
+            left.push((id, edge.holder, edge.servers()));
+        }
+        loop {
+            let before = left.len();
+            let mut found = false;
+            left.retain(|(id, holder, servers)| {
+                let goes_on = |server: &Holder| open.get(server).is_none_or(|&waits| waits == 0);
+                let live = match servers {
+                    Servers::Always => true,
+                    Servers::Any(list) => list.is_empty() || list.iter().any(goes_on),
+                    Servers::Each(list) => list.iter().all(goes_on),
+                };
+                if live {
+                    open.entry(*holder).and_modify(|waits| *waits -= 1);
+                    found |= *id == wait;
+                }
+                !live
+            });
+            if found || left.len() == before {
+                return found;
+            }
+        }
+    }
+}
+
+impl Edge {
+    fn servers(&self) -> Servers {
+        match (self.callee.servers(), self.executor) {
+            (Servers::Any(_), Some(executor)) => Servers::Any(vec![executor]),
+            (servers, _) => servers,
+        }
+    }
+}
+
+/// The calls of all models that are waited for.
+#[derive(Default)]
+pub struct Waits(Mutex<WaitGraph>);
+
+impl Waits {
+    /// A model is about to call another; none where nobody waits, or nobody can wait in vain.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where nobody could ever answer the call.
+    pub fn begin(self: &Arc<Self>, chain: &Chain, callee: Arc<dyn Callee>) -> Result<Option<Wait>, InferError> {
+        let Some(holder) = chain.holder.filter(|_| callee.servers() != Servers::Always) else { return Ok(None) };
+        // Whatever the graph gives back is dropped without its lock: the last owner of a version frees its engines.
+        let begun = self.0.lock().begin(holder, &chain.executes, callee);
+        match begun {
+            Ok(id) => Ok(Some(Wait { waits: Arc::clone(self), id })),
+            Err(callee) => {
+                let text = format!("the call would wait for itself: {}", chain.path(callee.name()));
+                Err(InferError::invalid(text))
+            }
+        }
+    }
+}
+
+/// A call that is waited for, until this is dropped: before its last answer is given, since whoever gets that may call
+/// again at once.
+pub struct Wait {
+    waits: Arc<Waits>,
+    id: WaitId,
+}
+
+impl Wait {
+    /// Its number.
+    pub fn id(&self) -> WaitId {
+        self.id
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        let callee = self.waits.0.lock().end(self.id);
+        drop(callee);
+    }
+}
