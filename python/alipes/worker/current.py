@@ -5,11 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from alipes._core import TritonModelException, WorkerLink
+from alipes._core import TritonModelException
 
-__all__ = ["Current", "ask", "current"]
+__all__ = ["Current", "Way", "ask", "current"]
+
+
+class Way(Protocol):
+    """What leads to the server: the worker's link or, in a process that the model forked, the way to the worker."""
+
+    def call(self, name: str, json: str, /) -> str:
+        """Asks for something by name."""
+
+    def log(self, level: int, file: str, line: int, text: str, /) -> None:
+        """Writes a line of the log."""
+
+    def is_verbose(self) -> bool:
+        """Whether the server wants verbose lines now."""
 
 
 @dataclass(slots=True)
@@ -21,7 +34,7 @@ class Current:
         version_directory: The folder of the model's version.
     """
 
-    link: WorkerLink | None = None
+    link: Way | None = None
     version_directory: str = ""
 
 

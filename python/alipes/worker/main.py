@@ -43,9 +43,11 @@ def serve() -> int:
     from alipes.worker.current import current
     from alipes.worker.executor import Executor
     from alipes.worker.readiness import Readiness
+    from alipes.worker.relay import Relay
 
     link = WorkerLink(LINK, REQUESTS, DOORBELL, setup.declaration())
     current.link = link
+    Relay(link).watch()
     try:
         model = _load(setup)
     except LoadError as error:

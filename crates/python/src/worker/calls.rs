@@ -23,10 +23,37 @@ const NO_ANSWER: &str = "The server does not answer calls any more.";
 /// The error of a received request that is to be executed.
 const RECEIVED: &str = "A received request cannot be executed, only one that a model made.";
 
+/// The error of a call for any number of responses, in a process that was forked.
+const FORKED_DECOUPLED: &str = "A process that was forked from the worker calls models for one response each: \
+                                decoupled=True is for the worker's own process.";
+
 /// Calls the model that a request names.
 pub fn execute<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
+    if fork::is_forked() {
+        return relayed(request, decoupled);
+    }
     let link = callable()?;
     execute_for(link, request, decoupled, link.parent())
+}
+
+/// Has the worker's own process make a call of one that was forked from it.
+fn relayed<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
+    if decoupled {
+        return Err(refused(FORKED_DECOUPLED));
+    }
+    let (py, made) = (request.py(), request.get());
+    let Target { model, version, outputs } = made.target().ok_or_else(|| refused(RECEIVED))?;
+    let arguments = PyDict::new(py);
+    arguments.set_item("request_id", &made.id)?;
+    arguments.set_item("correlation_id", request.call_method0("correlation_id")?)?;
+    arguments.set_item("inputs", request.call_method0("inputs")?)?;
+    arguments.set_item("requested_output_names", outputs)?;
+    arguments.set_item("model_name", model)?;
+    arguments.set_item("model_version", version)?;
+    arguments.set_item("flags", request.call_method0("flags")?)?;
+    arguments.set_item("timeout", made.timeout_us)?;
+    arguments.set_item("parameters", request.call_method0("parameters")?)?;
+    py.import("alipes.worker.relay")?.call_method1("execute", (arguments,))
 }
 
 /// Calls it for the request with this ticket.
@@ -48,6 +75,11 @@ fn execute_for<'py>(
 pub fn execute_soon<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = request.py();
     let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;
+    if fork::is_forked() {
+        // The threads were its parent's.
+        let executor = py.None();
+        return event_loop.call_method1("run_in_executor", (executor, request.getattr("exec")?, decoupled));
+    }
     let link = callable()?;
     // Read here: when a thread comes to it, the execution may be over and another one under way.
     let (parent, called) = (link.parent(), request.clone().unbind());
