@@ -425,7 +425,7 @@ impl Request {
     fn note_end(&mut self, reply: Option<&Reply>) {
         let Some(trace) = self.trace.take() else { return };
         let now = clock::now_ns();
-        trace.note(Moment::InferResponseComplete, now);
+        trace.note_response(now);
         trace.note(Moment::RequestEnd, now);
         trace.note_tensors(Side::BackendOutput, reply.into_iter().flat_map(|reply| &reply.outputs));
     }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use alipes_engine::batch::{Gather, Member, Split};
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
-use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, Origin, Tensor};
 use alipes_request::responder::{AnswerBatch, Reply};
 use alipes_runtime::executor::record::{note_execution, withdraw_cancelled};
@@ -13,7 +12,6 @@ use alipes_runtime::executor::reshape::wire_shape;
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_runtime::sequences::rows::{Rows, add_state_outputs};
 use alipes_runtime::sequences::visit;
-use alipes_stats::clock;
 use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 
 /// Buffers that an instance reuses from one execution to the next, so that a warm one allocates little.
@@ -82,9 +80,10 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
     match outcome {
         Ok(Ok(times)) => succeed(model, state, claimed_at, times),
-        Ok(Err(error)) => fail(model, state, error.into()),
+        Ok(Err(error)) => fail(model, state, claimed_at, error.into()),
         Err(_) => {
-            fail(model, state, InferError::internal(format!("model '{}' panicked, please report it", model.name)))
+            let text = format!("model '{}' panicked, please report it", model.name);
+            fail(model, state, claimed_at, InferError::internal(text));
         }
     }
     // Without what readers do with the answers, such as the next steps of an ensemble: the model is no slower for it.
@@ -148,7 +147,7 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant,
     let split = split(model, &state.batch, &state.outputs, batches.then_some(batch_size as usize));
     let mut split = match split {
         Ok(split) => split,
-        Err(error) => return fail(model, state, error.into()),
+        Err(error) => return fail(model, state, claimed_at, error.into()),
     };
     let requests = state.batch.len() as u64;
     let mut answers = Vec::with_capacity(state.batch.len());
@@ -219,13 +218,15 @@ fn outputs_of(model: &ModelVersion, pending: &Pending, pieces: impl Iterator<Ite
         .collect()
 }
 
-fn fail(model: &ModelVersion, state: &mut InstanceState, error: InferError) {
+fn fail(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant, error: InferError) {
     let error = error.at(Origin::Model);
     let now = alipes_clock::now();
     first_responses(model, state, now);
     for pending in state.batch.drain(..) {
         if let Some(trace) = &pending.trace {
-            trace.note(Moment::RequestEnd, clock::ns(now));
+            // How far it came, only the engine knows.
+            let infer = now.duration_since(claimed_at);
+            note_execution(trace, claimed_at, ExecutionTimes { infer, ..ExecutionTimes::default() }, &[]);
         }
         model.statistics.failed(FailureReason::Backend, now.duration_since(pending.arrived));
         state.outgoing.add(pending.responder, Err(error.clone()));

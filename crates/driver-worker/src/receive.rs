@@ -271,7 +271,7 @@ fn keep(
 fn note_answer(trace: &Trace, reply: Option<&Answer>, last: bool) {
     let now = clock::now_ns();
     if let Some(answer) = reply {
-        trace.note(Moment::InferResponseComplete, now);
+        trace.note_response(now);
         trace.note_tensors(Side::BackendOutput, answer.iter().flat_map(|reply| &reply.outputs));
     }
     if last {

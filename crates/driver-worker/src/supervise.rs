@@ -14,6 +14,7 @@ use alipes_protocol::{Code, InferError, Origin};
 use alipes_request::responder::AnswerBatch;
 use alipes_runtime::model::{Gone, ModelVersion, Pending};
 use alipes_runtime::sequences::StateTable;
+use alipes_stats::clock;
 use alipes_stats::events::WorkerState;
 use alipes_stats::statistics::FailureReason;
 use tokio::io::Interest;
@@ -479,6 +480,9 @@ fn unanswered(requests: Vec<Pending>) -> Vec<Lost> {
 fn fail(model: &ModelVersion, requests: Vec<Lost>, error: &InferError) {
     let mut outgoing = AnswerBatch::default();
     for Lost { pending, responded } in requests {
+        if let Some(trace) = &pending.trace {
+            trace.note_response(clock::now_ns());
+        }
         let spent = alipes_clock::elapsed(pending.arrived);
         if responded {
             model.statistics.failed(FailureReason::Backend, spent);

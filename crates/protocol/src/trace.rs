@@ -39,7 +39,7 @@ pub enum Moment {
     ComputeOutputStart,
     /// The outputs are where the answer wants them.
     ComputeEnd,
-    /// A response is complete.
+    /// The first response is complete.
     InferResponseComplete,
     /// Nothing more will be done for the request.
     RequestEnd,
@@ -215,6 +215,14 @@ impl Trace {
         }
     }
 
+    /// Notes that a response is complete: the first one of a request that a client sent. Source: Triton's endpoints
+    /// note it, which do not see the requests that models send.
+    pub fn note_response(&self, ns: u64) {
+        if self.parent == 0 {
+            self.note_once(Moment::InferResponseComplete, ns);
+        }
+    }
+
     /// Notes tensors, whose bytes are kept until the record is written.
     pub fn note_tensors<'a>(&self, side: Side, tensors: impl IntoIterator<Item = &'a Tensor>) {
         if self.group.level.tensors {
@@ -314,6 +322,18 @@ mod tests {
         drop(trace);
         let records = recorder.records.lock().unwrap();
         assert_eq!((records[0].moments.len(), &records[0].tensors[0]), (0, &(Side::QueueInput, tensor)));
+    }
+
+    #[test]
+    fn the_first_response_to_a_client_is_noted_and_no_other() {
+        let recorder = Arc::new(Recorder::default());
+        let trace = Trace::begin(Arc::clone(&recorder) as Arc<dyn Collector>, MOMENTS, None);
+        trace.child().note_response(1);
+        trace.note_response(2);
+        trace.note_response(3);
+        drop(trace);
+        let records = recorder.records.lock().unwrap();
+        assert_eq!((records[0].moments.len(), &records[1].moments[..]), (0, &[(Moment::InferResponseComplete, 2)][..]));
     }
 
     #[test]

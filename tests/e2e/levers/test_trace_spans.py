@@ -14,9 +14,12 @@ import pytest
 import tritonclient.grpc as grpc_client
 from support.certificates import Authority
 from support.endpoints import HttpEndpoint
+from support.held_requests import HOLD_ROW, OBEYS, ROW, X, held_requests
+from support.notes import Notes
 from support.otlp import Collector, Span
-from support.python_models import add_python_model
+from support.python_models import DECOUPLED, REPORTS, add_python_model
 from support.server import ServerProcess
+from support.streams import Stream
 
 Serve = Callable[..., ServerProcess]
 
@@ -46,6 +49,10 @@ ensemble_scheduling { step [
   { model_name: "echo" model_version: -1 input_map { key: "X" value: "M" } output_map { key: "Y" value: "Y" } }
 ] }
 """
+
+EXPIRES = (
+    "dynamic_batching { default_queue_policy { default_timeout_microseconds: 60000000 allow_timeout_override: true } }"
+)
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 CALLER = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01", "tracestate": "vendor=x"}
@@ -94,7 +101,14 @@ def test_a_request_is_a_span_for_itself_its_model_and_the_execution(start: Serve
         assert before <= root.start <= model.start <= compute.start < compute.end <= root.end <= time.time_ns()
         expected = {"triton.model_name": "echo", "triton.model_version": 1, "triton.request_id": "7"}
         assert model.attributes.items() >= expected.items()
-        assert root.events == ["HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END"]
+        assert root.events == [
+            "HTTP_RECV_START",
+            "HTTP_RECV_END",
+            "INFER_RESPONSE_COMPLETE",
+            "HTTP_SEND_START",
+            "HTTP_SEND_END",
+        ]
+        assert model.events == ["REQUEST_START", "QUEUE_START", "REQUEST_END"]
         assert compute.events == ["COMPUTE_START", "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END"]
         assert collector.resource == {"service.name": "triton-inference-server", "team": "a b"}
 
@@ -141,6 +155,53 @@ def test_each_step_of_an_ensemble_is_a_span(start: Serve, repository: Path) -> N
         assert [step.parent for step in steps] == [whole.number, whole.number]
         assert whole.start <= steps[0].start < steps[0].end <= steps[1].start < steps[1].end <= whole.end
         assert whole.parent == named(spans, "InferRequest").number
+
+
+def test_spans_of_every_end_lie_in_those_of_their_callers(start: Serve, repository: Path, tmp_path: Path) -> None:
+    """Requests that fail, that never run, that have many responses, and an ensemble that a model calls."""
+    add_python_model(repository, "obeys", OBEYS, config="max_batch_size: 1 " + EXPIRES)
+    add_python_model(repository, "reports", REPORTS, config=DECOUPLED)
+    add_python_model(repository, "asks", CALLS.replace('"echo"', '"chain"'))
+    (repository / "chain" / "1").mkdir(parents=True)
+    (repository / "chain" / "config.pbtxt").write_text(CHAIN)
+    run = {("InferRequest", "obeys"), ("obeys", "compute")}
+    with Collector() as collector:
+        server = start(collector, "rate=1", SOON, environment=Notes(tmp_path / "notes").environment)
+
+        def new_spans(count: int) -> list[tuple[str, str]]:
+            """Spans that come next, with the names of those that they lie in."""
+            spans = collector.wait(before + count)[before:]
+            names = {span.number: span.name for span in spans}
+            return sorted((names.get(span.parent, ""), span.name) for span in spans)
+
+        with held_requests(server, Notes(tmp_path / "notes")) as held:
+            before = len(collector.spans)
+            held.fail("obeys", {"X": [[-1]]}, "negative")
+            assert set(new_spans(3)) == run | {("", "InferRequest")}
+            before = len(collector.spans)
+            first = held.hold("obeys", HOLD_ROW)
+            held.fail("obeys", ROW, "Request timeout expired", timeout_us=1000)
+            assert set(new_spans(2)) == {("", "InferRequest"), ("InferRequest", "obeys")}
+            before = len(collector.spans)
+            held.go_on(first)
+            assert set(new_spans(3)) == run | {("", "InferRequest")}
+            before = len(collector.spans)
+            with Stream(server) as stream:
+                stream.send("reports", {"X": np.array([1, 2], np.int32)})
+                assert len(list(stream.replies())) == 2
+            assert new_spans(3) == [("", "InferRequest"), ("InferRequest", "reports"), ("reports", "compute")]
+            before = len(collector.spans)
+            held.ask("asks", X)
+            assert new_spans(8) == [
+                ("", "InferRequest"),
+                ("InferRequest", "asks"),
+                ("asks", "chain"),
+                ("asks", "compute"),
+                ("chain", "echo"),
+                ("chain", "echo"),
+                ("echo", "compute"),
+                ("echo", "compute"),
+            ]
 
 
 def test_what_waits_is_sent_when_the_server_leaves(start: Serve) -> None:

@@ -157,7 +157,7 @@ fn record_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Inst
     model.statistics.cache_hit(began.duration_since(arrived), now.duration_since(began), now.duration_since(arrived));
     if let Some(trace) = trace {
         trace.note_tensors(Side::BackendOutput, &reply.outputs);
-        trace.note(Moment::InferResponseComplete, clock::ns(now));
+        trace.note_response(clock::ns(now));
         trace.note(Moment::RequestEnd, clock::ns(now));
     }
     responder

@@ -33,6 +33,6 @@ pub fn note_execution(trace: &Trace, claimed_at: Instant, times: ExecutionTimes,
     trace.note(Moment::ComputeEnd, output_start.saturating_add(span(times.output)));
     trace.note_tensors(Side::BackendOutput, outputs);
     let now = clock::now_ns();
-    trace.note(Moment::InferResponseComplete, now);
+    trace.note_response(now);
     trace.note(Moment::RequestEnd, now);
 }

@@ -160,7 +160,11 @@ impl ModelVersion {
             _ => self.statistics.failed_unanswered(counted_as(reason), spent),
         }
         if let Some(trace) = &work.trace {
-            trace.note(Moment::RequestEnd, clock::now_ns());
+            let now = clock::now_ns();
+            if reason != Reason::Cancelled {
+                trace.note_response(now);
+            }
+            trace.note(Moment::RequestEnd, now);
         }
         match reason {
             Reason::Cancelled => work.responder.dismiss(),

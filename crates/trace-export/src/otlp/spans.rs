@@ -130,7 +130,7 @@ fn is_endpoint(moment: Moment) -> bool {
 }
 
 fn is_request(moment: Moment) -> bool {
-    matches!(moment, Moment::RequestStart | Moment::QueueStart | Moment::InferResponseComplete | Moment::RequestEnd)
+    matches!(moment, Moment::RequestStart | Moment::QueueStart | Moment::RequestEnd)
 }
 
 fn is_compute(moment: Moment) -> bool {
@@ -158,6 +158,7 @@ mod tests {
             (Moment::RequestStart, 10),
             (Moment::ComputeStart, 20),
             (Moment::ComputeEnd, 40),
+            (Moment::InferResponseComplete, 45),
             (Moment::RequestEnd, 45),
             (Moment::HttpSendEnd, 50),
         ];
@@ -172,7 +173,7 @@ mod tests {
         assert_eq!((root.start_time_unix_nano, root.end_time_unix_nano), (1005, 1050));
         assert_eq!((model.start_time_unix_nano, model.end_time_unix_nano), (1010, 1045));
         let names = |span: &Span| -> Vec<String> { span.events.iter().map(|event| event.name.clone()).collect() };
-        assert_eq!(names(root), ["HTTP_RECV_START", "HTTP_SEND_END"]);
+        assert_eq!(names(root), ["HTTP_RECV_START", "INFER_RESPONSE_COMPLETE", "HTTP_SEND_END"]);
         assert_eq!(names(compute), ["COMPUTE_START", "COMPUTE_END"]);
         assert!(model.attributes.contains(&KeyValue::text("triton.request_id", "r")));
     }
