@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from alipes.client.inference.document import Answered
-from alipes.errors import NotFound
+from alipes.errors import NotFound, NotReady
 
 __all__ = ["TritonNames"]
 
@@ -30,10 +30,10 @@ class TritonNames(ABC):
         return bool(self._call("ServerReady").ready)
 
     def is_model_ready(self, model_name: str, model_version: str = "") -> bool:
-        """Whether a version can answer. One that is unknown cannot, which Triton after 2.51 calls an error."""
+        """Whether a version can answer. One that is unknown or out of service cannot, an error in Triton after 2.51."""
         try:
             return bool(self._call("ModelReady", name=model_name, version=model_version).ready)
-        except NotFound:
+        except (NotFound, NotReady):
             return False
 
     def get_server_metadata(self, as_json: bool = False) -> Any:
