@@ -7,6 +7,7 @@ import runpy
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from multiprocessing import spawn
 from pathlib import Path
 from typing import Final
 
@@ -47,8 +48,21 @@ def main(arguments: Sequence[str]) -> int:
 def _answer_to(toolkit: str) -> None:
     home = f"alipes.compat.{toolkit}"
     import_module(home)
-    # Processes that do not inherit this one's memory come from a server that has done the same.
+    # Processes that do not inherit this one's memory come from a server that has done the same, or do it themselves
+    # before they import the script.
     multiprocessing.set_forkserver_preload([home])
+    prepare = spawn.get_preparation_data
+    spawn.get_preparation_data = lambda name: prepare(name) | {home: _Imported(home)}
+
+
+class _Imported:
+    """A module that is imported wherever this is unpickled."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return import_module, (self._name,)
 
 
 if __name__ == "__main__":

@@ -224,6 +224,27 @@ def test_a_script_runs_unchanged(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (3, "True ['one', 'two'] 7\n", "")
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_children_of_a_script_find_the_names(tmp_path: Path, method: str) -> None:
+    code = f"""
+        import multiprocessing
+        from hermes import quiver as qv
+
+        def tell(found):
+            found.put(qv.Platform.ONNX.value)
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("{method}")
+            found = context.Queue()
+            child = context.Process(target=tell, args=(found,))
+            child.start()
+            child.join()
+            print(child.exitcode, found.get() if child.exitcode == 0 else "")
+    """
+    done = run(code, tmp_path, "-m", "alipes.compat", "hermes")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 onnxruntime_onnx\n", "")
+
+
 def test_a_module_runs_unchanged(tmp_path: Path) -> None:
     (tmp_path / "tool.py").write_text("import sys, hermes.quiver.model\nprint(sys.argv[1:], __name__)\n")
     command = [sys.executable, "-m", "alipes.compat", "hermes", "-m", "tool", "one"]
