@@ -191,6 +191,37 @@ def test_a_batch_of_one_may_lose_its_axis(tmp_path: Path) -> None:
     assert model.versions == [1]
 
 
+def test_complex_numbers_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    for platform in (qv.Platform.ONNX, qv.Platform.TORCHSCRIPT):
+        model, options = traced(tmp_path / platform.name, platform)
+        text = refusal(model, Module(torch.fft.rfft), output_names=["spectrum"], **options)
+        assert "output 'spectrum': complex64 has no datatype in the protocol" in text
+        assert "return real and imaginary parts" in text
+        model.export_version(
+            Module(lambda x: torch.view_as_real(torch.fft.rfft(x)) if platform is qv.Platform.TORCHSCRIPT else x),  # noqa: B023
+            input_shapes={"x": (None, COLUMNS)},
+            **options,
+        )
+    model, _ = traced(tmp_path / "input", qv.Platform.TORCHSCRIPT)
+    with pytest.raises(ValueError, match="complex128 has no datatype in the protocol"):
+        model.export_version(torch.nn.Identity(), examples={"input": torch.zeros(2, 4, dtype=torch.complex128)})
+
+
+def test_complex_weights_are_named_where_they_cannot_be_written(tmp_path: Path) -> None:
+    class Turned(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.phase = torch.nn.Parameter(torch.ones(COLUMNS, dtype=torch.complex64))
+
+        def forward(self, x: Any) -> Any:
+            return torch.view_as_real(x * self.phase)[..., 0]
+
+    model, options = traced(tmp_path, qv.Platform.ONNX)
+    text = refusal(model, Turned(), **options)
+    assert "its 'phase' is torch.complex64, which the exporter that traces cannot write" in text
+    assert "real and imaginary parts" in text
+
+
 def test_samples_leave_the_generator_of_the_user_alone(tmp_path: Path) -> None:
     model, options = traced(tmp_path, qv.Platform.ONNX)
     torch.manual_seed(3)

@@ -56,6 +56,12 @@ def datatype_number(name: object) -> int:
     word = str(word).removeprefix("torch.").removeprefix("TYPE_")
     v2 = v2_synonyms().get(word.lower(), word.upper())
     number = config_number(v2)
+    if word.lower().startswith("complex"):
+        raise ConfigError(
+            f"{word} has no datatype in the protocol: take and return real and imaginary parts, as torch.view_as_real "
+            "gives them, or magnitude and phase",
+            key="data_type",
+        )
     if number == INVALID:
         known = v2_names()
         close = nearest(v2, known)

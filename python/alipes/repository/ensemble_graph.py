@@ -55,8 +55,13 @@ def _model_of(ensemble: EnsembleModel, step: Message) -> Model:
     model = ensemble.repository.models.get(step.model_name)
     if model is None:
         raise _error(ensemble, f"step '{step.model_name}' is no model of {ensemble.fs}")
-    if step.model_version not in (LATEST, *model.versions):
+    versions = model.versions
+    if step.model_version not in (LATEST, *versions):
         raise _error(ensemble, f"step '{step.model_name}' is version {step.model_version}, which does not exist")
+    if not versions:
+        _log.warning(
+            "ensemble '%s': its step '%s' has no version yet: export one before it is served", ensemble.name, model.name
+        )
     return model
 
 

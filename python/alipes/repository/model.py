@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from alipes.config.named import Named
 from alipes.errors import ExportError
 from alipes.progress.work import task
 from alipes.repository.layout import MAX_VERSION_DIGITS, check_model_name
@@ -17,7 +18,7 @@ from alipes.repository.store.base import NoFilesFoundError
 from alipes.repository.tensors import ExposedTensor, exposed
 
 if TYPE_CHECKING:
-    from alipes.repository.declare import Shapes
+    from alipes.repository.declare import Shapes, Side
     from alipes.repository.model_repository import ModelRepository
     from alipes.repository.store.base import Store
 
@@ -88,12 +89,16 @@ class Model:
     @property
     def inputs(self) -> dict[str, ExposedTensor]:
         """The inputs by name, as `pipe` and `add_input` of an ensemble take them."""
-        return {tensor.name: exposed(self, self.config, tensor) for tensor in self.config.input}
+        return self._exposed("input")
 
     @property
     def outputs(self) -> dict[str, ExposedTensor]:
         """The outputs by name."""
-        return {tensor.name: exposed(self, self.config, tensor) for tensor in self.config.output}
+        return self._exposed("output")
+
+    def _exposed(self, side: Side) -> Named[ExposedTensor]:
+        tensors = {tensor.name: exposed(self, self.config, tensor) for tensor in getattr(self.config, side)}
+        return Named(tensors, f"model '{self.name}'", side)
 
     def _names(self) -> list[str]:
         try:

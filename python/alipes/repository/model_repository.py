@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
+from alipes.config.named import Named
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.errors import AlipesError, RepositoryError, RepositoryUseError
 from alipes.repository.layout import RESERVED, check_model_name
@@ -58,7 +59,7 @@ class ModelRepository:
     @property
     def models(self) -> dict[str, Model]:
         """The models by name; a dictionary of its own at each call."""
-        return dict(self._models)
+        return Named(self._models, f"the repository {self.fs}", "model")
 
     @property
     def broken(self) -> Mapping[str, str]:

@@ -23,6 +23,15 @@ _SERVICES: Final = {b"HTTPService": "http", b"GRPCInferenceService": "grpc", b"M
 
 # The lines about a model, likewise. The server's index has the reason why a model failed.
 _LOADING: Final = re.compile(rb"\bloading: ([^\"\s]+):\d+|\b(?:successfully loaded|failed to load) '([^']+)'")
+# What the server says of an entry to which nothing was exported, and what that is in the words of who exports.
+_LACKS: Final = (
+    (re.compile(r"at least one version must be available"), "has no version"),
+    (
+        re.compile(r"Could not determine backend for model"),
+        "has no version, nor a platform",
+    ),
+    (re.compile(r"failed to stat file"), "has no model file"),
+)
 _IN_USE: Final = re.compile(rb"already in use|Address already in use|Failed to bind", re.IGNORECASE)
 
 
@@ -123,4 +132,14 @@ def _failed(index: list[dict[str, Any]]) -> tuple[str, ...]:
     wrong = (
         entry for entry in index if entry.get("state") == "UNAVAILABLE" and entry.get("reason") not in ("", "unloaded")
     )
-    return tuple(f"{entry.get('name')} version {entry.get('version')}: {entry.get('reason')}" for entry in wrong)
+    return tuple(map(_why, wrong))
+
+
+def _why(entry: dict[str, Any]) -> str:
+    """What a model or a version lacks, the server's words, and what to do where nothing was exported."""
+    name, version, reason = entry.get("name"), entry.get("version"), str(entry.get("reason"))
+    called = f"{name} version {version}" if version else f"{name}"
+    for pattern, lack in _LACKS:
+        if pattern.search(reason):
+            return f"{called} {lack}: export something to it, or remove it from the repository ({reason})"
+    return f"{called}: {reason}"

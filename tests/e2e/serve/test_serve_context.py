@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from alipes import repository as qv
 from alipes.errors import ServeError, ServeTimeout
 from alipes.local_ports import resolve
 from alipes.serve import Instance, gpus, serve
@@ -182,6 +183,16 @@ def test_several_servers_run_beside_each_other(models: Path) -> None:
     for thread in threads:
         thread.join(TIMEOUT_S)
     assert len(set(addresses)) == 3
+
+
+def test_an_entry_that_was_never_exported_is_told_by_who_waits(tmp_path: Path) -> None:
+    model = qv.ModelRepository(tmp_path / "repo").add("never", qv.Platform.ONNX)
+    model.config.write()
+    with (
+        pytest.raises(ServeError, match="will not be ready: never has no version: export something to it"),
+        serve(tmp_path / "repo", server_args=LOOPBACK, wait=True),
+    ):
+        pass
 
 
 def test_the_older_of_two_servers_can_be_waited_for_by_the_usual_name(models: Path) -> None:

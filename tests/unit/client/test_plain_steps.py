@@ -50,8 +50,23 @@ def test_an_error_after_the_last_attempt_is_raised(client: Client) -> None:
 
 
 def test_a_failed_probe_is_false_without_a_second_attempt(client: Client) -> None:
-    steps, result = answer(client._probe_steps(client._operations.ready()), TransportError("nobody"))
+    nobody = TransportError("nobody")
+    nobody.reached = False
+    steps, result = answer(client._probe_steps(client._operations.ready()), nobody)
     assert (result, len(steps)) == (False, 1)
+
+
+def test_what_answers_strangely_is_looked_at_once(client: Client) -> None:
+    call = client._operations.metadata("m", "")
+    broke = (TransportError("broke"), None, TransportError("broke"))
+    with pytest.raises(TransportError, match=r"it is gRPC \(broke\)"):
+        answer(client._call_steps(call), *broke, "it is gRPC")
+    with pytest.raises(TransportError, match=r"it is gRPC \(broke\)"):
+        answer(client._call_steps(call), *broke)
+    # A server that has answered is the right one.
+    assert answer(client._call_steps(call), body(METADATA))[1] == METADATA
+    with pytest.raises(TransportError, match=r"^broke$"):
+        answer(client._call_steps(call), *broke)
 
 
 def test_a_server_without_configurations_requires_no_input(client: Client) -> None:

@@ -290,6 +290,18 @@ def test_a_version_or_model_that_went_is_named_at_the_export(
         ensemble.export_version(None)
 
 
+def test_a_step_that_was_never_exported_is_warned_of(
+    repo: qv.ModelRepository, ensemble: qv.EnsembleModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    later = repo.add("later", qv.Platform.ONNX)
+    later.config.add_input("x", (None, 4))
+    later.config.add_output("y", (None, 4))
+    ensemble.add_input(later.inputs["x"])
+    ensemble.add_output(later.outputs["y"])
+    ensemble.export_version(None)
+    assert "its step 'later' has no version yet: export one before it is served" in caplog.text
+
+
 def test_an_ensemble_batches_as_far_as_all_its_models_do(repo: qv.ModelRepository, ensemble: qv.EnsembleModel) -> None:
     first, second, total = (repo.models[name] for name in ("first", "second", "sum"))
     first.config.max_batch_size = 16

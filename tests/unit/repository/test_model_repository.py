@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import sys
 from pathlib import Path
@@ -36,6 +37,22 @@ def test_an_added_model_is_the_one_that_is_found(repo: qv.ModelRepository) -> No
     assert model == repo.models["my-classifier"]
     assert repo.models is not repo.models
     assert model.versions == []
+
+
+def test_a_name_that_is_not_there_is_told_with_those_that_are(repo: qv.ModelRepository) -> None:
+    classifier = repo.add("classifier", platform=qv.Platform.ONNX)
+    repo.add("whitener", platform=qv.Platform.ONNX)
+    with pytest.raises(KeyError, match="has no model 'whitner'; it has 'whitener', 'classifier'"):
+        repo.models["whitner"]
+    with pytest.raises(KeyError, match="model 'classifier' has no output 'probs'; it has none"):
+        classifier.outputs["probs"]
+    classifier.export_version(scaled("x", "prob"))
+    with pytest.raises(KeyError, match="model 'classifier' has no output 'probs'; it has 'prob'"):
+        classifier.outputs["probs"]
+    with pytest.raises(KeyError, match="model 'classifier' has no input 'hoft'; it has 'x'"):
+        classifier.inputs["hoft"]
+    assert classifier.outputs == {"prob": classifier.outputs["prob"]}
+    assert copy.copy(classifier.inputs).keys() == {"x"}
 
 
 def test_a_name_is_added_once_unless_forced(repo: qv.ModelRepository) -> None:

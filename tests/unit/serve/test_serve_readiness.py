@@ -8,7 +8,7 @@ import pytest
 from alipes.errors import ServeError
 from alipes.serve.endpoints import Endpoints, ServerEndpoint
 from alipes.serve.instance import Instance
-from alipes.serve.readiness import announces, in_use, look, tail
+from alipes.serve.readiness import _failed, announces, in_use, look, tail
 
 STARTED = "\n".join(
     f'I1122 00:25:58.992666 1 server.py:195] "Started {service} at 127.0.0.1:1"'
@@ -47,6 +47,26 @@ def test_the_end_of_a_long_log_is_what_is_shown(log: Path) -> None:
 
 def test_an_unused_port_has_no_live_server() -> None:
     assert not look("127.0.0.1:1").live
+
+
+@pytest.mark.parametrize(
+    ("version", "reason", "told"),
+    [
+        (
+            "",
+            "at least one version must be available under the version policy of model 'm'",
+            "m has no version: export",
+        ),
+        ("", "Could not determine backend for model 'm' with no backend", "m has no version, nor a platform: export"),
+        ("2", "Internal: failed to stat file m/2/model.onnx", "m version 2 has no model file: export something to it"),
+        ("2", "Internal: it is no ONNX", "m version 2: Internal: it is no ONNX"),
+    ],
+)
+def test_a_model_to_which_nothing_was_exported_is_told_so(version: str, reason: str, told: str) -> None:
+    index = [{"name": "m", "version": version, "state": "UNAVAILABLE", "reason": reason}]
+    [text] = _failed(index)
+    assert text.startswith(told)
+    assert reason in text
 
 
 class Ends:

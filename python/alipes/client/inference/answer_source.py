@@ -13,6 +13,7 @@ from alipes.client.inference.clock import ProfilerClock
 from alipes.client.inference.sequence_queue import PendingRequest
 from alipes.client.inference.unread import UnreadFailures
 from alipes.client.inference.window import Window
+from alipes.config.named import Named
 from alipes.errors import AlipesError, InferError
 
 __all__ = ["AnswerSource"]
@@ -140,7 +141,7 @@ class AnswerSource:
     def _y(self, request: PendingRequest, outputs: dict[str, Any]) -> Any:
         if request.crop is not None:
             outputs = request.crop.apply(outputs)
-        return next(iter(outputs.values())) if self._single else outputs
+        return next(iter(outputs.values())) if self._single else Named(outputs, "the answer", "output")
 
     def _queue(self, y: Any, request: PendingRequest) -> None:
         sequence_id = request.queue.sequence_id

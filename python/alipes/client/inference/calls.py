@@ -24,6 +24,9 @@ class Calls(Protocol):
     def config(self, model: str, version: str) -> Document:
         """The configuration."""
 
+    def models(self) -> list[str]:
+        """Names of the models that the server knows of."""
+
     def load(self, model: str) -> None:
         """Loads a model, or raises what the server says."""
 

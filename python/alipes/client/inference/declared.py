@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, overload
 
 from alipes.client.inference.stream_signature import Part, StateInput
 from alipes.client.signature import TensorSpec
+from alipes.config.named import unknown_name
 
 __all__ = ["Declared", "DeclaredState", "Inputs"]
 
@@ -106,7 +107,7 @@ class Inputs:
             return self._list[which]
         found = next((one for one in self._list if one.name == which), None)
         if found is None:
-            raise KeyError(which)
+            raise unknown_name("the model", "input", which, [one.name for one in self._list])
         return found
 
     def __len__(self) -> int:

@@ -7,7 +7,9 @@ from typing import Final, NamedTuple
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.stream_signature import StreamSignature, read_stream_signature
 from alipes.client.signature import Document
-from alipes.errors import AlipesError, NotReady, TransportError
+from alipes.client.wrong_port import advice
+from alipes.config.nearest import nearest_first
+from alipes.errors import AlipesError, NotReady, TransportError, Unsupported
 
 __all__ = ["Found", "find_model"]
 
@@ -57,8 +59,12 @@ def find_model(calls: Calls, address: str, model: str, version: int, batch_size:
 def _check_live(calls: Calls, address: str) -> None:
     try:
         live = calls.is_live()
-    except TransportError as error:
-        raise type(error)(f"Couldn't connect to server at {address}: {error}") from error
+    except (TransportError, Unsupported) as error:
+        strange = isinstance(error, Unsupported) or (type(error) is TransportError and error.reached)
+        told = advice(address, "grpc") if strange else None
+        text = f"{error}" if told is None else f"{told} ({error})"
+        kind = type(error) if isinstance(error, TransportError) else TransportError
+        raise kind(f"Couldn't connect to server at {address}: {text}") from error
     if not live:
         raise TransportError(f"Server at url {address} isn't live")
 
@@ -86,6 +92,9 @@ def _load(calls: Calls, model: str) -> AlipesError | None:
 
 
 def _why(calls: Calls, address: str, model: str, version: int, refusal: AlipesError | None) -> str:
+    known = _known(calls)
+    if known and model not in known:
+        return f'Model "{model}" is not at {address}: the server has {nearest_first(model, known)}'
     loads_on_request = refusal is None or not (_POLLING in str(refusal) or "explicit" in str(refusal))
     if not loads_on_request and not _is_ready(calls, model, ""):
         return (
@@ -99,3 +108,11 @@ def _why(calls: Calls, address: str, model: str, version: int, refusal: AlipesEr
     except AlipesError as error:
         return f'Model "{model}" is not ready at {address}: {error}'
     return f'Model "{model}" is available but not version {version}: the server at {address} has {versions}'
+
+
+def _known(calls: Calls) -> list[str]:
+    """The models that the server knows of; none where it does not say."""
+    try:
+        return calls.models()
+    except AlipesError:
+        return []

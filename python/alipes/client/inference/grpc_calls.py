@@ -36,6 +36,10 @@ class GrpcCalls(TritonNames):
         """The configuration."""
         return Answered(self.get_model_config(model, version).config)
 
+    def models(self) -> list[str]:
+        """Names of the models that the server knows of."""
+        return sorted({entry.name for entry in self.get_model_repository_index().models})
+
     def load(self, model: str) -> None:
         """Loads a model, or raises what the server says."""
         self.load_model(model)

@@ -12,7 +12,7 @@ from alipes.client.plain.asyncio_bridge import running_bridge
 from alipes.client.plain.base import PlainClient, result_of
 from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import ControlStep, InferStep, Pause, Steps
+from alipes.client.plain.steps import Look, Pause, Step, Steps
 from alipes.client.signature import Signature
 from alipes.types import IndexEntry
 
@@ -99,7 +99,7 @@ class AsyncClient(PlainClient):
 
     async def metadata(self, model: str, version: str = "") -> dict[str, Any]:
         """A model's versions, inputs and outputs."""
-        return await self._drive(self._call_steps(self._operations.metadata(model, version)))
+        return await self._drive(self._metadata_steps(model, version))
 
     async def signature(self, model: str, version: str = "") -> Signature:
         """A model's inputs and outputs, as the server declares them now."""
@@ -107,7 +107,7 @@ class AsyncClient(PlainClient):
 
     async def config(self, model: str, version: str = "") -> dict[str, Any]:
         """A model's configuration, completed."""
-        return await self._drive(self._call_steps(self._operations.config(model, version)))
+        return await self._drive(self._config_steps(model, version))
 
     async def statistics(self, model: str = "", version: str = "") -> list[dict[str, Any]]:
         """The statistics of a model's versions, or of all models."""
@@ -160,7 +160,7 @@ class AsyncClient(PlainClient):
             step = next(steps)
             while True:
                 try:
-                    result = await (asyncio.sleep(step.seconds) if isinstance(step, Pause) else self._begin(step))
+                    result = await self._perform(step)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -169,5 +169,9 @@ class AsyncClient(PlainClient):
             returned: T = stop.value
             return returned
 
-    async def _begin(self, step: InferStep | ControlStep) -> Any:
+    async def _perform(self, step: Step) -> Any:
+        if isinstance(step, Pause):
+            return await asyncio.sleep(step.seconds)
+        if isinstance(step, Look):
+            return await asyncio.to_thread(step.run, self._link)
         return await running_bridge().call(lambda mailbox, number: step.begin(self._link, mailbox, number))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Self, TypeVar
 
@@ -12,14 +13,17 @@ from alipes.client.plain.operations import HTTP, Call, Operations
 from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs, PreparedRequest
 from alipes.client.plain.retry import Attempts, Failure, Retry
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import ControlStep, InferStep, Pause, Step, Steps
+from alipes.client.plain.steps import ControlStep, InferStep, Look, Pause, Step, Steps
 from alipes.client.signature import Signature, read_signature
 from alipes.client.tls import Tls
-from alipes.errors import AlipesError, InferError, InvalidArgument, TransportError
+from alipes.config.nearest import nearest_first
+from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, TransportError, Unsupported
 
 __all__ = ["DEFAULT_TIMEOUT_S", "PlainClient", "result_of"]
 
 T = TypeVar("T")
+
+_LOG: Final = logging.getLogger("alipes.client")
 
 DEFAULT_TIMEOUT_S: Final = 60.0
 """Default for the longest time of a request with all its attempts: longer than nearly any model takes, and finite, so
@@ -58,6 +62,10 @@ class PlainClient:
             TransportError: If the address cannot be parsed.
         """
         self.endpoint = Endpoint.parse(address, tls)
+        self._address = address
+        self._answered = False
+        self._advice: str | None = None
+        self._looked = False
         self.timeout_s = timeout_s
         self.retry = retry if retry is not None else Retry()
         pairs, encryption = list((headers or {}).items()), self.endpoint.tls
@@ -127,12 +135,33 @@ class PlainClient:
 
     def _signature_steps(self, model: str, version: str) -> Steps[Signature]:
         """Fetches a model's signature and remembers it."""
-        metadata = yield from self._call_steps(self._operations.metadata(model, version))
+        metadata = yield from self._metadata_steps(model, version)
         try:
             config = yield from self._call_steps(self._operations.config(model, version))
         except InferError:
             config = None  # not every server has configurations; such a one reports missing inputs itself
         return self._learn(model, version, read_signature(metadata, config))
+
+    def _metadata_steps(self, model: str, version: str) -> Steps[dict[str, Any]]:
+        """Fetches a model's versions, inputs and outputs."""
+        return (yield from self._about_steps(model, self._operations.metadata(model, version)))
+
+    def _config_steps(self, model: str, version: str) -> Steps[dict[str, Any]]:
+        """Fetches a model's configuration."""
+        return (yield from self._about_steps(model, self._operations.config(model, version)))
+
+    def _about_steps(self, model: str, call: Call[T]) -> Steps[T]:
+        """Makes a control call about a model; an error says which models there are where there is none of its name."""
+        try:
+            return (yield from self._call_steps(call))
+        except NotFound as error:
+            try:
+                names = {entry.name for entry in (yield from self._call_steps(self._operations.index()))}
+            except AlipesError:
+                raise error from None
+            if model in names or not names:
+                raise
+            raise NotFound(f"{error}; the server has {nearest_first(model, names)}", model=model) from error
 
     def _load_steps(
         self,
@@ -172,15 +201,47 @@ class PlainClient:
         """Makes one attempt at a health call; a server that refuses or cannot be reached counts as false."""
         attempts = self._attempts(self.timeout_s, repeatable=call.repeatable)
         try:
-            return call.read((yield ControlStep(call.path, call.body, attempts.left_s())))
-        except (InferError, TransportError):
+            found = call.read((yield ControlStep(call.path, call.body, attempts.left_s())))
+        except (InferError, TransportError) as error:
+            looked = self._looked
+            advice = yield from self._look_steps(error)
+            if advice is not None and not looked:
+                _LOG.warning("%s", advice)
             return False
+        self._answered = True
+        return found
 
     def _call_steps(self, call: Call[T], timeout_s: float | None = None) -> Steps[T]:
         """Makes a control call, with retries."""
         attempts = self._attempts(timeout_s, repeatable=call.repeatable, retry=call.retry)
-        response = yield from _repeat_steps(attempts, lambda left_s: ControlStep(call.path, call.body, left_s))
-        return call.read(response)
+        try:
+            response = yield from _repeat_steps(attempts, lambda left_s: ControlStep(call.path, call.body, left_s))
+            found = self._read(call, response)
+        except (TransportError, Unsupported) as error:
+            advice = yield from self._look_steps(error)
+            if advice is None:
+                raise
+            raise TransportError(f"{advice} ({error})") from error
+        self._answered = True
+        return found
+
+    def _look_steps(self, error: AlipesError) -> Steps[str | None]:
+        """What speaks at the address of a server that has never answered, though something is there; looks once."""
+        strange = error.reached if isinstance(error, TransportError) else isinstance(error, Unsupported)
+        if self._answered or not strange or self.endpoint.tls is not None:
+            return None
+        if not self._looked:
+            self._looked = True
+            self._advice = yield Look(self._address, self.endpoint.wire)
+        return self._advice
+
+    def _read(self, call: Call[T], response: Any) -> T:
+        try:
+            return call.read(response)
+        except AlipesError:
+            raise
+        except ValueError as error:
+            raise TransportError(f"the answer of {self.endpoint} to {call.path} cannot be read: {error}") from error
 
     @property
     def _operations(self) -> Operations:

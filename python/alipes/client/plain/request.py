@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.signature import Signature
+from alipes.config.named import Named
 from alipes.errors import InvalidArgument, TransportError
 
-__all__ = ["Answer", "Array", "Inputs", "Options", "Outputs", "PreparedRequest"]
+__all__ = ["Answer", "Array", "Inputs", "Options", "Outputs", "PreparedRequest", "named_outputs"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Inputs: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
@@ -125,7 +126,7 @@ class PreparedRequest:
         for name, output in outputs.items():
             if isinstance(output, tuple):
                 raise TransportError(f"the server's response cannot be read: output '{name}' has no elements")
-        return Answer(outputs, version, request_id, parameters)
+        return Answer(named_outputs(self._arguments[0], outputs), version, request_id, parameters)
 
     def _wanted(
         self, signature: Signature, outputs: Outputs, regions: Iterable[SharedMemory]
@@ -151,6 +152,11 @@ class PreparedRequest:
             self._targets[name] = (region, place["shared_memory_offset"])
             wanted.append((name, place))
         return wanted
+
+
+def named_outputs(model: str, outputs: dict[str, Array]) -> dict[str, Array]:
+    """Outputs that say which there are where another is asked for."""
+    return Named(outputs, f"the answer of model '{model}'", "output")
 
 
 def _placed(tensor: tuple[Any, ...], regions: Iterable[SharedMemory]) -> tuple[Any, ...]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from alipes._core import ClientLink, ClientMailbox, ClientTask
+from alipes.client.endpoint import Wire
 
-__all__ = ["ControlStep", "InferStep", "Pause", "Step", "Steps"]
+__all__ = ["ControlStep", "InferStep", "Look", "Pause", "Step", "Steps"]
 
 T = TypeVar("T")
 
@@ -71,6 +72,25 @@ class Pause:
         time.sleep(self.seconds)
 
 
-Step: TypeAlias = InferStep | ControlStep | Pause
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look at what answers at the server's address; its result is advice, or `None`.
+
+    Attributes:
+        address: The address, as the user wrote it.
+        wire: The protocol of the client.
+    """
+
+    address: str
+    wire: Wire
+
+    def run(self, _link: ClientLink) -> str | None:
+        """Asks, and waits for an answer."""
+        from alipes.client.wrong_port import advice  # a client that is answered never needs it
+
+        return advice(self.address, self.wire)
+
+
+Step: TypeAlias = InferStep | ControlStep | Pause | Look
 Steps: TypeAlias = Generator[Step, Any, T]
 """A verb in progress; its return value is the verb's result."""

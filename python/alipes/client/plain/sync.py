@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 import numpy.typing as npt
 
 from alipes.client.plain.base import PlainClient, result_of
-from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs
+from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs, named_outputs
 from alipes.client.plain.retry import Failure
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import Steps
@@ -71,7 +71,7 @@ class Client(PlainClient):
                 failed = Failure(error, began_s)
             else:
                 if answered is not None:
-                    return answered
+                    return named_outputs(model, answered) if type(answered) is dict else answered
         return result_of(*self._drive(self._infer_steps(model, inputs, outputs, timeout_s, Options(**options), failed)))
 
     def ask(
@@ -104,7 +104,7 @@ class Client(PlainClient):
 
     def metadata(self, model: str, version: str = "") -> dict[str, Any]:
         """A model's versions, inputs and outputs."""
-        return self._drive(self._call_steps(self._operations.metadata(model, version)))
+        return self._drive(self._metadata_steps(model, version))
 
     def signature(self, model: str, version: str = "") -> Signature:
         """A model's inputs and outputs, as the server declares them now."""
@@ -112,7 +112,7 @@ class Client(PlainClient):
 
     def config(self, model: str, version: str = "") -> dict[str, Any]:
         """A model's configuration, completed."""
-        return self._drive(self._call_steps(self._operations.config(model, version)))
+        return self._drive(self._config_steps(model, version))
 
     def statistics(self, model: str = "", version: str = "") -> list[dict[str, Any]]:
         """The statistics of a model's versions, or of all models."""

@@ -121,6 +121,13 @@ _EXPORTERS: Final = {False: _export_by_tracing, True: _export_by_dynamo}
 def _call(traced: Traced, file: Path, settings: dict[str, Any]) -> None:
     current().step("torch.onnx.export")
     torch: Any = import_module("torch")
+    weights = (*traced.module.named_parameters(), *traced.module.named_buffers())
+    name, kind = next(((name, one.dtype) for name, one in weights if one.is_complex()), ("", None))
+    if kind is not None and not settings["dynamo"]:
+        raise ExportError(
+            f"its '{name}' is {kind}, which the exporter that traces cannot write: keep real and imaginary parts, as "
+            "torch.view_as_real gives them, or export it with dynamo=True"
+        )
     torch.onnx.export(
         traced.module,
         traced.samples,

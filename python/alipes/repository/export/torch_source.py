@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from alipes.config.datatypes import v2_name
-from alipes.errors import ExportError
+from alipes.errors import ConfigError, ExportError
 from alipes.progress.work import current
 from alipes.repository.declare import datatype_number, declare
 from alipes.repository.export.request import ExportRequest
@@ -223,8 +223,15 @@ def _declare_outputs(request: ExportRequest, results: Sequence[Any], others: Seq
         config._proto,
         "output",
         dict(zip(called, shapes, strict=True)),
-        {name: v2_name(datatype_number(one.dtype)) for name, one in zip(called, results, strict=True)},
+        {name: _datatype(config.name, name, one) for name, one in zip(called, results, strict=True)},
     )
+
+
+def _datatype(model: str, output: str, tensor: Any) -> str:
+    try:
+        return v2_name(datatype_number(tensor.dtype))
+    except ConfigError as error:
+        raise ExportError(f"export of model '{model}': output '{output}': {error}") from error
 
 
 def _check_batch_comes_first(request: ExportRequest, results: Sequence[Any], others: Sequence[Any]) -> None:

@@ -1,0 +1,81 @@
+"""Which protocol a server speaks at an address, for a client that got no sensible answer there.
+
+The endpoints of one server are easily mistaken for each other: 8000 is HTTP, 8001 gRPC, 8002 metrics.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import Final, Literal, TypeAlias
+
+from alipes.client.endpoint import Endpoint, Wire
+from alipes.errors import AlipesError
+
+__all__ = ["advice", "spoken_at"]
+
+Spoken: TypeAlias = "Wire | Literal['other']"
+"""`other` is HTTP of something that is no inference server, such as metrics."""
+
+_TIMEOUT_S: Final = 1.0
+_MOST_BYTES: Final = 4096
+_QUESTION: Final = b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+_SETTINGS: Final = 4
+"""Type of the frame with which every HTTP/2 server begins, whatever it is asked."""
+
+_PLACE: Final = re.compile(r"(?:[a-z]+://)?(?P<host>\[[^\]]*\]|[^:/\[\]]*):(?P<port>\d+)(?:/.*)?")
+
+_NAMES: Final[dict[Wire, str]] = {"http": "HTTP", "grpc": "gRPC"}
+_STEPS: Final[dict[tuple[Wire, Spoken], int]] = {
+    ("grpc", "http"): 1,
+    ("grpc", "other"): -1,
+    ("http", "grpc"): -1,
+    ("http", "other"): -2,
+}
+"""What is wanted and what was met -> from one port to the other, as servers number them."""
+
+
+def advice(address: str, wanted: Wire) -> str | None:
+    """What answers at an address instead of what a client wants, and where that is; None where there is nothing to say.
+
+    Args:
+        address: As the user wrote it.
+        wanted: The protocol of the client.
+
+    Units: waits for a second at most, twice.
+    """
+    place = _PLACE.fullmatch(address)
+    met = spoken_at(address)
+    if met is None or met == wanted or place is None:
+        return None
+    told = (
+        f"what answers at {address} is no inference server, but HTTP of another kind, such as its metrics"
+        if met == "other"
+        else f"what answers at {address} speaks {_NAMES[met]}"
+    )
+    likely = f"{place['host']}:{int(place['port']) + _STEPS[wanted, met]}"
+    scheme = "http://" if wanted == "http" else ""
+    if spoken_at(likely) == wanted:
+        where = f"{_NAMES[wanted]} is at {likely}: pass '{scheme}{likely}'"
+    else:
+        where = f"pass the address of its {_NAMES[wanted]} endpoint (usually HTTP is 8000, gRPC 8001, metrics 8002)"
+    return f"{told}, and this client asks over {_NAMES[wanted]}; {where}"
+
+
+def spoken_at(address: str) -> Spoken | None:
+    """The protocol that is spoken there; None where nobody answers, or nobody says."""
+    try:
+        host, _, port = Endpoint.parse(address).address.partition("/")[0].rpartition(":")
+        with socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S) as connection:
+            connection.settimeout(_TIMEOUT_S)
+            connection.sendall(_QUESTION)
+            answer = b""
+            while len(answer) < _MOST_BYTES and (more := connection.recv(_MOST_BYTES)):
+                answer += more
+                if not answer.startswith(b"HTTP/1."[: len(answer)]):
+                    break
+    except (OSError, ValueError, AlipesError):
+        return None
+    if answer.startswith(b"HTTP/1."):
+        return "http" if b"application/json" in answer.lower() else "other"
+    return "grpc" if len(answer) >= 9 and answer[3] == _SETTINGS else None

@@ -1,0 +1,132 @@
+"""A client that was given the wrong port, model, input or output is told what is there instead."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alipes.client import AsyncClient, Client, InferenceClient
+from alipes.errors import AlipesError, NotFound, NotReady, TransportError
+from support.models import add_model, times
+from support.ports import unused_address
+from support.server import ServerProcess
+
+Serve = Callable[..., ServerProcess]
+X = np.ones((1, 2), np.float32)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> ServerProcess:
+    repository = tmp_path_factory.mktemp("repository")
+    for name in ("classifier", "whitener", "classifier-2"):
+        add_model(repository, name, times(2.0))
+    return serve_module(repository)
+
+
+def refusal(ask: Callable[[], Any], kind: type[AlipesError]) -> str:
+    with pytest.raises(kind) as caught:
+        ask()
+    return str(caught.value)
+
+
+def likely(address: str, step: int) -> str:
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) + step}"
+
+
+def test_an_http_port_for_a_grpc_client_is_told(server: ServerProcess) -> None:
+    for text in (
+        refusal(lambda: InferenceClient(server.http, "classifier"), TransportError),
+        refusal(lambda: Client(server.http).infer("classifier", X), TransportError),
+        refusal(lambda: asyncio.run(AsyncClient(server.http).metadata("classifier")), TransportError),
+    ):
+        assert f"what answers at {server.http} speaks HTTP, and this client asks over gRPC" in text
+        assert "usually HTTP is 8000, gRPC 8001" in text or f"pass '{likely(server.http, 1)}'" in text
+
+
+def test_a_grpc_port_for_an_http_client_is_told(server: ServerProcess) -> None:
+    text = refusal(lambda: Client(f"http://{server.grpc}").metadata("classifier"), TransportError)
+    assert f"what answers at http://{server.grpc} speaks gRPC, and this client asks over HTTP" in text
+
+
+def test_a_metrics_port_is_told_from_a_server(server: ServerProcess) -> None:
+    text = refusal(lambda: InferenceClient(server.metrics, "classifier"), TransportError)
+    assert "is no inference server, but HTTP of another kind, such as its metrics" in text
+    text = refusal(lambda: Client(f"http://{server.metrics}").infer("classifier", X), TransportError)
+    assert "such as its metrics, and this client asks over HTTP" in text
+
+
+def test_the_likely_port_is_named_where_the_protocol_is_spoken(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ports of this server are no neighbours; the distance is what is set."""
+    from alipes.client import wrong_port
+
+    distance = int(server.grpc.rpartition(":")[2]) - int(server.http.rpartition(":")[2])
+    monkeypatch.setattr(wrong_port, "_STEPS", {("grpc", "http"): distance, ("http", "grpc"): -distance})
+    text = refusal(lambda: InferenceClient(server.http, "classifier"), TransportError)
+    assert f"gRPC is at {server.grpc}: pass '{server.grpc}'" in text
+    text = refusal(lambda: Client(f"http://{server.grpc}").metadata("classifier"), TransportError)
+    assert f"HTTP is at {server.http}: pass 'http://{server.http}'" in text
+
+
+def test_a_health_call_at_the_wrong_port_says_so_once(server: ServerProcess, caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(server.http)
+    assert [client.is_ready() for _ in range(3)] == [False] * 3
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert "speaks HTTP, and this client asks over gRPC" in warnings[0].getMessage()
+
+
+def test_an_address_where_nobody_answers_is_not_looked_at(caplog: pytest.LogCaptureFixture) -> None:
+    address = unused_address()
+    assert "what answers" not in refusal(lambda: Client(address).metadata("m"), TransportError)
+    assert not Client(address).is_ready()
+    assert caplog.text == ""
+
+
+def test_a_misspelt_model_is_answered_with_the_models_there_are(server: ServerProcess) -> None:
+    text = refusal(lambda: InferenceClient(server.grpc, "clasifier"), NotReady)
+    assert text == (
+        f"Model \"clasifier\" is not at {server.grpc}: the server has 'classifier', 'classifier-2', 'whitener'"
+    )
+    for address in (server.grpc, f"http://{server.http}"):
+        client = Client(address)
+        for ask in (client.metadata, client.config, client.signature, lambda name: client.infer(name, X)):  # noqa: B023
+            text = refusal(lambda ask=ask: ask("whitner"), NotFound)  # type: ignore[misc]
+            assert re.search("unknown model: 'whitner' .*; the server has 'whitener', 'classifier", text), text
+
+
+def test_a_version_that_is_not_there_names_no_other_models(server: ServerProcess) -> None:
+    assert "the server has" not in refusal(lambda: Client(server.grpc).metadata("classifier", "7"), NotFound)
+
+
+def test_an_output_that_is_not_there_is_told_with_those_that_are(server: ServerProcess) -> None:
+    message = "the answer of model 'classifier' has no output 'probs'; it has 'Y'"
+    with Client(server.grpc) as client:
+        answers = [client.infer("classifier", {"X": X}), client.ask("classifier", {"X": X}).outputs]
+        answers.append(client.infer("classifier", {"X": X}))  # the short way of calls that come again
+    for answer in answers:
+        with pytest.raises(KeyError, match=message):
+            answer["probs"]
+        assert (answer == {"Y": answer["Y"]}, answer.get("probs")) == (True, None)
+    with (
+        InferenceClient(server.grpc, "classifier") as asks,
+        pytest.raises(KeyError, match="has no input 'x'; it has 'X'"),
+    ):
+        asks.inputs["x"]
+
+
+def test_a_server_with_many_models_names_the_nearest_ones(tmp_path: Path, serve: Serve) -> None:
+    for number in range(14):
+        add_model(tmp_path, f"model-{number}", times(2.0))
+    server = serve(tmp_path)
+    text = refusal(lambda: Client(server.grpc).metadata("model_13"), NotFound)
+    assert "the server has 'model-13', " in text
+    assert text.endswith(", and 4 more")
