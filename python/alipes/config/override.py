@@ -19,6 +19,11 @@ __all__ = ["from_document", "parse_override"]
 
 _PREFIX: Final = "Invalid config override: "
 
+_TRUE: Final = ("true", "t", "yes", "y", "1")
+_FALSE: Final = ("false", "f", "no", "n", "0")
+_WORDS: Final = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
+"""Yes and no as texts. Source: protobuf's reader in C++."""
+
 
 def parse_override(text: str) -> ModelConfig:
     """Read the `config` parameter of a load request.
@@ -87,22 +92,28 @@ def _content(content: Any, field: FieldDescriptor, place: str) -> Any:
     if field.message_type is not None and is_map(field) and isinstance(content, dict):
         element = field.message_type.fields_by_name["value"]
         return {key: _single(one, element, f'{place}["{key}"]') for key, one in content.items()}
-    if is_repeated(field) and isinstance(content, list):
-        return [_single(one, field, f"{place}[{index}]") for index, one in enumerate(content)]
-    return _single(content, field, place)
+    if not is_repeated(field) or (field.message_type is not None and is_map(field)):
+        return _single(content, field, place)
+    # One value stands for a list of it, and what is null is not there. Source: protobuf's reader in C++.
+    several = content if isinstance(content, list) else [content]
+    return [_single(one, field, f"{place}[{index}]") for index, one in enumerate(several) if one is not None]
 
 
 def _single(content: Any, field: FieldDescriptor, place: str) -> Any:
     if field.enum_type is not None and isinstance(content, str):
-        name = content.upper()
+        name = content.upper().replace("-", "_")
         if name in field.enum_type.values_by_name:
             return name
+        if name in map(str, field.enum_type.values_by_number):
+            return int(name)
         close = nearest(name, field.enum_type.values_by_name)
         raise ConfigError(
             f'{_located(place)}: invalid value "{content}" for type type.googleapis.com/{field.enum_type.full_name}',
             key=place,
             hint=f"did you mean '{close}'?" if close else None,
         )
+    if field.cpp_type == field.CPPTYPE_BOOL and isinstance(content, str):
+        return _WORDS.get(content.lower(), content)
     if field.message_type is None:
         return content
     if not isinstance(content, dict):

@@ -20,6 +20,23 @@ def test_names_are_read_in_both_spellings_and_enums_in_any_case() -> None:
 
 def test_null_counts_as_absent() -> None:
     assert parse_override('{"name": null, "input": null}') == parse_override("{}")
+    assert parse_override('{"input": [null]}') == parse_override("{}")
+
+
+def test_one_value_stands_for_a_list_of_it() -> None:
+    config = parse_override('{"input": {"name": "X", "dims": 3}, "version_policy": {"specific": {"versions": "2"}}}')
+    assert [(tensor.name, list(tensor.dims)) for tensor in config.input] == [("X", [3])]
+    assert list(config.version_policy.specific.versions) == [2]
+
+
+@pytest.mark.parametrize(("text", "number"), [("TYPE-FP32", 11), ("type_fp32", 11), ("11", 11)])
+def test_the_value_of_an_enumeration_has_several_spellings(text: str, number: int) -> None:
+    assert parse_override(f'{{"input": [{{"data_type": "{text}"}}]}}').input[0].data_type == number
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("Yes", True), ("1", True), ("F", False), ("no", False)])
+def test_yes_and_no_may_be_texts(text: str, value: bool) -> None:
+    assert parse_override(f'{{"input": [{{"optional": "{text}"}}]}}').input[0].optional is value
 
 
 @pytest.mark.parametrize(
@@ -63,8 +80,10 @@ def test_an_unknown_name_brings_the_nearest_one() -> None:
         '{"max_batch_size": 99999999999}',
         '{"name": 3}',
         '{"name": "\\ud800"}',
-        '{"input": {"name": "X"}}',
-        '{"input": [null]}',
+        '{"input": [3]}',
+        '{"name": ["m"]}',
+        '{"input": {"optional": "maybe"}}',
+        '{"input": {"data_type": "123456789012345"}}',
         '{"input": [[]]}',
         '{"input": "X"}',
         '{"parameters": []}',
