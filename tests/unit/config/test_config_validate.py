@@ -73,6 +73,10 @@ def test_what_is_right_passes_the_poll(text: str) -> None:
     [
         ('default_model_filename: "x"', "unexpected platform type '' for m"),
         (
+            'backend: "snapshotter" platform: "averager"',
+            "unexpected 'platform' and 'backend' pair, got:averager, snapshotter",
+        ),
+        (
             'backend: "onnxruntime" platform: "mine"',
             "unexpected 'platform' and 'backend' pair, got:mine, onnxruntime",
         ),

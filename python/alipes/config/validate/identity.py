@@ -12,8 +12,8 @@ from alipes.errors import ConfigError
 
 __all__ = ["check_max_batch_size", "check_name", "check_platform", "check_runtime"]
 
-_PAIRED: Final = ("tensorflow", "tensorrt", "onnxruntime", "pytorch")
-"""Backends that go with platforms of their own; any other takes whatever platform is written."""
+_PAIRED: Final = ("tensorflow", "tensorrt", "onnxruntime", "pytorch", "snapshotter", "averager")
+"""Backends that go with platforms of their own: Triton's, and ours. Any other takes whatever platform is written."""
 
 
 def check_name(config: ModelConfig, name: str) -> None:
@@ -26,7 +26,7 @@ def check_name(config: ModelConfig, name: str) -> None:
 
 
 def check_platform(config: ModelConfig) -> None:
-    """There is a backend, unless this is an ensemble; and a platform that the backend does not know is none of its."""
+    """There is a backend, unless this is an ensemble, and the platform is one that belongs to it."""
     if not config.backend and config.platform != ENSEMBLE:
         close = nearest(config.platform, [row.platform for row in PLATFORMS])
         raise ConfigError(
