@@ -42,8 +42,10 @@ pub fn decode_generate(
     if let Some(id) = document.find("id") {
         reader.request.id = context.text(id).within("Unable to parse 'id'")?.into();
     }
+    let parameters = document.find("parameters");
     while let Some((key, value)) = members.next_as_it_stands() {
-        if key.is(b"parameters") { reader.nested(value)? } else { reader.member(key, value)? }
+        // Where the keyword stands twice, the first one is meant.
+        if key.is(b"parameters") { reader.nested(parameters.unwrap_or(value))? } else { reader.member(key, value)? }
     }
     Ok(reader.request)
 }
@@ -77,7 +79,7 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
         self.context.reserve_text(key.raw.len())?;
         let key = lossy(key.bytes().into_owned());
         if let Some(input) = (self.declared)(&key) {
-            check_entries(self.request.inputs.len(), "inputs")?;
+            self.check_new(&key)?;
             let tensor = self.tensor(&key, input, value)?;
             self.request.inputs.push(tensor);
         } else if self.seen.insert(key.clone()) {
@@ -87,6 +89,18 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
             self.request.parameters.push((key, value));
         }
         Ok(())
+    }
+
+    /// # Errors
+    ///
+    /// The input was given before, whatever stands behind its name now.
+    fn check_new(&self, input: &str) -> Result<(), InferError> {
+        // Of so few inputs as models declare none is there twice.
+        if self.request.inputs.iter().all(|tensor| tensor.name != input) {
+            return Ok(());
+        }
+        let id = if self.request.id.is_empty() { "<id_unknown>" } else { &self.request.id };
+        Err(InferError::invalid(format!("[request id: {id}] input '{input}' already exists in request")))
     }
 
     fn tensor(&self, name: &str, input: DeclaredInput, value: Value<'_>) -> Result<Tensor, InferError> {
@@ -168,6 +182,18 @@ mod tests {
     fn the_first_of_two_equal_parameters_counts() {
         let request = read(r#"{"a":1,"a":2,"parameters":{"a":3}}"#).unwrap();
         assert_eq!(request.parameters, [("a".to_owned(), Parameter::Int64(1))]);
+        let request = read(r#"{"parameters":{"a":1},"parameters":{"a":2,"b":3}}"#).unwrap();
+        assert_eq!(request.parameters, [("a".to_owned(), Parameter::Int64(1))]);
+    }
+
+    #[test]
+    fn the_first_input_that_comes_again_is_refused() {
+        let again = |id: &str, input: &str| format!("[request id: {id}] input '{input}' already exists in request");
+        assert_eq!(refused(r#"{"TEXT":"a","ROWS":[1,2,3,4],"ROWS":"x","TEXT":5}"#), again("<id_unknown>", "ROWS"));
+        assert_eq!(
+            refused(r#"{"id":"i","TEXT":"a","parameters":{"TEXT":"b"}}"#),
+            format!("Converting keyword: 'parameters': {}", again("i", "TEXT"))
+        );
     }
 
     #[test]
