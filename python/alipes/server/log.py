@@ -29,6 +29,9 @@ _WORDS = {logging.DEBUG: "verbose", logging.INFO: "info", logging.WARNING: "warn
 # What a record may carry besides its message: fields of their own in JSON, part of the message elsewhere.
 SUBJECTS: Final = ("model", "version", "instance", "request_id")
 
+# The attribute of a record that is written whatever the levels are by now: they let it through when it was made.
+DECIDED: Final = "decided"
+
 # Most characters of a message: what a client sends may stand in it, and a long traceback has a tenth of that.
 LONGEST_MESSAGE: Final = 64 * 1024
 
@@ -126,7 +129,7 @@ class _Switches(logging.Filter):
         self._options = options
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return shows(self._options, record.levelno)
+        return hasattr(record, DECIDED) or shows(self._options, record.levelno)
 
 
 class _File(logging.FileHandler):

@@ -10,7 +10,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from alipes.server.log import SUBJECTS, VERBOSE, log
+from alipes.server.log import DECIDED, SUBJECTS, VERBOSE, log
 from alipes.server.service_thread import ServiceThread
 
 if TYPE_CHECKING:
@@ -81,34 +81,35 @@ def write_event(event: dict[str, Any]) -> None:
 
 
 def _write_line(level: int, event: dict[str, Any]) -> None:
-    if log.isEnabledFor(level):
-        text = f"{event['instance']}: {event['text']}"
-        extra = _subjects(event)
-        log.handle(log.makeRecord(log.name, level, event["file"], event["line"], text, (), None, extra=extra))
+    _write_decided(level, event["file"], event["line"], f"{event['instance']}: {event['text']}", _subjects(event))
 
 
 def _write_request(event: dict[str, Any]) -> None:
     failure = event["failure"]
-    log.debug(
-        "[request id: %s] model '%s' version %d %s after %d us%s",
-        event["request_id"] or NO_ID,
-        event["model"],
-        event["version"],
-        "answered" if failure is None else "failed",
-        event["micros"],
-        "" if failure is None else f": {failure}",
-        extra=_subjects(event),
-    )
+    ended = "answered" if failure is None else "failed"
+    why = "" if failure is None else f": {failure}"
+    request_id, model, version = event["request_id"] or NO_ID, event["model"], event["version"]
+    text = f"[request id: {request_id}] model '{model}' version {version} {ended} after {event['micros']} us{why}"
+    _write_verbose(text, _subjects(event))
 
 
 def _write_refusal(event: dict[str, Any]) -> None:
     model = f" for model '{event['model']}'" if event["model"] else ""
     version = f" version {event['version']}" if event["version"] else ""
-    text = "[request id: %s] a request%s%s was refused: %s"
-    request_id = event["request_id"] or NO_ID
+    text = f"[request id: {event['request_id'] or NO_ID}] a request{model}{version} was refused: {event['failure']}"
     # The version is logged as the request named it, which need not be a number.
-    extra = _subjects(event | {"version": None})
-    log.debug(text, request_id, model, version, event["failure"], extra=extra)
+    _write_verbose(text, _subjects(event | {"version": None}))
+
+
+def _write_verbose(text: str, subjects: dict[str, Any]) -> None:
+    file, line, _, _ = log.findCaller()
+    _write_decided(VERBOSE, file, line, text, subjects)
+
+
+def _write_decided(level: int, file: str, line: int, text: str, subjects: dict[str, Any]) -> None:
+    """Writes a line that the data plane let through by the settings of its time, whatever they are by now."""
+    extra = {**subjects, DECIDED: True}
+    log.handle(log.makeRecord(log.name, level, file, line, text, (), None, extra=extra))
 
 
 def _subjects(event: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ def model_rows(entries: Iterable[IndexEntry]) -> list[tuple[str, str, str]]:
 
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in plain characters, as Triton logs it. Costs no import: a server without terminal starts with it."""
+    rows = [[_visible(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(headings, *rows, strict=True)]
     rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
     lines = [rule, _line(headings, widths), rule]
@@ -52,4 +53,9 @@ def _plain(text: str) -> str:
     """Text that rich does not read as markup."""
     from rich.markup import escape
 
-    return escape(text)
+    return escape(_visible(text))
+
+
+def _visible(text: str) -> str:
+    """The text on one line: what a terminal would not print as a character, such as a line end, is spelled out."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

@@ -25,3 +25,11 @@ def test_table_has_the_form_that_triton_logs() -> None:
 
 def test_a_table_without_models_has_its_headings() -> None:
     assert text_table(HEADINGS, []).splitlines()[1] == "| Model | Version | Status |"
+
+
+def test_line_ends_and_escapes_of_a_name_stay_in_its_cell() -> None:
+    entry = IndexEntry("two\nlines \x1b[31mé", "1", ModelState.READY)
+    assert text_table(HEADINGS, model_rows([entry])).splitlines()[3:] == [
+        r"| two\nlines \x1b[31mé | 1       | READY  |",
+        "+----------------------+---------+--------+",
+    ]
