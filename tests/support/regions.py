@@ -94,9 +94,10 @@ class RegionClient:
 
         return Later(attempt)
 
-    def register(self, name: str, shared: SharedObject, byte_size: int | None = None) -> None:
-        """Registers an object, or the beginning of it."""
-        self._client.register_system_shared_memory(name, shared.key, byte_size or shared.byte_size)
+    def register(self, name: str, shared: SharedObject, byte_size: int | None = None, offset: int = 0) -> None:
+        """Registers an object, or a part of it."""
+        size = shared.byte_size if byte_size is None else byte_size
+        self._client.register_system_shared_memory(name, shared.key, size, offset)
 
     def unregister(self, name: str = "") -> None:
         """Takes a region away, or all."""
