@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import multiprocessing
 import os
 import queue
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
 from alipes.errors import MonitorError
+from alipes.monitor.packages import Turns, hand_over, opened
 from alipes.monitor.throttle import Throttle
 from alipes.monitor.wrapper import ExceptionWrapper
 
@@ -51,13 +51,14 @@ class PipelineProcess:
         self.out_q: Any = multiprocessing.Queue()
         self._stop_event = multiprocessing.Event()
         self.throttle: Iterable[object] = (
-            Throttle(rate, condition=self._stop_event.is_set) if rate else _Turns(self._stop_event.is_set)
+            Throttle(rate, condition=self._stop_event.is_set) if rate else Turns(self._stop_event.is_set)
         )
         self.logger = _log.getChild(name)
         self._daemon = True
         self._owner = os.getpid()
         self._closed = False
         self._stopped_itself = False
+        self._upstream: PipelineProcess | None = None
         self._process: Any = None
 
     @property
@@ -83,7 +84,7 @@ class PipelineProcess:
                 package = self.in_q.get(timeout=_LOOK_S)
             except queue.Empty:
                 continue
-            return _opened(package)
+            return opened(package)
         raise StopIteration
 
     def cleanup(self, exc: BaseException) -> None:
@@ -108,7 +109,7 @@ class PipelineProcess:
             for _ in self.throttle:
                 package = self.get_package()
                 if package is not None:
-                    _hand_over(self.process, package)
+                    hand_over(self.process, package)
             requested = True
         except BaseException as error:
             requested = self.stopped
@@ -220,7 +221,7 @@ class PipelineProcess:
 
         Raises:
             StopIteration: If nothing will.
-            MonitorError: If the process has ended without a word, because something else has ended it.
+            MonitorError: If something else has ended the process, or one before it, which then said nothing.
             BaseException: Whatever was raised in the process.
         """
         return self._impatient_get(self.out_q)
@@ -228,23 +229,34 @@ class PipelineProcess:
     def _impatient_get(self, source: Any) -> Any:
         """The next package of a queue: what scripts of hermes call in a `get_package` of their own."""
         while True:
-            ended = self._has_ended()  # before the look, for what it put out last
+            ended, lost = self._has_ended(), self._lost()  # before the look, for what was put out last
             try:
-                return _opened(source.get(timeout=_LOOK_S))
+                return opened(source.get(timeout=_LOOK_S))
             except queue.Empty:
-                if not ended:
-                    continue
-            if self.stopped:
+                if lost is not None:
+                    text = f"the process {lost.name} has ended with exit status {lost.exitcode} and has not said why"
+                    raise MonitorError(text) from None
+            if ended:
                 raise StopIteration
-            raise MonitorError(
-                f"the process {self.name} has ended with exit status {self.exitcode} and has not said why"
-            )
 
     def _has_ended(self) -> bool:
         """Whether nothing will come any more: in the script whether the process is over, in itself whether to stop."""
         if os.getpid() != self._owner:
             return self.stopped
-        return self._process is not None and not self.is_alive()
+        return self._process is not None and (self._closed or not self.is_alive())
+
+    def _lost(self) -> PipelineProcess | None:
+        """The process that something else has ended, of this one and those before it; known in the script alone."""
+        process: PipelineProcess | None = self if os.getpid() == self._owner else None
+        while process is not None:
+            if not process._closed and process._has_ended() and process.exitcode != 0 and not process.stopped:
+                return process
+            process = process._upstream
+        return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to a process that is started anew: not the processes before it."""
+        return {**self.__dict__, "_upstream": None}
 
     def __rshift__(self, other: PipelineProcess | Pipeline) -> Pipeline:
         """The pipeline of this process and what comes behind it."""
@@ -266,6 +278,7 @@ class Pipeline:
                 raise TypeError(f"{type(process).__name__} is no PipelineProcess and cannot be part of a pipeline")
         for before, after in zip(self.processes, self.processes[1:], strict=False):
             after.in_q = before.out_q
+            after._upstream = before
 
     def __rshift__(self, other: PipelineProcess | Pipeline) -> Pipeline:
         """The pipeline that goes on with a process or a pipeline."""
@@ -296,42 +309,3 @@ class Pipeline:
     def __iter__(self) -> Iterator[Any]:
         """What comes out at the end."""
         return iter(self.processes[-1])
-
-
-class _Turns:
-    """A turn at any time, until a condition holds."""
-
-    def __init__(self, condition: Callable[[], bool]) -> None:
-        self._condition = condition
-
-    def __iter__(self) -> Iterator[None]:
-        while not self._condition():
-            yield
-
-
-def _opened(package: Any) -> Any:
-    """What a package holds.
-
-    Raises:
-        StopIteration: If it says that nothing follows.
-        BaseException: Whatever was raised where it comes from.
-    """
-    if isinstance(package, ExceptionWrapper):
-        package.reraise()
-    if isinstance(package, StopIteration) or package is StopIteration:
-        raise StopIteration
-    return package
-
-
-def _hand_over(process: Any, package: Any) -> None:
-    """Calls `process`: a tuple or a list as its arguments where they fit, else as one; what else has parts as one."""
-    fits = inspect.signature(process).bind
-    if isinstance(package, (tuple, list)):
-        try:
-            fits(*package)
-        except TypeError:
-            process(package)
-        else:
-            process(*package)
-    else:
-        process(package)

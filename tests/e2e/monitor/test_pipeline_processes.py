@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from multiprocessing.connection import wait
 from pathlib import Path
 
+import numpy as np
 import pytest
 from alipes.errors import MonitorError
 from alipes.monitor import Pipeline, PipelineProcess
@@ -108,6 +109,13 @@ class Waits(PipelineProcess):
         return self._impatient_get(self.in_q)
 
 
+class Runs(PipelineProcess):
+    """Does something else than take packages, as some subclasses of hermes do."""
+
+    def run(self) -> None:
+        self.out_q.put(1)
+
+
 class Starts(PipelineProcess):
     """Has a process of its own."""
 
@@ -161,12 +169,13 @@ def test_an_exception_of_a_process_keeps_its_traceback() -> None:
 
 def test_a_tuple_is_passed_as_arguments_where_they_fit() -> None:
     with Adds("adds") as adds:
-        adds.in_q.put((1, 2))
-        assert next(adds) == 3
+        for package in ((1, 2), np.array([1, 2])):
+            adds.in_q.put(package)
+            assert next(adds) == 3
     with Whole("whole") as whole:
-        for package in ((1, 2), [1, 2], {"a": 1}, "ab"):
+        for package in ((1, 2), [1, 2], {"a": 1}, "ab", np.array([[1, 2]])):
             whole.in_q.put(package)
-        assert [next(whole) for _ in range(4)] == ["tuple", "list", "dict", "str"]
+        assert [next(whole) for _ in range(5)] == ["tuple", "list", "dict", "str", "ndarray"]
 
 
 def test_a_process_is_over_when_its_block_ends() -> None:
@@ -204,6 +213,23 @@ def test_a_process_that_others_have_ended_is_an_error_for_its_reader() -> None:
         os.kill(doubles.pid, signal.SIGKILL)
         with pytest.raises(MonitorError, match="the process doubles has ended with exit status -9"):
             next(doubles)
+
+
+def test_a_process_in_the_midst_of_others_that_was_ended_is_an_error() -> None:
+    first, last = Doubles("first"), Doubles("last")
+    with first >> Doubles("second") >> last as pipeline:
+        first.in_q.put(1)
+        packages = iter(pipeline)
+        assert next(packages) == 8
+        assert first.pid is not None
+        os.kill(first.pid, signal.SIGKILL)
+        with pytest.raises(MonitorError, match="the process first has ended with exit status -9"):
+            next(packages)
+
+
+def test_a_run_of_its_own_that_is_over_ends_its_packages() -> None:
+    with Runs("runs") as runs:
+        assert list(runs) == [1]
 
 
 def test_a_process_may_be_stopped_before_its_block_ends() -> None:
