@@ -28,6 +28,7 @@ ORDER = "e2e/inference/test_inference_order.py"
 RECIPE = "unit/serve/test_serve_recipe.py"
 SERVE = "e2e/serve/test_serve_context.py"
 MONITOR = "e2e/monitor/test_server_monitor.py"
+PIPELINE = "e2e/monitor/test_pipeline_processes.py"
 
 # What was wrong there -> the tests that show how it is here.
 TABLE: dict[str, list[tuple[str, str]]] = {
@@ -135,6 +136,13 @@ TABLE: dict[str, list[tuple[str, str]]] = {
         (MONITOR, "test_a_server_that_never_answered_is_an_error_when_the_block_ends"),
         (MONITOR, "test_a_monitor_that_is_killed_is_an_error_when_the_block_ends"),
         (MONITOR, "test_a_file_that_cannot_be_written_is_an_error_before_the_block"),
+    ],
+    "whoever reads from a process that was killed waits for ever": [
+        (PIPELINE, "test_a_process_that_others_have_ended_is_an_error_for_its_reader"),
+        (PIPELINE, "test_a_process_in_the_midst_of_others_that_was_ended_is_an_error"),
+    ],
+    "a child of a script asks whoever has the usual port": [
+        (SERVE, "test_children_of_a_script_find_its_server_and_not_a_stranger"),
     ],
     # Traps that are no defects by themselves.
     "a server that began again gives rows below zero": [

@@ -176,6 +176,7 @@ def test_several_servers_run_beside_each_other(models: Path) -> None:
             found.append(instance.grpc)
             together.wait(TIMEOUT_S)
 
+    before = dict(os.environ)
     addresses: list[str] = []
     threads = [threading.Thread(target=one, args=(addresses,)) for _ in range(3)]
     for thread in threads:
@@ -183,6 +184,7 @@ def test_several_servers_run_beside_each_other(models: Path) -> None:
     for thread in threads:
         thread.join(TIMEOUT_S)
     assert len(set(addresses)) == 3
+    assert dict(os.environ) == before
 
 
 def test_an_entry_that_was_never_exported_is_told_by_who_waits(tmp_path: Path) -> None:
