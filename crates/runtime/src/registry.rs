@@ -238,7 +238,8 @@ fn unknown(what: String) -> InferError {
     InferError::new(Code::NotFound, format!("Request for unknown model: {what}"))
 }
 
-/// The number of a version from the text in a request, as C's `strtol` reads it: what follows the digits counts nothing.
+/// The number of a version from the text in a request, as C's `strtol` reads it: what follows the digits is passed
+/// over.
 ///
 /// # Errors
 ///

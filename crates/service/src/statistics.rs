@@ -33,8 +33,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a name or version that is not served, and for a version that is no number. Source: Triton's
-    /// texts.
+    /// `InvalidArgument` for a name or version that is not served, and for a version that is no number. Source:
+    /// Triton's texts.
     pub fn statistics(&self, name: &str, version: &str) -> Result<Vec<ModelStatistics>, InferError> {
         let number = if version.is_empty() { None } else { Some(version_number(version)?) };
         let models = self.registry.models();

@@ -17,5 +17,5 @@ _VARIABLE: Final = "ALIPES_TRITON_RELEASE"
 
 def release_flags(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
     """What is to stand in front of the flags that a script gives to our own server: nothing where somebody says it."""
-    said = _VARIABLE in environment or any(word.split("=", 1)[0] == _FLAG for word in words)
-    return () if said else (f"{_FLAG}={HERMES_RELEASE}",)
+    is_named = _VARIABLE in environment or any(word.split("=", 1)[0] == _FLAG for word in words)
+    return () if is_named else (f"{_FLAG}={HERMES_RELEASE}",)

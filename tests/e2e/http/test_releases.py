@@ -19,7 +19,7 @@ INPUT = {"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}
 
 
 @dataclass(frozen=True)
-class Asked:
+class Exchange:
     """A request, with the status and what the answer contains in 2.51 and in later releases."""
 
     fact: str
@@ -34,8 +34,8 @@ class Asked:
 UNREADY = (400, '{"error":"Model version not ready"}')
 
 TABLE = (
-    Asked("the version of the server", "GET", "/v2", (200, '"version":"2.51.0"'), (200, '"version":"2.73.0"')),
-    Asked(
+    Exchange("the version of the server", "GET", "/v2", (200, '"version":"2.51.0"'), (200, '"version":"2.73.0"')),
+    Exchange(
         "an output that is asked for twice",
         "POST",
         INFER,
@@ -43,7 +43,7 @@ TABLE = (
         (400, "[request id: seven] output 'Y' already exists in request"),
         body={"id": "seven", "inputs": [INPUT], "outputs": [{"name": "Y"}, {"name": "Y"}]},
     ),
-    Asked(
+    Exchange(
         "fewer values than the shape has elements",
         "POST",
         INFER,
@@ -51,7 +51,7 @@ TABLE = (
         (500, "\"Failed to parse 'data' field: shape does not match true shape\""),
         body={"inputs": [INPUT | {"data": [1]}]},
     ),
-    Asked(
+    Exchange(
         "a length of the JSON that is no number",
         "POST",
         INFER,
@@ -60,7 +60,7 @@ TABLE = (
         body={"inputs": [INPUT]},
         headers={"Inference-Header-Content-Length": "ten"},
     ),
-    Asked(
+    Exchange(
         "a filter of the index that is no truth value",
         "POST",
         "/v2/repository/index",
@@ -68,21 +68,21 @@ TABLE = (
         (400, "\"Invalid value for 'ready': expected a boolean\""),
         body={"ready": "yes"},
     ),
-    Asked(
+    Exchange(
         "a model that nobody knows",
         "GET",
         "/v2/models/nobody/ready",
         UNREADY,
         (404, "\"Request for unknown model: 'nobody' is not found\""),
     ),
-    Asked(
+    Exchange(
         "a version that nobody knows",
         "GET",
         "/v2/models/double/versions/7/ready",
         UNREADY,
         (404, "\"Request for unknown model: 'double' version 7 is not found\""),
     ),
-    Asked(
+    Exchange(
         "a forwarded header with a name of the protocol",
         "POST",
         INFER,
@@ -105,12 +105,12 @@ def servers(
     return {release: serve_module(repository, forward, f"--triton-release={release}") for release in RELEASES}
 
 
-@pytest.mark.parametrize("asked", TABLE, ids=lambda asked: asked.fact)
-def test_each_release_answers_in_its_own_way(servers: Mapping[str, ServerProcess], asked: Asked) -> None:
-    body = None if asked.body is None else json.dumps(asked.body)
-    for release, (status, text) in zip(RELEASES, (asked.old, asked.later), strict=True):
+@pytest.mark.parametrize("exchange", TABLE, ids=lambda exchange: exchange.fact)
+def test_each_release_answers_in_its_own_way(servers: Mapping[str, ServerProcess], exchange: Exchange) -> None:
+    body = None if exchange.body is None else json.dumps(exchange.body)
+    for release, (status, text) in zip(RELEASES, (exchange.old, exchange.later), strict=True):
         connection = HTTPConnection(servers[release].http, timeout=TIMEOUT_S)
-        connection.request(asked.method, asked.path, body, dict(asked.headers))
+        connection.request(exchange.method, exchange.path, body, dict(exchange.headers))
         answer = connection.getresponse()
         said = answer.read().decode()
         connection.close()

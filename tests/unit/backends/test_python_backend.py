@@ -173,5 +173,5 @@ def test_a_name_that_a_shell_reads_is_refused_after_2_51(plan: Plan, name: str) 
     assert engine(plan(group, "--triton-release=2.51"))["kind"] == "worker"
 
 
-def test_a_name_of_letters_digits_and_dashes_is_taken(plan: Plan) -> None:
+def test_a_name_of_letters_digits_and_dashes_loads(plan: Plan) -> None:
     assert engine(plan('instance_group { name: "Model-1_b.c d" count: 1 kind: KIND_CPU }'))["kind"] == "worker"

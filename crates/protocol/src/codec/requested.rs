@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_is_asked_for_once_in_later_releases() {
+    fn later_releases_refuse_an_output_that_comes_again() {
         let later = TritonRelease::V2_73;
         assert_eq!(checked(&["Y", "Z"], "", later), Ok(()));
         let refused = "[request id: <id_unknown>] output 'Y' already exists in request";

@@ -26,28 +26,29 @@ pub fn of_response(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(String,
     )
 }
 
-/// `taken` says whether a value is of a type that is taken, `wrong` what is wrong with another one: name and class.
+/// `accepts` says whether a value is of a type that may stand there, `wrong` what is wrong with another one, by its
+/// name and class.
 fn from_python(
     argument: Option<&Bound<'_, PyAny>>,
-    taken: impl Fn(&Parameter) -> bool,
+    accepts: impl Fn(&Parameter) -> bool,
     wrong: impl Fn(&str, &str) -> String,
 ) -> PyResult<Vec<(String, Parameter)>> {
     let Some(argument) = argument else { return Ok(Vec::new()) };
     let dict = argument.cast::<PyDict>().map_err(|_| refused(format!("Expect dict, got {}", class_text(argument))))?;
-    dict.iter().map(|(key, value)| pair(&key, &value, &taken, &wrong)).collect()
+    dict.iter().map(|(key, value)| pair(&key, &value, &accepts, &wrong)).collect()
 }
 
 fn pair(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
-    taken: &impl Fn(&Parameter) -> bool,
+    accepts: &impl Fn(&Parameter) -> bool,
     wrong: &impl Fn(&str, &str) -> String,
 ) -> PyResult<(String, Parameter)> {
     let name = key
         .cast::<PyString>()
         .map_err(|_| refused(format!("Expect parameters keys to have type str, found type {}", class_text(key))))?;
     let name = name.to_str()?.to_owned();
-    let value = parameter(value)?.filter(taken).ok_or_else(|| refused(wrong(&name, &class_text(value))))?;
+    let value = parameter(value)?.filter(accepts).ok_or_else(|| refused(wrong(&name, &class_text(value))))?;
     Ok((name, value))
 }
 

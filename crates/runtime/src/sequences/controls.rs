@@ -62,8 +62,8 @@ impl Control {
         }
     }
 
-    /// An id as the model wants it: cut to the bits that its type has. Where the kinds differ, a number is a text of its
-    /// digits, and a text is what Triton leaves of it in a number: its length in 32 bits, and its first bytes.
+    /// An id as the model wants it: cut to the bits that its type has. Where the kinds differ, a number is a text of
+    /// its digits, and a text is what Triton leaves of it in a number: its length in 32 bits, and its first bytes.
     fn id(&self, id: &CorrelationId) -> Bytes {
         match (id, self.datatype.size()) {
             (CorrelationId::Number(number), Some(size)) => Bytes::copy_from_slice(&number.to_le_bytes()[..size]),

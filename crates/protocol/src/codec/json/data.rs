@@ -100,13 +100,11 @@ fn reader(datatype: Datatype) -> Option<Read> {
 fn read_values(leaves: Leaves<'_>, count: usize, size: usize, read: Read) -> Result<Vec<u8>, InferError> {
     // Each value takes a byte and a comma, so a shape that lies reserves no more than the text justifies.
     let mut bytes = Vec::with_capacity(count.min(leaves.most()) * size);
-    let mut values = 0;
-    for leaf in leaves {
-        if values == count {
+    for (before, leaf) in leaves.enumerate() {
+        if before == count {
             return Err(InferError::internal(TOO_MANY_VALUES));
         }
         bytes.extend_from_slice(&read(leaf)?[..size]);
-        values += 1;
     }
     Ok(bytes)
 }
