@@ -92,5 +92,6 @@ class Reader:
             )
         if not versions:
             reason = f"at least one version must be available under the version policy of model '{folder.name}'"
+            log.error("failed to load model '%s': Invalid argument: %s", folder.name, reason)
             raise NoVersion("INVALID_ARG", f"load failed for model '{folder.name}': {reason}\n", reason=reason)
         return versions
