@@ -76,6 +76,12 @@ def test_a_wait_may_come_with_the_start(models: Path) -> None:
         assert ask(instance.http, "/v2/health/ready") == 200
 
 
+def test_a_folder_without_a_model_is_not_waited_for(models: Path) -> None:
+    (models / "never_exported").mkdir()
+    with serve(models, server_args=LOOPBACK, wait=True) as instance:
+        assert ask(instance.http, "/v2/health/ready") == 200
+
+
 def test_usual_ports_lead_to_the_server_when_in_use_by_others(models: Path, caplog: pytest.LogCaptureFixture) -> None:
     flags = [flag for flag in LOOPBACK if "port" not in flag]
     with somebody_at(8000), somebody_at(8001), somebody_at(8002), serve(models, server_args=flags) as instance:
