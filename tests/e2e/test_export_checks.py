@@ -244,6 +244,7 @@ def test_differences_are_published_with_a_warning_where_asked_for(
         model.export_version(module, check="wrn", **options)
 
 
+@pytest.mark.slow("a process of its own imports torch")
 def test_scripts_of_hermes_are_warned_and_not_refused(tmp_path: Path) -> None:
     script = tmp_path / "export.py"
     script.write_text(
