@@ -2,6 +2,7 @@
 //!
 //! A worker at work claims within microseconds, or executes. One that does neither has been stopped, or has lost its
 //! way: what it has not claimed goes to a worker with nothing to do, and after a while its process counts as crashed.
+//! What waits behind a long execution goes to a worker with nothing to do as well, should that not have come for it.
 
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub enum Verdict {
     Watch,
     /// Nothing; it is left alone until it is given a request.
     Rest,
+    /// An idle worker may take what waits behind a long execution.
+    PassOn,
     /// Others may take what it has not claimed.
     TakeOver,
     /// It claims again, after a take-over.
@@ -68,6 +71,7 @@ impl ClaimWatch {
         self.looked = now;
         self.looks_without = if look.holds { 0 } else { self.looks_without + 1 };
         let claims = look.executes || look.caught_up;
+        let is_behind = look.executes && look.unclaimed.is_some() && look.unclaimed == self.unclaimed;
         if claims || look.unclaimed != self.unclaimed && !self.suspended {
             self.silent = Duration::ZERO;
         } else {
@@ -80,6 +84,7 @@ impl ClaimWatch {
         match self.silent {
             silent if silent >= WORKER_SILENCE => Verdict::Silent,
             silent if silent >= TAKE_OVER_AFTER && !self.suspended => Verdict::TakeOver,
+            _ if is_behind => Verdict::PassOn,
             _ if claims && self.looks_without >= LAST_LOOKS => {
                 self.looks_without = 0;
                 Verdict::Rest
@@ -141,10 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn an_execution_is_never_silence_however_long() {
+    fn an_execution_is_never_silence_however_long_and_what_waits_behind_it_goes_elsewhere() {
         let mut watched = Watched::new();
         let verdicts = watched.see(EXECUTES, 3 * looks(WORKER_SILENCE));
-        assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Watch));
+        assert_eq!(verdicts[0], Verdict::Watch);
+        assert!(verdicts[1..].iter().all(|verdict| *verdict == Verdict::PassOn));
+        assert_eq!(watched.see(Look { unclaimed: None, ..EXECUTES }, 2), [Verdict::Watch, Verdict::Watch]);
     }
 
     #[test]

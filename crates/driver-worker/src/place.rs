@@ -368,6 +368,25 @@ pub(super) fn take_over(model: &Arc<ModelVersion>, silent: &Worker) -> bool {
     true
 }
 
+/// Gives the oldest request that waits behind an execution to another worker, where one has nothing to do: it looked
+/// for work before the request stood in the ring. Who executes may wait for the answer to that very request.
+pub(super) fn pass_on(model: &Arc<ModelVersion>, busy: &Worker) {
+    let driver: &dyn Any = &*model.driver;
+    let Some(workers) = driver.downcast_ref::<Workers>().filter(|workers| !workers.forms_batches) else { return };
+    let set = workers.set();
+    let others = set.list.iter().filter(|worker| worker.owner() != busy.owner());
+    if !others.filter(|worker| worker.is_up()).any(|worker| is_idle(&worker.state.lock())) {
+        return;
+    }
+    let Some((pending, freed)) = take_back(&mut busy.state.lock()) else { return };
+    let effect = model.with_queue(|queue, now| queue.put_back(now, &mut std::iter::once(pending)));
+    model.carry_out(effect);
+    // Last, so that the idle worker has been driven.
+    if let Some(turn) = freed {
+        model.driver.start(model, turn);
+    }
+}
+
 fn is_idle(state: &State) -> bool {
     state.open && state.slots.is_empty()
 }

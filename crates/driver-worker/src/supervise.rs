@@ -354,6 +354,7 @@ impl Life<'_> {
                 let suspended = place::take_over(&model, self.worker);
                 self.claims.iter_mut().for_each(|claims| claims.suspended = suspended);
             }
+            (Verdict::PassOn, Some(model)) => place::pass_on(&model, self.worker),
             (Verdict::Resume, Some(model)) => self.take_requests(&model),
             (Verdict::Silent, _) => self.fail(Fault::Silent(WORKER_SILENCE)),
             _ => {}

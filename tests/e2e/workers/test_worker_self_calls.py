@@ -79,6 +79,9 @@ class TritonPythonModel:
         sender.send(answer(OUT=np.array([path or "."], dtype=object)), FINAL)
 """
 
+# Calls while it executes.
+AT_ONCE = LATER.replace("threading.Thread(target=self.work, args=(", "self.work(").replace(")).start()", ")")
+
 SEQUENCE = """
 sequence_batching { max_sequence_idle_microseconds: 60000000 }
 """
@@ -117,6 +120,7 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory, notes:
     add(repository, "two", 2)
     add(repository, "gather", 2, GATHERER)
     add(repository, "later", 1, LATER, DECOUPLED)
+    add(repository, "at_once", 2, AT_ONCE, DECOUPLED)
     add(repository, "sequence", 2, WANDERER, SEQUENCE)
     add(repository, "ordered", 2, WANDERER, "dynamic_batching { preserve_ordering: true }\n")
     add_ensemble(repository, "around_two", "two")
@@ -221,3 +225,10 @@ def test_several_calls_at_once_of_a_model_by_itself(server: ServerProcess) -> No
 
 def test_a_request_that_outlives_its_execution_holds_no_instance(server: ServerProcess) -> None:
     assert stream(server, "later", "later later") == ["called", "end"]
+
+
+def test_a_decoupled_model_that_calls_while_it_executes_holds_its_instance(server: ServerProcess) -> None:
+    (text, end) = stream(server, "at_once", "at_once")
+    assert circle("at_once", "at_once") in text
+    assert end == "end"
+    assert stream(server, "at_once", "later") == ["called", "end"]

@@ -365,8 +365,10 @@ impl ModelVersion {
 
 impl Callee for ModelVersion {
     fn servers(&self) -> Servers {
-        // Whether a request may have to wait though an instance is free.
-        let is_selective = self.sequences.is_some() || self.limited.is_some() || self.order.is_some();
+        // Whether a request may have to wait though an instance is free. That of a decoupled model does not look for
+        // work while requests of earlier executions are answered.
+        let is_selective =
+            self.sequences.is_some() || self.limited.is_some() || self.order.is_some() || self.spec.decoupled;
         match self.driver.holders() {
             None => Servers::Always,
             Some(holders) if is_selective => Servers::Each(holders),

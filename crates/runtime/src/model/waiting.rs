@@ -5,8 +5,9 @@
 //! who could answer it, each waits for a call that in turn can never be answered.
 //!
 //! What is assumed: whoever waits for nothing ends some time, and whoever is free takes what waits longest. Where a
-//! request has to wait for a certain instance, or for what others hold (sequences, the rate limiter, answers in order),
-//! every instance of the model has to be able to go on. Whoever has several calls open waits for all of them.
+//! request has to wait for a certain instance, or for what others hold (sequences, the rate limiter, answers in order,
+//! decoupled models), every instance of the model has to be able to go on. Whoever has several calls open waits for all
+//! of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
