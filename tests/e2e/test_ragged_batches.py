@@ -129,7 +129,7 @@ def ask(server: ServerProcess) -> Iterator[Callable[..., list[Any]]]:
     with grpc_client.InferenceServerClient(server.grpc) as client:
         client.start_stream(lambda result, error: results.put((result, error)))
 
-        def asked(model: str, *requests: dict[str, Floats]) -> list[Any]:
+        def send(model: str, *requests: dict[str, Floats]) -> list[Any]:
             for inputs in requests:
                 tensors = []
                 for name, array in inputs.items():
@@ -140,7 +140,7 @@ def ask(server: ServerProcess) -> Iterator[Callable[..., list[Any]]]:
             assert [str(error) for _, error in answers if error] == []
             return [result for result, _ in answers]
 
-        yield asked
+        yield send
 
 
 def numbers(*shape: int, first: int = 0) -> Floats:
@@ -163,7 +163,7 @@ def test_a_batch_tells_of_its_requests(ask: Callable[..., list[Any]], kind: str,
             assert answer.as_numpy("TOLD").tolist() == [values] * rows
 
 
-def test_rows_of_several_sizes_are_told_one_below_the_other(ask: Callable[..., list[Any]]) -> None:
+def test_sizes_of_rows_stand_one_below_the_other(ask: Callable[..., list[Any]]) -> None:
     answers = ask("two_sizes", request(1, 2, 3), request(2, 4, 1), request(1, 1, 1))
     for answer, rows in zip(answers, (1, 2, 1), strict=True):
         assert answer.as_numpy("SIZES").tolist() == [[4, 2]] * rows

@@ -267,6 +267,7 @@ fn new_worker(
             parked: Vec::new(),
             mail: Default::default(),
             states: Default::default(),
+            samples: Vec::new(),
         }),
         restarts: AtomicU64::new(0),
         up: false.into(),

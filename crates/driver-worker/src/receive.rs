@@ -39,6 +39,8 @@ pub struct Received {
     failed: Vec<Duration>,
     /// Requests of which the model wants another round.
     again: Vec<Pending>,
+    /// Warm-up samples of which it wants another round.
+    samples: Vec<Pending>,
     turns: Vec<usize>,
     calls: Vec<Call>,
     cancelled_calls: Vec<u64>,
@@ -198,7 +200,8 @@ fn answered(
         if !last || !model.sequences.as_ref().is_some_and(|sequences| sequences.iterative) {
             return Err(format!("it asked for another round of request {ticket}, which there is not"));
         }
-        received.again.extend(request.pending.take());
+        let again = if request.turn.is_some() { &mut received.again } else { &mut received.samples };
+        again.extend(request.pending.take());
         if let Some(placed) = request.placed.take().filter(|_| !released) {
             state.held.keep(ticket, placed, None);
         }
@@ -378,8 +381,9 @@ impl Received {
             }
         }
         outgoing.send();
-        let Received { life, again, turns, calls, cancelled_calls, checked, receipts, ready, refused, .. } = self;
-        Rest { life, again, turns, calls, cancelled_calls, checked, receipts, ready, refused }
+        let Received { life, again, samples, turns, calls, cancelled_calls, checked, receipts, ready, refused, .. } =
+            self;
+        Rest { life, again, samples, turns, calls, cancelled_calls, checked, receipts, ready, refused }
     }
 }
 
@@ -387,6 +391,7 @@ impl Received {
 pub struct Rest {
     life: u64,
     again: Vec<Pending>,
+    samples: Vec<Pending>,
     turns: Vec<usize>,
     calls: Vec<Call>,
     cancelled_calls: Vec<u64>,
@@ -403,6 +408,9 @@ impl Rest {
         // Before the turns are driven: what comes again joins the next batch.
         if !self.again.is_empty() {
             run_again(model, self.again);
+        }
+        if !self.samples.is_empty() {
+            warm_again(worker, self.samples);
         }
         drop(self.receipts);
         for (number, ready) in self.checked {
@@ -433,6 +441,18 @@ fn run_again(model: &Arc<ModelVersion>, requests: Vec<Pending>) {
     }
     let effect = model.with_queue(|queue, now| queue.put_back(now, &mut again.into_iter()));
     model.carry_out(effect);
+}
+
+/// Leaves samples of which the model wants another round to who warms the worker up, and who learns that they have no
+/// answer yet.
+fn warm_again(worker: &Worker, samples: Vec<Pending>) {
+    let mut outgoing = AnswerBatch::default();
+    for mut sample in samples {
+        let responder = std::mem::replace(&mut sample.responder, Responder::nobody());
+        worker.state.lock().samples.push(sample);
+        outgoing.finish(responder);
+    }
+    outgoing.send();
 }
 
 fn log(worker: &Worker, line: LogLine) {

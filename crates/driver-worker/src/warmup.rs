@@ -5,8 +5,7 @@ use std::sync::Arc;
 use alipes_protocol::{Code, InferError};
 use alipes_request::mailbox::Responses;
 use alipes_request::responder::Responder;
-use alipes_runtime::model::ModelVersion;
-use alipes_runtime::model::warmup::Sample;
+use alipes_runtime::model::{ModelVersion, Pending};
 use smallvec::SmallVec;
 
 use super::caller::{Caller, Watch};
@@ -20,15 +19,25 @@ use super::worker::Worker;
 /// The first sample that fails.
 pub async fn warm_up(worker: Arc<Worker>) -> Result<(), InferError> {
     let count = worker.model().map_or(0, |model| model.samples.len());
+    // Of a process that has ended.
+    worker.state.lock().samples.clear();
     for at in 0..count {
         let mut run = 0;
         // The model is not held while a sample is executed: what waits for its end would wait for it else.
         while let Some(model) = worker.model().filter(|model| run < model.samples[at].count) {
-            let answers = place(&worker, &model, &model.samples[at])?;
+            let sample = &model.samples[at];
+            let request = |number| sample.pending(number, Responder::nobody());
+            let mut requests: Vec<Pending> = (0..sample.requests).map(request).collect();
             drop(model);
-            let errors = errors(answers).await;
+            let mut failed = Vec::new();
+            while let Some(model) = worker.model().filter(|_| !requests.is_empty()) {
+                let answers = place(&worker, &model, requests)?;
+                drop(model);
+                failed.extend(errors(answers).await);
+                requests = again(&worker);
+            }
             if let Some(model) = worker.model() {
-                model.samples[at].judge(errors.into_iter().map(Err))?;
+                model.samples[at].judge(failed.into_iter().map(Err))?;
             }
             run += 1;
         }
@@ -37,12 +46,12 @@ pub async fn warm_up(worker: Arc<Worker>) -> Result<(), InferError> {
 }
 
 /// Brings the requests of one execution to the worker, which claims them together.
-fn place(worker: &Arc<Worker>, model: &ModelVersion, sample: &Sample) -> Result<Vec<Responses>, InferError> {
+fn place(worker: &Arc<Worker>, model: &ModelVersion, requests: Vec<Pending>) -> Result<Vec<Responses>, InferError> {
     let mut written: SmallVec<[Written; 1]> = SmallVec::new();
     let mut answers = Vec::new();
-    for number in 0..sample.requests {
+    for mut pending in requests {
         let (responder, responses) = Responder::stream();
-        let mut pending = sample.pending(number, responder);
+        pending.responder = responder;
         let placed = write(model, worker, &pending).ok_or_else(|| arena_is_full(worker))?;
         let ticket = worker.tickets.next();
         let caller = Caller::new(worker, ticket);
@@ -67,6 +76,15 @@ fn place(worker: &Arc<Worker>, model: &ModelVersion, sample: &Sample) -> Result<
         }
     }
     Ok(answers)
+}
+
+/// The requests of which the model wants another round.
+fn again(worker: &Worker) -> Vec<Pending> {
+    let mut requests = std::mem::take(&mut worker.state.lock().samples);
+    for context in requests.iter_mut().filter_map(|request| request.checked.context.as_mut()) {
+        context.sequence.start = false;
+    }
+    requests
 }
 
 /// What fails among the answers, once all of them have come.

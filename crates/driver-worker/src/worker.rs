@@ -9,7 +9,7 @@ use alipes_link::{LinkHandle, RequestArena, ServerEnd};
 use alipes_request::chain::{Chain, Holder, WaitId};
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::park::Parker;
-use alipes_runtime::model::ModelVersion;
+use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_runtime::sequences::StateTable;
 use alipes_stats::events::{Event, Source, WorkerState};
 use parking_lot::Mutex;
@@ -71,6 +71,8 @@ pub struct State {
     pub mail: VecDeque<u64>,
     /// What the server keeps for the sequences that the worker has.
     pub states: StateTable,
+    /// Warm-up samples of which its model wants another round.
+    pub samples: Vec<Pending>,
 }
 
 /// One instance of a model that runs in a process of its own.

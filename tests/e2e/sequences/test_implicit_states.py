@@ -143,7 +143,7 @@ MEMORY = {
     "growable_alone": "use_growable_memory: true",
 }
 
-# Initial states that cannot be, and what is said of them.
+# Initial states that cannot be, and the reason.
 BROKEN = {
     "short": (
         'data_file: "short"',
@@ -253,14 +253,14 @@ def test_a_state_of_any_size_has_one_element_until_it_is_renewed(server: ServerP
 
 
 @pytest.mark.parametrize("model", MEMORY)
-def test_states_grow_and_shrink_whatever_is_said_of_their_memory(server: ServerProcess, model: str) -> None:
+def test_states_grow_and_shrink_under_any_flag_of_their_memory(server: ServerProcess, model: str) -> None:
     with Caller(server, "grpc") as caller:
         assert caller.step(model, 1, {"X": [[1, 2, 3, 4]]}, start=True) == {"Y": [[0, 0]]}
         assert caller.step(model, 1, {"X": [[5]]}) == {"Y": [[1, 2, 3, 4]]}
         assert caller.step(model, 1, {"X": [[6]]}, end=True) == {"Y": [[5]]}
 
 
-def test_states_are_renewed_together_whichever_outputs_are_asked_for(server: ServerProcess) -> None:
+def test_states_are_renewed_whichever_outputs_a_request_wants(server: ServerProcess) -> None:
     def ask(values: list[float], *outputs: str, **flags: bool) -> dict[str, list[float]]:
         with Caller(server, "http", outputs) as caller:
             return caller.step("two", 9, {"X": np.array(values, np.float32)}, **flags)
@@ -271,7 +271,7 @@ def test_states_are_renewed_together_whichever_outputs_are_asked_for(server: Ser
     assert ask([7], "COUNT", "Y", end=True) == {"COUNT": [4], "Y": [6]}
 
 
-def test_a_state_that_is_no_output_cannot_be_asked_for(server: ServerProcess) -> None:
+def test_a_state_that_is_no_output_cannot_be_requested(server: ServerProcess) -> None:
     with Caller(server, "grpc", ["NEW_N"]) as caller:
         refusal = caller.refusal("two", 10, {"X": np.ones(1, np.float32)}, start=True)
     assert "unexpected inference output 'NEW_N' for model 'two'" in refusal

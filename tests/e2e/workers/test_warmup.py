@@ -318,6 +318,39 @@ def needs_two() -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.parametrize("strategy", ["direct { }", "oldest { max_candidate_sequences: 4 }"])
+def test_a_sample_has_as_many_rounds_as_its_model_wants(repository: Path, start: Start, strategy: str) -> None:
+    source = """
+    class TritonPythonModel:
+        def initialize(self, args):
+            self.rounds = []
+
+        def execute(self, requests):
+            answers = []
+            for number, request in enumerate(requests):
+                self.rounds.append(int(given(request, "START").flat[0]))
+                if len(self.rounds) % 5 == 0 or number > 0:
+                    answers.append(answer(Y=np.array([self.rounds], np.int32)))
+                else:
+                    request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+                    answers.append(None)
+            return answers
+    """
+    iterative = f"""
+    max_batch_size: 4
+    sequence_batching {{ iterative_sequence: true {strategy}
+        control_input [ {{ name: "START" control [ {{ kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] }} ] }} ]
+    }}
+    """
+    samples = sample("s", "zero_data: true", size=1, batch=2, count=2)
+    add_python_model(repository, "m", source, signature="X: INT32[1] -> Y: INT32[-1]", config=iterative + samples)
+    with HttpEndpoint(start()) as endpoint:
+        # Two requests in the first round, of which one is done; the other one has three more.
+        rounds = [1, 1, 0, 0, 0]
+        assert endpoint.ask("m", {"X": [[0]]})["Y"].tolist() == [[*rounds, *rounds, 1, 0, 0, 0, 0]]
+        assert endpoint.statistics("m")["inference_count"] == 3 * len(rounds)
+
+
 def test_samples_run_in_order_until_one_fails(repository: Path, start: Start) -> None:
     source = """
     class TritonPythonModel:

@@ -52,8 +52,9 @@ class Slope:
 def parts(hours: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
     """Times and values of equal parts of a series, each the median of its samples."""
     count = min(max(len(values) // _SAMPLES_A_PART, _FEWEST_PARTS), _MOST_PARTS)
-    edges = np.linspace(hours[0], hours[-1], count + 1)
-    of = np.clip(np.searchsorted(edges, hours, side="right") - 1, 0, count - 1)
+    # A sample on the edge of two parts belongs to the second, whichever way its time is rounded.
+    at = (hours - hours[0]) / (hours[-1] - hours[0]) * count
+    of = np.clip(np.floor(at + 1e-6).astype(int), 0, count - 1)
     filled = np.unique(of)
     times = np.array([hours[of == part].mean() for part in filled])
     return times, np.array([np.median(values[of == part]) for part in filled])

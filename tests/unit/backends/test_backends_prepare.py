@@ -86,19 +86,20 @@ def test_impossible_resources_are_refused(prepare: Prepare) -> None:
     limiter = 'rate_limiter { resources [ { name: "R1" count: 2 }, { name: "R1" count: 1 } ] priority: 3 }'
     text = COMPLETE.replace("kind: KIND_CPU", f"kind: KIND_CPU {limiter}")
     on = "--rate-limit=execution_count"
-    expected = (
-        'Resource count for "R1" is limited to 1 which will prevent scheduling of one or more model instances, the '
-        "minimum required count is 2"
-    )
-    for limits in (["--rate-limit-resource=R1:1"], ["--rate-limit-resource=R1:5", "--rate-limit-resource=R1:1:0"]):
+    # Where any resource has a number, there is nothing of one that has none on this device. Source: Triton's limiter.
+    for limit, limited in (("R1:1", 1), ("R2:1", 0), ("R1:1:7", 0)):
         with pytest.raises(ConfigError) as caught:
-            prepare(text, on, *limits)
-        assert str(caught.value) == expected
-    for limit in ("--rate-limit-resource=R1:2", "--rate-limit-resource=R2:1", "--rate-limit-resource=R1:1:7"):
-        plan = prepare(text, on, limit)
+            prepare(text, on, f"--rate-limit-resource={limit}")
+        assert str(caught.value) == (
+            f'Resource count for "R1" is limited to {limited} which will prevent scheduling of one or more model '
+            "instances, the minimum required count is 2"
+        )
+    for limits in ([], ["--rate-limit-resource=R1:2"], ["--rate-limit-resource=R1:5", "--rate-limit-resource=R1:1:0"]):
+        plan = prepare(text, on, *limits)
         resources = [{"name": "R1", "global": False, "count": count} for count in (2, 1)]
         assert plan.spec["limits"][0] == {"resources": resources, "priority": 3}
         assert plan.notices == ()
+    assert prepare(text, "--rate-limit-resource=R1:1").notices == (), "without the mode nothing is counted"
 
 
 def test_a_missing_backend_is_reported_before_the_file_is_checked(prepare: Prepare) -> None:

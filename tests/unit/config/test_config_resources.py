@@ -28,7 +28,8 @@ from alipes.errors import ConfigError
     ],
 )
 def test_an_instance_takes_no_more_than_there_is(flags: list[str], limited: int | None, more: str) -> None:
-    options = parse_flags(["models", *(f"--rate-limit-resource={flag}" for flag in flags)], {}).model
+    limits = [f"--rate-limit-resource={flag}" for flag in flags]
+    options = parse_flags(["models", "--rate-limit=execution_count", *limits], {}).model
     resources = f'resources {{ name: "R" count: 1 {more} }} resources {{ name: "R" count: 2 {more} }}'
     config = parse_pbtxt(f'name: "m" instance_group {{ rate_limiter {{ {resources} }} }}')
     if limited is None:

@@ -132,7 +132,7 @@ def test_the_specification_has_slots_controls_and_states(tmp_path: Path) -> None
 def test_a_state_of_any_size_passes(dims: str, tmp_path: Path) -> None:
     check_states(parsed(STATE.replace("dims: [ 2 ]", dims)), tmp_path)
     with pytest.raises(ConfigError, match="dimension must be integer >= 0, or -1 to indicate"):
-        check_states(parsed(STATE.replace("dims: [ 2 ]", "dims: [ -2 ]")), tmp_path)
+        check_states(parsed(STATE.replace(INITIAL, "").replace("dims: [ 2 ]", "dims: [ -2 ]")), tmp_path)
 
 
 def test_of_several_kinds_in_a_tensor_the_last_one_stays(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ pub struct RequestContext {
     /// It executes nothing: it came for the states of its sequence.
     pub visit: Option<Visit>,
     /// Controls and states that a warm-up sample brings, by name; all others are the server's.
-    pub given: Vec<(String, StateTensor)>,
+    pub overrides: Vec<(String, StateTensor)>,
 }
 
 /// Checks a request against a model's declaration.

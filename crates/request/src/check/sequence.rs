@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alipes_protocol::{Code, CorrelationId, InferError, SequenceInfo, limits};
 use alipes_spec::{ModelSpec, SequenceSpec};
 
-/// Ids of sequences of one request; far from those that callers choose, and not zero where a model gets 32 bits of them.
+/// Ids of sequences of one request: far from those that callers choose, and not zero where a model gets 32 bits of
+/// them.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1 << 63 | 1);
 
 /// Refuses an id that is too long to be kept, whatever the model.
@@ -19,9 +20,9 @@ pub fn check_id(sequence: &SequenceInfo) -> Result<(), InferError> {
     }
 }
 
-/// Checks what a request for a model of sequences says of its own, and returns whether that sequence is of it alone. So
-/// it is where the model takes requests in rounds: there a sequence is over with the answer, and a request without an id
-/// begins one.
+/// Checks what a request for a model of sequences says of its own, and returns whether that sequence is of it alone.
+/// It is where the model takes requests in rounds: there a sequence is over with the answer, and a request without an
+/// id begins one.
 pub fn check_membership(
     model: &ModelSpec,
     spec: &SequenceSpec,

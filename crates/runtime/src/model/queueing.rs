@@ -84,9 +84,9 @@ impl Pending {
     }
 
     /// The control or the state that came with it, as with a warm-up sample, in place of the server's own.
-    pub fn given(&self, name: &str) -> Option<&StateTensor> {
-        let given = &self.checked.context.as_ref()?.given;
-        given.iter().find(|(given, _)| given == name).map(|(_, tensor)| tensor)
+    pub fn override_of(&self, name: &str) -> Option<&StateTensor> {
+        let overrides = &self.checked.context.as_ref()?.overrides;
+        overrides.iter().find(|(input, _)| input == name).map(|(_, tensor)| tensor)
     }
 
     /// Whether it only fills the row of a sequence that has no request now.

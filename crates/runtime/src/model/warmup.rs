@@ -78,7 +78,7 @@ fn one(spec: &ModelSpec, sample: &SampleSpec) -> Result<Sample, InferError> {
     let sequence = if spec.scheduling.sequences().is_some() { sequence } else { SequenceInfo::default() };
     let mut request = check_request(spec, InferRequest { inputs, sequence, ..Default::default() })?;
     if let Some(context) = &mut request.context {
-        context.given = further.into_iter().map(|input| given(spec, input)).collect::<Result<_, _>>()?;
+        context.overrides = further.into_iter().map(|input| overriding(spec, input)).collect::<Result<_, _>>()?;
     }
     // Triton runs a sample without a count once.
     Ok(Sample { name: name.clone(), count: (*count).max(1), requests: *batch_size, request })
@@ -96,7 +96,7 @@ fn further_dims<'a>(spec: &'a ModelSpec, name: &str) -> Option<(Datatype, &'a [i
 }
 
 /// A control or a state of a sample, by name.
-fn given(spec: &ModelSpec, input: &SampleInput) -> Result<(String, StateTensor), InferError> {
+fn overriding(spec: &ModelSpec, input: &SampleInput) -> Result<(String, StateTensor), InferError> {
     let (datatype, dims) = further_dims(spec, &input.name).unwrap_or((input.datatype, &input.dims));
     let (name, model) = (&input.name, &spec.name);
     if datatype != input.datatype {
@@ -251,7 +251,8 @@ mod tests {
                         "initial_file": null}],
         }))
         .unwrap();
-        let input = |name: &str, datatype: &str, dims: &[i64]| json!({"name": name, "datatype": datatype, "dims": dims, "data": {"kind": "zero"}});
+        let zeros = json!({"kind": "zero"});
+        let input = |name: &str, datatype: &str, dims: &[i64]| json!({"name": name, "datatype": datatype, "dims": dims, "data": zeros});
         let mut made = |inputs: serde_json::Value| {
             let sample = json!([{"name": "s", "batch_size": 1, "count": 1, "inputs": inputs}]);
             spec.warmup = serde_json::from_value(sample).unwrap();
@@ -259,8 +260,8 @@ mod tests {
         };
         let x = input("X", "FP32", &[2]);
         let request = made(json!([x, input("OLD", "FP32", &[3]), input("START", "INT32", &[1])])).unwrap();
-        let given = &request.context.unwrap().given;
-        let sizes = |name: &str| given.iter().find(|(given, _)| given == name).map(|(_, tensor)| &tensor.shape[..]);
+        let overrides = &request.context.unwrap().overrides;
+        let sizes = |name: &str| overrides.iter().find(|(input, _)| input == name).map(|(_, tensor)| &tensor.shape[..]);
         assert_eq!((request.inputs.len(), sizes("OLD"), sizes("START")), (1, Some(&[1, 3][..]), Some(&[1, 1][..])));
         let text = made(json!([x, input("START", "INT32", &[2])])).unwrap_err();
         assert_eq!(text, "unexpected shape for input 'START' for model 'm'. Expected [1], got [2]");

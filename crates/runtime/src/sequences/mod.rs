@@ -88,11 +88,13 @@ impl Sequences {
             name: &control.name,
             datatype: control.datatype,
             shape: self.controls.shape.clone(),
-            data: pending.given(&control.name).map_or_else(|| control.data(standing), |given| given.data.clone()),
+            data: pending
+                .override_of(&control.name)
+                .map_or_else(|| control.data(standing), |tensor| tensor.data.clone()),
         });
         let states = self.states.list.iter().enumerate().map(|(state, port)| {
             let stored = || if is_filler { &port.initial } else { table.get(&self.states, slot, state) };
-            let held = pending.given(&port.input).unwrap_or_else(stored);
+            let held = pending.override_of(&port.input).unwrap_or_else(stored);
             Further { name: &port.input, datatype: port.datatype, shape: held.shape.clone(), data: held.data.clone() }
         });
         controls.chain(states).collect()

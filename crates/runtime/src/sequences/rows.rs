@@ -49,8 +49,8 @@ impl Rows {
             let pending = row.map(|position| &batch[position]);
             let standing = pending.map_or(Standing::Empty, |pending| Standing::Ready(pending.sequence()));
             self.controls.extend(sequences.controls.list.iter().map(|control| {
-                let given = pending.and_then(|pending| pending.given(&control.name));
-                given.map_or_else(|| control.data(standing), |tensor| tensor.data.clone())
+                let brought = pending.and_then(|pending| pending.override_of(&control.name));
+                brought.map_or_else(|| control.data(standing), |tensor| tensor.data.clone())
             }));
         }
         if self.list.contains(&None) {
@@ -141,8 +141,8 @@ impl Rows {
 
     /// The state with which a request is executed.
     fn held<'a>(&'a self, sequences: &'a Sequences, pending: &'a Pending, state: usize) -> &'a StateTensor {
-        let given = pending.given(&sequences.states.list[state].input);
-        given.unwrap_or_else(|| self.states.get(&sequences.states, slot(pending.slot_id()), state))
+        let brought = pending.override_of(&sequences.states.list[state].input);
+        brought.unwrap_or_else(|| self.states.get(&sequences.states, slot(pending.slot_id()), state))
     }
 
     fn make_zeros(&mut self, sequences: &Sequences, shown: &Pending) {
