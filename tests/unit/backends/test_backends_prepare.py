@@ -99,7 +99,8 @@ def test_impossible_resources_are_refused(prepare: Prepare) -> None:
         resources = [{"name": "R1", "global": False, "count": count} for count in (2, 1)]
         assert plan.spec["limits"][0] == {"resources": resources, "priority": 3}
         assert plan.notices == ()
-    assert prepare(text, "--rate-limit-resource=R1:1").notices == (), "without the mode nothing is counted"
+    (notice,) = prepare(text, "--rate-limit-resource=R1:1").notices
+    assert notice.endswith("does nothing: start the server with --rate-limit=execution_count")
 
 
 def test_a_missing_backend_is_reported_before_the_file_is_checked(prepare: Prepare) -> None:
