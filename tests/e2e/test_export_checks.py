@@ -132,14 +132,14 @@ def test_indices_of_an_example_are_exchanged_among_themselves(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_dependence_on_the_batch_is_told_from_dependence_on_numbers(tmp_path: Path, rows: int) -> None:
+def test_dependence_on_the_batch_is_no_dependence_on_numbers(tmp_path: Path, rows: int) -> None:
     model, options = traced(tmp_path, qv.Platform.ONNX)
     text = refusal(model, Module(lambda x: x * 2 if len(x) == rows else x), **options)
     assert "the trace depends on the size of its input" in text
     assert f"an input of shape [{rows}, {COLUMNS}]" in text
 
 
-def test_a_trace_that_differs_from_eager_is_told_by_how_much(tmp_path: Path) -> None:
+def test_a_trace_that_differs_from_eager_names_the_difference(tmp_path: Path) -> None:
     def whiten(x: Any) -> Any:
         spectrum = torch.fft.rfft(x - x.mean(-1, keepdim=True))
         white = torch.fft.irfft(spectrum / spectrum.abs().clamp(min=1e-3), n=x.shape[-1])
@@ -152,7 +152,7 @@ def test_a_trace_that_differs_from_eager_is_told_by_how_much(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("how", [torch.rand_like, torch.nn.functional.dropout], ids=["noise", "dropout"])
-def test_a_model_that_is_random_is_told_so(tmp_path: Path, how: Callable[[Any], Any]) -> None:
+def test_a_random_model_is_named_as_the_cause(tmp_path: Path, how: Callable[[Any], Any]) -> None:
     model, _ = traced(tmp_path, qv.Platform.TORCHSCRIPT)
     text = refusal(model, Module(how), output_names=["y"])
     assert "the model itself is random: two calls on the same input differ by " in text
@@ -231,9 +231,7 @@ def test_samples_leave_the_generator_of_the_user_alone(tmp_path: Path) -> None:
     assert torch.equal(torch.rand(4), expected)
 
 
-def test_differences_are_published_with_a_warning_where_asked_for(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_difference_is_published_with_a_warning_on_request(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     model, options = traced(tmp_path, qv.Platform.ONNX)
     module = Module(DEPENDENT["sign of a sum"])
     path = model.export_version(module, input_shapes={"x": (None, COLUMNS)}, check="warn", **options)

@@ -48,7 +48,7 @@ def advice(address: str, wanted: Wire) -> str | None:
     met = spoken_at(address)
     if met is None or met == wanted or place is None:
         return None
-    told = (
+    seen = (
         f"what answers at {address} is no inference server, but HTTP of another kind, such as its metrics"
         if met == "other"
         else f"what answers at {address} speaks {_NAMES[met]}"
@@ -59,7 +59,7 @@ def advice(address: str, wanted: Wire) -> str | None:
         where = f"{_NAMES[wanted]} is at {likely}: pass '{scheme}{likely}'"
     else:
         where = f"pass the address of its {_NAMES[wanted]} endpoint (usually HTTP is 8000, gRPC 8001, metrics 8002)"
-    return f"{told}, and this client asks over {_NAMES[wanted]}; {where}"
+    return f"{seen}, and this client asks over {_NAMES[wanted]}; {where}"
 
 
 def spoken_at(address: str) -> Spoken | None:

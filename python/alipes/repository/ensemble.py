@@ -100,8 +100,8 @@ class EnsembleModel(Model):
         if present != name:
             self._check_free(name, output)
         if key is None and name != output.name:
-            taken = self._tensors.blocked(output.name)
-            _log.warning("ensemble '%s': %s is answered as '%s': %s", self.name, output, name, taken)
+            reason = self._tensors.blocked(output.name)
+            _log.warning("ensemble '%s': %s is answered as '%s': %s", self.name, output, name, reason)
         step = self._ensure(output.model, version)
         if present != name:
             self._tensors.make_room(name)
@@ -291,9 +291,9 @@ class EnsembleModel(Model):
         return None if found is None else f"{found[0].model_name}.{found[1]}"
 
     def _check_free(self, name: str, tensor: ExposedTensor) -> None:
-        taken = self._tensors.blocked(name)
-        if taken is not None:
-            raise self._error(f"{tensor} cannot be called '{name}': {taken}; key= gives another name")
+        reason = self._tensors.blocked(name)
+        if reason is not None:
+            raise self._error(f"{tensor} cannot be called '{name}': {reason}; key= gives another name")
 
     # ---------------------------------------------------------------------------------------------------- the checks
 

@@ -43,8 +43,8 @@ class TensorNames:
         if found is None:
             return None
         step, output = found
-        given = name == output or name.startswith(f"{step.model_name}.{output}")
-        if given and self.declared("output", name) is None:
+        automatic = name == output or name.startswith(f"{step.model_name}.{output}")
+        if automatic and self.declared("output", name) is None:
             return None
         return f"{step.model_name}.{output} is called so already"
 

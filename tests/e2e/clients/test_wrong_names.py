@@ -40,7 +40,7 @@ def likely(address: str, step: int) -> str:
     return f"{host}:{int(port) + step}"
 
 
-def test_an_http_port_for_a_grpc_client_is_told(server: ServerProcess) -> None:
+def test_an_http_port_for_a_grpc_client_is_named(server: ServerProcess) -> None:
     for text in (
         refusal(lambda: InferenceClient(server.http, "classifier"), TransportError),
         refusal(lambda: Client(server.http).infer("classifier", X), TransportError),
@@ -50,12 +50,12 @@ def test_an_http_port_for_a_grpc_client_is_told(server: ServerProcess) -> None:
         assert "usually HTTP is 8000, gRPC 8001" in text or f"pass '{likely(server.http, 1)}'" in text
 
 
-def test_a_grpc_port_for_an_http_client_is_told(server: ServerProcess) -> None:
+def test_a_grpc_port_for_an_http_client_is_named(server: ServerProcess) -> None:
     text = refusal(lambda: Client(f"http://{server.grpc}").metadata("classifier"), TransportError)
     assert f"what answers at http://{server.grpc} speaks gRPC, and this client asks over HTTP" in text
 
 
-def test_a_metrics_port_is_told_from_a_server(server: ServerProcess) -> None:
+def test_a_metrics_port_is_no_server(server: ServerProcess) -> None:
     text = refusal(lambda: InferenceClient(server.metrics, "classifier"), TransportError)
     assert "is no inference server, but HTTP of another kind, such as its metrics" in text
     text = refusal(lambda: Client(f"http://{server.metrics}").infer("classifier", X), TransportError)
@@ -107,7 +107,7 @@ def test_a_version_that_is_not_there_names_no_other_models(server: ServerProcess
     assert "the server has" not in refusal(lambda: Client(server.grpc).metadata("classifier", "7"), NotFound)
 
 
-def test_an_output_that_is_not_there_is_told_with_those_that_are(server: ServerProcess) -> None:
+def test_a_missing_output_is_named_beside_those_there_are(server: ServerProcess) -> None:
     message = "the answer of model 'classifier' has no output 'probs'; it has 'Y'"
     with Client(server.grpc) as client:
         answers = [client.infer("classifier", {"X": X}), client.ask("classifier", {"X": X}).outputs]

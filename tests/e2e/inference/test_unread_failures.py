@@ -39,7 +39,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     ]
 
 
-def test_failures_that_nobody_reads_are_told_at_the_end_of_the_block(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_that_nobody_reads_are_logged_when_the_block_ends(caplog: pytest.LogCaptureFixture) -> None:
     with ScriptedServer(odd_ones_fail) as server:
         with InferenceClient(server.address, "m") as client:
             for n in range(6):
@@ -56,7 +56,7 @@ def test_failures_that_nobody_reads_are_told_at_the_end_of_the_block(caplog: pyt
     assert len(told(caplog)) == 1
 
 
-def test_a_callback_that_raises_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_callback_that_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     def look(y: Any, request_id: int, sequence_id: None) -> None:
         if request_id == 2:
             raise KeyError("no such bin")
@@ -72,7 +72,7 @@ def test_a_callback_that_raises_is_told(caplog: pytest.LogCaptureFixture) -> Non
     assert "the first: Internal: request 1 broke" in line
 
 
-def test_failures_that_were_read_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_that_were_read_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     with ScriptedServer(odd_ones_fail) as server, InferenceClient(server.address, "m") as client:
         client.infer(number(0))
         client.infer(number(1))
@@ -86,7 +86,7 @@ def test_failures_that_were_read_are_not_told(caplog: pytest.LogCaptureFixture) 
     assert told(caplog) == []
 
 
-def test_a_future_that_failed_and_is_dropped_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_future_that_is_dropped_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with ScriptedServer(odd_ones_fail) as server, InferenceClient(server.address, "m") as client:
         kept = [client.submit(number(n)) for n in range(4)]
         until(lambda: all(future.done() for future in kept), "all are answered")
@@ -102,7 +102,7 @@ def test_a_future_that_failed_and_is_dropped_is_told(caplog: pytest.LogCaptureFi
     assert [line.split(";")[0] for line in told(caplog)] == ["model 'm': 1 request failed, which nobody has read"]
 
 
-def test_what_a_cancelled_client_drops_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_cancelled_client_drops_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with ScriptedServer(odd_ones_fail) as server:
         client = InferenceClient(server.address, "m")
         for n in range(4):
@@ -112,7 +112,7 @@ def test_what_a_cancelled_client_drops_is_told(caplog: pytest.LogCaptureFixture)
     assert "2 requests failed, which nobody has read and is dropped" in told(caplog)[0]
 
 
-def test_a_script_that_never_asks_is_told_at_its_end(tmp_path: Path) -> None:
+def test_a_script_that_never_reads_gets_a_line_at_its_end(tmp_path: Path) -> None:
     with ScriptedServer(odd_ones_fail) as server:
         script = tmp_path / "script.py"
         script.write_text(
@@ -150,7 +150,7 @@ def test_answers_that_nobody_reads_are_bounded_and_none_is_lost() -> None:
         assert client.get(timeout_s=TIMEOUT_S)[0][0, 0] == 14
 
 
-def test_unread_answers_are_not_bounded_where_that_is_asked_for() -> None:
+def test_unread_answers_are_unbounded_without_a_limit() -> None:
     with ScriptedServer(each) as server, InferenceClient(server.address, "m", max_unread_bytes=None) as client:
         for n in range(100):
             client.infer(number(n))

@@ -193,7 +193,7 @@ def test_several_servers_run_beside_each_other(models: Path) -> None:
     assert dict(os.environ) == before
 
 
-def test_an_entry_that_was_never_exported_is_told_by_who_waits(tmp_path: Path) -> None:
+def test_a_wait_names_an_entry_that_was_never_exported(tmp_path: Path) -> None:
     model = qv.ModelRepository(tmp_path / "repo").add("never", qv.Platform.ONNX)
     model.config.write()
     with (

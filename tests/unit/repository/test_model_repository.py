@@ -39,7 +39,7 @@ def test_an_added_model_is_the_one_that_is_found(repo: qv.ModelRepository) -> No
     assert model.versions == []
 
 
-def test_a_name_that_is_not_there_is_told_with_those_that_are(repo: qv.ModelRepository) -> None:
+def test_a_missing_name_is_named_beside_those_there_are(repo: qv.ModelRepository) -> None:
     classifier = repo.add("classifier", platform=qv.Platform.ONNX)
     repo.add("whitener", platform=qv.Platform.ONNX)
     with pytest.raises(KeyError, match="has no model 'whitner'; it has 'whitener', 'classifier'"):

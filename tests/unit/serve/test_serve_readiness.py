@@ -62,7 +62,7 @@ def test_an_unused_port_has_no_live_server() -> None:
         ("2", "Internal: it is no ONNX", "m version 2: Internal: it is no ONNX"),
     ],
 )
-def test_a_model_to_which_nothing_was_exported_is_told_so(version: str, reason: str, told: str) -> None:
+def test_a_model_to_which_nothing_was_exported_is_named(version: str, reason: str, told: str) -> None:
     index = [{"name": "m", "version": version, "state": "UNAVAILABLE", "reason": reason}]
     [text] = _failed(index)
     assert text.startswith(told)

@@ -23,16 +23,16 @@ class Raised:
     Attributes:
         error: The exception.
         by_callback: Whether the callback raised it, rather than the request failed.
-        told: Whether it was logged as one that nobody has read.
+        reported: Whether it was logged as one that nobody has read.
     """
 
-    __slots__ = ("by_callback", "error", "told")
+    __slots__ = ("by_callback", "error", "reported")
 
     def __init__(self, error: BaseException, *, by_callback: bool = False) -> None:
         """Takes the exception."""
         self.error = error
         self.by_callback = by_callback
-        self.told = False
+        self.reported = False
 
 
 class Answers:
@@ -46,7 +46,7 @@ class Answers:
         self._listeners: list[Callable[[], None]] = []
         self._polled_empty = False
         # One thread puts, any may take.
-        self._put_bytes = self._taken_bytes = 0
+        self._put_bytes = self._read_bytes = 0
         self._taking = threading.Lock()
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Answers:
     @property
     def unread_bytes(self) -> int:
         """About what the answers in the queue take, in bytes."""
-        return self._put_bytes - self._taken_bytes
+        return self._put_bytes - self._read_bytes
 
     def failures(self) -> list[Raised]:
         """The exceptions in the queue."""
@@ -142,7 +142,7 @@ class Answers:
         """The next answer; raises `IndexError` where there is none."""
         with self._taking:
             answer = self._waiting.popleft()
-            self._taken_bytes += _bytes_of(answer)
+            self._read_bytes += _bytes_of(answer)
         return answer
 
     def _wait_for_one(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> bool:

@@ -310,7 +310,7 @@ class InferenceClient(AnswerSource):
         self._window.wait_empty(None)
         self._link.close()
         self._queues.clear()
-        self._failures.tell(self.callback_q.failures(), " yet (get() raises it)")
+        self._failures.report(self.callback_q.failures(), " yet (get() raises it)")
 
     def cancel(self) -> None:
         """Ends the stream at once: pending requests are not answered, and unread answers are dropped.
@@ -318,7 +318,7 @@ class InferenceClient(AnswerSource):
         A line in the log says how many failures were among them.
         """
         self._link.drop()
-        self._failures.tell(self.callback_q.failures(), " and is dropped")
+        self._failures.report(self.callback_q.failures(), " and is dropped")
         self._window = self._window.emptied()
         self._queues.clear()
         self.callback_q.clear()
@@ -426,7 +426,7 @@ def _drop_all() -> None:
     """At the interpreter's end: no thread is left waiting for a server."""
     for client in list(_CLIENTS):
         client._link.drop()
-        client._failures.tell_all(client.callback_q.failures())
+        client._failures.report_all(client.callback_q.failures())
 
 
 def _after_fork() -> None:

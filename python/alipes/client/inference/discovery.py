@@ -61,8 +61,8 @@ def _check_live(calls: Calls, address: str) -> None:
         live = calls.is_live()
     except (TransportError, Unsupported) as error:
         strange = isinstance(error, Unsupported) or (type(error) is TransportError and error.reached)
-        told = advice(address, "grpc") if strange else None
-        text = f"{error}" if told is None else f"{told} ({error})"
+        advised = advice(address, "grpc") if strange else None
+        text = f"{error}" if advised is None else f"{advised} ({error})"
         kind = type(error) if isinstance(error, TransportError) else TransportError
         raise kind(f"Couldn't connect to server at {address}: {text}") from error
     if not live:

@@ -38,18 +38,18 @@ class UnreadFailures:
             self._dropped += 1
             self._first = self._first or error
         if self._ended:
-            self.tell(())
+            self.report(())
 
-    def tell(self, queued: Iterable[Raised], advice: str = "") -> None:
+    def report(self, queued: Iterable[Raised], advice: str = "") -> None:
         """Logs what was not read and not logged before, if there is anything.
 
         Args:
             queued: What reading the client's answers would raise.
             advice: What can still be done about it.
         """
-        new = [one for one in queued if not one.told]
+        new = [one for one in queued if not one.reported]
         for one in new:
-            one.told = True
+            one.reported = True
         with self._lock:
             dropped, first, self._dropped, self._first = self._dropped, self._first, 0, None
         self._ended = True
@@ -69,11 +69,11 @@ class UnreadFailures:
             error,
         )
 
-    def tell_all(self, queued: Iterable[Raised]) -> None:
+    def report_all(self, queued: Iterable[Raised]) -> None:
         """The same at the end of the process, where futures that failed are not looked at any more either."""
         for future in list(self._futures):
             future.forget()
-        self.tell(queued)
+        self.report(queued)
 
 
 class AnswerFuture(Future[Any]):

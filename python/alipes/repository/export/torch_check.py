@@ -112,10 +112,10 @@ def _check(traced: Traced, run: Run, probe: _Probe, request: ExportRequest) -> N
     try:
         found = run(probe.samples)
     except Exception as error:
-        said = str(error).strip().splitlines()
+        lines = str(error).strip().splitlines()
         raise ExportError(
             f"{export}: {probe.cause or 'the exported file cannot be run'}: it fails on {probe.name}, where the model "
-            f"does not: {type(error).__name__}: {said[0] if said else ''}; {probe.advice}"
+            f"does not: {type(error).__name__}: {lines[0] if lines else ''}; {probe.advice}"
         ) from error
     names, tolerance = traced.outputs, request.tolerance
     difference = find_difference(names, expected, found, tolerance, lenient=probe.invented)
@@ -133,10 +133,10 @@ def _check(traced: Traced, run: Run, probe: _Probe, request: ExportRequest) -> N
     if find_difference(names, expected, found, tolerance, slack=slack, lenient=probe.invented) is None:
         _log.info("%s: %s on %s, no more than the model makes of rounding", export, difference.text, probe.name)
         return
-    raise ExportError(f"{export}: {_told(probe, difference)}")
+    raise ExportError(f"{export}: {_explanation(probe, difference)}")
 
 
-def _told(probe: _Probe, difference: Difference) -> str:
+def _explanation(probe: _Probe, difference: Difference) -> str:
     if not probe.cause:
         return (
             f"the trace differs from eager{_by(difference)}, on the sample that it was made with: {difference.text}; "
