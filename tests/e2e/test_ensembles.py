@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
 from alipes import repository as qv
 from support import text_models
@@ -315,7 +314,7 @@ def test_batching_counts_each_request_once_per_model(repository: Path, serve: Se
 def test_models_come_and_go_with_their_ensemble(repository: Path, serve: Serve) -> None:
     add_scaled(repository)
     server = serve(repository, "--model-control-mode=explicit")
-    with grpc_client.InferenceServerClient(server.grpc) as client:
+    with http_client.InferenceServerClient(server.http) as client:
         client.load_model("squared")
         assert client.is_model_ready("scaled")
         client.unload_model("scaled")
