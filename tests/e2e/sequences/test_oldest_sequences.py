@@ -6,9 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from queue import Queue
+from typing import Any
 
 import numpy as np
 import pytest
+import tritonclient.grpc as grpc_client
+from support.notes import Notes
 from support.processes import metric
 from support.python_models import add_python_model
 from support.sequence_callers import Caller
@@ -89,6 +93,54 @@ def test_a_sequence_waits_until_one_of_the_candidates_ends(server: ServerProcess
         assert not waiting.done()
         caller.step(model, 2, {"X": one["X"] + 1}, end=True)
         assert waiting.result()["ROWS"]
+
+
+# Ends a request once the test says so.
+HELD = """
+class TritonPythonModel:
+    def execute(self, requests):
+        note("begun")
+        await_note("go")
+        return [answer(Y=given(request)) for request in requests]
+"""
+
+
+@pytest.mark.parametrize("strategy", ["oldest { max_candidate_sequences: 4 }", "direct { }"])
+def test_what_follows_a_cancelled_request_of_a_sequence_is_cancelled(
+    repository: Path, serve: Serve, tmp_path: Path, strategy: str
+) -> None:
+    notes = Notes(tmp_path / "notes")
+    idle = f"max_sequence_idle_microseconds: {HOUR_US}"
+    config = f"max_batch_size: 4\nsequence_batching {{ {idle} {strategy} }}\n"
+    add_python_model(repository, "held", HELD, signature="X: INT32[1] -> Y: INT32[1]", config=config)
+    server = serve(repository, environment=notes.environment)
+    answers: Queue[tuple[int, str]] = Queue()
+
+    def send(client: Any, number: int, **flags: bool) -> Any:
+        def finish(result: Any, error: Any) -> None:
+            answers.put((number, error.status() if result is None else ""))
+
+        tensor = grpc_client.InferInput("X", [1, 1], "INT32")
+        tensor.set_data_from_numpy(np.array([[number]], np.int32))
+        return client.async_infer("held", [tensor], finish, sequence_id=7, **flags)
+
+    with grpc_client.InferenceServerClient(server.grpc) as client:
+        send(client, 1, sequence_start=True)
+        notes.read("begun")
+        pending = {"model": "held"}
+        cancelled = send(client, 2)
+        until(lambda: metric(server, "nv_inference_pending_request_count", **pending) == 1)
+        send(client, 3)
+        until(lambda: metric(server, "nv_inference_pending_request_count", **pending) == 2)
+        cancelled.cancel()
+        outcomes = dict(answers.get(timeout=20) for _ in range(2))
+        assert outcomes == {2: "StatusCode.CANCELLED", 3: "StatusCode.CANCELLED"}
+        notes.write("go")
+        # What ran already is answered, and the sequence is over.
+        assert answers.get(timeout=20) == (1, "")
+        send(client, 4)
+        assert answers.get(timeout=20) == (4, "StatusCode.INVALID_ARGUMENT")
+        until(lambda: metric(server, "nv_inference_request_failure", reason="CANCELED", **pending) == 2)
 
 
 def test_candidates_wait_for_a_batch_of_a_preferred_size(server: ServerProcess) -> None:
