@@ -351,7 +351,7 @@ def test_a_sample_has_as_many_rounds_as_its_model_wants(repository: Path, start:
         assert endpoint.statistics("m")["inference_count"] == 3 * len(rounds)
 
 
-def test_samples_run_in_order_until_one_fails(repository: Path, start: Start) -> None:
+def test_samples_run_in_order_until_one_fails(repository: Path, start: Start, notes: Notes) -> None:
     source = """
     class TritonPythonModel:
         def execute(self, requests):
@@ -365,6 +365,7 @@ def test_samples_run_in_order_until_one_fails(repository: Path, start: Start) ->
     text = reason(start, "m")
     assert "failed to run warmup sample 'of 2': " in text
     assert "too cold" in text
+    assert notes.names() == {"saw 1", "saw 2"}
 
 
 def test_an_optional_input_may_be_left_out_of_a_sample(repository: Path, start: Start) -> None:
