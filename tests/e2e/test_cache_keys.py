@@ -100,7 +100,7 @@ def test_members_of_a_request_count_or_do_not(
     ],
     ids=["order", "shape", "names", "bytes"],
 )
-def test_inputs_are_told_apart_by_all_but_their_order(
+def test_inputs_are_distinguished_by_all_but_their_order(
     endpoint: HttpEndpoint, inputs: list[Document], expected: int
 ) -> None:
     ask(endpoint, {"inputs": [tensor("A", 100, 1), tensor("B", 2, 3)]})
@@ -122,9 +122,7 @@ def test_every_version_of_every_model_has_answers_of_its_own(endpoint: HttpEndpo
     assert hits(endpoint) == before + 1, "without a version it is the highest"
 
 
-def test_the_way_that_tensors_travel_does_not_count_but_forwarded_headers_do(
-    server: ServerProcess, endpoint: HttpEndpoint
-) -> None:
+def test_the_protocol_does_not_count_but_forwarded_headers_do(server: ServerProcess, endpoint: HttpEndpoint) -> None:
     ask(endpoint, {"inputs": [tensor("A", 300, 1), tensor("B", 2, 3)]})
     before = hits(endpoint)
     inputs = {"A": np.array([[300, 1]], np.int32), "B": np.array([[2, 3]], np.int32)}

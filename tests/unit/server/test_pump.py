@@ -76,7 +76,7 @@ def test_a_models_line_has_its_place_and_its_instance(lines: Lines, level: int, 
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
-def test_a_line_that_was_let_through_is_written_although_its_level_is_silent_now(file: Path, level: int) -> None:
+def test_a_line_that_was_let_through_is_written_whatever_is_set_now(file: Path, level: int) -> None:
     configure(LogOptions(verbose_level=0, info=False, warning=False, error=False, format="default", file=str(file)))
     write_event(line(level=level))
     write_event({"kind": "notice", "level": level, "text": "no line of a model"})
