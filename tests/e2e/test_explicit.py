@@ -211,4 +211,5 @@ def test_a_version_that_was_unloaded_is_not_at_ready_state(server: ServerProcess
         with pytest.raises(InferenceServerException) as failure:
             client.get_model_metadata("scaled", "1")
         assert (failure.value.status(), failure.value.message()) == ("StatusCode.UNAVAILABLE", text)
-        assert not client.is_model_ready("scaled", "1")
+        with pytest.raises(InferenceServerException, match="is not at ready state"):
+            client.is_model_ready("scaled", "1")

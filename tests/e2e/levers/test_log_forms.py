@@ -36,7 +36,8 @@ FORMS = {
 def test_names_and_ids_with_line_ends_forge_no_line(repository: Path, serve: Serve, form: str) -> None:
     name = 'two\n| "lines" '
     add_python_model(repository, name, TALKS)
-    server = serve(repository, f"--log-format={form}", "--log-verbose=1")
+    # A later release refuses such a name for a Python model.
+    server = serve(repository, f"--log-format={form}", "--log-verbose=1", "--triton-release=2.51")
     with GrpcEndpoint(server) as endpoint:
         endpoint.ask(name, {"X": [1]}, request_id='one\n"id"')
         with pytest.raises(Refusal, match="unknown model"):

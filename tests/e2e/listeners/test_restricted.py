@@ -89,5 +89,5 @@ def test_a_group_that_does_not_exist_ends_the_start(
 ) -> None:
     with pytest.raises(ServerDidNotStart) as caught:
         serve(tmp_path_factory.mktemp("models"), "--http-restricted-api=everything:key=value")
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_code == 2
     assert "unknown restricted api 'everything'" in caught.value.output

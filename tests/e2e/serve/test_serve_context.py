@@ -238,10 +238,10 @@ def test_a_server_that_ended_is_a_value_error_with_what_it_wrote(
     models: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serve(models, server_args=[*LOOPBACK, "--no-such-flag"]) as instance:
-        with pytest.raises(ValueError, match=r"exit status 1.*\n(.*\n)*.*no-such-flag"):
+        with pytest.raises(ValueError, match=r"exit status 2.*\n(.*\n)*.*no-such-flag"):
             instance.wait()
         assert instance.status() == "ended"
-    assert "has ended: it ended with exit status 1" in caplog.text
+    assert "has ended: it ended with exit status 2" in caplog.text
 
 
 def test_a_model_that_cannot_be_loaded_ends_the_wait_with_its_reason(models: Path) -> None:
