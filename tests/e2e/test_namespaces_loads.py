@@ -74,6 +74,7 @@ def test_an_ambiguous_name_is_refused_by_every_kind_of_request(
         assert statistics.count('"name":"both"') == 2
 
 
+@pytest.mark.slow("the repositories are polled twice")
 def test_a_name_is_clear_again_once_one_repository_has_it(repositories: tuple[Path, Path], serve: Serve) -> None:
     server = start(serve, repositories, "--model-control-mode=poll", "--repository-poll-secs=1")
     with HttpEndpoint(server) as endpoint:
