@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
+use compact_str::CompactString;
+
 use super::error::{Within, check_entries};
 use super::text::Quoted;
 use super::value::{Leaves, Value, lossy};
@@ -38,13 +40,18 @@ pub fn decode_generate(
     let mut members = document.members()?;
     let reserved = Cell::new(0);
     let context = DecodeContext { model: model_name, options, reserved: &reserved };
-    let mut reader = GenerateReader { declared, context, request: InferRequest::default(), seen: HashSet::new() };
+    let mut reader = GenerateReader {
+        declared,
+        context,
+        request: InferRequest::default(),
+        seen: HashSet::new(),
+        nested_input: None,
+    };
     if let Some(id) = document.find("id") {
         reader.request.id = context.text(id).within("Unable to parse 'id'")?.into();
     }
     let parameters = document.find("parameters");
     while let Some((key, value)) = members.next_as_it_stands() {
-        // Where the keyword stands twice, the first one is meant.
         if key.is(b"parameters") { reader.nested(parameters.unwrap_or(value))? } else { reader.member(key, value)? }
     }
     Ok(reader.request)
@@ -56,10 +63,19 @@ struct GenerateReader<'a, F> {
     request: InferRequest,
     /// Parameters so far: of a key that is given twice, the first counts.
     seen: HashSet<String>,
+    /// The first input inside of the member `parameters`, once that was read.
+    nested_input: Option<Option<CompactString>>,
 }
 
 impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
+    /// The member `parameters`. Where it stands twice the first one is meant each time, which is read once: its inputs
+    /// are there already, its parameters count as before.
     fn nested(&mut self, value: Value<'_>) -> Result<(), InferError> {
+        match &self.nested_input {
+            Some(Some(input)) => return self.check_new(input).within("Converting keyword: 'parameters'"),
+            Some(None) => return Ok(()),
+            None => {}
+        }
         if (self.declared)("parameters").is_some() {
             return Err(InferError::invalid("Keyword 'parameters' for nested schema also given as input tensor name"));
         }
@@ -68,10 +84,12 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
                 "Expected JSON object for keyword: 'parameters': attempt to access JSON non-object as object",
             ));
         }
+        let before = self.request.inputs.len();
         let mut members = value.members()?;
         while let Some((key, value)) = members.next_as_it_stands() {
             self.member(key, value).within("Converting keyword: 'parameters'")?;
         }
+        self.nested_input = Some(self.request.inputs.get(before).map(|input| input.name.clone()));
         Ok(())
     }
 
@@ -193,6 +211,28 @@ mod tests {
         assert_eq!(
             refused(r#"{"id":"i","TEXT":"a","parameters":{"TEXT":"b"}}"#),
             format!("Converting keyword: 'parameters': {}", again("i", "TEXT"))
+        );
+    }
+
+    #[test]
+    fn parameters_that_stand_twice_are_read_once() {
+        let members: Vec<String> = (0..40).map(|number| format!(r#""k{number}":1"#)).collect();
+        let body = |inner: &str| {
+            let repeated = r#","parameters":0"#.repeat(60);
+            format!(r#"{{"parameters":{{{inner}}}{repeated}}}"#)
+        };
+        let looked_at = Cell::new(0);
+        let counted = |name: &str| {
+            looked_at.set(looked_at.get() + 1);
+            declared(name)
+        };
+        let text = body(&members.join(","));
+        let request = decode_generate(text.as_bytes(), "m", DecodeOptions::from(1 << 20), counted).unwrap();
+        assert_eq!(request.parameters.len(), 40);
+        assert!(looked_at.get() <= 41, "{} members were looked at", looked_at.get());
+        assert_eq!(
+            refused(&body(r#""TEXT":"a""#)),
+            "Converting keyword: 'parameters': [request id: <id_unknown>] input 'TEXT' already exists in request"
         );
     }
 
