@@ -328,6 +328,9 @@ impl RunDriver {
             return self.end(Some(reply));
         }
         if let Some(responder) = &mut self.request.responder {
+            if let Some(trace) = &self.request.trace {
+                trace.note_response(clock::now_ns());
+            }
             self.untaken.push_back(response);
             self.outgoing.respond(responder, Ok(reply));
         }
@@ -339,7 +342,7 @@ impl RunDriver {
         self.leave_line();
         // Recorded before the answer leaves, so that statistics read after it include it.
         self.request.record(&self.shares);
-        self.request.note_end(reply.as_ref());
+        self.request.note_end(reply.is_some(), reply.as_ref());
         match reply {
             Some(reply) => self.outgoing.add(responder, Ok(reply)),
             None => self.outgoing.finish(responder),
@@ -353,7 +356,7 @@ impl RunDriver {
         let Request { model, arrived, .. } = &self.request;
         model.statistics.failed(FailureReason::Other, alipes_clock::elapsed(*arrived));
         let message = format!("in ensemble '{}', {}", model.name, error.message);
-        self.request.note_end(None);
+        self.request.note_end(true, None);
         self.outgoing.add(responder, Err(InferError { message, ..error }.at(Origin::Model)));
     }
 
@@ -421,11 +424,13 @@ impl Request {
         Reply { outputs, parameters: step::parameters(sequence) }
     }
 
-    /// Notes the end of the request, and lets go of its record.
-    fn note_end(&mut self, reply: Option<&Reply>) {
+    /// Notes the end of the request, with or without an answer to it, and lets go of its record.
+    fn note_end(&mut self, answered: bool, reply: Option<&Reply>) {
         let Some(trace) = self.trace.take() else { return };
         let now = clock::now_ns();
-        trace.note_response(now);
+        if answered {
+            trace.note_response(now);
+        }
         trace.note(Moment::RequestEnd, now);
         trace.note_tensors(Side::BackendOutput, reply.into_iter().flat_map(|reply| &reply.outputs));
     }
