@@ -15,6 +15,7 @@ use alipes_request::responder::AnswerBatch;
 use alipes_runtime::executor::{Run, pool};
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_scheduler::{Effect, Next};
+use alipes_stats::clock;
 use alipes_stats::statistics::FailureReason;
 use alipes_stats::trace::context;
 use alipes_stats::trace::underway::Underway;
@@ -411,6 +412,9 @@ fn withdraw_if_cancelled(model: &ModelVersion, pending: Pending) -> Option<Pendi
 
 fn refuse(model: &ModelVersion, outgoing: &mut AnswerBatch, pending: Pending, error: InferError) {
     model.statistics.failed_unanswered(FailureReason::Rejected, alipes_clock::elapsed(pending.arrived));
+    if let Some(trace) = &pending.trace {
+        trace.note_response(clock::now_ns());
+    }
     outgoing.add(pending.responder, Err(error.at(Origin::Request)));
 }
 
