@@ -12,6 +12,9 @@ use smallvec::SmallVec;
 
 use crate::model::ModelVersion;
 
+/// Versions that a model remembers of those that it served once, the highest.
+const MAX_GONE_VERSIONS: usize = 256;
+
 type Versions = BTreeMap<i64, Arc<ModelVersion>>;
 
 /// What is served under a name: one model, or, where names are unique in a repository alone, one in each namespace.
@@ -51,6 +54,9 @@ impl Served {
         let before = mem::replace(&mut space.versions, versions);
         space.gone.extend(before.into_keys());
         space.gone.retain(|version| !space.versions.contains_key(version));
+        while space.gone.len() > MAX_GONE_VERSIONS {
+            space.gone.pop_first();
+        }
     }
 }
 
