@@ -210,7 +210,10 @@ fn infer_call(worker: &Arc<Worker>, context: &Context, id: CallId, call: InferCa
                 cancel(worker, id);
             }
         }
-        Err(text) => post(worker, id, true, MailOutcome::Error { code: INTERNAL, text: &text }, None),
+        Err(text) => {
+            answers.end_wait();
+            post(worker, id, true, MailOutcome::Error { code: INTERNAL, text: &text }, None);
+        }
     }
 }
 

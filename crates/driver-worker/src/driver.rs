@@ -101,7 +101,8 @@ impl Driver for Workers {
 
     fn holders(&self) -> Option<Vec<Holder>> {
         let set = self.set();
-        Some(set.list.iter().filter(|worker| worker.is_up()).map(|worker| worker.holder(0)).collect())
+        // One that is down is started again, and waits for nobody.
+        Some(set.list.iter().map(|worker| worker.holder(0)).collect())
     }
 
     fn body_memory(&self) -> Option<&Arc<RequestArena>> {

@@ -5,10 +5,12 @@
 //! who could answer it, each waits for a call that in turn can never be answered.
 //!
 //! What is assumed: whoever waits for nothing ends some time, and whoever is free takes what waits longest. Where a
-//! request has to wait for a certain instance, or for what others hold (sequences, the rate limiter, answers in order,
-//! decoupled models), every instance of the model has to be able to go on. Whoever has several calls open waits for all
-//! of them.
+//! request has to wait for a certain instance, or for what others of its model hold (sequences, the rate limiter,
+//! answers in order, decoupled models), every instance of the model has to be able to go on. Whoever has several calls
+//! open waits for all of them. What the rate limiter gives to *other* models is not looked at: two models that call
+//! each other and share a resource can still wait for each other.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -47,6 +49,8 @@ struct Edge {
 #[derive(Default)]
 pub struct WaitGraph {
     edges: BTreeMap<WaitId, Edge>,
+    /// How many calls each holder waits for.
+    open: HashMap<Holder, usize>,
     last: u64,
 }
 
@@ -69,39 +73,41 @@ impl WaitGraph {
         }
         self.last += 1;
         let wait = WaitId(self.last);
+        let servers = callee.servers();
+        *self.open.entry(holder).or_default() += 1;
         self.edges.insert(wait, Edge { holder, callee, executor: None });
-        if self.is_live(wait) {
+        // Most calls find somebody who waits for nothing, whatever the others wait for.
+        if servers.go_on(&self.open) || self.is_live(wait) {
             return Ok(wait);
         }
-        match self.edges.remove(&wait) {
-            Some(edge) => Err(edge.callee),
+        match self.end(wait) {
+            Some(callee) => Err(callee),
             None => Ok(wait),
         }
     }
 
     /// A call is not waited for any more.
     pub fn end(&mut self, wait: WaitId) -> Option<Arc<dyn Callee>> {
-        self.edges.remove(&wait).map(|edge| edge.callee)
+        let edge = self.edges.remove(&wait)?;
+        if let Entry::Occupied(mut waits) = self.open.entry(edge.holder) {
+            *waits.get_mut() -= 1;
+            if *waits.get() == 0 {
+                waits.remove();
+            }
+        }
+        Some(edge.callee)
     }
 
     /// Whether a call can be answered: found from those who wait for nothing, by what their answers set free.
     fn is_live(&self, wait: WaitId) -> bool {
-        let mut open: HashMap<Holder, usize> = HashMap::new();
-        let mut left: Vec<(WaitId, Holder, Servers)> = Vec::with_capacity(self.edges.len());
-        for (&id, edge) in &self.edges {
-            *open.entry(edge.holder).or_default() += 1;
-            left.push((id, edge.holder, edge.servers()));
-        }
+        let mut open = self.open.clone();
+        let mut left: Vec<(WaitId, Holder, Servers)> =
+            self.edges.iter().map(|(&id, edge)| (id, edge.holder, edge.servers())).collect();
         loop {
             let before = left.len();
             let mut found = false;
             left.retain(|(id, holder, servers)| {
-                let goes_on = |server: &Holder| open.get(server).is_none_or(|&waits| waits == 0);
-                let live = match servers {
-                    Servers::Always => true,
-                    Servers::Any(list) => list.is_empty() || list.iter().any(goes_on),
-                    Servers::Each(list) => list.iter().all(goes_on),
-                };
+                let live = servers.go_on(&open);
                 if live {
                     open.entry(*holder).and_modify(|waits| *waits -= 1);
                     found |= *id == wait;
@@ -115,10 +121,27 @@ impl WaitGraph {
     }
 }
 
+impl Servers {
+    /// Whether the call is answered, where these holders wait for so many calls that may not be.
+    fn go_on(&self, open: &HashMap<Holder, usize>) -> bool {
+        let goes_on = |server: &Holder| open.get(server).is_none_or(|&waits| waits == 0);
+        match self {
+            Servers::Always => true,
+            Servers::Any(list) => list.is_empty() || list.iter().any(goes_on),
+            Servers::Each(list) => list.iter().all(goes_on),
+        }
+    }
+}
+
 impl Edge {
     fn servers(&self) -> Servers {
         match (self.callee.servers(), self.executor) {
             (Servers::Any(_), Some(executor)) => Servers::Any(vec![executor]),
+            // That of a decoupled model may go on behind its execution, and is none of those.
+            (Servers::Each(mut list), Some(executor)) => {
+                list.push(executor);
+                Servers::Each(list)
+            }
             (servers, _) => servers,
         }
     }

@@ -213,3 +213,22 @@ fn a_model_none_of_whose_instances_is_up_will_be_started_again() {
     let mut graph = WaitGraph::default();
     assert!(graph.begin(holder(0, 0), &[], fixed(Servers::Any(Vec::new()))).is_ok());
 }
+
+#[test]
+fn who_goes_on_behind_an_execution_is_waited_for_like_one_that_executes() {
+    let later = |instance: u64| Holder { instance, request: 7 };
+    let mut graph = WaitGraph::default();
+    // A decoupled model has ended its execution, and calls back from a thread of its own for the same request.
+    let first = graph.begin(holder(0, 0), &[], fixed(Servers::Each(vec![holder(1, 0)]))).ok();
+    let executes: Vec<WaitId> = first.into_iter().collect();
+    assert!(graph.begin(later(holder(1, 0).instance), &executes, instances(0, 1)).is_err());
+}
+
+#[test]
+fn what_has_ended_is_not_waited_for() {
+    let mut graph = WaitGraph::default();
+    let wait = graph.begin(holder(0, 0), &[], instances(1, 1)).ok().expect("somebody is free");
+    assert!(graph.begin(holder(1, 0), &[], instances(0, 1)).is_err());
+    graph.end(wait);
+    assert!(graph.begin(holder(1, 0), &[], instances(0, 1)).is_ok());
+}
