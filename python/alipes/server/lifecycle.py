@@ -90,9 +90,12 @@ class Lifecycle:
         self.refresh()
 
     def refresh(self) -> None:
-        """Looks for folders that came or went since the last call, so that the index names them."""
+        """Looks for folders that came or went since the last call, so that the index names them.
+
+        While a repository cannot be read each call looks again: that it can be read now shows in no stamp.
+        """
         stamp = self._repository.stamp()
-        if stamp != self._stamp:
+        if stamp != self._stamp or self._unreadable:
             self.listing()
             self._stamp = stamp
 
@@ -112,7 +115,10 @@ class Lifecycle:
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """The repositories that could not be read at the last look, which changes nothing of what serves."""
+        """The repositories that could not be read at the last look.
+
+        What serves from them goes on, but in mode `poll` the models of one whose folder is gone are unloaded.
+        """
         return tuple(self._unreadable)
 
     def names(self) -> tuple[str, ...]:

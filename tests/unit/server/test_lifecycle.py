@@ -10,14 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from alipes.errors import ModelLoadError
-from alipes.repository.repository import Repository
+from alipes.errors import ModelLoadError, RepositoryError
+from alipes.repository.repository import Listing, Repository
 from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loads import LoadLimits
 from alipes.server.log import log
 from alipes.server.override import Override
 from alipes.server.planner import Planner
+from alipes.types import IndexEntry
 from support.data_plane import DataPlane
 from support.folders import CONFIG, make_model
 from support.lifecycle import failure_of, refuse, served, states
@@ -283,3 +284,43 @@ def test_failed_loads_leave_nothing_behind(
     before = [fail() for _ in range(3)][-1]
     after = [fail() for _ in range(20)][-1]
     assert after <= before, f"{before} became {after}"
+
+
+def test_the_index_fills_once_a_repository_can_be_read_again(
+    repository: Path, data_plane: DataPlane, index: Index, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_model(repository, "m", (1,))
+
+    def fail(path: Path) -> list[str]:
+        raise RepositoryError(f"failed to open directory {path}: Input/output error")
+
+    with monkeypatch.context() as patched:  # no file system fails for once on request
+        patched.setattr("alipes.repository.repository.subdirectories", fail)
+        lifecycle = Lifecycle(data_plane, Repository([repository]), planner, index)  # type: ignore[arg-type]
+        lifecycle.refresh()
+    assert index.entries() == []
+    lifecycle.refresh()
+    assert index.entries() == [IndexEntry("m")]
+
+
+class Counting(Repository):
+    """Counts how often all folders are listed."""
+
+    listings = 0
+
+    def read(self) -> Listing:
+        self.listings += 1
+        return super().read()
+
+
+def test_a_look_lists_the_folders_at_most_once(
+    repository: Path, tmp_path: Path, data_plane: DataPlane, index: Index, planner: Planner
+) -> None:
+    counting = Counting([repository, tmp_path / "nowhere"], need="none")
+    lifecycle = Lifecycle(data_plane, counting, planner, index)  # type: ignore[arg-type]
+    lifecycle.refresh()
+    assert counting.listings == 2
+    (tmp_path / "nowhere").mkdir()
+    lifecycle.refresh()
+    lifecycle.refresh()
+    assert counting.listings == 3, "once all can be read, a look that finds no change lists nothing"
