@@ -182,12 +182,12 @@ class Lifecycle:
                 return False
             serves = True
             for folder in folders:
-                if (failed := self._ask(folder, None, Job(load, retry=False, compose=compose))) is not None:
+                if self._is_blank(folder, load):
                     serves = False
-                    if folder.is_blank():  # no model, so nobody waits for it: it takes nothing from readiness
-                        log.warning("folder '%s' holds neither a configuration nor a version of a model", folder.path)
-                    else:
-                        self._index.fail(folder.key, failed.reason)
+                    self._pass_over(folder)
+                elif (failed := self._ask(folder, None, Job(load, retry=False, compose=compose))) is not None:
+                    serves = False
+                    self._index.fail(folder.key, failed.reason)
             return serves
 
     def load(self, model: str, override: Override | None = None, *, announced: Load | None = None) -> None:
@@ -265,6 +265,18 @@ class Lifecycle:
             return self._steps.run(load, find)
         except ModelLoadError as error:
             raise _ended(model, error) from error
+
+    def _is_blank(self, folder: ModelFolder, load: Load) -> bool:
+        try:
+            return self._steps.run(load, folder.is_blank)
+        except ModelLoadError:  # the attempt to load it says why
+            return False
+
+    def _pass_over(self, folder: ModelFolder) -> None:
+        """Leaves a folder alone that is no model: nobody waits for it, so it takes nothing from readiness."""
+        log.warning("folder '%s' holds neither a configuration nor a version of a model", folder.path)
+        self._put_off.pop(folder.key, None)
+        self._index.give_up(folder.key)
 
     def _load_files(self, model: str, override: Override, job: Job) -> None:
         folder = self._overrides.make(model, override.files)

@@ -324,3 +324,13 @@ def test_a_look_lists_the_folders_at_most_once(
     lifecycle.refresh()
     lifecycle.refresh()
     assert counting.listings == 3, "once all can be read, a look that finds no change lists nothing"
+
+
+@pytest.mark.parametrize("name", ["blank", "models.old", "models.onnx"])
+def test_a_blank_folder_of_any_name_takes_nothing_from_readiness(
+    lifecycle: Lifecycle, index: Index, repository: Path, name: str
+) -> None:
+    (repository / name).mkdir()
+    assert lifecycle.try_load(name) is False
+    assert index.ready()
+    assert index.entries() == [IndexEntry(name)]

@@ -179,6 +179,34 @@ def test_a_broken_model_is_listed_and_tried_again_when_it_changes(
     assert index.entries() == [IndexEntry("m", "1", ModelState.READY)]
 
 
+@pytest.mark.parametrize(
+    "config", ["nonsense {", CONFIG + "version_policy { specific { versions: 7 } }"], ids=["unread", "no version"]
+)
+def test_a_failed_model_whose_folder_is_emptied_is_waited_for_no_more(
+    watcher: Watcher, pool: LoaderPool, model: MakeModel, index: Index, config: str
+) -> None:
+    folder = model("m", config=config)
+    look(watcher, pool)
+    assert not index.ready()
+    shutil.rmtree(folder / "1")
+    (folder / "config.pbtxt").unlink()
+    look(watcher, pool)
+    assert index.entries() == [IndexEntry("m")]
+    assert index.ready()
+
+
+def test_an_emptied_folder_leaves_what_serves(
+    watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, index: Index
+) -> None:
+    folder = model("m")
+    look(watcher, pool)
+    shutil.rmtree(folder / "1")
+    (folder / "config.pbtxt").unlink()
+    look(watcher, pool)
+    assert [version.version for version in data_plane.published["m"]] == [1]
+    assert index.entries() == [IndexEntry("m", "1", ModelState.READY)]
+
+
 def test_a_change_that_does_not_load_leaves_what_serves(
     watcher: Watcher, pool: LoaderPool, data_plane: DataPlane, model: MakeModel, index: Index
 ) -> None:
