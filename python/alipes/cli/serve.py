@@ -70,9 +70,9 @@ def serve_as_triton(arguments: Sequence[str]) -> int:
 
 def _show_as_triton(error: ConfigError) -> None:
     text = str(error)
-    if error.key in _OF_THE_SERVER and not text.startswith("Bad option"):
-        print(f"error: creating server: Invalid argument - {text}", file=sys.stderr)
-        return
     if text.startswith(f"{PROGRAM}: "):
         print(text, file=sys.stderr)  # the C library says it at once
+    elif error.key in _OF_THE_SERVER and not text.startswith("Bad option"):
+        print(f"error: creating server: Invalid argument - {text}", file=sys.stderr)
+        return
     print(usage(TRITONS.usage), text, sep="\n", file=sys.stderr)

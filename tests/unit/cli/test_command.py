@@ -94,6 +94,14 @@ def test_tritonserver_names_an_unknown_option_first_and_last(capsys: pytest.Capt
     assert "  --model-repository <text>" in rest
 
 
+@pytest.mark.parametrize("option", ["--model-repository", "--load-model", "--http-port"])
+def test_tritonserver_says_which_option_lacks_its_value(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tritonserver", option]) == 1
+    first, usage, *_, last = capsys.readouterr().err.splitlines()
+    assert first == last == f"tritonserver: option '{option}' requires an argument"
+    assert usage == "Usage: tritonserver [options]"
+
+
 @pytest.mark.parametrize(
     ("arguments", "last"),
     [
