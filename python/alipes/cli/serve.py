@@ -75,4 +75,4 @@ def _show_as_triton(error: ConfigError) -> None:
     elif error.key in _OF_THE_SERVER and not text.startswith("Bad option"):
         print(f"error: creating server: Invalid argument - {text}", file=sys.stderr)
         return
-    print(usage(TRITONS.usage), text, sep="\n", file=sys.stderr)
+    print(usage(TRITONS.usage, TRITONS.defaults), text, sep="\n", file=sys.stderr)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from alipes.config.flags import FLAGS, Flag, find
+from alipes.config.flags import FLAGS, Flag, Value, find
 from alipes.config.nearest import nearest
 from alipes.config.values import BOOLS
 from alipes.errors import ConfigError
@@ -13,6 +13,7 @@ from alipes.errors import ConfigError
 __all__ = ["split_arguments", "usage"]
 
 _SWITCHES: Final = ("bool", "level")
+_NO_DEFAULTS: Final[Mapping[str, Value]] = {}
 _METAVARS: Final = {
     "bool": "true|false",
     "level": "integer",
@@ -71,11 +72,12 @@ def _following(flag: Flag, rest: list[str]) -> str:
     return rest.pop()
 
 
-def usage(first: str) -> str:
+def usage(first: str, defaults: Mapping[str, Value] = _NO_DEFAULTS) -> str:
     """The help text of a server: every flag under its heading, with default and status.
 
     Args:
         first: What stands behind `Usage: `.
+        defaults: The defaults that this form of the command line has for itself, by the names of their flags.
     """
     lines = [f"Usage: {first}"]
     group = ""
@@ -83,15 +85,16 @@ def usage(first: str) -> str:
         if flag.group != group:
             group = flag.group
             lines += ["", f"{group}:"]
-        lines += [f"  --{flag.name} <{_metavar(flag)}>", f"        {describe(flag)}"]
+        default = defaults.get(flag.name, flag.default)
+        lines += [f"  --{flag.name} <{_metavar(flag)}>", f"        {describe(flag, default)}"]
     return "\n".join(lines) + "\n"
 
 
-def describe(flag: Flag) -> str:
+def describe(flag: Flag, default: Value) -> str:
     """What a flag does and does not, in one line."""
     text = flag.help
-    if flag.default not in (None, "", ()):
-        text += f" Default: {_word(flag)}."
+    if default not in (None, "", ()):
+        text += f" Default: {_word(default)}."
     if flag.ignored:
         text += f" Ignored with a notice: {flag.ignored}."
     if flag.refused:
@@ -105,5 +108,5 @@ def _metavar(flag: Flag) -> str:
     return _METAVARS[flag.kind]
 
 
-def _word(flag: Flag) -> str:
-    return str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
+def _word(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -103,6 +103,17 @@ def test_tritonserver_says_which_option_lacks_its_value(option: str, capsys: pyt
 
 
 @pytest.mark.parametrize(
+    ("arguments", "default"), [(["tritonserver", "--help"], "true"), (["serve", "--no-such-flag"], "false")]
+)
+def test_the_usage_shows_the_defaults_of_its_command(
+    arguments: Sequence[str], default: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(arguments)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[lines.index("  --exit-on-error <true|false>") + 1].endswith(f" Default: {default}.")
+
+
+@pytest.mark.parametrize(
     ("arguments", "last"),
     [
         (["--http-port=many"], "Invalid option value. Got many"),

@@ -27,7 +27,7 @@ _SERVER: Final[tuple[Flag, ...]] = (
         "triton-release",
         "choice",
         "2.73",
-        "The release of Triton that is followed where releases differ; see which Triton we are. Not a flag of Triton.",
+        "The release of Triton that is followed where releases differ. Not a flag of Triton.",
         choices=("2.51", "2.73"),
         option="triton_release",
     ),

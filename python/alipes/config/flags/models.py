@@ -13,7 +13,8 @@ MODELS: Final[tuple[Flag, ...]] = (
         "model-repository",
         "list",
         (),
-        "Folder of models, or an address such as `s3://bucket/models`; the positional REPOSITORY too.",
+        "Folder of models, or an address such as `s3://bucket/models`; for `alipes serve` the positional REPOSITORY "
+        "too.",
         option="repository.paths",
     ),
     Flag(
@@ -52,8 +53,8 @@ MODELS: Final[tuple[Flag, ...]] = (
         "exit-on-error",
         "bool",
         False,
-        "Leave when a model fails at start, or a repository cannot be read. Triton's default is true; here neither "
-        "stops the others.",
+        "Leave when a model fails at start, or a repository cannot be read; otherwise neither stops the others. "
+        "The default of `tritonserver` is true, that of `alipes serve` false.",
         option="repository.exit_on_error",
     ),
     Flag("strict-readiness", "bool", True, "Ready only while every model is.", option="repository.strict_readiness"),
