@@ -123,5 +123,8 @@ class Backend(ABC):
 
         Args:
             engine: The member `engine` of the specification that the version was built from.
+
+        Raises:
+            ModelLoadError: If the new instance groups are not to be had.
         """
         return engine

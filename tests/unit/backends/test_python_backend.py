@@ -11,10 +11,11 @@ from typing import Any
 import alipes
 import pytest
 from alipes.backends.base import Draft
-from alipes.backends.prepare import LoadPlan, prepare_version
+from alipes.backends.prepare import LoadPlan, adapt_version, prepare_version
 from alipes.backends.registry import backend_of
 from alipes.config.load import parse_flags
 from alipes.config.poll import poll_model
+from alipes.config.schema import copy_config
 from alipes.errors import ConfigError, ModelLoadError
 from support.environments import make_venv
 
@@ -171,6 +172,27 @@ def test_a_name_that_a_shell_reads_is_refused_after_2_51(plan: Plan, name: str) 
         plan(group)
     assert refused.value.reason == "Invalid argument: Invalid stub name: contains invalid characters"
     assert engine(plan(group, "--triton-release=2.51"))["kind"] == "worker"
+
+
+@pytest.mark.parametrize("release", ["2.51", "2.73"])
+def test_a_serving_model_takes_over_only_names_that_a_load_takes(plan: Plan, model: Path, release: str) -> None:
+    flag = f"--triton-release={release}"
+    made = plan("", flag)
+    options = parse_flags(["models", flag], {})
+    config = copy_config(made.config)
+
+    def adapt(name: str) -> LoadPlan:
+        config.ClearField("instance_group")
+        group = config.instance_group.add(name=name, count=2)
+        group.kind = group.KIND_CPU
+        return adapt_version(made, config, model, options, backend_of=backend_of)
+
+    assert adapt("ab").spec["instances"] == ["ab_0", "ab_1"]
+    if release == "2.51":
+        assert adapt("a;b").spec["engine"] == made.spec["engine"]
+    else:
+        with pytest.raises(ModelLoadError, match="Invalid stub name: contains invalid characters"):
+            adapt("a;b")
 
 
 def test_a_name_of_letters_digits_and_dashes_loads(plan: Plan) -> None:

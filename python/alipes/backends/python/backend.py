@@ -62,6 +62,11 @@ class PythonBackend(Backend):
         }
         return Engine(spec, parameters.notices, self._private)
 
+    def adapt(self, engine: dict[str, Any]) -> dict[str, Any]:
+        """The engine as it is, once the new names of the instances have been checked as a load checks them."""
+        self._check_names()
+        return engine
+
     def _check_names(self) -> None:
         """Checks the names of the model and of its instances.
 
