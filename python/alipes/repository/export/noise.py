@@ -6,8 +6,10 @@ What the user's own model prints and warns of is shown as ever. Who speaks is to
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -41,21 +43,37 @@ _ATTRIBUTED: Final = ("alipes.repository.export", "copyreg")
 _MOST_LINES: Final = 200
 """The last so many lines are shown with a failure."""
 
+# Streams, loggers and warnings belong to the process: what an export swaps it gives back before the next one swaps it.
+# The same thread may enter again, for an exporter may export a part by another.
+_swapped = threading.RLock()
+
+
+def _renew() -> None:
+    """Makes the lock anew in a process that was forked while a thread held it that is not there."""
+    global _swapped  # noqa: PLW0603
+    _swapped = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew)
+
 
 @contextmanager
 def caught_noise(verbose: bool) -> Iterator[None]:
     """Keeps the noise of frameworks; an exception that leaves the block has it as a note.
 
+    Blocks of several threads run one after the other.
+
     Args:
         verbose: Whether all of it may be seen as it comes.
     """
     if verbose:
-        with _shown_warnings():
+        with _swapped, _shown_warnings():
             yield
         return
     noise: list[str] = []
     try:
         with ExitStack() as stack:
+            stack.enter_context(_swapped)
             stack.enter_context(_shown_warnings())
             stack.enter_context(_caught_warnings(noise))
             stack.enter_context(_caught_logs(noise))
