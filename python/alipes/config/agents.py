@@ -1,7 +1,7 @@
 """Repository agents: what a configuration wants done with a model's folder before it is loaded.
 
 There is one, `checksum`, which compares files with the sums that the configuration names. It runs first of all, so that
-nothing is read of a folder that is not what it should be.
+no other file is read of a folder that is not what it should be.
 """
 
 from __future__ import annotations

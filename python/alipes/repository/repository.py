@@ -26,8 +26,8 @@ Need: TypeAlias = Literal["all", "one", "none"]
 # Reason that the index gives for a model that several repositories claim.
 DUPLICATE_REASON = "model appears in two or more repositories"
 
-
-# Names that one that is not found is compared with: requests choose such names, and each comparison takes its time.
+# Names that one that is not found is compared with, for a line of the log: each takes time, and requests can ask for
+# any number of names that are not there.
 MAX_COMPARED: Final = 1000
 
 
