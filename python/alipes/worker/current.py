@@ -9,11 +9,11 @@ from typing import Any, Final, Protocol
 
 from alipes._core import TritonModelException
 
-__all__ = ["Current", "Way", "ask", "current"]
+__all__ = ["Current", "ServerLink", "ask", "current"]
 
 
-class Way(Protocol):
-    """What leads to the server: the worker's link or, in a process that the model forked, the way to the worker."""
+class ServerLink(Protocol):
+    """What calls the server: the worker's link or, in a process that the model forked, the worker's `Relay`."""
 
     def call(self, name: str, json: str, /) -> str:
         """Asks for something by name."""
@@ -34,7 +34,7 @@ class Current:
         version_directory: The folder of the model's version.
     """
 
-    link: Way | None = None
+    link: ServerLink | None = None
     version_directory: str = ""
 
 

@@ -4,15 +4,20 @@ Only the worker's own process may use the link: two that write to it would mix t
 opens a socket without a name in the file system, and whoever was forked asks there; a thread of the worker calls and
 hands back the answer. Nothing of this exists in a worker whose model does not fork.
 
-A secret that only forked processes have, as a part of the memory that they were given, keeps others out.
+Anybody on the machine may connect to such a socket. Processes of other users are turned away, and so is who does not
+show the secret, which only forked processes have, as a part of the memory that they were given.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import struct
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes._core import InferenceRequest, InferenceResponse, Tensor, TritonError, TritonModelException
@@ -36,8 +41,14 @@ _SECRET_BYTES: Final = 32
 # Imported before a fork: in the child an import may find its lock taken for ever.
 _NEEDED_LATER: Final = ("hmac", "multiprocessing.connection")
 
-# What a forked process must not do to what it only has a copy of.
-_OWNERS_ALONE: Final = ("metric.delete", "metric.forget")
+# For how long nothing is accepted when the worker has no descriptor or thread left.
+_PAUSE_S: Final = 0.05
+
+# Said when an object goes: that may be within another call, wherever the garbage collector runs.
+_RELEASES: Final = ("metric.delete", "metric.forget")
+
+# Process, user and group of the other end.
+_CREDENTIALS: Final = "=iII"
 
 
 class Relay:
@@ -52,8 +63,9 @@ class Relay:
         self._secret = b""
         self._is_serving = False
         # The ends of forked processes, in the worker; in a forked process, its own.
-        self._served: set[Connection] = set()
+        self._served: set[socket.socket | Connection] = set()
         self._connection: Connection | None = None
+        self._releases: deque[tuple[str, str]] = deque()
 
     def watch(self) -> None:
         """Has every fork of this process prepared from now on."""
@@ -65,21 +77,19 @@ class Relay:
         Raises:
             TritonModelException: What it raises there, or the worker is gone.
         """
-        with self._lock:
-            try:
-                connection = self._connection or self._connect()
-                connection.send((what, arguments))
-                refused, outcome = connection.recv()
-            except (OSError, EOFError):
-                self._hang_up()
-                raise TritonModelException(_NO_ANSWER) from None
-        if refused:
-            raise TritonModelException(outcome)
-        return outcome
+        try:
+            with self._lock:
+                return self._ask(what, arguments)
+        finally:
+            self._send_releases()
 
     def call(self, name: str, question: str) -> str:
-        """As `WorkerLink.call`."""
-        return "" if name in _OWNERS_ALONE else str(self.exchange("call", name, question))
+        """As `WorkerLink.call`. A release is sent later where this thread is within another call."""
+        if name not in _RELEASES:
+            return str(self.exchange("call", name, question))
+        self._releases.append((name, question))
+        self._send_releases()
+        return ""
 
     def log(self, level: int, file: str, line: int, text: str) -> None:
         """As `WorkerLink.log`."""
@@ -89,9 +99,30 @@ class Relay:
         """As `WorkerLink.is_verbose`."""
         return self._link.is_verbose()
 
+    def _ask(self, what: str, arguments: tuple[object, ...]) -> Any:
+        try:
+            connection = self._connection or self._connect()
+            connection.send((what, arguments))
+            refused, outcome = connection.recv()
+        except (OSError, EOFError):
+            self._close()
+            raise TritonModelException(_NO_ANSWER) from None
+        if refused:
+            raise TritonModelException(outcome)
+        return outcome
+
+    def _send_releases(self) -> None:
+        # Who holds the lock comes here once it is free, so that nothing is left.
+        while self._releases and self._lock.acquire(blocking=False):
+            try:
+                with suppress(IndexError, TritonModelException):
+                    self._ask("call", self._releases.popleft())
+            finally:
+                self._lock.release()
+
     def _open(self) -> None:
         """Before a fork: the socket, whose address and secret the child gets with the memory."""
-        if self._listener is None:
+        if self._listener is None and not self._is_serving:
             with self._lock:
                 self._listener = self._listener or self._new_listener()
 
@@ -102,27 +133,39 @@ class Relay:
 
         for module in _NEEDED_LATER:
             import_module(module)
-        self._secret = secrets.token_bytes(_SECRET_BYTES)
-        self._address = f"\0alipes-{secrets.token_hex(16)}"
+        address = f"\0alipes-{secrets.token_hex(16)}"
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(self._address)
+        listener.bind(address)
         listener.listen(128)
+        self._secret, self._address = secrets.token_bytes(_SECRET_BYTES), address
         return listener
 
     def _serve(self) -> None:
         """After a fork, in the worker."""
-        if self._listener is not None and not self._is_serving:
+        if self._is_serving:
+            return  # also in a forked process, whose lock may be held for as long as a call takes
+        with self._lock:
+            if self._listener is None or self._is_serving:
+                return
+            try:
+                _start(self._accept, self._listener)
+            except RuntimeError:
+                # Nobody would answer this child; the next fork tries it again.
+                self._listener.close()
+                self._listener, self._address = None, ""
+                raise
             self._is_serving = True
-            threading.Thread(target=self._accept, args=(self._listener,), name="alipes-relay", daemon=True).start()
 
     def _begin_as_child(self) -> None:
         """After a fork, in the child: nothing of its parent's is to be used, or kept open."""
         self._lock = threading.Lock()
         self._is_serving = True
-        for connection in self._served:
-            connection.close()
+        for end in self._served:
+            with suppress(OSError):  # it may stand there twice, as a socket and as a connection
+                end.close()
         self._served.clear()
-        self._hang_up()
+        self._releases.clear()
+        self._close()
         if self._listener is not None:
             self._listener.close()
         if current.link is not None:
@@ -134,44 +177,70 @@ class Relay:
 
         if not self._address:
             raise TritonModelException(_NOT_OPEN)
-        end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        end.connect(self._address)
-        self._connection = Connection(end.detach())
-        self._connection.send_bytes(self._secret)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as end:
+            end.settimeout(None)
+            end.connect(self._address)
+            end.sendall(self._secret)
+            self._connection = Connection(end.detach())
         return self._connection
 
-    def _hang_up(self) -> None:
+    def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def _accept(self, listener: socket.socket) -> None:
-        while True:
-            end, _ = listener.accept()
-            # The secret is waited for elsewhere: a stranger that says nothing holds up nobody.
-            threading.Thread(target=self._answer, args=(end,), name="alipes-relay", daemon=True).start()
+        while listener.fileno() >= 0:
+            try:
+                end, _ = listener.accept()
+            except OSError:
+                time.sleep(_PAUSE_S)  # no descriptor is left; the process that connects waits
+                continue
+            self._served.add(end)
+            try:
+                if _is_same_user(end):
+                    # The secret is waited for elsewhere: who says nothing holds up nobody.
+                    _start(self._answer, end)
+                    continue
+            except (OSError, RuntimeError):
+                time.sleep(_PAUSE_S)
+            self._drop(end)
+
+    def _drop(self, end: socket.socket | Connection) -> None:
+        self._served.discard(end)
+        end.close()
 
     def _answer(self, end: socket.socket) -> None:
         """Does what a forked process asks for, until it ends."""
         from multiprocessing.connection import Connection
 
-        with Connection(end.detach()) as connection:
-            self._served.add(connection)
-            try:
-                if not self._knows_secret(connection):
-                    return
-                while True:
-                    what, arguments = connection.recv()
-                    connection.send(self._perform(what, arguments))
-            except (OSError, EOFError):
-                return  # it has ended
-            finally:
-                self._served.discard(connection)
+        try:
+            is_known = self._knows_secret(end)
+        except OSError:
+            is_known = False
+        if not is_known:
+            self._drop(end)
+            return
+        # One of the two is in the set at every moment: another thread may fork.
+        connection = Connection(end.fileno())
+        self._served.add(connection)
+        self._served.discard(end)
+        end.detach()
+        try:
+            while True:
+                what, arguments = connection.recv()
+                connection.send(self._perform(what, arguments))
+        except (OSError, EOFError):
+            return  # it has ended
+        finally:
+            self._drop(connection)
 
-    def _knows_secret(self, connection: Connection) -> bool:
+    def _knows_secret(self, end: socket.socket) -> bool:
         import hmac
 
-        shown = connection.recv_bytes(_SECRET_BYTES) if connection.poll(_SECRET_WITHIN_S) else b""
+        end.settimeout(_SECRET_WITHIN_S)
+        shown = end.recv(_SECRET_BYTES)  # it is sent at once: a part of it is none
+        end.settimeout(None)
         return hmac.compare_digest(shown, self._secret)
 
     def _perform(self, what: str, arguments: Sequence[Any]) -> tuple[bool, object]:
@@ -183,6 +252,18 @@ class Relay:
             return True, str(error)
         except Exception as error:
             return True, f"{type(error).__name__}: {error}"
+
+
+def _start(target: Callable[[socket.socket], None], end: socket.socket) -> None:
+    threading.Thread(target=target, args=(end,), name="alipes-relay", daemon=True).start()
+
+
+def _is_same_user(end: socket.socket) -> bool:
+    import socket
+
+    shown = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(_CREDENTIALS))
+    _, user, _ = struct.unpack(_CREDENTIALS, shown)
+    return bool(user == os.geteuid())
 
 
 def execute(arguments: Mapping[str, Any]) -> InferenceResponse:

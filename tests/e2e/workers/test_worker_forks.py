@@ -85,6 +85,14 @@ def forget_metrics(_):
     return "forgotten"
 
 
+def drop_a_metric(_):
+    family = pb_utils.MetricFamily("fork_made", "Made", pb_utils.MetricFamily.COUNTER)
+    metric = family.Metric(labels={"a": "b"})
+    seen = TritonPythonModel.families[0][1].Metric(labels={"made": "there"})
+    metric.increment(2)
+    return str(metric.value() + seen.value())
+
+
 def grandchild(how):
     ends = FORK.Pipe()
     child = os.fork()
@@ -100,7 +108,7 @@ def pid(_):
 
 
 CURRENT = []
-TASKS = [call, nobody, wrong, sender, soon, several_threads, other_tools, forget_metrics, grandchild]
+TASKS = [call, nobody, wrong, sender, soon, several_threads, other_tools, forget_metrics, drop_a_metric, grandchild]
 
 
 class TritonPythonModel:
@@ -225,10 +233,21 @@ def test_a_forked_process_logs_and_asks_for_models(server: ServerProcess) -> Non
     until(lambda: "said in a forked process: x" in server.output, "no line in the log")
 
 
+def exposed(server: ServerProcess) -> str:
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=TIMEOUT_S) as answer:
+        return str(answer.read().decode())
+
+
 def test_metrics_stay_when_a_forked_process_drops_its_copies(server: ServerProcess) -> None:
     assert ask(server, "forking", "forget_metrics x") == (200, "forgotten")
-    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=TIMEOUT_S) as answer:
-        assert 'fork_seen{a="b"} 0' in answer.read().decode()
+    assert 'fork_seen{a="b"} 0' in exposed(server)
+
+
+def test_metrics_of_a_forked_process_go_when_it_drops_them(server: ServerProcess) -> None:
+    assert ask(server, "forking", "drop_a_metric x") == (200, "2.0")
+    assert "fork_made" not in exposed(server)
+    assert 'made="there"' not in exposed(server)
+    assert 'fork_seen{a="b"} 0' in exposed(server)
 
 
 def test_the_end_of_a_forked_process_within_a_call_harms_nobody(server: ServerProcess, notes: Notes) -> None:
@@ -268,16 +287,31 @@ def relay_addresses(process: int) -> set[str]:
     }
 
 
-def test_a_stranger_is_not_served_and_holds_up_nobody(server: ServerProcess, notes: Notes) -> None:
-    assert ask(server, "forking", "call a") == (200, "A")
+def relay_address(notes: Notes) -> str:
     parent = int(Path(f"/proc/{notes.read('children').split()[0]}/stat").read_text().rsplit(") ", 1)[1].split()[1])
     (address,) = relay_addresses(parent)
+    return address
+
+
+def test_another_process_is_not_served_and_holds_up_nobody(server: ServerProcess, notes: Notes) -> None:
+    assert ask(server, "forking", "call a") == (200, "A")
+    address = relay_address(notes)
     with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as loud:
         silent.connect(address)
         loud.connect(address)
-        loud.sendall(b"\0\0\0\x20" + b"x" * 32)
+        loud.sendall(b"x" * 32)
         assert loud.recv(1) == b""
         assert ask(server, "forking", "call a") == (200, "A")
+
+
+@pytest.mark.slow("a connection has some seconds to show its secret")
+@pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\0\x20"])
+def test_another_process_that_falls_silent_holds_no_thread(server: ServerProcess, notes: Notes, sent: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.settimeout(TIMEOUT_S)
+        silent.connect(relay_address(notes))
+        silent.sendall(sent)
+        assert silent.recv(1) == b""
 
 
 def test_a_pool_ends_with_its_model(serve: Serve, tmp_path: Path) -> None:

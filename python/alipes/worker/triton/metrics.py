@@ -18,12 +18,14 @@ call                  question                                                 a
 ===================== ======================================================== ======================
 
 Numbers are the server's and belong to this worker; when it ends, all of them are deleted. Families of the same name are
-one family on the server, and metrics of the same labels one metric; each has as many owners as were created.
+one family on the server, and metrics of the same labels one metric; each has as many owners as were created. The copies
+that a forked process has are no owners.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import weakref
 from enum import Enum
 
@@ -52,6 +54,7 @@ class Metric:
             "labels": {str(name): str(value) for name, value in (labels or {}).items()},
             "buckets": None if buckets is None else [float(edge) for edge in buckets],
         }
+        self._process = os.getpid()
         self._number: int | None = ask("metric.create", question, "Error when creating Metric")["metric"]
         family._metrics.add(self)
 
@@ -94,7 +97,7 @@ class Metric:
         number = getattr(self, "_number", None)
         if number is not None:
             self._number = None
-            _release("delete", {"metric": number})
+            _release("delete", {"metric": number}, self._process)
 
 
 class MetricFamily:
@@ -120,6 +123,7 @@ class MetricFamily:
         self._kind = kind
         question = {"name": name, "description": description, "kind": kind.value}
         self._metrics: weakref.WeakSet[Metric] = weakref.WeakSet()
+        self._process = os.getpid()
         self._number: int = ask("metric.family", question, "Error when creating MetricFamily")["family"]
 
     def Metric(  # Triton's name
@@ -150,10 +154,12 @@ class MetricFamily:
         for metric in list(getattr(self, "_metrics", ())):
             metric._delete()
         if hasattr(self, "_number"):
-            _release("forget", {"family": self._number})
+            _release("forget", {"family": self._number}, self._process)
 
 
-def _release(operation: str, question: dict[str, object]) -> None:
+def _release(operation: str, question: dict[str, object], process: int) -> None:
+    """Gives up what a process has made, unless this is another one, which was forked and has a copy."""
     # While the interpreter ends, modules may be gone; the server forgets a worker's metrics by itself then.
     with contextlib.suppress(Exception):
-        ask(f"metric.{operation}", question, "Error when deleting it")
+        if process == os.getpid():
+            ask(f"metric.{operation}", question, "Error when deleting it")
