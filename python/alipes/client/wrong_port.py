@@ -10,18 +10,27 @@ import socket
 from typing import Final, Literal, TypeAlias
 
 from alipes.client.endpoint import Endpoint, Wire
+from alipes.client.tls import Tls
 from alipes.errors import AlipesError
 
 __all__ = ["advice", "spoken_at"]
 
 Spoken: TypeAlias = "Wire | Literal['other']"
-"""`other` is HTTP of something that is no inference server, such as metrics."""
+"""`other` is HTTP of something that is surely no inference server: metrics."""
 
 _TIMEOUT_S: Final = 1.0
 _MOST_BYTES: Final = 4096
-_QUESTION: Final = b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _SETTINGS: Final = 4
 """Type of the frame with which every HTTP/2 server begins, whatever it is asked."""
+
+_OUR_METRICS: Final = "text/plain; charset=utf-8"
+"""What a server's metrics port answers to any path but its own, with nothing behind it. Source: Triton, recorded."""
+
+_PROMETHEUS: Final = (
+    "application/openmetrics-text",
+    "text/plain; version=",
+    "application/vnd.google.protobuf; proto=io.",
+)
 
 _PLACE: Final = re.compile(r"(?:[a-z]+://)?(?P<host>\[[^\]]*\]|[^:/\[\]]*):(?P<port>\d+)(?:/.*)?")
 
@@ -35,18 +44,23 @@ _STEPS: Final[dict[tuple[Wire, Spoken], int]] = {
 """What is wanted and what was met -> from one port to the other, as servers number them."""
 
 
-def advice(address: str, wanted: Wire) -> str | None:
+def advice(address: str, wanted: Wire, tls: Tls | None = None) -> str | None:
     """What answers at an address instead of what a client wants, and where that is; None where there is nothing to say.
+
+    An encrypted address, and one with a path, is another program's, which answers as it likes: nobody looks there.
 
     Args:
         address: As the user wrote it.
         wanted: The protocol of the client.
+        tls: What the client knows of encryption.
 
     Units: waits for a second at most, twice.
     """
     place = _PLACE.fullmatch(address)
+    if place is None or not _is_plain(address, tls):
+        return None
     met = spoken_at(address)
-    if met is None or met == wanted or place is None:
+    if met is None or met == wanted:
         return None
     seen = (
         f"what answers at {address} is no inference server, but HTTP of another kind, such as its metrics"
@@ -65,10 +79,12 @@ def advice(address: str, wanted: Wire) -> str | None:
 def spoken_at(address: str) -> Spoken | None:
     """The protocol that is spoken there; None where nobody answers, or nobody says."""
     try:
-        host, _, port = Endpoint.parse(address).address.partition("/")[0].rpartition(":")
+        authority = Endpoint.parse(address).address.partition("/")[0]
+        host, _, port = authority.rpartition(":")
+        question = f"GET /v2 HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n"
         with socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S) as connection:
             connection.settimeout(_TIMEOUT_S)
-            connection.sendall(_QUESTION)
+            connection.sendall(question.encode())
             answer = b""
             while len(answer) < _MOST_BYTES and (more := connection.recv(_MOST_BYTES)):
                 answer += more
@@ -77,5 +93,25 @@ def spoken_at(address: str) -> Spoken | None:
     except (OSError, ValueError, AlipesError):
         return None
     if answer.startswith(b"HTTP/1."):
-        return "http" if b"application/json" in answer.lower() else "other"
+        return _kind_of(answer)
     return "grpc" if len(answer) >= 9 and answer[3] == _SETTINGS else None
+
+
+def _is_plain(address: str, tls: Tls | None) -> bool:
+    try:
+        endpoint = Endpoint.parse(address, tls)
+    except AlipesError:
+        return False
+    return endpoint.tls is None and "/" not in endpoint.address
+
+
+def _kind_of(answer: bytes) -> Spoken | None:
+    """What an answer of HTTP tells of who gave it. A page of somebody in between tells nothing."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").lower().split("\r\n")
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    content_type = fields.get("content-type", "")
+    if content_type.startswith("application/json"):
+        return "http"
+    is_ours = " 200" in status and content_type == _OUR_METRICS and not body
+    return "other" if is_ours or content_type.startswith(_PROMETHEUS) else None

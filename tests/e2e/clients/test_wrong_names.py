@@ -43,8 +43,8 @@ def likely(address: str, step: int) -> str:
 def test_an_http_port_for_a_grpc_client_is_named(server: ServerProcess) -> None:
     for text in (
         refusal(lambda: InferenceClient(server.http, "classifier"), TransportError),
-        refusal(lambda: Client(server.http).infer("classifier", X), TransportError),
-        refusal(lambda: asyncio.run(AsyncClient(server.http).metadata("classifier")), TransportError),
+        refusal(lambda: Client(server.http).infer("classifier", X), AlipesError),
+        refusal(lambda: asyncio.run(AsyncClient(server.http).metadata("classifier")), AlipesError),
     ):
         assert f"what answers at {server.http} speaks HTTP, and this client asks over gRPC" in text
         assert "usually HTTP is 8000, gRPC 8001" in text or f"pass '{likely(server.http, 1)}'" in text
@@ -60,6 +60,15 @@ def test_a_metrics_port_is_no_server(server: ServerProcess) -> None:
     assert "is no inference server, but HTTP of another kind, such as its metrics" in text
     text = refusal(lambda: Client(f"http://{server.metrics}").infer("classifier", X), TransportError)
     assert "such as its metrics, and this client asks over HTTP" in text
+
+
+def test_a_metrics_port_is_neither_live_nor_ready(server: ServerProcess, caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(f"http://{server.metrics}")
+    assert (client.is_live(), client.is_ready(), client.is_model_ready("classifier")) == (False, False, False)
+    assert ["such as its metrics" in line for line in caplog.messages] == [True]
+    assert "such as its metrics" in refusal(lambda: client.metadata("classifier"), TransportError)
+    right = Client(f"http://{server.http}")
+    assert (right.is_live(), right.is_ready(), right.is_model_ready("classifier")) == (True, True, True)
 
 
 def test_the_likely_port_is_named_where_the_protocol_is_spoken(

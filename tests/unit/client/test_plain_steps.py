@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from alipes.client.plain.retry import Retry
 from alipes.client.plain.steps import ControlStep, InferStep, Pause, Step, Steps
 from alipes.client.plain.sync import Client
-from alipes.errors import InferError, InvalidArgument, NotReady, TransportError
+from alipes.errors import InferError, InvalidArgument, NotReady, TransportError, Unsupported
 
 METADATA = {"name": "m", "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1]}], "outputs": []}
 CONFIG = {"input": [{"name": "x"}]}
@@ -58,15 +59,40 @@ def test_a_failed_probe_is_false_without_a_second_attempt(client: Client) -> Non
 
 def test_what_answers_strangely_is_looked_at_once(client: Client) -> None:
     call = client._operations.metadata("m", "")
-    broke = (TransportError("broke"), None, TransportError("broke"))
-    with pytest.raises(TransportError, match=r"it is gRPC \(broke\)"):
-        answer(client._call_steps(call), *broke, "it is gRPC")
-    with pytest.raises(TransportError, match=r"it is gRPC \(broke\)"):
-        answer(client._call_steps(call), *broke)
+
+    def broke() -> list[object]:
+        return [TransportError("broke"), None, TransportError("broke")]
+
+    with pytest.raises(TransportError, match=r"^broke; it is gRPC$"):
+        answer(client._call_steps(call), *broke(), "it is gRPC")
+    with pytest.raises(TransportError, match=r"^broke; it is gRPC$"):
+        answer(client._call_steps(call), *broke())
     # A server that has answered is the right one.
     assert answer(client._call_steps(call), body(METADATA))[1] == METADATA
     with pytest.raises(TransportError, match=r"^broke$"):
-        answer(client._call_steps(call), *broke)
+        answer(client._call_steps(call), *broke())
+
+
+def test_advice_keeps_the_class_of_the_error(client: Client) -> None:
+    call = client._operations.index()
+    with pytest.raises(Unsupported, match=r"^no such route; it is gRPC$") as caught:
+        answer(client._call_steps(call), Unsupported("no such route"), "it is gRPC")
+    assert caught.value.message == str(caught.value)
+
+
+def test_a_health_call_does_not_say_that_the_server_is_the_right_one(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    probe = client._operations.ready()
+    for _ in range(2):
+        assert answer(client._probe_steps(probe), b"", "it is its metrics") == ([ANY, ANY], False)
+    assert caplog.messages == ["it is its metrics"]
+    call = client._operations.metadata("m", "")
+    with pytest.raises(TransportError, match=r"; it is its metrics$"):
+        answer(client._call_steps(call), b"")
+    # A server that takes the port later is looked at anew.
+    assert answer(client._probe_steps(probe), b"", None)[1]
+    assert answer(client._probe_steps(probe), b"") == ([ANY], True)
 
 
 def test_a_server_without_configurations_requires_no_input(client: Client) -> None:

@@ -139,6 +139,7 @@ class InferenceClient(AnswerSource):
             ConfigError: If a file of encryption cannot be used, or an address is none of gRPC; a `ValueError`.
             TlsError: If client and server do not agree on encryption; a `TransportError`.
             TransportError: If the server cannot be reached or is not live; a `RuntimeError`.
+            Unsupported: If what answers there knows nothing of inference; a `RuntimeError`.
             NotReady: If the model is not there, or cannot be loaded; a `RuntimeError`.
             ValueError: If an argument is out of range, or the size of a checkpoint is unknown.
         """
@@ -148,7 +149,7 @@ class InferenceClient(AnswerSource):
         self._endpoint = GrpcEndpoint(address, tls, connect_timeout_s)
         self.client: Calls = self._endpoint.calls()
         try:
-            found = find_model(self.client, address, model_name, model_version, batch_size)
+            found = find_model(self.client, address, model_name, model_version, batch_size, tls)
             signature = found.signature
             checkpoint_size = _checkpoint_size(checkpoint, signature.memory if signature.stateful else 0, model_name)
         except BaseException:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.stream_signature import StreamSignature, read_stream_signature
 from alipes.client.signature import Document
+from alipes.client.tls import Tls
 from alipes.client.wrong_port import advice
 from alipes.config.nearest import nearest_first
 from alipes.errors import AlipesError, NotReady, TransportError, Unsupported
@@ -26,7 +27,7 @@ class Found(NamedTuple):
     signature: StreamSignature
 
 
-def find_model(calls: Calls, address: str, model: str, version: int, batch_size: int) -> Found:
+def find_model(calls: Calls, address: str, model: str, version: int, batch_size: int, tls: Tls | None = None) -> Found:
     """Tell what is known of a model that answers, loading it where it is not loaded.
 
     Args:
@@ -35,12 +36,14 @@ def find_model(calls: Calls, address: str, model: str, version: int, batch_size:
         model: The model's name.
         version: Its version; -1 is the latest that is served.
         batch_size: What stands for sizes that the server leaves open.
+        tls: What the client knows of encryption.
 
     Raises:
         TransportError: If the server cannot be reached or is not live; a `RuntimeError`.
+        Unsupported: If what answers there knows nothing of inference; a `RuntimeError`.
         NotReady: If the model cannot be loaded, or has no such version; a `RuntimeError`.
     """
-    _check_live(calls, address)
+    _check_live(calls, address, tls)
     wanted = "" if version == -1 else str(version)
     refusal = None if _is_ready(calls, model, wanted) else _load(calls, model)
     if not _is_ready(calls, model, wanted):
@@ -56,15 +59,14 @@ def find_model(calls: Calls, address: str, model: str, version: int, batch_size:
     return Found(version, metadata, config, read_stream_signature(metadata, config, lookup, batch_size))
 
 
-def _check_live(calls: Calls, address: str) -> None:
+def _check_live(calls: Calls, address: str, tls: Tls | None) -> None:
     try:
         live = calls.is_live()
     except (TransportError, Unsupported) as error:
         strange = isinstance(error, Unsupported) or (type(error) is TransportError and error.reached)
-        advised = advice(address, "grpc") if strange else None
-        text = f"{error}" if advised is None else f"{advised} ({error})"
-        kind = type(error) if isinstance(error, TransportError) else TransportError
-        raise kind(f"Couldn't connect to server at {address}: {text}") from error
+        advised = advice(address, "grpc", tls) if strange else None
+        text = f"{error}" if advised is None else f"{error}; {advised}"
+        raise type(error)(f"Couldn't connect to server at {address}: {text}") from error
     if not live:
         raise TransportError(f"Server at url {address} isn't live")
 

@@ -203,13 +203,22 @@ class PlainClient:
         try:
             found = call.read((yield ControlStep(call.path, call.body, attempts.left_s())))
         except (InferError, TransportError) as error:
-            looked = self._looked
-            advice = yield from self._look_steps(error)
-            if advice is not None and not looked:
-                _LOG.warning("%s", advice)
+            if _is_strange(error):
+                yield from self._look_again_steps()
             return False
-        self._answered = True
+        # Over HTTP any page is a yes, and a metrics port has one for every path. So it does not count as an answer.
+        if found and self.endpoint.wire == "http":
+            return (yield from self._look_again_steps()) is None
         return found
+
+    def _look_again_steps(self) -> Steps[str | None]:
+        """Looks at a server that was strange before too, for it may be another one now; warns once."""
+        before = self._advice
+        self._looked = self._looked and before is None
+        advice = yield from self._look_steps()
+        if advice is not None and before is None:
+            _LOG.warning("%s", advice)
+        return advice
 
     def _call_steps(self, call: Call[T], timeout_s: float | None = None) -> Steps[T]:
         """Makes a control call, with retries."""
@@ -218,17 +227,19 @@ class PlainClient:
             response = yield from _repeat_steps(attempts, lambda left_s: ControlStep(call.path, call.body, left_s))
             found = self._read(call, response)
         except (TransportError, Unsupported) as error:
-            advice = yield from self._look_steps(error)
-            if advice is None:
-                raise
-            raise TransportError(f"{advice} ({error})") from error
+            advice = (yield from self._look_steps()) if _is_strange(error) else None
+            if advice is not None:
+                text = f"{error}; {advice}"
+                error.args = (text,)
+                if isinstance(error, Unsupported):
+                    error.message = text
+            raise
         self._answered = True
         return found
 
-    def _look_steps(self, error: AlipesError) -> Steps[str | None]:
+    def _look_steps(self) -> Steps[str | None]:
         """What speaks at the address of a server that has never answered, though something is there; looks once."""
-        strange = error.reached if isinstance(error, TransportError) else isinstance(error, Unsupported)
-        if self._answered or not strange or self.endpoint.tls is not None:
+        if self._answered or self.endpoint.tls is not None:
             return None
         if not self._looked:
             self._looked = True
@@ -286,6 +297,11 @@ def _repeat_steps(attempts: Attempts, step: Callable[[float | None], Step]) -> S
         except AlipesError as error:
             wait_s = attempts.after(error)
         yield Pause(wait_s)
+
+
+def _is_strange(error: AlipesError) -> bool:
+    """Whether something is there that does not answer as a server does."""
+    return error.reached if isinstance(error, TransportError) else isinstance(error, Unsupported)
 
 
 def _config_text(config: Mapping[str, Any] | str | None) -> str | None:
