@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Final
@@ -32,13 +33,15 @@ def tracked_lines(
         MonitorError: If the tracker or the metrics lack a model.
     """
     metrics = {_COUNT: COUNT, **DURATIONS}
-    found: dict[Key, dict[str, int]] = {}
+    found: dict[Key, dict[str, float]] = {}
     for sample in page:
         key = (sample.labels.get("model", ""), _number(sample.labels.get("version", "")))
-        found.setdefault(key, {})[sample.name] = round(sample.value) if isfinite(sample.value) else 0
+        mine = found.setdefault(key, defaultdict(float))
+        mine[sample.name] += sample.value if isfinite(sample.value) else 0.0  # instances on several GPUs come apart
     lines = []
     for key in keys:
-        now = {column: found.get(key, {}).get(metric) for column, metric in metrics.items()}
+        mine = found.get(key, {})
+        now = {column: round(mine[metric]) if metric in mine else None for column, metric in metrics.items()}
         line = _line(ip, key, now, tracker, timestamp)
         lines += [] if line is None else [line]
     return lines
