@@ -174,11 +174,15 @@ class PipelineProcess:
         self._end("kill")
 
     def close(self) -> None:
-        """Lets go of a process that has ended."""
-        self._closed = True
-        self.in_q.cancel_join_thread()  # nobody reads what waits in it
+        """Lets go of a process that has ended.
+
+        Raises:
+            ValueError: If it runs.
+        """
         if self._process is not None:
             self._process.close()
+        self._closed = True
+        self.in_q.cancel_join_thread()  # nobody reads what waits in it
 
     def stop(self) -> None:
         """Tells it to stop, waits for `join_timeout` seconds, and then insists. In the process itself it only tells."""

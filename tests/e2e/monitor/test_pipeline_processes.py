@@ -330,3 +330,16 @@ def test_packages_that_nobody_took_do_not_hold_the_script_up(tmp_path: Path, met
     command = [sys.executable, str(tmp_path / "script.py"), method]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n[]\n", "")
+
+
+def test_a_process_that_runs_cannot_be_closed_and_stays_open() -> None:
+    with Gaps() as gaps:
+        deaf = Deaf("deaf", join_timeout=0)
+        deaf.start()
+        try:
+            with pytest.raises(ValueError, match="Cannot close a process while it is still running"):
+                deaf.close()
+        finally:
+            deaf.stop()
+        assert not deaf.is_alive()
+        assert next(gaps) == 1
