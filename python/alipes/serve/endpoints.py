@@ -129,12 +129,12 @@ def report_moved(name: str, requested: Endpoints, chosen: Endpoints) -> None:
     if moved:
         ports = [str(requested[endpoint].port) for endpoint in moved]
         _log.warning(
-            "%s in use by others: the server %s has %s; clients of alipes find it at localhost:%s in this process and "
+            "%s in use: the server %s has %s; clients of alipes still find them at %s of localhost in this process and "
             "in those that it starts, others need the address",
             f"port {ports[0]} is" if len(ports) == 1 else f"ports {', '.join(ports[:-1])} and {ports[-1]} are",
             name,
             ", ".join(f"{endpoint} at {chosen[endpoint].address}" for endpoint in moved),
-            ports[-1],
+            "this port" if len(ports) == 1 else "these ports",
         )
 
 

@@ -86,8 +86,9 @@ def test_usual_ports_lead_to_the_server_when_in_use_by_others(models: Path, capl
     flags = [flag for flag in LOOPBACK if "port" not in flag]
     with somebody_at(8000), somebody_at(8001), somebody_at(8002), serve(models, server_args=flags) as instance:
         instance.wait(timeout=TIMEOUT_S)
-        (warning,) = [record.message for record in caplog.records if "in use by others" in record.message]
+        (warning,) = [record.message for record in caplog.records if "in use: the server" in record.message]
         assert f"http at {instance.http}, grpc at {instance.grpc}, metrics at {instance.metrics};" in warning
+        assert "clients of alipes still find them at these ports of localhost in this process" in warning
         assert resolve("localhost:8000") == instance.http
         assert resolve("localhost:8001") == instance.grpc
         assert resolve("http://localhost:8002/metrics") == f"http://{instance.metrics}/metrics"
@@ -132,7 +133,7 @@ def test_children_of_a_script_find_its_server_and_not_a_stranger(models: Path) -
         )
     assert done.stdout == "spawn times\nfork times\nsubprocess times\n", done.stderr
     (warning,) = done.stderr.splitlines()
-    assert warning.startswith("ports 8000, 8001 and 8002 are in use by others: the server alipes-")
+    assert warning.startswith("ports 8000, 8001 and 8002 are in use: the server alipes-")
     assert re.search(r"http at 127\.0\.0\.1:\d+, grpc at 127\.0\.0\.1:\d+, metrics at 127\.0\.0\.1:\d+; ", warning)
 
 
