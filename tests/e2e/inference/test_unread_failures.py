@@ -102,6 +102,20 @@ def test_a_failed_future_that_is_dropped_is_logged(caplog: pytest.LogCaptureFixt
     assert [line.split(";")[0] for line in told(caplog)] == ["model 'm': 1 request failed, which nobody has read"]
 
 
+def test_a_client_that_is_used_again_tells_its_failures_at_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    with ScriptedServer(odd_ones_fail) as server:
+        client = InferenceClient(server.address, "m")
+        for _ in range(2):
+            with client:
+                kept = [client.submit(number(n)) for n in range(4)]
+                until(lambda kept=kept: all(future.done() for future in kept), "all are answered")
+                kept.clear()
+                gc.collect()
+                assert told(caplog) == []
+            assert ["2 requests failed" in line for line in told(caplog)] == [True]
+            caplog.clear()
+
+
 def test_what_a_cancelled_client_drops_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with ScriptedServer(odd_ones_fail) as server:
         client = InferenceClient(server.address, "m")

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
+from alipes.client.inference.answer_source import AnswerSource
 from alipes.client.inference.answers import Answers, Raised
 from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.failures import may_repeat, of_status, of_text
 from alipes.client.inference.pace import Pace
 from alipes.client.inference.sequence_queue import PendingRequest, SequenceQueue
 from alipes.client.inference.splitting import cut, spans
+from alipes.client.inference.unread import AnswerFuture, UnreadFailures
 from alipes.client.inference.window import Window
 from alipes.errors import DeadlineExceeded, Internal, InvalidArgument, NotReady, Overloaded, TransportError
+
+
+class Sized:
+    """Says of itself what no number is."""
+
+    nbytes = "many"
 
 
 def waiting(queue: SequenceQueue, count: int) -> list[PendingRequest]:
@@ -114,6 +127,91 @@ def test_an_exception_is_raised_after_the_answers_before_it() -> None:
     assert answers.take_all() == [3]
     assert answers.take_all() == []
     assert answers.take() is None
+
+
+class SlowLook(deque[Any]):
+    """Lets another thread run between the look at the first and its removal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.look = threading.Barrier(2)
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        with suppress(threading.BrokenBarrierError):
+            self.look.wait(0.2)
+        return found
+
+
+def test_what_was_taken_is_given_before_an_exception() -> None:
+    answers = Answers()
+    for one in (2, Raised(KeyError("x")), 3):
+        answers.put(one)
+    assert answers.take_all([1]) == [1, 2]
+    with pytest.raises(KeyError):
+        answers.take_all()
+    assert answers.take_all([]) == [3]
+
+
+def test_an_exception_stays_behind_what_get_has_waited_for() -> None:
+    source = AnswerSource(None, None, None, True, UnreadFailures("m"))
+    for one in ("first", Raised(KeyError("x"))):
+        source.callback_q.put(one)
+    assert source.get(until_empty=True, timeout_s=60) == ["first"]
+    with pytest.raises(KeyError):
+        source.get(until_empty=True, timeout_s=60)
+
+
+def test_two_takers_lose_no_answer_before_an_exception() -> None:
+    answers = Answers()
+    answers._waiting = SlowLook()
+    for one in (2, Raised(KeyError("x"))):
+        answers.put(one)
+
+    def take() -> list[Any]:
+        return answers.take_all([1])
+
+    with ThreadPoolExecutor(2) as pool:
+        taken = [one.result() for one in [pool.submit(take), pool.submit(take)]]
+    assert sorted(taken) == [[1], [1, 2]]
+    assert len(answers) == 1
+
+
+def test_an_answer_that_is_changed_after_it_came_leaves_no_bytes_behind() -> None:
+    answers, kept = Answers(), {"y": np.zeros(1000), "n": Sized()}
+    answers.put(kept)
+    assert 8000 <= answers.unread_bytes < 9000
+    kept.clear()
+    assert answers.take() is kept
+    assert answers.unread_bytes == 0
+
+
+def test_a_failed_future_is_gone_with_the_last_look_at_it() -> None:
+    future = AnswerFuture(UnreadFailures("m"))
+    future.set_exception(KeyError("x"))
+    with suppress(KeyError):
+        future.result()
+    gone = weakref.ref(future)
+    gc.disable()
+    try:
+        del future
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_forked_process_has_failures_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    failures = UnreadFailures("m")
+    failures.drop(KeyError("dropped"))
+    future = AnswerFuture(failures)
+    future.set_exception(KeyError("x"))
+    held = failures._lock
+    with held:  # by a thread that the child does not have
+        failures.forget()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(failures.report_all, ()).result(60)
+    del future
+    assert caplog.messages == []
 
 
 def test_a_tuple_with_an_exception_is_an_ordinary_answer() -> None:

@@ -77,7 +77,7 @@ class AnswerSource:
         first = answers.wait(timeout_s, self._idle)
         if not until_empty:
             return first
-        return [] if first is None else [first, *answers.take_all()]
+        return [] if first is None else answers.take_all([first])
 
     def __iter__(self) -> Iterator[Any]:
         """Answers as they come, until everything that was sent is answered."""
@@ -99,7 +99,8 @@ class AnswerSource:
             while True:
                 arrived.clear()
                 while len(self.callback_q):
-                    yield self.callback_q.take()
+                    if (answer := self.callback_q.take()) is not None:  # another reader may have been quicker
+                        yield answer
                 if self._idle() and not len(self.callback_q):
                     return
                 await arrived.wait()

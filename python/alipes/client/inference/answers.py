@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
+
+import numpy as np
 
 __all__ = ["Answers", "Raised"]
 
@@ -15,6 +17,8 @@ _PAUSE_S: Final = 0.0005
 
 _OVERHEAD_BYTES: Final = 512
 """About what an answer takes beside the elements of its arrays."""
+
+_NOTHING: Final = object()
 
 
 class Raised:
@@ -40,7 +44,8 @@ class Answers:
 
     def __init__(self) -> None:
         """Starts empty."""
-        self._waiting: deque[Any] = deque()
+        # Each with its size when it came: an answer is the caller's, who may change it.
+        self._waiting: deque[tuple[Any, int]] = deque()
         self._changed = threading.Condition(threading.Lock())
         self._takers = 0
         self._listeners: list[Callable[[], None]] = []
@@ -60,12 +65,13 @@ class Answers:
 
     def failures(self) -> list[Raised]:
         """The exceptions in the queue."""
-        return [answer for answer in self._waiting.copy() if isinstance(answer, Raised)]
+        return [answer for answer, _ in self._waiting.copy() if isinstance(answer, Raised)]
 
     def put(self, answer: Any) -> None:
         """Adds an answer."""
-        self._put_bytes += _bytes_of(answer)
-        self._waiting.append(answer)
+        size = _bytes_of(answer)
+        self._put_bytes += size
+        self._waiting.append((answer, size))
         if self._takers:
             self.wake()
 
@@ -79,9 +85,8 @@ class Answers:
 
     def take(self) -> Any:
         """The next answer, or `None`; an exception is raised. Repeated calls on an empty queue sleep for a moment."""
-        try:
-            answer = self._pop()
-        except IndexError:
+        answer = self._pop()
+        if answer is _NOTHING:
             if self._polled_empty:
                 return self.wait(_PAUSE_S)
             self._polled_empty = True
@@ -89,13 +94,14 @@ class Answers:
         self._polled_empty = False
         return _opened(answer)
 
-    def take_all(self) -> list[Any]:
-        """Everything that is there. What came before an exception is given first, the exception at the next call."""
-        answers: list[Any] = []
-        while self._waiting:
-            if isinstance(self._waiting[0], Raised) and answers:
-                break
-            answers.append(_opened(self._pop()))
+    def take_all(self, taken: Iterable[Any] = ()) -> list[Any]:
+        """What was taken already, and everything that is there.
+
+        What came before an exception is given first, the exception at the next call.
+        """
+        answers = list(taken)
+        while (answer := self._pop(raised=not answers)) is not _NOTHING:
+            answers.append(_opened(answer))
         if not answers and self.take_nothing():
             return self.take_all()
         return answers
@@ -110,11 +116,8 @@ class Answers:
     def wait(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> Any:
         """The next answer, or `None` after the time-out or once `until` holds, which is checked on `wake`."""
         if self._wait_for_one(timeout_s, until):
-            try:
-                answer = self._pop()
-            except IndexError:  # another thread was quicker
-                return None
-            return _opened(answer)
+            answer = self._pop()
+            return None if answer is _NOTHING else _opened(answer)  # another thread may have been quicker
         return None
 
     def request(self) -> None:
@@ -123,8 +126,8 @@ class Answers:
 
     def clear(self) -> None:
         """Throws everything away."""
-        while self._waiting:
-            self._pop()
+        while self._pop() is not _NOTHING:
+            pass
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Calls `listener` for each answer, from the thread that brings it."""
@@ -138,11 +141,13 @@ class Answers:
             self._listeners.remove(listener)
             self._takers -= 1
 
-    def _pop(self) -> Any:
-        """The next answer; raises `IndexError` where there is none."""
+    def _pop(self, *, raised: bool = True) -> Any:
+        """The next answer, or `_NOTHING`; an exception stays where `raised` is false."""
         with self._taking:
-            answer = self._waiting.popleft()
-            self._read_bytes += _bytes_of(answer)
+            if not self._waiting or (isinstance(self._waiting[0][0], Raised) and not raised):
+                return _NOTHING
+            answer, size = self._waiting.popleft()
+            self._read_bytes += size
         return answer
 
     def _wait_for_one(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> bool:
@@ -169,6 +174,5 @@ def _opened(answer: Any) -> Any:
 def _bytes_of(answer: Any) -> int:
     """About what an answer takes: its arrays, alone or by name, in front of the ids of its request."""
     y = answer[0] if type(answer) is tuple and answer else answer
-    if isinstance(y, dict):
-        return _OVERHEAD_BYTES + sum(getattr(one, "nbytes", 0) for one in y.values())
-    return _OVERHEAD_BYTES + getattr(y, "nbytes", 0)
+    arrays = y.values() if isinstance(y, dict) else (y,)
+    return _OVERHEAD_BYTES + sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))

@@ -401,6 +401,7 @@ class InferenceClient(AnswerSource):
         if not ready:
             stream.cancel()
             raise NotReady(f'model "{self.model_name}" is not ready at {self.address}', model=self.model_name)
+        self._failures.begin()
         return stream
 
     def _forked(self) -> None:
@@ -409,6 +410,7 @@ class InferenceClient(AnswerSource):
         self._window = self._window.emptied()
         self._queues.clear()
         self.callback_q = Answers()
+        self._failures.forget()
 
 
 def _checkpoint_size(checkpoint: bool | int, memory: int | None, model: str) -> int:

@@ -28,6 +28,16 @@ class UnreadFailures:
         self._futures: weakref.WeakSet[AnswerFuture] = weakref.WeakSet()
         self._ended = False
 
+    def begin(self) -> None:
+        """Notes that the client goes on: what fails is counted again until it ends."""
+        self._ended = False
+
+    def forget(self) -> None:
+        """In a forked process: the failures so far are the parent's, and so is who holds the lock."""
+        for future in list(self._futures):
+            future.disown()
+        self.__init__(self._model)  # type: ignore[misc]
+
     def watch(self, future: AnswerFuture) -> None:
         """Notes a future that has failed, and that somebody may still look at."""
         self._futures.add(future)
@@ -98,6 +108,7 @@ class AnswerFuture(Future[Any]):
             found = super().result(timeout)
         finally:
             self._looked()
+            self = None  # type: ignore[assignment]  # noqa: PLW0642 - the error's traceback keeps this frame
         return found
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
@@ -111,6 +122,10 @@ class AnswerFuture(Future[Any]):
         error, self._error = self._error, None
         if error is not None:
             self._failures.drop(error)
+
+    def disown(self) -> None:
+        """Lets its error be another process's, which counts it."""
+        self._error = None
 
     def __del__(self) -> None:
         """Nobody can look any more."""
