@@ -131,6 +131,27 @@ def test_indices_of_an_example_are_exchanged_among_themselves(tmp_path: Path) ->
     assert model.versions == [1]
 
 
+class Table(torch.nn.Module):  # type: ignore[misc]
+    """Knows a few numbers, and tells which it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[int] = set()
+
+    def forward(self, ids: Any, scale: Any) -> Any:
+        if not torch.jit.is_tracing():
+            self.asked |= set(ids.flatten().tolist())
+        return ids.to(torch.float32) * scale
+
+
+def test_whole_numbers_only_change_places(tmp_path: Path) -> None:
+    model, _ = traced(tmp_path, qv.Platform.TORCHSCRIPT)
+    table = Table()
+    examples = {"ids": torch.tensor([[101, 205, 307]]), "scale": torch.tensor([[0.5, -1.5, 2.5]])}
+    model.export_version(table, examples=examples)
+    assert table.asked == {101, 205, 307}
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_dependence_on_the_batch_is_no_dependence_on_numbers(tmp_path: Path, rows: int) -> None:
     model, options = traced(tmp_path, qv.Platform.ONNX)

@@ -25,6 +25,9 @@ __all__ = ["Run", "check_traced", "run_like_module"]
 Run: TypeAlias = "Callable[[tuple[Any, ...]], list[np.ndarray]]"
 """Runs what was written on a tensor for each argument."""
 
+_Change: TypeAlias = "Callable[[Any, bool], Any]"
+"""Makes a probe's sample of a sample; the flag says whether its place among the inputs is odd."""
+
 _log = logging.getLogger(__name__)
 
 _LARGE: Final = 1e4
@@ -95,8 +98,12 @@ def run_like_module(exported: Any) -> Run:
 def _probes(traced: Traced) -> Iterator[_Probe]:
     """What was traced comes first, then other numbers, then other sizes: so the first that differs names the cause."""
     yield _Probe("the sample that it was made with", traced.samples, "", _ADVICE, invented=False)
-    for name, change in _KINDS:
-        samples = tuple(change(sample, bool(place % 2)) for place, sample in enumerate(traced.samples))
+    kinds = _KINDS if any(_is_free(sample) for sample in traced.samples) else _ORDERS
+    for name, change in kinds:
+        samples = tuple(
+            (change if _is_free(sample) else _ordered(change))(sample, bool(place % 2))
+            for place, sample in enumerate(traced.samples)
+        )
         yield _Probe(name, samples, "the trace depends on its input", _DATA_ADVICE, invented=True)
     for at, samples in enumerate(traced.resized):
         shapes = " and ".join(str(list(sample.shape)) for sample in samples)
@@ -207,11 +214,26 @@ def _other(sample: Any, odd: bool) -> Any:
     return sample.flatten()[order].reshape(sample.shape)
 
 
+def _reversed(sample: Any, odd: bool) -> Any:
+    """What no draw may leave as it was."""
+    return sample.flatten().flip(0).reshape(sample.shape)
+
+
+def _is_free(sample: Any) -> bool:
+    """Whether any number may be sent: whole ones may be indices, of which the sample's own are the only sure ones."""
+    return bool(sample.dtype.is_floating_point) or _is_bool(sample)
+
+
+def _ordered(change: _Change) -> _Change:
+    """What a change is for whole numbers: another order."""
+    return change if change is _reversed else _other
+
+
 def _negated(sample: Any, odd: bool) -> Any:
     """What turns every comparison of sums round."""
     if sample.dtype.is_floating_point:
         return -sample
-    return ~sample if _is_bool(sample) else sample.max() + sample.min() - sample
+    return ~sample
 
 
 def _zeros(sample: Any, odd: bool) -> Any:
@@ -238,17 +260,22 @@ def _small(sample: Any, odd: bool) -> Any:
 def _scaled(sample: Any, *, large: bool) -> Any:
     if sample.dtype.is_floating_point:
         return sample * (_LARGE if large else _SMALL)
-    if _is_bool(sample):
-        return _ones(sample, large) if large else _zeros(sample, large)
-    return sample.new_zeros(sample.shape) + (sample.max() if large else sample.min())
+    return _ones(sample, large) if large else _zeros(sample, large)
 
 
 def _is_bool(sample: Any) -> bool:
     return str(sample.dtype) == "torch.bool"
 
 
-_KINDS: Final[tuple[tuple[str, Callable[[Any, bool], Any]], ...]] = (
+_ORDERS: Final[tuple[tuple[str, _Change], ...]] = (
+    ("the same numbers in another order", _other),
+    ("the same numbers in reverse", _reversed),
+)
+"""The kinds of samples where all numbers are whole."""
+
+_KINDS: Final[tuple[tuple[str, _Change], ...]] = (
     ("other random numbers", _other),
+    ("the same numbers in reverse", _reversed),
     ("the same numbers negated", _negated),
     ("zeros", _zeros),
     ("ones", _ones),
