@@ -143,7 +143,7 @@ class SlowLook(deque[Any]):
         return found
 
 
-def test_what_was_taken_is_given_before_an_exception() -> None:
+def test_answers_in_hand_come_before_an_exception() -> None:
     answers = Answers()
     for one in (2, Raised(KeyError("x")), 3):
         answers.put(one)
@@ -172,8 +172,8 @@ def test_two_takers_lose_no_answer_before_an_exception() -> None:
         return answers.take_all([1])
 
     with ThreadPoolExecutor(2) as pool:
-        taken = [one.result() for one in [pool.submit(take), pool.submit(take)]]
-    assert sorted(taken) == [[1], [1, 2]]
+        lists = [one.result() for one in [pool.submit(take), pool.submit(take)]]
+    assert sorted(lists) == [[1], [1, 2]]
     assert len(answers) == 1
 
 

@@ -94,12 +94,12 @@ class Answers:
         self._polled_empty = False
         return _opened(answer)
 
-    def take_all(self, taken: Iterable[Any] = ()) -> list[Any]:
-        """What was taken already, and everything that is there.
+    def take_all(self, first: Iterable[Any] = ()) -> list[Any]:
+        """What the caller has `first`, and everything that is there.
 
         What came before an exception is given first, the exception at the next call.
         """
-        answers = list(taken)
+        answers = list(first)
         while (answer := self._pop(raised=not answers)) is not _NOTHING:
             answers.append(_opened(answer))
         if not answers and self.take_nothing():
