@@ -41,14 +41,26 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def _holds(listener: socket.socket, port: int) -> bool:
+    with contextlib.suppress(OSError):
+        listener.bind(("", port))
+        listener.listen()
+        return True
+    return False
+
+
 @contextlib.contextmanager
 def somebody_at(port: int) -> Iterator[None]:
-    """A port in use, by this test or by another program."""
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):
-            other.bind(("", port))
-            other.listen()
+    """A port in use throughout the block, by this test or by another program.
+
+    Tests beside this one hold the same port with it (`SO_REUSEPORT`); a server of theirs is waited for, since it may
+    end within the block. What stays for longer than that is another program.
+    """
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        with contextlib.suppress(AssertionError):
+            until(lambda: _holds(listener, port), timeout_s=20)
         yield
 
 
