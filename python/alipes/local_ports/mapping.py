@@ -82,9 +82,9 @@ class PortMapping:
 
 
 def _replace(servers: tuple[PortMapping, ...]) -> None:
-    """Makes these the running servers, for this process and for those that it starts."""
+    """Makes these the servers, for this process and for those that it starts; those that have ended go."""
     global _current  # noqa: PLW0603
-    _current = servers
+    _current = servers = tuple(server for server in servers if server.entry is not None)
     if servers:
         os.environ[VARIABLE] = write_entries(_entries(servers))
     elif _inherited:

@@ -134,7 +134,8 @@ def test_the_command_line_launches_tells_and_stops(models: Path, handle: Path) -
     assert "is ready" in printed
     status, again, _ = type_("status", str(handle))
     assert (status, again) == (0, printed)
-    assert ask(attach(handle).http, "/v2/health/ready") == 200
+    with attach(handle) as server:
+        assert ask(server.http, "/v2/health/ready") == 200
     status, printed, _ = type_("stop", str(handle))
     assert (status, printed.endswith("has ended\n")) == (0, True)
     status, printed, error = type_("status", str(handle))

@@ -89,6 +89,18 @@ def test_a_server_that_others_have_ended_is_nobodys_any_more() -> None:
     server.withdraw()
 
 
+def test_a_server_that_others_have_ended_is_not_inherited() -> None:
+    running = [True]
+    ended = PortMapping(alive=lambda: bool(running))
+    ended.publish({NAMED: REAL})
+    assert VARIABLE in os.environ
+    running.clear()
+    newer = PortMapping()
+    newer.publish({NAMED: NEWER})
+    newer.withdraw()
+    assert VARIABLE not in os.environ
+
+
 def test_addresses_of_this_machine_are_recognised() -> None:
     assert is_ours("127.0.0.1")
     assert is_ours("127.1.2.3")
