@@ -92,7 +92,6 @@ def post(server: ServerProcess, model: str, body_bytes: int) -> tuple[int, dict[
         if body_bytes <= LARGEST:
             for piece in content(size):
                 link.sendall(piece)
-        link.shutdown(socket.SHUT_WR)
         answer = link.makefile("rb").read()
     lines, _, body = answer.partition(b"\r\n\r\n")
     return int(lines.split()[1]), json.loads(body), size

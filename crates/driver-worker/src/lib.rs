@@ -77,6 +77,10 @@ const PLAIN_DEPTH: u32 = 32;
 /// Requests that a decoupled worker holds at most: those that are still being answered count as well.
 const DECOUPLED_DEPTH: u32 = 1024;
 
+/// The same, where memory is to be small. More than one: those that are still being answered may wait for calls of
+/// their own model, which need a place beside them.
+const SMALL_DECOUPLED_DEPTH: u32 = 8;
+
 /// Most slots that a batching model gets.
 const MAX_SLOTS: u32 = 4096;
 
@@ -219,7 +223,7 @@ fn claim_limit(spec: &ModelSpec) -> u32 {
 fn slots_for(spec: &ModelSpec, forms_batches: bool, memory: WorkerMemory) -> u32 {
     let (plain, decoupled) = match memory {
         WorkerMemory::Full => (PLAIN_DEPTH, DECOUPLED_DEPTH),
-        WorkerMemory::Small => (1, 1),
+        WorkerMemory::Small => (1, SMALL_DECOUPLED_DEPTH),
     };
     if spec.decoupled {
         decoupled.max(spec.max_batch_size.min(MAX_SLOTS))
