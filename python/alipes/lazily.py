@@ -1,10 +1,15 @@
-"""Names of a package that are imported on first use, so that an importer pays only for the names that it uses."""
+"""Names of a package that are imported on first use, so that an importer pays only for the names that it uses.
+
+And packages that can be called, as one is whose function has the package's own name.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -30,3 +35,24 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], obje
         return sorted({*vars(sys.modules[package]), *homes})
 
     return find, names
+
+
+def make_callable(package: str, function: str) -> None:
+    """Lets a package be called, which calls a function of its own; both are still found by their names.
+
+    Args:
+        package: Name of the package.
+        function: Which of its public names.
+    """
+
+    class CallablePackage(ModuleType):
+        def __call__(self, *arguments: Any, **options: Any) -> Any:
+            return getattr(self, function)(*arguments, **options)
+
+        @property
+        def __signature__(self) -> object:
+            from inspect import signature  # those who look at it have it already
+
+            return signature(getattr(self, function))
+
+    sys.modules[package].__class__ = CallablePackage

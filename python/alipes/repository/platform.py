@@ -7,13 +7,18 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from alipes.config.nearest import nearest_first
 from alipes.config.schema import ModelConfig as Message
+from alipes.errors import RepositoryUseError
 
 __all__ = ["BACKENDS", "SERVED", "Platform", "conventions", "declare_platform", "platform_of"]
 
 
 class Platform(Enum):
-    """What a model is exported as; the value is what `config.pbtxt` calls it."""
+    """What a model is exported as; the value is what `config.pbtxt` calls it.
+
+    `Platform("onnx")` finds a platform by the name that Python has for it, in letters of any size.
+    """
 
     ONNX = "onnxruntime_onnx"
     SAVEDMODEL = "tensorflow_savedmodel"
@@ -24,6 +29,16 @@ class Platform(Enum):
     TORCHEXPORT = "pytorch_export"
     SNAPSHOTTER = "snapshotter"
     AVERAGER = "averager"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Platform:
+        names = {name.lower(): platform for name, platform in cls.__members__.items()}
+        found = names.get(str(value).lower())
+        if found is None:
+            raise RepositoryUseError(
+                f"there is no platform {value!r}; there are {nearest_first(str(value).lower(), names)}"
+            )
+        return found
 
 
 conventions: Final[Mapping[Platform, str]] = MappingProxyType(

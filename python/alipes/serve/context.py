@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from alipes.serve.block import ServerBlock
 from alipes.serve.endpoints import EndpointName, flag_words, requested_endpoints
 from alipes.serve.gpus import has_gpu, say_without_gpu, visible_devices
 from alipes.serve.instance import Instance
@@ -24,7 +25,6 @@ _numbers = itertools.count(1)
 _QUIET = ("--log-info", "--log-file")
 
 
-@contextmanager
 def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that scripts use
     model_repo_dir: str | os.PathLike[str],
     image: str | os.PathLike[str] | None = None,
@@ -35,8 +35,8 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
     wait: bool = False,
     *,
     runtime: Runtime = "apptainer",
-) -> Iterator[Instance]:
-    """Serves a model repository while the block runs.
+) -> ServerBlock:
+    """Serves a model repository while the block of its `with` runs.
 
     The endpoints use the ports 8000, 8001 and 8002. If one of them is in use, the server takes another, and clients and
     monitors of this process that connect to `localhost:8001` reach it there; `instance.grpc` is the real address.
@@ -52,11 +52,17 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
         runtime: What runs the image: `apptainer` (or its older name), `docker`, `podman`.
 
     Raises:
-        ServeError: If the server cannot be started. It is a `ValueError`.
+        ServeError: If something that is named here is not there; where the block begins, if the server cannot be
+            started. It is a `ValueError`.
 
     Units: the server is asked to finish within 10 seconds when the block ends, unless flags say otherwise.
     """
     plan = recipe(model_repo_dir, image, name, gpus, server_args, runtime)
+    return ServerBlock(_serving(plan, log_file, wait=wait))
+
+
+@contextmanager
+def _serving(plan: Recipe, log_file: str | os.PathLike[str] | None, *, wait: bool) -> Iterator[Instance]:
     folder = Path(tempfile.mkdtemp(prefix="alipes-serve-"))
     try:
         log = Path(log_file).absolute() if log_file is not None else folder / "server.log"

@@ -124,8 +124,14 @@ def repository_of(folder: str | os.PathLike[str]) -> str:
     """The repository as an argument of the server: a folder by its whole path, a bucket by its address.
 
     Raises:
-        ServeError: If the folder is not there.
+        ServeError: If it is no path, or the folder is not there.
     """
+    if not isinstance(folder, str | os.PathLike):
+        kind = "a function or a model" if callable(folder) else f"{type(folder).__name__}"
+        raise ServeError(
+            f"{kind} is no repository, and a repository is what is served: name a folder, to which "
+            "`ModelRepository(folder).add(name, platform).export_version(model)` writes"
+        )
     text = os.fspath(folder)
     if "://" in text:
         return text

@@ -39,6 +39,14 @@ def test_an_added_model_is_the_one_that_is_found(repo: qv.ModelRepository) -> No
     assert model.versions == []
 
 
+def test_a_platform_may_be_a_word(repo: qv.ModelRepository) -> None:
+    assert repo.add("a", "onnx").platform is repo.add("b", "ONNX").platform is qv.Platform.ONNX
+    assert repo.add("c", "onnxruntime_onnx").platform is qv.Platform.ONNX
+    with pytest.raises(RepositoryUseError, match="there is no platform 'onx'; there are 'onnx', "):
+        repo.add("d", "onx")
+    assert sorted(repo.models) == ["a", "b", "c"]
+
+
 def test_a_missing_name_is_named_beside_those_there_are(repo: qv.ModelRepository) -> None:
     classifier = repo.add("classifier", platform=qv.Platform.ONNX)
     repo.add("whitener", platform=qv.Platform.ONNX)
