@@ -43,6 +43,12 @@ def done(pool: LoaderPool, *models: str) -> None:
         assert ended.wait(TIMEOUT_S)
 
 
+def empty(folder: Path) -> None:
+    """Takes away all that a model's folder holds."""
+    shutil.rmtree(folder / "1")
+    (folder / "config.pbtxt").unlink()
+
+
 def look(watcher: Watcher, pool: LoaderPool, times: int = 2) -> None:
     """Looks until changes count as settled."""
     for _ in range(times):
@@ -188,8 +194,7 @@ def test_a_failed_model_whose_folder_is_emptied_is_waited_for_no_more(
     folder = model("m", config=config)
     look(watcher, pool)
     assert not index.ready()
-    shutil.rmtree(folder / "1")
-    (folder / "config.pbtxt").unlink()
+    empty(folder)
     look(watcher, pool)
     assert index.entries() == [IndexEntry("m")]
     assert index.ready()
@@ -200,8 +205,7 @@ def test_an_emptied_folder_leaves_what_serves(
 ) -> None:
     folder = model("m")
     look(watcher, pool)
-    shutil.rmtree(folder / "1")
-    (folder / "config.pbtxt").unlink()
+    empty(folder)
     look(watcher, pool)
     assert [version.version for version in data_plane.published["m"]] == [1]
     assert index.entries() == [IndexEntry("m", "1", ModelState.READY)]
