@@ -60,12 +60,12 @@ dist/made: $(SOURCES) | tools
 wheel: dist/made
 
 $(VENV)/installed: dist/made constraints.txt
-	@$(ENVIRONMENT) $(VENV) --extra quickstart --wheel dist
+	@$(ENVIRONMENT) $(VENV) --wheel dist
 	@touch $@
 
 # The wheel that users get, with what tests and the bench need beside it.
 $(VENV)/tests: $(VENV)/installed
-	@$(ENVIRONMENT) $(VENV) --extra quickstart --group test --wheel dist
+	@$(ENVIRONMENT) $(VENV) --group test --wheel dist
 	@touch $@
 
 # ------------------------------------------------------------------------------------------------------ for people
@@ -74,7 +74,7 @@ quickstart: $(VENV)/installed
 	@$(BIN)/alipes quickstart $(ARGS)
 
 gravitational-waves: dist/made
-	@$(ENVIRONMENT) $(VENV) --extra quickstart --extra examples --extra plots --wheel dist
+	@$(ENVIRONMENT) $(VENV) --extra examples --extra plots --wheel dist
 	@$(BIN)/python examples/gravitational-waves/run.py $(ARGS)
 
 # ---------------------------------------------------------------------------------------------------------- proofs
@@ -88,7 +88,7 @@ test gate proof lint: tools
 dev: .venv-dev/built
 
 .venv-dev/built: $(RUST) pyproject.toml constraints.txt | tools
-	@$(ENVIRONMENT) .venv-dev --extra quickstart --group dev
+	@$(ENVIRONMENT) .venv-dev --group dev
 	@tools/say "building the extension for development"
 	@VIRTUAL_ENV="$$PWD/.venv-dev" .venv-tools/bin/maturin develop --quiet --locked --profile dev
 	@touch $@

@@ -28,7 +28,7 @@ ALLOWED = {
     "backends": {"config", "disclosure", "load", "repository"},
     "worker": set(),
     "server": {"config", "disclosure", "load", "repository", "backends"},
-    "quickstart": {"config"},
+    "quickstart": {"client"},
     "compat": {"repository", "serve", "local_ports"},
     "local_ports": set(),
     "handover": {"local_ports"},

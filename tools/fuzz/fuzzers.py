@@ -110,7 +110,7 @@ def tests(program: Path) -> list[Fuzzer]:
 
 def python(names: Iterable[str]) -> list[Fuzzer]:
     """The fuzzers of Python, in an environment that has atheris; none, with the reason, where it cannot be had."""
-    tool = [sys.executable, "tools/environment", ".venv-dev", "--extra", "quickstart", "--group", "dev"]
+    tool = [sys.executable, "tools/environment", ".venv-dev", "--group", "dev"]
     if subprocess.run([*tool, "--group", "fuzz"], cwd=ROOT, check=False).returncode != 0:
         print("fuzz: without Python's fuzzers, for which atheris cannot be installed", flush=True)
         return []

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alipes.quickstart.http_client import BatchStatistic
+from alipes.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStatistic:
+    """How often the server ran a batch of one size, and how long the model took for all of them together."""
+
+    rows: int
+    count: int
+    compute_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,14 @@ class BatchGroup:
     def label(self) -> str:
         """The sizes as text."""
         return str(self.largest) if self.smallest == self.largest else f"{self.smallest}-{self.largest}"
+
+
+def read_batches(client: Client, model: str) -> list[BatchStatistic]:
+    """What the server batched since it started, by batch size."""
+    return [
+        BatchStatistic(row["batch_size"], row["compute_infer"]["count"], row["compute_infer"]["ns"])
+        for row in client.statistics(model)[0]["batch_stats"]
+    ]
 
 
 def since(before: Sequence[BatchStatistic], after: Sequence[BatchStatistic]) -> list[BatchStatistic]:

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from alipes.client import Client
 from alipes.errors import ServerStartError
-from alipes.quickstart.http_client import HttpClient
+from alipes.types import ModelState
 
 READY_TIMEOUT_S: Final = 60.0
 """Far beyond the fraction of a second that a start takes: a cold disk must not look like a failure."""
@@ -153,12 +154,12 @@ def _model_ready(address: str, model: str) -> bool:
     Raises:
         ServerStartError: If its load has failed, with the reason that the repository index gives.
     """
-    with HttpClient(address) as client:
-        if client.ready(model):
+    with Client(f"http://{address}") as client:
+        if client.is_model_ready(model):
             return True
-        reason = next((entry.reason for entry in client.index() if entry.name == model and entry.failed), None)
-    if reason is not None:
-        raise ServerStartError(f"the model '{model}' could not be loaded: {reason}")
+        failed = [entry for entry in client.models() if entry.name == model and entry.state is ModelState.UNAVAILABLE]
+    if failed:
+        raise ServerStartError(f"the model '{model}' could not be loaded: {failed[0].reason}")
     return False
 
 

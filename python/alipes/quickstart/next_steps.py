@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from alipes.quickstart.child import Addresses
-from alipes.quickstart.digits import INPUT, MODEL, OUTPUT, REQUEST
-
-DOCS: Final = "docs/index.md in the sources"
+from alipes.quickstart.digits import MODEL, REQUEST
 
 _FOLDER: Final = Path("digits-demo")
 _DEFAULT_HTTP: Final = "localhost:8000"
+_DEFAULT_GRPC: Final = "localhost:8001"
 
 
 def commands(running: Addresses | None) -> list[tuple[str, str]]:
@@ -38,18 +37,14 @@ def commands(running: Addresses | None) -> list[tuple[str, str]]:
 
 
 def program(running: Addresses | None) -> str:
-    """A Python program that reads a scan's digit through Triton's own client; `running` as for `commands`."""
-    address, request = (running.http, REQUEST) if running is not None else (_DEFAULT_HTTP, _FOLDER / REQUEST.name)
+    """A Python program that reads a scan's digit; `running` as for `commands`."""
+    address, request = (running.grpc, REQUEST) if running is not None else (_DEFAULT_GRPC, _FOLDER / REQUEST.name)
     return f"""\
 import json
-import numpy as np
-import tritonclient.http as triton
+from alipes import Client
 
-pixels = json.load(open("{_short(request)}"))["inputs"][0]["data"]
-scan = triton.InferInput("{INPUT}", [1, 8, 8], "FP32")
-scan.set_data_from_numpy(np.array([pixels], np.float32))
-client = triton.InferenceServerClient("{address}")
-print(client.infer("{MODEL}", [scan]).as_numpy("{OUTPUT}").argmax())"""
+scan = json.load(open("{_short(request)}"))["inputs"][0]["data"]
+print(Client("{address}").infer("{MODEL}", [scan]).argmax())"""
 
 
 def by_hand() -> str:
@@ -65,11 +60,6 @@ def copy() -> str:
 def serve(repository: Path) -> str:
     """The command that serves a repository."""
     return f"{tool()} serve {_quoted(repository)}"
-
-
-def install(package: str) -> str:
-    """The command that adds a package to this installation."""
-    return f"{_quoted(Path(sys.executable))} -m pip install {shlex.quote(package)}"
 
 
 def tool() -> str:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from alipes.quickstart.batches import BatchStatistic
     from alipes.quickstart.digits import Digits
-    from alipes.quickstart.http_client import BatchStatistic
     from alipes.quickstart.load import LoadResult
     from alipes.quickstart.protocols import ProtocolResult
 
@@ -81,11 +81,11 @@ class Screen:
         self._console.print(answers)
         self._console.print(truths)
 
-    def protocols(self, results: Sequence[ProtocolResult], *, grpc_skipped: bool) -> None:
+    def protocols(self, results: Sequence[ProtocolResult]) -> None:
         """Accuracy through each protocol, and how long one request took."""
-        self._heading("Every held-out scan, one request each, through every door")
+        self._heading("Every held-out scan, one request each, over every protocol")
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        table.add_column("door")
+        table.add_column("protocol")
         for heading in ("scans", "right", "accuracy", "one request (median)"):
             table.add_column(heading, justify="right")
         for result in results:
@@ -93,9 +93,6 @@ class Screen:
             accuracy = f"{100 * result.accuracy:.1f} %"
             table.add_row(result.protocol, str(scans), str(result.right), accuracy, f"{result.median_ms:.2f} ms")
         self._console.print(table)
-        if grpc_skipped:
-            self._console.print("gRPC was left out, because grpcio is not installed. To see it, type:", style="yellow")
-            self._command(next_steps.install("grpcio"))
 
     @contextmanager
     def progress(self, seconds: float) -> Iterator[Callable[[float], None]]:
@@ -145,10 +142,10 @@ class Screen:
         for reason, command in next_steps.commands(running):
             self._remark(reason)
             self._command(command)
-        self._remark("Triton's client, and a program for it")
-        self._command(next_steps.install("tritonclient[http]"))
+        self._remark("the same from Python")
         self._command(next_steps.program(running))
-        self._remark(f"your own models, every option, the reasons: {next_steps.DOCS}")
+        self._remark("every command and option")
+        self._command(f"{next_steps.tool()} --help")
 
     def running(self, pid: int) -> None:
         """The server stays until the user has seen enough."""

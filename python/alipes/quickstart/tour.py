@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final, NoReturn
 
+from alipes.client import Client
 from alipes.errors import AlipesError
-from alipes.quickstart import digits, grpc_client, load
-from alipes.quickstart.batches import since
+from alipes.quickstart import digits, load
+from alipes.quickstart.batches import read_batches, since
 from alipes.quickstart.child import Addresses, ServerProcess
-from alipes.quickstart.http_client import HttpClient, json_body
-from alipes.quickstart.protocols import classify_all
+from alipes.quickstart.protocols import classify_all, json_body
 from alipes.quickstart.screen import Screen
 
 INTERRUPTED: Final = 128 + signal.SIGINT
@@ -54,14 +54,14 @@ def _show(screen: Screen, server: ServerProcess, seconds: float) -> Addresses:
 
     results = classify_all(addresses, scans)
     screen.drawings(scans, results[0].probabilities)
-    screen.protocols(results, grpc_skipped=not grpc_client.installed())
+    screen.protocols(results)
 
-    with HttpClient(addresses.http) as client:
-        before = client.batches(digits.MODEL)
+    with Client(f"http://{addresses.http}") as client:
+        before = read_batches(client, digits.MODEL)
         with screen.progress(seconds) as tick:
             result = _load(addresses, scans, seconds, tick)
         screen.load(result)
-        screen.batches(since(before, client.batches(digits.MODEL)))
+        screen.batches(since(before, read_batches(client, digits.MODEL)))
     return addresses
 
 

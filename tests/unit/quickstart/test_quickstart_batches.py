@@ -1,5 +1,4 @@
-from alipes.quickstart.batches import BatchGroup, grouped, since
-from alipes.quickstart.http_client import BatchStatistic
+from alipes.quickstart.batches import BatchGroup, BatchStatistic, grouped, since
 
 
 def test_only_what_happened_between_two_looks_counts() -> None:

@@ -52,7 +52,7 @@ def test_commands_name_files_that_a_copy_holds(tmp_path: Path) -> None:
 def test_the_printed_program_is_python(running: Addresses | None) -> None:
     program = next_steps.program(running)
     compile(program, "<printed>", "exec")
-    assert f'"{running.http if running is not None else "localhost:8000"}"' in program
+    assert f'"{running.grpc if running is not None else "localhost:8001"}"' in program
 
 
 def test_a_command_that_is_not_found_by_name_is_typed_by_its_path(

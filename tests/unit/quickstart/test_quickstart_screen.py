@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from alipes.errors import ServerStartError
 from alipes.quickstart import digits
+from alipes.quickstart.batches import BatchStatistic
 from alipes.quickstart.child import Addresses
-from alipes.quickstart.http_client import BatchStatistic
 from alipes.quickstart.load import LoadResult
 from alipes.quickstart.protocols import ProtocolResult
 from alipes.quickstart.screen import Screen, pick
@@ -22,7 +22,7 @@ def _tour(screen: Screen) -> None:
         pass
     screen.ready(ADDRESSES, 0.2)
     screen.drawings(data, probabilities)
-    screen.protocols([result], grpc_skipped=True)
+    screen.protocols([result])
     with screen.progress(1) as tick:
         tick(0.5)
     screen.load(LoadResult(32, 5.0, 0, 0.99, np.full(50_000, 1_000_000)))
@@ -36,7 +36,7 @@ def test_plain_output_has_no_escapes_and_fits_eighty_columns() -> None:
     _tour(Screen(stream))
     text = stream.getvalue()
     assert "\x1b" not in text
-    too_wide = [line for line in text.splitlines() if len(line.rstrip()) > 80 and " -m pip " not in line]
+    too_wide = [line for line in text.splitlines() if len(line.rstrip()) > 80]
     assert too_wide == []
     assert "10,000 requests/s" in text
     assert "p50 1.00 ms" in text
