@@ -25,6 +25,7 @@
 #   make clients       fetches perf_analyzer, the KServe SDK, hermes, a real Triton and Azurite
 #   make docs          the generated reference pages
 #   make wheel         the wheel that users install, in dist/
+#   make distributions the wheels for an index, in dist/index: alipes-core, and alipes, which adds the engine
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -40,7 +41,7 @@ ENVIRONMENT = "$(PYTHON)" tools/environment
 RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients docs wheel tools clean
+.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients docs wheel distributions tools clean
 
 help:
 	@sed -n 's/^#   //p; s/^#$$//p' Makefile
@@ -58,6 +59,12 @@ dist/made: $(SOURCES) | tools
 	@touch $@
 
 wheel: dist/made
+
+distributions: tools
+	@$(ENVIRONMENT) .venv-tools --group lint --group manylinux
+	@tools/say "building the wheel for systems with glibc 2.17 and newer"
+	@tools/build-wheel manylinux
+	@.venv-tools/bin/python tools/distributions dist/manylinux/*.whl dist/index
 
 $(VENV)/installed: dist/made constraints.txt
 	@$(ENVIRONMENT) $(VENV) --wheel dist

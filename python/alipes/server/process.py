@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from alipes.config.options import ServerOptions
 from alipes.errors import AlipesError
+from alipes.server.installation import check_installation
 from alipes.server.log import configure, log, reopen
 from alipes.server.memory import bound_heaps
 from alipes.server.server import Server
@@ -37,6 +38,7 @@ def run(options: ServerOptions) -> int:
         log.warning("%s", notice)
     with Wakeup() as wakeup:
         try:
+            check_installation()
             server = Server(options)  # binds: a port in use is an error before any model is loaded
         except AlipesError as error:
             return _refuse(str(error))
