@@ -24,6 +24,7 @@
 #   make bench-queue   what one request costs a model's queue, in nanoseconds
 #   make clients       fetches perf_analyzer, the KServe SDK, hermes, a real Triton and Azurite
 #   make docs          the generated reference pages
+#   make site          the documentation as a site, with the Python API, in build/site
 #   make wheel         the wheel that users install, in dist/
 #   make distributions the wheels for an index, in dist/index: alipes-core, and alipes, which adds the engine
 
@@ -41,7 +42,7 @@ ENVIRONMENT = "$(PYTHON)" tools/environment
 RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients docs wheel distributions tools clean
+.PHONY: help quickstart gravitational-waves test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients docs site wheel distributions tools clean
 
 help:
 	@sed -n 's/^#   //p; s/^#$$//p' Makefile
@@ -142,6 +143,10 @@ docs: dev
 	@$(DEV)/python -m alipes.config.reference
 	@$(DEV)/python tools/limits-page
 	@"$(PYTHON)" tools/gate table
+
+site: tools
+	@$(ENVIRONMENT) .venv-docs --group docs
+	@.venv-docs/bin/python tools/site
 
 clean:
 	rm -rf .venv .venv-* dist build

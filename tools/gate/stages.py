@@ -72,6 +72,13 @@ STAGES: Sequence[Stage] = (
     Stage(
         "documentation", "Rust's documentation builds, and its links lead somewhere", "tools/lint docs", 300, ("tools",)
     ),
+    Stage(
+        "site",
+        "the documentation builds as a site, and its links and anchors lead somewhere",
+        f"{ENVIRONMENT} .venv-docs --group docs && .venv-docs/bin/python tools/site",
+        120,
+        ("tools",),
+    ),
     Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 900, ("wheel",), TESTED),
     Stage(
         "python",
