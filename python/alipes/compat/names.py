@@ -54,13 +54,16 @@ def _without(reason: str, *names: str) -> dict[str, str | Absent]:
 
 
 _REPOSITORY: Final[dict[str, Row]] = {
-    "": _from("repository", "Platform", "conventions", "Model", "ModelConfig", "ModelRepository"),
+    "": {
+        **_from("repository", "Platform", "conventions", "Model", "ModelConfig"),
+        **_from("compat.model_repository", "ModelRepository"),
+    },
     ".model": _from("repository", "ExposedTensor", "Model", "EnsembleModel"),
     ".model_config": {
         **_from("repository", "ModelConfig", "EnsembleConfig"),
         **_from("compat.quiver", "KIND_TYPE", "GPUS_TYPE"),
     },
-    ".model_repository": _from("repository", "ModelRepository"),
+    ".model_repository": _from("compat.model_repository", "ModelRepository"),
     ".platform": _from("repository", "Platform", "conventions"),
     ".types": _from("compat.quiver", "SHAPE_TYPE", "IO_TYPE", "EXPOSED_TYPE"),
     ".exporters": {

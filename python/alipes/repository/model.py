@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from alipes.config.named import Named
-from alipes.errors import ExportError
+from alipes.errors import AlipesError, ExportError
 from alipes.progress.work import task
+from alipes.repository.arguments import check_version
 from alipes.repository.layout import MAX_VERSION_DIGITS, check_model_name
 from alipes.repository.model_config import ModelConfig
 from alipes.repository.platform import SERVED, Platform, conventions
@@ -40,7 +42,7 @@ class Model:
         return object.__new__(cls)
 
     def __init__(self, name: str, repository: ModelRepository, platform: Platform) -> None:
-        """Opens the model, making its folder if it is missing. `ModelRepository.add` is the usual way.
+        """Opens the model; nothing is written before the first export. `ModelRepository.add` is the usual way.
 
         Raises:
             RepositoryError: If the name is none that a folder can have.
@@ -50,7 +52,7 @@ class Model:
         self.name = name
         self.repository = repository
         self.platform = Platform(platform)
-        self.fs.soft_makedirs(name)
+        self._unwritten = False
         self.config = self._make_config()
 
     def _make_config(self) -> ModelConfig:
@@ -78,8 +80,8 @@ class Model:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing of it was written yet, in a place that keeps no empty folders."""
-        return not self.fs.whole_models and self.config._seen is None
+        """Whether it was added and nothing of it was written yet."""
+        return self._unwritten and self.config._seen is None
 
     @property
     def versions(self) -> list[int]:
@@ -114,6 +116,7 @@ class Model:
         output_names: Sequence[str] | None = None,
         verbose: int = 0,
         *,
+        max_batch_size: int | None = None,
         progress: bool | None = None,
         **options: Any,
     ) -> str:
@@ -126,6 +129,8 @@ class Model:
                 or -1 is a size that requests choose. Needed the first time; later, what is given must be the same.
             output_names: Names of the outputs; `output_0` and so on where left out.
             verbose: Whether the framework's exporter may print what it does.
+            max_batch_size: Rows that may run together, from several requests: every shape begins with None then. 0 for
+                no batching; None leaves the configuration as it is, which does not batch at first.
             progress: False shows no line with the steps, which a terminal or a notebook is shown otherwise.
             options: `examples`, `input_dtypes`, `check`, `tolerance`, and what the platform's exporter takes.
 
@@ -141,17 +146,17 @@ class Model:
         from alipes.repository.export.find import find_exporter
         from alipes.repository.export.request import ExportRequest
 
-        if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 1):
-            raise ExportError(f"version {version!r} of model '{self.name}': expected a whole number from 1 on")
+        check_version(self.name, version)
         exporter = find_exporter(model_fn, self)
-        names = [output_names] if isinstance(output_names, str) else output_names
         draft = self.config._draft()
+        if max_batch_size is not None:
+            draft.batch_up_to(max_batch_size)
         # What the framework prints stands for the line, which it would tear.
         shown = False if verbose else progress
-        with task(f"exporting model '{self.name}'", show=shown), self.fs.stage() as folder:
+        with task(f"exporting model '{self.name}'", show=shown), self._undone_if_it_fails(), self.fs.stage() as folder:
             prepared = folder / "version"
             prepared.mkdir()
-            request = ExportRequest.of(draft, prepared, input_shapes, names, verbose=verbose, options=options)
+            request = ExportRequest.of(draft, prepared, input_shapes, output_names, verbose=verbose, options=options)
             exporter.run(model_fn, request)
             draft.validate()
             written = publish_version(self, draft, prepared, version)
@@ -164,3 +169,17 @@ class Model:
                 offered,
             )
         return f"{self.name}/{written}/{conventions[self.platform]}"
+
+    @contextmanager
+    def _undone_if_it_fails(self) -> Iterator[None]:
+        """Leaves no empty folder behind a failed export, and says of a full disk where it is."""
+        try:
+            yield
+        except BaseException as error:
+            # A server that follows the repository would wait for a model there and not be ready.
+            self.fs.remove_empty(self.name)
+            if isinstance(error, OSError) and not isinstance(error, AlipesError):
+                raise ExportError(
+                    f"export of model '{self.name}' to {self.fs}: {error.strerror or error}; nothing was written"
+                ) from error
+            raise

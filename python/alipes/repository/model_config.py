@@ -178,6 +178,27 @@ class ModelConfig:
         """
         find_group(self._proto, name, count).count = count
 
+    def batch_up_to(self, rows: int) -> None:
+        """Let requests run together: sets `max_batch_size`, and dynamic batching where no scheduler is set.
+
+        Args:
+            rows: Rows of all of them, at most; 0 for no batching.
+
+        Raises:
+            ConfigError: If it is no such number, or a tensor has no variable first axis.
+        """
+        if isinstance(rows, bool):
+            raise ConfigError(
+                f"'max_batch_size' of model '{self._proto.name}' cannot be {rows}: expected a whole number of rows",
+                key="max_batch_size",
+            )
+        self.max_batch_size = rows
+        scheduler = self._proto.WhichOneof("scheduling_choice")
+        if rows > 1 and scheduler is None:
+            self._proto.dynamic_batching.SetInParent()
+        elif rows == 0 and scheduler == "dynamic_batching":
+            self._proto.ClearField("dynamic_batching")
+
     def validate(self) -> None:
         """Check the configuration as a server would.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from collections.abc import Mapping
@@ -10,8 +11,10 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from alipes.config.named import Named
+from alipes.config.nearest import nearest_first
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.errors import AlipesError, RepositoryError, RepositoryUseError
+from alipes.repository.arguments import check_type
 from alipes.repository.layout import RESERVED, check_model_name
 from alipes.repository.model import Model
 from alipes.repository.model_config import CONFIG_FILE
@@ -44,6 +47,7 @@ class ModelRepository:
         Raises:
             RepositoryError: If the place cannot be opened or made.
         """
+        check_type("root", root, (str, os.PathLike), 'a folder or an address, such as "models" or "s3://bucket/models"')
         self.fs = open_store(root, **options)
         self._models: dict[str, Model] = {}
         self._broken: dict[str, str] = {}
@@ -79,41 +83,50 @@ class ModelRepository:
                 model = known.get(name)
                 if model is not None and model.platform is platform:
                     model.config.reload()
+                    model._unwritten = False
                 else:
                     model = Model(name, self, platform)
                 self._models[name] = model
             except (AlipesError, OSError, UnicodeDecodeError) as error:
                 self._broken[name] = str(error)
                 _log.warning("model '%s' in %s cannot be read: %s", name, self.fs, error)
-        # What was added and is still empty has left nothing to be read.
+        # What was added and not exported yet has left nothing to be read.
         for name, model in known.items():
             if name not in self._models and name not in self._broken and (self.fs.isdir(name) or model.is_new):
                 self._models[name] = model
 
-    def add(self, name: str, platform: Platform | str, force: bool = False) -> Model:
-        """Add a model: an empty folder, until a version is exported or the configuration written.
+    def add(
+        self, name: str, platform: Platform | str, force: bool = False, *, max_batch_size: int | None = None
+    ) -> Model:
+        """The model of a name, which is added where it is missing. On disk it appears with its first export.
 
         Args:
             name: Its name, which is that of its folder.
-            platform: What it will be exported as.
-            force: Whether to take `name_0`, `name_1` and so on where the name is taken.
+            platform: What it is exported as: a `Platform`, or its name, such as `"onnx"` or `"python"`.
+            force: Whether to add `name_0`, `name_1` and so on where the name is taken.
+            max_batch_size: Rows that may run together, as `export_version` takes it; None leaves it as it is.
 
         Returns:
-            The model.
+            The model; where there is one of the name and platform, that one.
 
         Raises:
-            RepositoryUseError: If the name is taken.
+            RepositoryUseError: If the name is taken by a model of another platform, or there is no such platform.
             RepositoryError: If no folder can have the name.
             ConfigError: If the folder is there already, with a configuration that does not fit.
         """
+        check_type("name", name, str, "the name of a model")
         check_model_name(name)
         kind = Platform(platform)
-        chosen, index = name, 0
-        while not self._claim(chosen, kind):
-            if not force:
-                raise RepositoryUseError(f"Model {name} already exists in {self.fs}", model=name)
-            chosen, index = f"{name}_{index}", index + 1
-        model = Model(chosen, self, kind)
+        chosen = self._unused(name, kind) if force else name
+        model = self._models.get(chosen)
+        found = self._platform_on_disk(chosen) if model is None else model.platform
+        if found not in (None, kind):
+            raise self._taken(name, found, kind)
+        if model is None:
+            model = Model(chosen, self, kind)
+            model._unwritten = found is None
+        if max_batch_size is not None:
+            model.config.batch_up_to(max_batch_size)
         self._models[chosen] = model
         self._broken.pop(chosen, None)
         return model
@@ -124,13 +137,17 @@ class ModelRepository:
         Raises:
             RepositoryUseError: If there is no such model.
         """
+        check_type("model", model, (str, Model), "a model, or its name")
         name = model if isinstance(model, str) else model.name
         if name not in self._models and name not in self._broken:
-            raise RepositoryUseError(f"there is no model '{name}' in {self.fs}", model=name)
+            raise RepositoryUseError(
+                f"there is no model '{name}' in {self.fs}; it has {nearest_first(name, self._models)}", model=name
+            )
         try:
             self.fs.remove(name)
         except NoFilesFoundError:
-            _log.warning("model '%s' was gone from %s already", name, self.fs)
+            if not self._models[name].is_new:
+                _log.warning("model '%s' was gone from %s already", name, self.fs)
         self._models.pop(name, None)
         self._broken.pop(name, None)
 
@@ -146,14 +163,27 @@ class ModelRepository:
 
         print_tree(self, file)
 
-    def _claim(self, name: str, platform: Platform) -> bool:
-        """Whether the name is now ours: its folder was made, or lay there without being a model that is known."""
-        if name in self._models:
-            return False
-        if self.fs.soft_makedirs(name):
-            return True
-        found = None if name in self._broken else self._platform_of(name)
-        return found is None or found is platform
+    def _unused(self, name: str, platform: Platform) -> str:
+        """The name, or the first of `name_0`, `name_1` and so on that no other model has."""
+        numbered = (f"{name}_{index}" for index in itertools.count())
+        for one in itertools.chain([name], numbered):
+            if one not in self._models and self._platform_on_disk(one) in (None, platform):
+                return one
+        raise AssertionError("numbers do not end")
+
+    def _platform_on_disk(self, name: str) -> Platform | None:
+        """What kind of model the folder of a name holds that is not known yet; None where a model may be written."""
+        if name in self._broken or not self.fs.isdir(name):
+            return None
+        return self._platform_of(name)
+
+    def _taken(self, name: str, found: Platform | None, wanted: Platform) -> RepositoryUseError:
+        has = found.name if found is not None else "nothing known"
+        return RepositoryUseError(
+            f"Model {name} already exists in {self.fs} as {has}, not {wanted.name}: "
+            f'add it with platform="{has.lower()}", take another name, or call remove("{name}") first',
+            model=name,
+        )
 
     def _platform_of(self, name: str) -> Platform | None:
         """What kind of model a folder holds; None for one that holds nothing yet.

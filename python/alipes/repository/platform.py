@@ -17,7 +17,8 @@ __all__ = ["BACKENDS", "SERVED", "Platform", "conventions", "declare_platform", 
 class Platform(Enum):
     """What a model is exported as; the value is what `config.pbtxt` calls it.
 
-    `Platform("onnx")` finds a platform by the name that Python has for it, in letters of any size.
+    `Platform("onnx")` finds a platform by the name that Python has for it, in letters of any size, or by the backend
+    that runs nothing else, such as `onnxruntime`.
     """
 
     ONNX = "onnxruntime_onnx"
@@ -33,12 +34,14 @@ class Platform(Enum):
     @classmethod
     def _missing_(cls, value: object) -> Platform:
         names = {name.lower(): platform for name, platform in cls.__members__.items()}
-        found = names.get(str(value).lower())
-        if found is None:
-            raise RepositoryUseError(
-                f"there is no platform {value!r}; there are {nearest_first(str(value).lower(), names)}"
-            )
-        return found
+        word = str(value).lower()
+        backends = [platform for platform, backend in BACKENDS.items() if backend == word]
+        found = names.get(word) or (backends[0] if len(backends) == 1 else None)
+        if found is not None:
+            return found
+        hint = _FRAMEWORKS.get(word)
+        rest = hint if hint is not None else f"there are {nearest_first(word, names)}"
+        raise RepositoryUseError(f"there is no platform {value!r}; {rest}")
 
 
 conventions: Final[Mapping[Platform, str]] = MappingProxyType(
@@ -71,6 +74,22 @@ BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType(
 
 SERVED: Final = frozenset({Platform.ONNX, Platform.PYTHON, Platform.ENSEMBLE, Platform.SNAPSHOTTER, Platform.AVERAGER})
 """What `alipes serve` runs; the rest is written for servers that run it."""
+
+_PYTORCH: Final = "a model of PyTorch has three: take 'onnx', which alipes serves, or 'torchscript' or 'torchexport' for other servers"
+_SKLEARN: Final = "for a model of scikit-learn: take 'onnx'"
+_KERAS: Final = "for a model of Keras or TensorFlow: take 'savedmodel'"
+
+_FRAMEWORKS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "pytorch": _PYTORCH,
+        "torch": _PYTORCH,
+        "sklearn": _SKLEARN,
+        "scikit-learn": _SKLEARN,
+        "keras": _KERAS,
+        "tf": _KERAS,
+    }
+)
+"""Names of frameworks, which are no platforms, each with the platforms that its models are exported as."""
 
 _BACKEND_ONLY: Final = frozenset({Platform.PYTHON, Platform.TORCHEXPORT})
 """Kinds that configurations name by backend and file, for want of a platform."""

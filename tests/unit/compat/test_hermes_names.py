@@ -73,9 +73,22 @@ def test_the_names_are_those_of_the_repository(hermes: None) -> None:
     space: dict[str, object] = {}
     exec("from hermes import quiver as qv; from gravswell import quiver as older", space)
     qv, older = space["qv"], space["older"]
-    for name in ("ModelRepository", "Model", "Platform", "conventions", "ModelConfig"):
+    for name in ("Model", "Platform", "conventions", "ModelConfig"):
         assert getattr(qv, name) is getattr(repository, name)
         assert getattr(older, name) is getattr(repository, name)
+    assert issubclass(qv.ModelRepository, repository.ModelRepository)  # type: ignore[attr-defined]
+    assert older.ModelRepository is qv.ModelRepository  # type: ignore[attr-defined]
+
+
+def test_a_name_that_is_taken_is_an_error_in_scripts_of_hermes(hermes: None, tmp_path: Path) -> None:
+    qv = import_module("hermes.quiver")
+    repo = qv.ModelRepository(str(tmp_path))
+    model = repo.add("m", platform=qv.Platform.ONNX)
+    assert (tmp_path / "m").is_dir()
+    with pytest.raises(ValueError, match=r"^Model m already exists in "):
+        repo.add("m", platform=qv.Platform.ONNX)
+    assert repo.add("m", platform=qv.Platform.ONNX, force=True).name == "m_0"
+    assert repository.ModelRepository(tmp_path).add("m", "onnx").name == model.name
 
 
 @pytest.mark.parametrize(("module", "name"), ABSENT, ids=lambda value: value)

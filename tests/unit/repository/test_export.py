@@ -119,7 +119,66 @@ def test_an_export_that_fails_changes_neither_disk_nor_memory(
     assert str(model.config) == before
     assert files(repo) == there
     assert model.versions == list(range(1, earlier + 1))
-    assert [path.name for path in Path(str(repo.fs)).iterdir()] == ["m"]
+    # An empty folder would keep a server that follows the repository from being ready.
+    assert [path.name for path in Path(str(repo.fs)).iterdir()] == ["m"] * earlier
+
+
+class Interrupted:
+    """What `Interrupting` exports."""
+
+
+class Interrupting(qv.Exporter):
+    """Is interrupted by a person while it writes."""
+
+    platform: ClassVar[qv.Platform] = qv.Platform.ONNX
+
+    @classmethod
+    def handles(cls, source: Any) -> bool:
+        return isinstance(source, Interrupted)
+
+    def export(self, source: Any, request: ExportRequest) -> None:
+        (request.folder / "model.onnx").touch()
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_an_interrupted_export_leaves_nothing(repo: qv.ModelRepository, model: qv.Model, made: bool) -> None:
+    root = Path(str(repo.fs))
+    if made:
+        (root / "m").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        model.export_version(Interrupted())
+    assert list(root.iterdir()) == []
+    assert model.export_version(scaled()) == "m/1/model.onnx"
+
+
+FULL_DISK = """
+import resource, signal, sys
+from alipes import repository as qv
+
+model = qv.ModelRepository(sys.argv[1]).add("m", "onnx")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+try:
+    model.export_version(sys.argv[2])
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_full_disk_leaves_nothing_and_is_said(repo: qv.ModelRepository, tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(scaled().SerializeToString())
+    command = [sys.executable, "-c", FULL_DISK, str(repo.fs), str(tmp_path / "model.onnx")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("ExportError ")
+    assert "File too large" in run.stdout
+    assert list(Path(str(repo.fs)).iterdir()) == []
+
+
+def test_a_repository_that_is_gone_is_said(repo: qv.ModelRepository, model: qv.Model) -> None:
+    repo.delete()
+    with pytest.raises(ExportError, match=r"export of model 'm' to .*: No such file or directory; nothing was written"):
+        model.export_version(scaled())
 
 
 def test_later_versions_have_the_same_inputs_and_outputs(model: qv.Model) -> None:
@@ -146,12 +205,20 @@ def test_a_version_is_replaced_as_a_whole(model: qv.Model, tmp_path: Path, caplo
 
 
 def test_a_batching_model_is_exported_with_its_batch_axis(model: qv.Model) -> None:
-    model.config.max_batch_size = 8
-    model.export_version(scaled())
+    model.export_version(scaled(), max_batch_size=8)
     assert list(model.config.input[0].dims) == [4]
+    assert (model.config.max_batch_size, model.config.HasField("dynamic_batching")) == (8, True)
     model.export_version(scaled(), input_shapes={"x": (None, 4)})
     with pytest.raises(ExportError, match="was given as"):
         model.export_version(scaled(), input_shapes={"x": (4,)})
+
+
+def test_an_export_that_fails_does_not_begin_to_batch(model: qv.Model) -> None:
+    with pytest.raises(ExportError, match="disk full"):
+        model.export_version(Recipe(), max_batch_size=8)
+    assert model.config.max_batch_size == 0
+    model.export_version(scaled())
+    assert (model.config.max_batch_size, list(model.config.input[0].dims)) == (0, [-1, 4])
 
 
 def test_a_refused_export_names_the_right_platform(repo: qv.ModelRepository, model: qv.Model) -> None:

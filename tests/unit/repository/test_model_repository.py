@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import shutil
 import sys
 from pathlib import Path
 
@@ -63,14 +64,92 @@ def test_a_missing_name_is_named_beside_those_there_are(repo: qv.ModelRepository
     assert copy.copy(classifier.inputs).keys() == {"x"}
 
 
-def test_a_name_is_added_once_unless_forced(repo: qv.ModelRepository) -> None:
+def test_adding_what_is_there_gives_the_model_that_is_there(repo: qv.ModelRepository) -> None:
+    model = repo.add("m", qv.Platform.ONNX)
+    assert repo.add("m", "onnx") is model
+    model.export_version(scaled())
+    assert repo.add("m", platform="onnx") is model
+    again = qv.ModelRepository(str(repo.fs)).add("m", "onnx")
+    assert (again.versions, list(again.inputs)) == ([1], ["x"])
+    assert again.export_version(scaled()) == "m/2/model.onnx"
+
+
+def test_another_platform_under_a_name_says_which_it_has(repo: qv.ModelRepository) -> None:
+    repo.add("m", qv.Platform.ONNX)
+    message = (
+        rf'Model m already exists in {repo.fs} as ONNX, not PYTHON: add it with platform="onnx", take another name, '
+        r'or call remove\("m"\) first$'
+    )
+    with pytest.raises(RepositoryUseError, match=message):
+        repo.add("m", "python")
+    exported(repo, "written")
+    with pytest.raises(RepositoryUseError, match=r"already exists in .* as ONNX, not ENSEMBLE"):
+        qv.ModelRepository(str(repo.fs)).add("written", "ensemble")
+
+
+def test_a_forced_name_gets_a_number(repo: qv.ModelRepository) -> None:
     repo.add("a.b", qv.Platform.ONNX)
     repo.add("axb_0", qv.Platform.ONNX)
-    with pytest.raises(ValueError, match=r"Model a\.b already exists"):
-        repo.add("a.b", qv.Platform.ONNX)
     assert [repo.add("a.b", qv.Platform.ONNX, force=True).name for _ in range(3)] == ["a.b_0", "a.b_1", "a.b_2"]
     repo.remove("a.b_1")
     assert repo.add("a.b", qv.Platform.ONNX, force=True).name == "a.b_1"
+    exported(repo, "c_0")
+    other = qv.ModelRepository(str(repo.fs))
+    other.add("c", "python")
+    assert other.add("c", "python", force=True).name == "c_1"
+
+
+def test_nothing_is_on_disk_before_the_first_export(repo: qv.ModelRepository, caplog: pytest.LogCaptureFixture) -> None:
+    model = repo.add("m", qv.Platform.ONNX)
+    assert list(Path(str(repo.fs)).iterdir()) == []
+    assert model.is_new
+    repo.refresh()
+    assert repo.models["m"] is model
+    repo.remove("m")
+    assert (repo.models, caplog.text) == ({}, "")
+    assert not exported(repo).is_new
+
+
+@pytest.mark.parametrize("word", ["onnx", "ONNX", "Onnx", "onnxruntime", "onnxruntime_onnx", qv.Platform.ONNX])
+def test_a_platform_has_every_name_that_means_it_alone(word: object) -> None:
+    assert qv.Platform(word) is qv.Platform.ONNX
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("onx", r"there is no platform 'onx'; there are 'onnx', "),
+        ("pytorch", r"there is no platform 'pytorch'; .*: take 'onnx', .*'torchscript'.*'torchexport'"),
+        ("torch", "take 'onnx'"),
+        ("sklearn", "take 'onnx'"),
+        ("keras", "take 'savedmodel'"),
+        (None, "there is no platform None; there are "),
+        (5, "there is no platform 5; there are "),
+    ],
+)
+def test_a_wrong_platform_names_the_right_ones(repo: qv.ModelRepository, word: object, message: str) -> None:
+    with pytest.raises(RepositoryUseError, match=message):
+        repo.add("m", word)  # type: ignore[arg-type]
+    assert repo.models == {}
+
+
+def test_the_largest_batch_may_be_said_with_the_name(repo: qv.ModelRepository) -> None:
+    model = repo.add("m", "onnx", max_batch_size=8)
+    model.export_version(scaled())
+    assert (model.config.max_batch_size, model.inputs["x"].shape) == (8, (None, 4))
+    assert list(model.config.input[0].dims) == [4]
+    assert model.config.HasField("dynamic_batching")
+    assert repo.add("m", "onnx").config.max_batch_size == 8
+    assert repo.add("m", "onnx", max_batch_size=0).config.max_batch_size == 0
+    assert not model.config.HasField("dynamic_batching")
+    assert list(model.config.input[0].dims) == [-1, 4]
+
+
+@pytest.mark.parametrize("wrong", [-1, "8", 2.5, True])
+def test_a_batch_of_no_such_size_is_refused_by_its_name(repo: qv.ModelRepository, wrong: object) -> None:
+    with pytest.raises(ConfigError, match="max_batch_size"):
+        repo.add("m", "onnx", max_batch_size=wrong)  # type: ignore[arg-type]
+    assert repo.models == {}
 
 
 @pytest.mark.parametrize("name", ["", " ", "../x", "a/b", ".hidden", "a\0b"])
@@ -116,7 +195,7 @@ def test_broken_entries_are_reported_and_the_others_can_be_used(repo: qv.ModelRe
 
 
 def test_an_empty_folder_is_no_trouble(repo: qv.ModelRepository) -> None:
-    repo.add("reserved", qv.Platform.ONNX)
+    Path(str(repo.fs), "reserved").mkdir()
     again = qv.ModelRepository(str(repo.fs))
     assert (again.models, again.broken) == ({}, {})
     assert again.add("reserved", qv.Platform.ONNX).name == "reserved"
@@ -159,8 +238,8 @@ def test_removing_a_model_leaves_those_whose_names_begin_alike(repo: qv.ModelRep
 
 
 def test_a_model_whose_folder_is_gone_can_still_be_removed(repo: qv.ModelRepository) -> None:
-    model = repo.add("m", qv.Platform.ONNX)
-    Path(str(repo.fs), "m").rmdir()
+    model = exported(repo)
+    shutil.rmtree(Path(str(repo.fs), "m"))
     repo.remove(model)
     assert repo.models == {}
 

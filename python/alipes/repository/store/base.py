@@ -86,6 +86,9 @@ class Store(ABC):
             NoFilesFoundError: If there is nothing.
         """
 
+    def remove_empty(self, path: str) -> None:  # noqa: B027 - most stores keep no empty folders
+        """Remove a folder that holds nothing; leave anything else."""
+
     @abstractmethod
     def delete(self) -> None:
         """Remove everything below the root, and the root where that is the store's to remove."""

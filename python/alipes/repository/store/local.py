@@ -102,6 +102,10 @@ class LocalFileSystem(Store):
         for one in found:
             _remove(one)
 
+    def remove_empty(self, path: str) -> None:  # noqa: D102
+        with suppress(OSError):
+            self._at(path).rmdir()
+
     def delete(self) -> None:  # noqa: D102
         _remove(self.root)
 
