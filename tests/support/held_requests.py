@@ -45,7 +45,7 @@ class HeldRequests:
         """Needs the notes that the server's models leave."""
         self.server = server
         self.notes = notes
-        self._pool = ThreadPoolExecutor(8)
+        self._pool = ThreadPoolExecutor(16)
         self._channel = grpc.insecure_channel(server.grpc)
 
     def ask(

@@ -108,7 +108,7 @@ class Model:
         except NoFilesFoundError:
             return []
 
-    def export_version(
+    def export_version(  # noqa: PLR0913 - scripts call it so
         self,
         model_fn: Any,
         version: int | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType
@@ -15,52 +16,71 @@ from alipes.errors import ExportError
 from alipes.repository.declare import declare
 from alipes.repository.export.compare import check_numbers, judged
 from alipes.repository.export.exporter import Exporter
+from alipes.repository.export.joint_calls import JointCalls
 from alipes.repository.export.python_source import function_source
 from alipes.repository.export.request import ExportRequest
+from alipes.repository.export.rows import why_not_joined
 from alipes.repository.platform import Platform, conventions
 from alipes.repository.tensors import Shape, describe_shape, model_shape
 
 __all__ = ["PythonFunction"]
 
+_log = logging.getLogger(__name__)
+
 _ARRAYS: Final = "arrays.npz"
+_ROWS: Final = 3
 
 _MODEL: Final = '''
-import numpy
+{joint_calls}
+
 import triton_python_backend_utils as pb_utils
 
 _INPUTS = {inputs!r}
 _OUTPUTS = {outputs!r}
+_WHY_NOT_JOINED = {why_not_joined!r}
 
 
 class TritonPythonModel:
-    """Calls the function above once a request, with its inputs as numpy arrays."""
+    """Calls the function above for requests, with their inputs as numpy arrays."""
+
+    def initialize(self, args):
+        import json
+
+        batches = json.loads(args["model_config"]).get("max_batch_size", 0) > 0
+        if batches and _WHY_NOT_JOINED:
+            pb_utils.Logger.log_warn(f"function '{function}' is called once a request: {{_WHY_NOT_JOINED}}")
+        joins = batches and not _WHY_NOT_JOINED
+        self._calls = JointCalls({function}, _OUTPUTS, joins, pb_utils.Logger.log_warn)
 
     def execute(self, requests):
-        return [self._answer(request) for request in requests]
+        inputs = [self._inputs(request) for request in requests]
+        answers = iter(self._calls.answers([one for one in inputs if not isinstance(one, Exception)]))
+        return [self._response(one if isinstance(one, Exception) else next(answers)) for one in inputs]
 
-    def _answer(self, request):
+    def _inputs(self, request):
+        tensors = {{name: pb_utils.get_input_tensor_by_name(request, name) for name in _INPUTS.values()}}
         try:
-            arrays = {{
-                argument: pb_utils.get_input_tensor_by_name(request, name).as_numpy()
-                for argument, name in _INPUTS.items()
+            # An optional input that a request leaves out is left to the function's own default.
+            return {{
+                argument: tensors[name].as_numpy() for argument, name in _INPUTS.items() if tensors[name] is not None
             }}
-            found = {function}(**arrays)
-            values = list(found.values()) if isinstance(found, dict) else found
-            values = values if isinstance(values, (list, tuple)) else [values]
-            tensors = [
-                pb_utils.Tensor(name, numpy.ascontiguousarray(value, dtype=kind))
-                for (name, kind), value in zip(_OUTPUTS.items(), values, strict=True)
-            ]
         except Exception as error:
-            return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"{{type(error).__name__}}: {{error}}"))
-        return pb_utils.InferenceResponse(tensors)
+            return error
+
+    def _response(self, answer):
+        if isinstance(answer, Exception):
+            text = f"{{type(answer).__name__}}: {{answer}}"
+            return pb_utils.InferenceResponse(error=pb_utils.TritonError(text))
+        tensors = zip(_OUTPUTS, answer, strict=True)
+        return pb_utils.InferenceResponse([pb_utils.Tensor(name, value) for name, value in tensors])
 '''
 
 
 class PythonFunction(Exporter):
     """Writes a function that takes and gives numpy arrays as a `model.py` of its own.
 
-    The functions, modules, constants and arrays that it uses are written with it. It runs in a worker process.
+    The functions, modules, constants and arrays that it uses are written with it. It runs in a worker process. Where
+    the model batches, requests that wait are one call on the rows of all, if the function treats each row by itself.
     """
 
     platform: ClassVar[Platform] = Platform.PYTHON
@@ -73,6 +93,7 @@ class PythonFunction(Exporter):
     def export(self, source: FunctionType, request: ExportRequest) -> None:
         """Copies the function out of its module, calls the copy, and writes the model around it."""
         extracted = function_source(source)
+        extracted.imports.append("import numpy")
         arguments = _arguments(source)
         shapes = request.input_shapes
         if shapes is not None and not isinstance(shapes, Mapping):
@@ -83,18 +104,39 @@ class PythonFunction(Exporter):
             np.savez(request.folder / _ARRAYS, **extracted.arrays)  # type: ignore[arg-type]
         file = request.folder / conventions[self.platform]
         text = extracted.text(_ARRAYS)
-        samples = _samples(request, inputs, rows=2)
-        others = _samples(request, inputs, rows=3)
-        results, other_results = _call(source, samples), _call(source, others)
-        _declare_outputs(request, results, other_results)
-        outputs = {tensor.name: _numpy_name(tensor.data_type) for tensor in request.config.output}
+        most = request.config.max_batch_size
+        others = _samples(request, inputs, rows=min(_ROWS, most or _ROWS))
+        results, other_results = _call(source, _samples(request, inputs, rows=min(2, most or 2))), _call(source, others)
+        outputs = _declare_outputs(request, results, other_results)
         if request.check:
-            found = _call(_load(text, source.__name__, file), others)
+            found = _ordered(_call(_load(text, source.__name__, file), others), list(outputs))
             with judged(request):
-                check_numbers(request.config.name, list(outputs), other_results, found, request.tolerance)
-        model = _MODEL.format(inputs=inputs, outputs=outputs, function=source.__name__)
+                expected = _ordered(other_results, list(outputs))
+                check_numbers(request.config.name, list(outputs), expected, found, request.tolerance)
+        model = _MODEL.format(
+            joint_calls=inspect.getsource(JointCalls).rstrip(),
+            inputs=inputs,
+            outputs=outputs,
+            why_not_joined=_why_not_joined(source, request, inputs),
+            function=source.__name__,
+        )
         head = f'"""Written by alipes.repository from the function {source.__name__}."""\n\n'
         file.write_text(head + text + model, encoding="utf-8")
+
+
+def _why_not_joined(source: FunctionType, request: ExportRequest, inputs: Mapping[str, str]) -> str | None:
+    """Why the function is called once a request even where the model batches; None where requests are joined."""
+    config = request.config
+    if any(model_shape(config._proto, tensor)[:1] != (None,) for tensor in (*config.input, *config.output)):
+        return "its tensors have no batch axis"
+    outputs = [tensor.name for tensor in config.output]
+    samples = _samples(request, inputs, rows=_ROWS)
+    reason = why_not_joined(
+        lambda arrays: _ordered(_call(source, arrays), outputs), samples, outputs, request.tolerance
+    )
+    if reason is not None and config.max_batch_size > 1:
+        _log.warning("model '%s': function '%s' is called once a request: %s", config.name, source.__name__, reason)
+    return reason
 
 
 def _arguments(function: FunctionType) -> list[str]:
@@ -124,7 +166,6 @@ def _samples(request: ExportRequest, inputs: Mapping[str, str], rows: int) -> di
     declared = {tensor.name: tensor for tensor in config.input}
     wanted = request.examples or {}
     examples = dict(wanted) if isinstance(wanted, Mapping) else dict(zip(inputs.values(), wanted, strict=False))
-    rows = min(rows, config.max_batch_size or rows)
     found = {}
     for argument, name in inputs.items():
         tensor = declared[name]
@@ -148,25 +189,38 @@ def _sample(name: str, shape: Shape, datatype: int, example: Any, rows: int) -> 
     return np.random.default_rng(rows).random(sizes).round(3).astype(kind)
 
 
-def _call(function: Callable[..., Any], arguments: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+def _call(function: Callable[..., Any], arguments: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What a function returns, by the keys of its dictionary or by numbers."""
     found = function(**arguments)
-    values = list(found.values()) if isinstance(found, Mapping) else found
-    return [np.asarray(one) for one in (values if isinstance(values, list | tuple) else [values])]
+    if isinstance(found, Mapping):
+        return {str(name): np.asarray(one) for name, one in found.items()}
+    values = found if isinstance(found, list | tuple) else [found]
+    return {f"output_{index}": np.asarray(one) for index, one in enumerate(values)}
 
 
-def _declare_outputs(request: ExportRequest, results: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> None:
+def _ordered(results: Mapping[str, np.ndarray], names: Sequence[str]) -> list[np.ndarray]:
+    """Results in the order of outputs: by name where all names are keys, else as they come."""
+    return [results[name] for name in names] if set(names) == set(results) else list(results.values())
+
+
+def _declare_outputs(
+    request: ExportRequest, results: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]
+) -> dict[str, str]:
+    """Declares the outputs; gives the numpy name of each one's datatype."""
     config = request.config
-    names = list(request.output_names or [tensor.name for tensor in config.output])
-    names = names or [f"output_{index}" for index in range(len(results))]
+    names = list(request.output_names or [tensor.name for tensor in config.output] or results)
     if not len(names) == len(results) == len(others):
         raise ExportError(f"export of model '{config.name}': {len(names)} output names for {len(results)} outputs")
     shapes, types = {}, {}
-    for name, one, other in zip(names, results, others, strict=True):
+    for name, one, other in zip(names, _ordered(results, names), _ordered(others, names), strict=True):
         if one.ndim != other.ndim:
             raise ExportError(f"export of model '{config.name}': output '{name}' has axes that come and go")
-        shapes[name] = [size if size == now else None for size, now in zip(one.shape, other.shape, strict=True)]
+        shape = [size if size == now else None for size, now in zip(one.shape, other.shape, strict=True)]
+        # Where few rows are allowed, both samples may have the same number of them.
+        shapes[name] = [None, *shape[1:]] if shape and 0 < config.max_batch_size < _ROWS else shape
         types[name] = "BYTES" if one.dtype.kind in "OSU" else one.dtype.name
     declare(config._proto, "output", shapes, types)
+    return {name: _numpy_name({tensor.name: tensor for tensor in config.output}[name].data_type) for name in names}
 
 
 def _load(text: str, name: str, file: Path) -> Callable[..., Any]:
