@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from alipes.lazily import lazily
 
 __all__ = [
+    "Chain",
     "EnsembleConfig",
     "EnsembleModel",
     "Exporter",
@@ -20,10 +21,12 @@ __all__ = [
     "ModelRepository",
     "Platform",
     "conventions",
+    "pipe",
     "print_tree",
 ]
 
 if TYPE_CHECKING:
+    from alipes.repository.chain import Chain, pipe
     from alipes.repository.ensemble import EnsembleModel
     from alipes.repository.ensemble_config import EnsembleConfig
     from alipes.repository.export.exporter import Exporter
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from alipes.repository.tree import print_tree
 
 _HOMES = {
+    "Chain": "alipes.repository.chain",
     "EnsembleConfig": "alipes.repository.ensemble_config",
     "EnsembleModel": "alipes.repository.ensemble",
     "Exporter": "alipes.repository.export.exporter",
@@ -44,6 +48,7 @@ _HOMES = {
     "ModelRepository": "alipes.repository.model_repository",
     "Platform": "alipes.repository.platform",
     "conventions": "alipes.repository.platform",
+    "pipe": "alipes.repository.chain",
     "print_tree": "alipes.repository.tree",
 }
 

@@ -20,6 +20,7 @@ from alipes.repository.store.base import NoFilesFoundError
 from alipes.repository.tensors import ExposedTensor, exposed
 
 if TYPE_CHECKING:
+    from alipes.repository.chain import Chain
     from alipes.repository.declare import Shapes, Side
     from alipes.repository.model_repository import ModelRepository
     from alipes.repository.store.base import Store
@@ -72,6 +73,12 @@ class Model:
     def __hash__(self) -> int:
         """By name and platform."""
         return hash((self.name, self.platform))
+
+    def __rshift__(self, other: Model | Chain) -> Chain:
+        """This model and, behind it, another one: `(a >> b).export("both")` makes one model of the two."""
+        from alipes.repository.chain import pipe
+
+        return pipe(self, other)
 
     @property
     def fs(self) -> Store:

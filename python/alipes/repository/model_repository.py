@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from alipes.config.named import Named
 from alipes.config.nearest import nearest_first
@@ -21,6 +21,9 @@ from alipes.repository.model_config import CONFIG_FILE
 from alipes.repository.platform import Platform, conventions, platform_of
 from alipes.repository.store.base import NoFilesFoundError, Store
 from alipes.repository.store.open import open_store
+
+if TYPE_CHECKING:
+    from alipes.repository.ensemble import EnsembleModel
 
 __all__ = ["ModelRepository"]
 
@@ -131,6 +134,30 @@ class ModelRepository:
         self._broken.pop(chosen, None)
         return model
 
+    def pipe(self, *models: Model | str, name: str, version: int | None = None) -> EnsembleModel:
+        """Write an ensemble of models in a row, each of which takes what the one before it gives.
+
+        `repo.pipe("a", "b", name="both")` is `(repo.models["a"] >> repo.models["b"]).export("both")`.
+
+        Args:
+            models: Models of this repository, or their names, in their order.
+            name: What to call the ensemble.
+            version: Its number; None for one more than the highest.
+
+        Returns:
+            The ensemble, exported.
+
+        Raises:
+            ConfigError: If what one gives does not fit what the next takes.
+            RepositoryUseError: If one of them is no model here, or the name is taken by another kind of model.
+        """
+        from alipes.repository.chain import pipe
+
+        for one in models:
+            if isinstance(one, str) and one not in self._models:
+                raise self._unknown(one)
+        return pipe(*(self._models[one] if isinstance(one, str) else one for one in models)).export(name, version)
+
     def remove(self, model: Model | str) -> None:
         """Remove a model with all its versions.
 
@@ -140,9 +167,7 @@ class ModelRepository:
         check_type("model", model, (str, Model), "a model, or its name")
         name = model if isinstance(model, str) else model.name
         if name not in self._models and name not in self._broken:
-            raise RepositoryUseError(
-                f"there is no model '{name}' in {self.fs}; it has {nearest_first(name, self._models)}", model=name
-            )
+            raise self._unknown(name)
         try:
             self.fs.remove(name)
         except NoFilesFoundError:
@@ -176,6 +201,11 @@ class ModelRepository:
         if name in self._broken or not self.fs.isdir(name):
             return None
         return self._platform_of(name)
+
+    def _unknown(self, name: str) -> RepositoryUseError:
+        return RepositoryUseError(
+            f"there is no model '{name}' in {self.fs}; it has {nearest_first(name, self._models)}", model=name
+        )
 
     def _taken(self, name: str, found: Platform | None, wanted: Platform) -> RepositoryUseError:
         has = found.name if found is not None else "nothing known"
