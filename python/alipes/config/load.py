@@ -217,7 +217,7 @@ def _resource(text: str) -> Resource:
             key=flag,
         )
     count, *device = (int(str(parse_value(f"--{flag}", "int", number))) for number in numbers)
-    return Resource(name, count, device[0] if device else None)
+    return Resource(name=name, count=count, device=device[0] if device else None)
 
 
 def _check(options: ServerOptions) -> None:

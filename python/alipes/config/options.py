@@ -26,7 +26,7 @@ __all__ = [
 Origin = Literal["flag", "environment", "default"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TlsOptions:
     """How connections of an endpoint are encrypted, if they are.
 
@@ -45,7 +45,7 @@ class TlsOptions:
     roots: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """One listening socket: HTTP, gRPC or metrics.
 
@@ -69,7 +69,7 @@ class Endpoint:
         return self.address.startswith("unix:")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
     """Groups of requests that need a header with an agreed value."""
 
@@ -78,7 +78,7 @@ class Restriction:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
     """What connections may take. Times and rates of 0 set no limit.
 
@@ -107,7 +107,7 @@ class ConnectionOptions:
     tls_reload_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeepaliveOptions:
     """How gRPC connections are kept, in gRPC's own words and units. Times of 0 set no limit.
 
@@ -130,7 +130,7 @@ class KeepaliveOptions:
     max_connection_age_grace_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryOptions:
     """Where models come from and when they are loaded.
 
@@ -159,7 +159,7 @@ class RepositoryOptions:
     namespacing: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
     """What is written to the log, and how.
 
@@ -180,7 +180,7 @@ class LogOptions:
     file: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     """A resource of the rate limiter: how many of it there are, on one device or, with `device` None, on each.
 
@@ -192,7 +192,7 @@ class Resource:
     device: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
     """How model configurations are read.
 
@@ -241,7 +241,7 @@ class ModelOptions:
         return {name: self.limit(name, anywhere=False) or self.limit(name, anywhere=True) or 0 for name in names}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
     """What the processes that run Python models may take, where a model's parameters say nothing else. 0: no limit.
 
@@ -262,7 +262,7 @@ class WorkerOptions:
     max_leased_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PathOptions:
     """Ways of execution that the server chooses by what it measures, unless it is told which.
 
@@ -277,7 +277,7 @@ class PathOptions:
     worker_memory: Literal["full", "small"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceOptions:
     """Which requests are traced, and where their traces go.
 
@@ -310,7 +310,7 @@ class TraceOptions:
     max_export_batch_size: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     """The complete configuration of `alipes serve`, defaults included.
 

@@ -60,7 +60,7 @@ def read_restrictions(flag: str, word: str, texts: Sequence[str]) -> tuple[Restr
             if group in seen:
                 raise _bad(flag, f"restricted {word} '{group}' can not be specified in multiple config groups")
             seen.add(group)
-        restrictions.append(Restriction(groups, header, value))
+        restrictions.append(Restriction(groups=groups, header=header, value=value))
     return tuple(restrictions)
 
 

@@ -119,7 +119,10 @@ def test_equal_ports_are_no_clash_where_they_cannot_meet(flags: list[str]) -> No
 
 def test_resources_of_the_rate_limiter_are_read() -> None:
     options = parse_flags(["models", "--rate-limit-resource=R1:2", "--rate-limit-resource=R2:3:0"], {})
-    assert options.model.resources == (Resource("R1", 2), Resource("R2", 3, 0))
+    assert options.model.resources == (
+        Resource(name="R1", count=2),
+        Resource(name="R2", count=3, device=0),
+    )
 
 
 @pytest.mark.parametrize("text", ["R1", ":1", "R1:x", "R1:1:2:3", "R1:-1", "R1:" + "9" * 5000])

@@ -20,10 +20,10 @@ def test_each_value_names_groups_a_header_and_what_it_holds() -> None:
         {},
     )
     assert options.http_restricted == (
-        Restriction(("model-repository", "health"), "admin-key", "secret=word"),
-        Restriction(("inference",), "infer-key", "="),
+        Restriction(groups=("model-repository", "health"), header="admin-key", value="secret=word"),
+        Restriction(groups=("inference",), header="infer-key", value="="),
     )
-    assert options.grpc_restricted == (Restriction(("statistics",), "key", "value"),)
+    assert options.grpc_restricted == (Restriction(groups=("statistics",), header="key", value="value"),)
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -67,7 +67,7 @@ def test_the_log_is_changed_in_every_mode(ask_refused: Ask, monkeypatch: pytest.
     monkeypatch.setattr("alipes.server.control.change", changes.append)
     settings = {"verbose_level": 2, "info": True, "warning": False, "error": True, "format": "JSON"}
     assert ask_refused(Request("log", "", json.dumps(settings))) == (None, "")
-    assert changes == [LogOptions(2, True, False, True, "JSON", "")]
+    assert changes == [LogOptions(verbose_level=2, info=True, warning=False, error=True, format="JSON", file="")]
 
 
 def test_a_failure_is_the_answer(ask: Ask) -> None:
