@@ -18,6 +18,8 @@ _ADDRESS: Final = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*://)?(?P<host>\[[^\]]*\]|[^:/\[\]]*):(?P<port>\d+)(?P<rest>/.*)?"
 )
 _ALWAYS_OURS: Final = frozenset({"", "localhost", "localhost.localdomain", "127.0.0.1", "::1", "0.0.0.0", "::"})
+_REAL: Final = frozenset({"127.0.0.1", "[::1]"})
+"""By which `serve` itself names what listens at every address of this machine."""
 _WILDCARDS: Final = frozenset({"", "0.0.0.0", "::"})
 
 _lock = threading.Lock()
@@ -108,14 +110,18 @@ def resolve(address: str) -> str:
     Returns:
         The same with the real host and port, where a server was asked for that port of this machine which this process
         has started, or one that it descends from, and which runs now; the newest one if there are several. Anything
-        else comes back as it is.
+        else comes back as it is. So does an IP address of this machine with a port at which one of these servers
+        listens: that is the real address of one, while `localhost` with the usual port means any.
     """
     servers = _current
     parts = _ADDRESS.fullmatch(address) if servers or _older else None
     if parts is None:
         return address
     host, port = parts["host"], int(parts["port"])
-    for entry in reversed(list(_entries(servers))):
+    entries = list(_entries(servers))
+    if any(port in entry.ports.values() and host in (*_REAL, entry.host) for entry in entries if host != "localhost"):
+        return address
+    for entry in reversed(entries):
         if port in entry.ports and is_ours(host.strip("[]")):
             actual = host if entry.host in _WILDCARDS else entry.host
             return f"{parts['scheme'] or ''}{actual}:{entry.ports[port]}{parts['rest'] or ''}"

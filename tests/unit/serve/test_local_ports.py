@@ -71,6 +71,20 @@ def test_the_newest_server_hides_the_older_one_until_it_goes(server: PortMapping
     assert resolve(f"localhost:{NAMED}") == f"localhost:{NAMED}"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "127.0.0.9"])
+def test_the_real_address_of_a_server_is_not_led_to_a_newer_one(host: str) -> None:
+    older, newer = PortMapping("127.0.0.9" if host == "127.0.0.9" else ""), PortMapping()
+    older.publish({NAMED: NAMED})
+    newer.publish({NAMED: NEWER})
+    try:
+        assert resolve(f"{host}:{NAMED}") == f"{host}:{NAMED}"
+        assert resolve(f"http://{host}:{NAMED}/metrics") == f"http://{host}:{NAMED}/metrics"
+        assert resolve(f"localhost:{NAMED}") == f"localhost:{NEWER}"
+    finally:
+        newer.withdraw()
+        older.withdraw()
+
+
 def test_what_a_server_publishes_again_takes_the_place_of_what_it_had(server: PortMapping) -> None:
     server.publish({NAMED: NEWER})
     assert resolve(f"localhost:{NAMED}") == f"localhost:{NEWER}"
