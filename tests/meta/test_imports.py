@@ -66,6 +66,12 @@ def test_an_import_sets_no_variable_and_starts_no_thread(statement: str) -> None
     assert (run.stdout, run.stderr) == ("1\n", "")
 
 
+def test_the_version_is_printed_without_the_rest_of_the_command_line() -> None:
+    loaded = loaded_after("from alipes.cli import main\nassert main(['--version']) == 0")
+    assert {name for name in loaded if name.startswith("alipes.")} <= {"alipes.cli", "alipes.lazily", "alipes._core"}
+    assert loaded.isdisjoint({*HEAVY, "click", "pathlib"})
+
+
 def test_serving_needs_no_package_of_the_command_line() -> None:
     statement = "from alipes.cli import main\nassert main(['serve', '/nowhere/at/all', '--http-port=0']) == 1"
     assert loaded_after(statement).isdisjoint({"rich", "typer", "click", "numpy", "onnxruntime"})

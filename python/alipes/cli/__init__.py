@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+
+_VERSION = (["--version"], ["-V"], ["version"])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code: 0 for success, 1 for an error, 2 for a wrong flag of `serve`.
+    """Runs the command line and returns the exit code: 0 for success, 1 for an error, 2 for a wrong command line.
 
-    Servers are taken before the rest of the command line is even imported: they must be ready soon, and the packages
-    that make help pages pretty cost as much as everything else that they need. A program that is called `tritonserver`
-    is that command.
+    The version is answered, and servers are taken, before the rest of the command line is even imported: a server must
+    be ready soon, and the packages that print help pages cost as much as everything else that it needs. A program that
+    is called `tritonserver` is that command.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if argv is None and Path(sys.argv[0]).name == "tritonserver":
+    # Not by pathlib: its import takes as long as all that `--version` needs.
+    if argv is None and os.path.basename(sys.argv[0]) == "tritonserver":  # noqa: PTH119
         arguments = ["tritonserver", *arguments]
+    if arguments in _VERSION:
+        import alipes
+
+        print(f"alipes {alipes.__version__}")
+        return 0
     if arguments[:1] == ["serve"]:
         from alipes.cli.serve import serve
 

@@ -1,25 +1,43 @@
-"""Every command but `serve`, and the page that lists them all."""
+"""Every command but `serve` and `tritonserver`, which `cli.main` runs itself, and the page that lists them all.
+
+A new command is a function with typer's annotations in a module of its own, and one line at the foot of this file.
+It returns its exit code: 0, or 1 for an error. Wrong usage is 2, which `run` sees to for all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
 from alipes.cli.detached import launch, status, stop
+from alipes.cli.mistakes import show_mistake, unknown_command, usage_mistake
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
 from alipes.cli.waiting import explain_model
 
+USAGE_ERROR = 2
+"""Exit code for a command line that cannot be read."""
+
+_HELP = """Serves trained models over HTTP and gRPC, as NVIDIA Triton does.
+
+\b
+  alipes quickstart         watch a model being served
+  alipes serve FOLDER       serve the models in a folder
+  alipes serve --help       the flags that people use
+"""
+
 app = typer.Typer(
     name="alipes",
-    help="Serves trained models over HTTP and gRPC, as NVIDIA Triton does.",
-    no_args_is_help=True,
+    help=_HELP,
     add_completion=False,
-    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    # Plain text: it reads the same at 80 columns, in a pipe and with NO_COLOR.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-config_app = typer.Typer(help="What the server and its models are told.", no_args_is_help=True)
+config_app = typer.Typer(help="Show the configuration of the server and of models.")
 app.add_typer(config_app, name="config")
 
 # Arguments that are Triton's flags and go to the flag parser as they are.
@@ -27,25 +45,52 @@ FLAGS_FOLLOW = {"allow_extra_args": True, "ignore_unknown_options": True, "help_
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs a command and returns its exit code; a wrong command line counts as any other error, 1."""
+    """Runs a command and returns its exit code: 2 for a wrong command line, whichever command it is of."""
+    words = list(arguments)
+    group: Any = typer.main.get_command(app)
+    called, command = "alipes", group
+    for word in words:
+        if word.startswith("-") or not hasattr(command, "commands"):
+            break
+        if word not in command.commands:
+            show_mistake(unknown_command(called, word, list(command.commands)))
+            return USAGE_ERROR
+        called, command = f"{called} {word}", command.commands[word]
+    else:  # every word names a command: where the last one has commands of its own, they are shown
+        words += ["--help"] if hasattr(command, "commands") else []
     try:
-        result = app(list(arguments), prog_name="alipes", standalone_mode=False)
+        result = group(words, prog_name="alipes", standalone_mode=False)
     except typer.Exit as leave:
         return leave.exit_code
     except typer.Abort:
         return 1
     except Exception as error:
-        show = getattr(error, "show", None)  # what the command line library raises for a wrong command line
-        if show is None:
+        mistake = usage_mistake(called, error)
+        if mistake is None:
             raise
-        show()
-        return 1
+        show_mistake(mistake)
+        return USAGE_ERROR
     return result if isinstance(result, int) else 0
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def alipes(
+    print_version: bool = typer.Option(
+        False, "-V", "--version", help="Print the version.", is_eager=True, callback=_print_version
+    ),
+) -> None:
+    """The options of `alipes` itself."""
 
 
 @app.command(context_settings=FLAGS_FOLLOW)
 def serve(context: typer.Context) -> int:
-    """Serve the models of a repository: `alipes serve REPOSITORY [FLAGS]`. The flags are Triton's; see --help."""
+    """Serve the models of a folder or a bucket."""
     from alipes.cli.serve import serve as serve_models
 
     return serve_models(context.args)
@@ -53,7 +98,7 @@ def serve(context: typer.Context) -> int:
 
 @app.command(context_settings=FLAGS_FOLLOW)
 def tritonserver(context: typer.Context) -> int:
-    """Serve as `tritonserver` does, with its command line: `alipes tritonserver --model-repository=FOLDER`."""
+    """Serve, with the command line of Triton's server."""
     from alipes.cli.serve import serve_as_triton
 
     return serve_as_triton(context.args)
@@ -69,15 +114,18 @@ def version() -> None:
 
 @config_app.command(context_settings=FLAGS_FOLLOW)
 def explain(context: typer.Context) -> int:
-    """Print each value with its origin: `explain REPOSITORY/MODEL`, or `explain [FLAGS]` for the server."""
+    """Print the values of the server, or of a model's folder, with where each comes from."""
     from alipes.cli.explain import explain as explain_values
 
     return explain_values(context.args)
 
 
-app.command()(quickstart)
-app.command("explain")(explain_model)
-app.command()(monitor)
-app.command(context_settings={**FLAGS_FOLLOW, "help_option_names": ["--help"]})(launch)
-app.command()(status)
-app.command()(stop)
+app.command(short_help="Watch a model read handwritten digits.")(quickstart)
+app.command("explain", short_help="What waits for a model of a running server, and why.")(explain_model)
+app.command(short_help="Watch what running servers do.")(monitor)
+app.command(
+    context_settings={**FLAGS_FOLLOW, "help_option_names": ["-h", "--help"]},
+    short_help="Start a server that goes on running.",
+)(launch)
+app.command(short_help="Tell whether a launched server is ready, and where.")(status)
+app.command(short_help="Stop a launched server.")(stop)

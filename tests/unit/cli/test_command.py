@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import alipes
 import pytest
 from alipes.cli import main
 
 
-def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["version"]) == 0
+@pytest.mark.parametrize("word", ["version", "--version", "-V"])
+def test_version_is_printed(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word]) == 0
     assert capsys.readouterr().out == f"alipes {alipes.__version__}\n"
 
 
@@ -23,9 +25,47 @@ def test_every_command_is_on_the_help_page(command: str, capsys: pytest.CaptureF
     assert command in capsys.readouterr().out
 
 
-def test_an_unknown_command_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sreve"]) == 1
-    assert "sreve" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["sreve"], "error: did you mean alipes serve?"),
+        (["config", "expain"], "error: did you mean alipes config explain?"),
+        (["explain", "m", "--ulr=x"], "error: did you mean --url?"),
+        (["explain"], "error: alipes explain needs a MODEL: alipes explain MODEL"),
+        (["explain", "m", "--watch"], "error: option '--watch' requires an argument; see"),
+        (["stop", "a", "b"], "error: got unexpected extra argument(s) (b); see"),
+        (["--nope"], "error: there is no option --nope; alipes --help lists them"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_two_and_says_the_mend_first(
+    arguments: Sequence[str], first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    lines = printed.err.splitlines()
+    assert lines[0] == first
+    assert len(lines) <= 4
+    assert printed.out == ""
+
+
+def test_a_folder_in_place_of_a_command_is_pointed_to_serve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path)]) == 2
+    assert f"alipes serve {tmp_path}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["config"]])
+def test_a_command_of_commands_alone_lists_them(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert "Commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("command", ["explain", "monitor", "launch", "status", "stop", "version", "quickstart"])
+def test_every_command_has_a_help_page(command: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, flag]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"Usage: alipes {command}")
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,82 @@
+"""What a person reads who typed something wrong: the mend first, four lines at most."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.config.nearest import nearest
+
+_WIDTH: Final = 80
+_MOST_LINES: Final = 4
+
+
+def show_mistake(text: str) -> None:
+    """Prints a message for people on standard error, folded to 80 columns and at most four lines long."""
+    print(fold(f"error: {text}"), file=sys.stderr)
+
+
+def fold(text: str) -> str:
+    """The text in lines of at most 80 columns, the further ones indented; what does not fit into four is left out.
+
+    Commands and paths stay whole, however long, so that they can be copied.
+    """
+    lines: list[str] = []
+    for number, line in enumerate(text.splitlines()):
+        if line.startswith("alipes "):
+            lines.append(f"  {line}")
+            continue
+        lines += textwrap.wrap(
+            line,
+            _WIDTH,
+            initial_indent="  " if number else "",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+    return "\n".join(lines[:_MOST_LINES])
+
+
+def unknown_command(called: str, word: str, known: Sequence[str]) -> str:
+    """What to say about a word that is no command.
+
+    Args:
+        called: The command that it should be one of, such as `alipes repo`.
+        word: The word.
+        known: The commands that there are.
+    """
+    close = nearest(word, known)
+    if close is None and called == "alipes" and Path(word).is_dir():
+        return f"to serve a folder, type\nalipes serve {word}"
+    first = f"did you mean {called} {close}?\n" if close else ""
+    return f"{first}there is no command {word!r}; {called} --help lists them"
+
+
+def usage_mistake(called: str, error: Exception) -> str | None:
+    """What to say about a command line that the command line library refused; None for any other error.
+
+    The error is known by its attributes: typer may bring classes of its own, whose names are not public.
+    """
+    if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
+        return None
+    option = getattr(error, "option_name", None)
+    possible: Iterable[str] | None = getattr(error, "possibilities", None)
+    if option is not None and possible is not None:
+        close = nearest(option, possible)
+        first = f"did you mean {close}?\n" if close else ""
+        return f"{first}there is no option {option}; {called} --help lists them"
+    parameter: Any = getattr(error, "param", None)
+    missing = parameter is not None and not str(getattr(error, "message", ""))
+    if missing and parameter.param_type_name == "argument":
+        name = (parameter.metavar or parameter.name).upper()
+        return f"{called} needs a {name}: {called} {name}"
+    return f"{_sentence(error)}; see\n{called} --help"
+
+
+def _sentence(error: Any) -> str:
+    text = " ".join(str(error.format_message()).split()).rstrip(".").removeprefix("Invalid value for ")
+    return re.sub("^'(-[^']*)'", r"\1", text[:1].lower() + text[1:])
